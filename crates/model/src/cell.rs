@@ -1,0 +1,157 @@
+//! One point of the matrix and its result.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cpu::CpuUse;
+use crate::frame::{Direction, FrameSize};
+use crate::frames::FrameCounts;
+use crate::latency::LatencySummary;
+use crate::ledger::LossEntry;
+use crate::units::LossRatio;
+use crate::verdict::Verdict;
+
+/// What identifies a cell: the path's parameters, the frame size and the direction.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct CellKey {
+    /// The path's parameters in words; `kind` is always there.
+    pub path: BTreeMap<String, String>,
+    /// Frame size.
+    pub frame_size_bytes: FrameSize,
+    /// Direction.
+    pub direction: Direction,
+    /// Flows per direction.
+    pub flows: u32,
+}
+
+impl CellKey {
+    /// Kind of the path: `bridge`, `ports`, `vm`, …
+    pub fn kind(&self) -> &str {
+        self.path.get("kind").map_or("?", String::as_str)
+    }
+
+    /// Name of the path without frame size and direction: `bridge`, `vm,nic=e1000,vcpus=2`.
+    pub fn path_name(&self) -> String {
+        let mut name = self.kind().to_owned();
+        for (key, value) in self.path.iter().filter(|(key, _)| *key != "kind") {
+            name.push_str(&format!(",{key}={value}"));
+        }
+        name
+    }
+
+    /// Name of the cell: `bridge/64/uni`, with `/flows=N` when there is more than one flow.
+    pub fn name(&self) -> String {
+        let mut name = format!(
+            "{}/{}/{}",
+            self.path_name(),
+            self.frame_size_bytes,
+            self.direction
+        );
+        if self.flows > 1 {
+            name.push_str(&format!("/flows={}", self.flows));
+        }
+        name
+    }
+}
+
+/// Where the search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SearchBounds {
+    /// Highest load that met the goal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lower_fps: Option<f64>,
+    /// Lowest load that did not, absent when even the highest load met the goal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub upper_fps: Option<f64>,
+}
+
+/// The longer trial run at the result.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfirmResult {
+    /// Load, per direction.
+    pub load_fps: f64,
+    /// Length in seconds.
+    pub duration_s: f64,
+    /// Loss seen.
+    pub loss_ratio: LossRatio,
+    /// Whether the loss is within the goal.
+    pub met: bool,
+}
+
+/// Result of one repeat of one cell: one line of `cells.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellResult {
+    /// Schema version.
+    pub schema: u32,
+    /// Name, see [`CellKey::name`].
+    pub cell: String,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Visit of the control cell, from 1; absent for ordinary cells.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub control: Option<u32>,
+    /// The cell's parameters.
+    #[serde(flatten)]
+    pub key: CellKey,
+    /// Engine that sent and received, and how: `af_packet (sendmmsg, rx ring v2)`.
+    pub engine: String,
+    /// Goal: highest allowed loss ratio.
+    pub loss_goal: f64,
+    /// Result: conditional throughput (draft-ietf-bmwg-mlrsearch), per direction.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throughput_fps: Option<f64>,
+    /// Bounds of the search.
+    #[serde(flatten)]
+    pub bounds: SearchBounds,
+    /// Throughput at L1 in Mbit/s, per direction.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throughput_l1_mbps: Option<f64>,
+    /// Throughput at L2 in Mbit/s, per direction.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throughput_l2_mbps: Option<f64>,
+    /// The tester's own limit for this frame size, measured without the path.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tester_limit_fps: Option<f64>,
+    /// Confirm trial.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub confirm: Option<ConfirmResult>,
+    /// Latency at the highest share of the throughput that was measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub latency_us: Option<LatencySummary>,
+    /// Latency at every share measured, lowest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub latency_by_load_us: Vec<LatencySummary>,
+    /// CPU use during the confirm trial.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cpu: Option<CpuUse>,
+    /// Where frames died during the confirm trial.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub loss_ledger: Vec<LossEntry>,
+    /// Where frames died in the lowest search trial above the throughput: what gave out first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub overload_ledger: Vec<LossEntry>,
+    /// Frames of the confirm trial.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frames: Option<FrameCounts>,
+    /// Number of search trials, invalid ones included.
+    pub trials: u32,
+    /// Wall time of the search, without confirm and latency trials, in seconds.
+    pub search_s: f64,
+    /// What the number is worth.
+    pub verdict: Verdict,
+    /// Explanations, most important first.
+    pub notes: Vec<String>,
+}
+
+/// A cell of the plan that this machine cannot build.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SkippedCell {
+    /// Name of the cell.
+    pub cell: String,
+    /// What is missing.
+    pub reason: String,
+    /// What to do about it.
+    pub remedy: String,
+}

@@ -1,0 +1,60 @@
+//! Where CPU time went during a trial.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Shares of one CPU's time, each in `0.0..=1.0`, from `/proc/stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CoreUse {
+    /// CPU number.
+    pub cpu: u32,
+    /// User and nice time.
+    pub user: f64,
+    /// System time, kernel threads (threaded NAPI among them) included.
+    pub system: f64,
+    /// Hard interrupts.
+    pub irq: f64,
+    /// Software interrupts.
+    pub softirq: f64,
+    /// Time the hypervisor gave to somebody else.
+    pub steal: f64,
+    /// Idle and I/O wait.
+    pub idle: f64,
+}
+
+impl CoreUse {
+    /// Everything but idle: `1 - idle`.
+    pub fn busy(&self) -> f64 {
+        (1.0 - self.idle).clamp(0.0, 1.0)
+    }
+}
+
+/// The busiest CPU and who used most of it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WhoUse {
+    /// CPU number.
+    pub cpu: u32,
+    /// Its busy share, `0.0..=1.0`.
+    pub busy_ratio: f64,
+    /// Its greatest user: `tester`, `softirq`, `napi/d0`, `vhost-1234`, …
+    pub who: String,
+}
+
+/// CPU use during one trial.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuUse {
+    /// Busy share per CPU in the order of `cores`.
+    pub busy_ratio: Vec<f64>,
+    /// Full split per CPU.
+    pub cores: Vec<CoreUse>,
+    /// The CPU that had least left.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub busiest: Option<WhoUse>,
+    /// CPUs' worth of time by user: 1.0 is one CPU all the time.
+    pub who: BTreeMap<String, f64>,
+    /// CPU time of the path (all busy time but the tester's) per frame received, in µs.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub us_per_frame: Option<f64>,
+}

@@ -1,0 +1,38 @@
+//! Vocabulary of nicety: units, frame sizes, loads, trials, cells, plans and results.
+//!
+//! Every other crate speaks in these types. They hold values and the conversions between
+//! units; they decide nothing and touch nothing. A number with a unit is a type here, and a
+//! unit is part of every key in JSON.
+//!
+//! Terms follow RFC 1242, RFC 2285 and RFC 2544; see `docs/methodology/terms.md`.
+
+pub mod cell;
+pub mod cpu;
+pub mod frame;
+pub mod frames;
+pub mod latency;
+pub mod ledger;
+pub mod pacing;
+pub mod plan;
+pub mod run;
+pub mod stats;
+pub mod trial;
+pub mod units;
+pub mod verdict;
+
+pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
+pub use cpu::{CoreUse, CpuUse, WhoUse};
+pub use frame::{Direction, FrameSize};
+pub use frames::{BurstLengths, FrameCounts, StreamCounts};
+pub use latency::LatencySummary;
+pub use ledger::LossEntry;
+pub use pacing::PacingReport;
+pub use plan::{Plan, PlanError};
+pub use run::{Fingerprint, Run};
+pub use stats::Spread;
+pub use trial::{Purpose, TrialRecord, Validity};
+pub use units::{Fps, LossRatio};
+pub use verdict::Verdict;
+
+/// Version of every JSON object nicety writes; raised when a key changes meaning or goes away.
+pub const SCHEMA: u32 = 1;

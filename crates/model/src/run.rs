@@ -1,0 +1,163 @@
+//! A whole run: who measured, on what, and what came out.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cell::{CellResult, SkippedCell};
+use crate::stats::Spread;
+use crate::trial::TrialRecord;
+use crate::verdict::Verdict;
+
+/// Facts about the machine at the time of the run: `host.json` (RFC 8204 §3.3 lists what to
+/// record). Absent means unknown.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Fingerprint {
+    /// Version of nicety.
+    pub nicety: String,
+    /// Whether the run had root's rights on the host, or only in its own user namespace.
+    pub privileged: bool,
+    /// Kernel release.
+    pub kernel: String,
+    /// Kernel command line.
+    pub cmdline: String,
+    /// Distribution.
+    pub os: Option<String>,
+    /// CPU model.
+    pub cpu_model: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// CPU numbers nicety may run on.
+    pub cpus_allowed: Vec<u32>,
+    /// Sockets.
+    pub sockets: Option<u32>,
+    /// NUMA nodes: CPUs of each.
+    pub numa: BTreeMap<String, Vec<u32>>,
+    /// SMT state as the kernel words it.
+    pub smt: Option<String>,
+    /// cpufreq governor of each CPU; empty when the kernel has none.
+    pub governor: BTreeMap<String, String>,
+    /// Vulnerability name to mitigation.
+    pub mitigations: BTreeMap<String, String>,
+    /// Isolated CPUs.
+    pub isolated: Vec<u32>,
+    /// Hypervisor the machine runs on, when it is itself a guest.
+    pub hypervisor: Option<String>,
+    /// Clock source.
+    pub clocksource: Option<String>,
+    /// Microcode revision.
+    pub microcode: Option<String>,
+    /// Memory in MiB.
+    pub memory_mib: Option<u64>,
+    /// Huge pages reserved, by size in KiB.
+    pub hugepages: BTreeMap<String, u64>,
+    /// Network settings that matter to a forwarding path, by sysctl name.
+    pub sysctl: BTreeMap<String, String>,
+    /// Ports and path interfaces: facts by interface name.
+    pub interfaces: BTreeMap<String, InterfaceFacts>,
+    /// BIOS or firmware version.
+    pub bios: Option<String>,
+}
+
+/// Facts about one interface. Absent means unknown or not applicable.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct InterfaceFacts {
+    /// Driver.
+    pub driver: Option<String>,
+    /// Driver version.
+    pub driver_version: Option<String>,
+    /// Firmware version.
+    pub firmware: Option<String>,
+    /// Bus address.
+    pub bus: Option<String>,
+    /// NUMA node.
+    pub numa_node: Option<i32>,
+    /// Link speed in Mbit/s as the driver reports it.
+    pub speed_mbps: Option<u32>,
+    /// MTU in bytes.
+    pub mtu: Option<u32>,
+    /// Hardware address.
+    pub mac: Option<String>,
+    /// Transmit and receive queues.
+    pub queues: Option<String>,
+    /// Offloads that are on.
+    pub offloads: Vec<String>,
+}
+
+/// A cell's repeats together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellSummary {
+    /// Name of the cell.
+    pub cell: String,
+    /// Throughput in frames per second over the repeats that have one.
+    pub throughput_fps: Option<Spread>,
+    /// Worst verdict of the repeats.
+    pub verdict: Verdict,
+}
+
+/// The control cell's visits, for drift.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ControlSummary {
+    /// Name of the control cell.
+    pub cell: String,
+    /// Throughput of each visit in order of time.
+    pub throughput_fps: Vec<f64>,
+    /// `max / min - 1` over the visits.
+    pub drift: f64,
+    /// Drift above which the run is called noisy.
+    pub drift_limit: f64,
+}
+
+/// What `bench --json` prints and every renderer takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Schema version.
+    pub schema: u32,
+    /// What was asked and where.
+    pub run: RunHead,
+    /// The tester's own limit without a path, by frame size in bytes.
+    pub tester_limit_fps: BTreeMap<String, f64>,
+    /// Results in the order they were measured.
+    pub cells: Vec<CellResult>,
+    /// The control cell's visits beyond its own result.
+    #[serde(default)]
+    pub control: Option<ControlSummary>,
+    /// Spread over repeats, in the plan's order.
+    pub summary: Vec<CellSummary>,
+    /// Cells that could not be built here.
+    #[serde(default)]
+    pub skipped: Vec<SkippedCell>,
+    /// Cells the time box or an interruption left out.
+    #[serde(default)]
+    pub left_out: Vec<String>,
+    /// Every trial; only renderers that draw curves need them, `--json` leaves them out.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub trials: Vec<TrialRecord>,
+}
+
+/// Head of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunHead {
+    /// Name of the plan.
+    pub name: String,
+    /// Start, RFC 3339 in UTC.
+    pub started: String,
+    /// Wall time so far in seconds, over all sittings.
+    pub elapsed_s: f64,
+    /// Seed of the random cell order.
+    pub seed: u64,
+    /// Search preset.
+    pub preset: String,
+    /// Loss goal.
+    pub loss_goal: f64,
+    /// Command line to repeat the run.
+    pub command: String,
+    /// Whether every cell of the plan has a result.
+    pub complete: bool,
+    /// The machine.
+    pub host: Fingerprint,
+    /// Said once for the whole run: what this user or machine gave up.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,107 @@
+//! One load for one duration: what was asked, what happened.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cpu::CpuUse;
+use crate::frames::{FrameCounts, StreamCounts};
+use crate::latency::LatencySummary;
+use crate::ledger::LossEntry;
+use crate::pacing::PacingReport;
+use crate::units::LossRatio;
+
+/// Why a trial was run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Purpose {
+    /// Heats caches and tables before the search; its result is not used.
+    WarmUp,
+    /// Asked for by the search.
+    Search,
+    /// The longer trial beside the result.
+    Confirm,
+    /// Latency at a share of the found throughput.
+    Latency {
+        /// Share of the throughput.
+        load_ratio: f64,
+    },
+}
+
+/// Whether a trial may be used by the search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Validity {
+    /// The load was as intended and every frame that reached the tester was counted.
+    Valid,
+    /// The offered load missed the intended one by more than the tolerance.
+    LoadMissed {
+        /// What kept the sender from it.
+        why: String,
+    },
+    /// The tester's own receive sockets dropped frames.
+    TesterDropped {
+        /// How many.
+        frames: u64,
+    },
+    /// The trial could not be run or finished.
+    Broken {
+        /// What happened.
+        why: String,
+    },
+}
+
+impl Validity {
+    /// Whether the trial counts.
+    pub fn is_valid(&self) -> bool {
+        matches!(self, Self::Valid)
+    }
+}
+
+/// One line of `trials.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialRecord {
+    /// Schema version.
+    pub schema: u32,
+    /// Cell name, as in [`crate::CellResult::cell`].
+    pub cell: String,
+    /// Repeat of the cell, from 1; 0 for the control cell's further visits is not used.
+    pub repeat: u32,
+    /// Visit of the control cell, from 1; absent for ordinary cells.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub control: Option<u32>,
+    /// Number of the trial within the cell's repeat, from 1.
+    pub index: u32,
+    /// Why it was run.
+    pub purpose: Purpose,
+    /// Intended load per direction in frames per second.
+    pub load_fps: f64,
+    /// Intended duration in seconds.
+    pub duration_s: f64,
+    /// Wall time of the whole trial with preparation and drain, in seconds.
+    pub wall_s: f64,
+    /// Start, seconds since the Unix epoch.
+    pub started_unix_s: f64,
+    /// Whether the search may use it.
+    pub validity: Validity,
+    /// Frames over all streams.
+    pub frames: FrameCounts,
+    /// Lost over sent.
+    pub loss_ratio: LossRatio,
+    /// Received frames per second of sending time, per direction.
+    pub forwarding_fps: f64,
+    /// Per stream.
+    pub streams: Vec<StreamCounts>,
+    /// The slowest sender's schedule.
+    pub pacing: PacingReport,
+    /// Latency of every frame received; absent when the clock stepped or nothing arrived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub latency_us: Option<LatencySummary>,
+    /// CPU use while sending.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cpu: Option<CpuUse>,
+    /// Where frames died.
+    pub loss_ledger: Vec<LossEntry>,
+    /// What a reader should know.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}

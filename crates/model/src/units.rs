@@ -1,0 +1,47 @@
+//! Rates and ratios as types, so that two bare numbers never meet in one call.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Frames per second, per direction.
+#[derive(
+    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Fps(pub f64);
+
+impl Fps {
+    /// Frames that this rate sends in `seconds`, rounded to the nearest whole frame.
+    pub fn frames_in(self, seconds: f64) -> u64 {
+        (self.0 * seconds).round().max(0.0) as u64
+    }
+}
+
+impl std::fmt::Display for Fps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.0} fps", self.0)
+    }
+}
+
+/// Lost frames divided by the frames of the intended load, in `0.0..=1.0` (RFC 1242 §3.6).
+#[derive(
+    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct LossRatio(pub f64);
+
+impl LossRatio {
+    /// Loss of `lost` out of `intended` frames; no frames means no loss.
+    pub fn of(lost: u64, intended: u64) -> Self {
+        if intended == 0 {
+            return Self(0.0);
+        }
+        Self((lost as f64 / intended as f64).clamp(0.0, 1.0))
+    }
+}
+
+impl std::fmt::Display for LossRatio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.4} %", self.0 * 100.0)
+    }
+}

@@ -1,0 +1,66 @@
+//! What a number is worth.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Verdict of a result; every number shown carries one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Measured, and nothing speaks against it.
+    Ok,
+    /// The tester could not load the path harder: the path carries at least this much.
+    TesterLimited,
+    /// The sender missed its schedule; the load was not what was intended.
+    Late,
+    /// The confirm trial disagrees with the search.
+    Unstable,
+    /// The path ran in the sender's context: this is sender and path together.
+    Coupled,
+    /// Stolen CPU time or a drifting control cell: the machine was not quiet.
+    Noisy,
+    /// No result; the notes say why.
+    Failed,
+}
+
+impl Verdict {
+    /// The word used in tables and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::TesterLimited => "tester-limited",
+            Self::Late => "late",
+            Self::Unstable => "unstable",
+            Self::Coupled => "coupled",
+            Self::Noisy => "noisy",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// One sentence for a reader who sees the word for the first time.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Ok => "The path's own limit was found and confirmed.",
+            Self::TesterLimited => {
+                "The tester ran out before the path did: the path carries at least this much."
+            }
+            Self::Late => "The sender missed its schedule, so the load was not the intended one.",
+            Self::Unstable => {
+                "The longer confirm trial lost more than the goal allows: shorter trials passed."
+            }
+            Self::Coupled => {
+                "The path ran inside the sender's own system calls: the number is sender and path together."
+            }
+            Self::Noisy => {
+                "The machine was not quiet: CPU time was stolen, or the control cell drifted."
+            }
+            Self::Failed => "No result; the notes say why.",
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
