@@ -1,1 +1,18 @@
-//! TODO
+//! Renders a [`nicety_model::Run`] as terminal table, Markdown, CSV, JSON or a one-file HTML page.
+//!
+//! Every renderer is a function of the run and writes into the writer it is given. Renderers
+//! pick and convert units; a number that the model lacks is shown as absent, never worked out
+//! here. Names come from interfaces and plan files and are untrusted: each renderer escapes
+//! them for its format.
+
+pub mod csv;
+mod error;
+pub mod html;
+pub mod json;
+pub mod markdown;
+mod number;
+mod pick;
+pub mod table;
+pub mod words;
+
+pub use error::ReportError;

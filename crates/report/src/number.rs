@@ -1,0 +1,207 @@
+//! Numbers as a reader wants them: thousands separators, few significant digits, units.
+//!
+//! A value that is not finite has no text; callers show [`ABSENT`].
+
+/// Shown where nothing was measured.
+pub const ABSENT: &str = "–";
+
+/// Whole number with thousands separators: `1,488,095`.
+pub fn grouped(value: f64) -> String {
+    if !value.is_finite() {
+        return ABSENT.to_owned();
+    }
+    let rounded = value.round();
+    let digits = format!("{:.0}", rounded.abs());
+    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
+    if rounded < 0.0 {
+        text.push('-');
+    }
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Count with thousands separators.
+pub fn count(value: u64) -> String {
+    // Counts stay far below 2^53, where f64 is exact.
+    grouped(value as f64)
+}
+
+/// Three significant digits with a decimal prefix: `245 k`, `1.49 M`, `812`.
+pub fn short(value: f64) -> String {
+    if !value.is_finite() {
+        return ABSENT.to_owned();
+    }
+    let (scaled, prefix) = match value.abs() {
+        // The limits are where three digits round up into the next prefix.
+        v if v >= 999.5e6 => (value / 1e9, " G"),
+        v if v >= 999.5e3 => (value / 1e6, " M"),
+        v if v >= 999.5 => (value / 1e3, " k"),
+        _ => (value, ""),
+    };
+    format!("{}{prefix}", significant(scaled, 3))
+}
+
+/// `value` with `digits` significant digits at most, trailing zeros of a fraction kept.
+pub fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    let decimals = (digits - 1 - magnitude).clamp(0, 12) as usize;
+    let text = format!("{value:.decimals$}");
+    // 9.996 rounds to 10.00: one digit too many.
+    if decimals > 0 && text.trim_start_matches('-').starts_with("10") && magnitude == 0 {
+        return format!("{value:.0$}", decimals - 1);
+    }
+    text
+}
+
+/// Frames per second with thousands separators, or [`ABSENT`].
+pub fn fps(value: Option<f64>) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), grouped)
+}
+
+/// Rate in Mbit/s as a bare number: one decimal under 100, else whole.
+pub fn mbps(value: Option<f64>) -> String {
+    match value {
+        Some(v) if v.is_finite() && v.abs() < 99.95 => format!("{v:.1}"),
+        Some(v) => grouped(v),
+        None => ABSENT.to_owned(),
+    }
+}
+
+/// Rate in Mbit/s or Gbit/s with its unit: `165 Mbit/s`, `1.02 Gbit/s`.
+pub fn bit_rate(value: f64) -> String {
+    if !value.is_finite() {
+        return ABSENT.to_owned();
+    }
+    if value.abs() >= 999.5 {
+        format!("{} Gbit/s", significant(value / 1000.0, 3))
+    } else {
+        format!("{} Mbit/s", significant(value, 3))
+    }
+}
+
+/// Loss ratio in per cent with two significant digits: `0.0020 %`; zero is `0 %`.
+pub fn loss(ratio: f64) -> String {
+    if !ratio.is_finite() {
+        return ABSENT.to_owned();
+    }
+    format!("{} %", significant(ratio * 100.0, 2))
+}
+
+/// Share in whole per cent: `99 %`.
+pub fn share(ratio: f64) -> String {
+    if !ratio.is_finite() {
+        return ABSENT.to_owned();
+    }
+    format!("{:.0} %", ratio * 100.0)
+}
+
+/// Coefficient of variation or drift in per cent with one decimal: `0.4 %`.
+pub fn variation(ratio: f64) -> String {
+    if !ratio.is_finite() {
+        return ABSENT.to_owned();
+    }
+    format!("{:.1} %", ratio * 100.0)
+}
+
+/// Microseconds as a bare number: `9.0`, `31`, `1,240`.
+pub fn micros(value: f64) -> String {
+    if value.is_finite() && value.abs() < 9.95 {
+        format!("{value:.1}")
+    } else {
+        grouped(value)
+    }
+}
+
+/// Seconds in words: `24.3 s`, `4 min 05 s`, `1 h 02 min`.
+pub fn seconds(value: f64) -> String {
+    if !value.is_finite() || value < 0.0 {
+        return ABSENT.to_owned();
+    }
+    if value < 99.95 {
+        return format!("{value:.1} s");
+    }
+    let whole = value.round() as u64;
+    if whole < 3600 {
+        format!("{} min {:02} s", whole / 60, whole % 60)
+    } else {
+        format!("{} h {:02} min", whole / 3600, whole % 3600 / 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_separated() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.2, "0"),
+            (999.4, "999"),
+            (999.6, "1,000"),
+            (245_000.0, "245,000"),
+            (1_488_095.2, "1,488,095"),
+            (-12_345.0, "-12,345"),
+            (f64::NAN, ABSENT),
+            (f64::INFINITY, ABSENT),
+        ] {
+            assert_eq!(grouped(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn short_numbers_keep_three_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (7.0, "7.00"),
+            (812.0, "812"),
+            (999.7, "1.00 k"),
+            (9_996.0, "10.0 k"),
+            (81_234.0, "81.2 k"),
+            (245_000.0, "245 k"),
+            (999_700.0, "1.00 M"),
+            (14_880_952.0, "14.9 M"),
+            (2.5e9, "2.50 G"),
+        ] {
+            assert_eq!(short(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn loss_keeps_small_values_apart_from_zero() {
+        for (value, text) in [
+            (0.0, "0 %"),
+            (0.000_02, "0.0020 %"),
+            (0.000_1, "0.010 %"),
+            (1e-9, "0.00000010 %"),
+            (0.5, "50 %"),
+            (1.0, "100 %"),
+            (f64::NAN, ABSENT),
+        ] {
+            assert_eq!(loss(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn times_and_rates_carry_their_unit() {
+        assert_eq!(seconds(24.31), "24.3 s");
+        assert_eq!(seconds(245.0), "4 min 05 s");
+        assert_eq!(seconds(3725.0), "1 h 02 min");
+        assert_eq!(seconds(f64::NAN), ABSENT);
+        assert_eq!(bit_rate(164.64), "165 Mbit/s");
+        assert_eq!(bit_rate(1024.0), "1.02 Gbit/s");
+        assert_eq!(bit_rate(999.7), "1.00 Gbit/s");
+        assert_eq!(mbps(Some(99.97)), "100");
+        assert_eq!(mbps(Some(9.55)), "9.6");
+        assert_eq!(micros(9.04), "9.0");
+        assert_eq!(micros(1240.0), "1,240");
+    }
+}

@@ -1,0 +1,256 @@
+//! Picks what belongs together out of a run: the repeats of a cell, the series of a figure.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use nicety_model::cell::SkippedCell;
+use nicety_model::run::CellSummary;
+use nicety_model::{
+    CellKey, CellResult, Direction, LatencySummary, Purpose, Run, TrialRecord, Verdict,
+};
+
+/// A cell with its repeats.
+pub struct Group<'a> {
+    /// Name of the cell.
+    pub name: &'a str,
+    /// The cell's parameters.
+    pub key: &'a CellKey,
+    /// Its repeats, first one first; never empty.
+    pub repeats: Vec<&'a CellResult>,
+    /// The model's summary over them.
+    pub summary: Option<&'a CellSummary>,
+    /// The repeat whose details stand for the cell: nearest to the average.
+    pub shown: &'a CellResult,
+}
+
+impl Group<'_> {
+    /// Throughput to show: the average over repeats, else that of the repeat shown.
+    pub fn throughput_fps(&self) -> Option<f64> {
+        self.summary
+            .and_then(|summary| summary.throughput_fps)
+            .map(|spread| spread.ave)
+            .or(self.shown.throughput_fps)
+            .filter(|fps| fps.is_finite())
+    }
+
+    /// Throughput at L1 in Mbit/s.
+    pub fn l1_mbps(&self) -> Option<f64> {
+        self.throughput_fps().map(|fps| {
+            self.key
+                .frame_size_bytes
+                .l1_mbps(nicety_model::units::Fps(fps))
+        })
+    }
+
+    /// Smallest and largest throughput when several repeats have one.
+    pub fn extremes_fps(&self) -> Option<(f64, f64)> {
+        self.summary
+            .and_then(|summary| summary.throughput_fps)
+            .filter(|spread| spread.n > 1)
+            .map(|spread| (spread.min, spread.max))
+            .filter(|(min, max)| min.is_finite() && max.is_finite())
+    }
+
+    /// Verdict over the repeats.
+    pub fn verdict(&self) -> Verdict {
+        self.summary
+            .map_or(self.shown.verdict, |summary| summary.verdict)
+    }
+
+    /// Path, direction and flows: what a line in a figure stands for.
+    pub fn series(&self) -> SeriesKey {
+        SeriesKey {
+            path: self.key.path_name(),
+            direction: self.key.direction,
+            flows: self.key.flows,
+        }
+    }
+
+    /// Latency at the highest share of the throughput that was measured.
+    pub fn latency(&self) -> Option<&LatencySummary> {
+        self.shown
+            .latency_us
+            .as_ref()
+            .or(self.shown.latency_by_load_us.last())
+    }
+
+    /// Notes of all repeats, each text once.
+    pub fn notes(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        self.repeats
+            .iter()
+            .flat_map(|cell| &cell.notes)
+            .map(String::as_str)
+            .filter(|note| seen.insert(*note))
+            .collect()
+    }
+}
+
+/// What a line in a figure stands for: cells that differ only in frame size.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SeriesKey {
+    /// Name of the path.
+    pub path: String,
+    /// Direction.
+    pub direction: Direction,
+    /// Flows per direction.
+    pub flows: u32,
+}
+
+impl std::fmt::Display for SeriesKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, {}", self.path, direction(self.direction))?;
+        if self.flows > 1 {
+            write!(f, ", {} flows", self.flows)?;
+        }
+        Ok(())
+    }
+}
+
+/// Direction in words.
+pub fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Uni => "one direction",
+        Direction::Bi => "both directions",
+    }
+}
+
+/// The run's cells with their repeats in the order of the summary, then those it lacks by key.
+/// Visits of the control cell are not among them.
+pub fn groups(run: &Run) -> Vec<Group<'_>> {
+    let mut by_name: HashMap<&str, Vec<&CellResult>> = HashMap::new();
+    for cell in run.cells.iter().filter(|cell| cell.control.is_none()) {
+        by_name.entry(&cell.cell).or_default().push(cell);
+    }
+    let mut groups: Vec<Group<'_>> = run
+        .summary
+        .iter()
+        .filter_map(|summary| {
+            let repeats = by_name.remove(summary.cell.as_str())?;
+            group(repeats, Some(summary))
+        })
+        .collect();
+    let mut rest: Vec<Vec<&CellResult>> = by_name.into_values().collect();
+    rest.sort_by(|a, b| order(a).cmp(&order(b)));
+    groups.extend(rest.into_iter().filter_map(|repeats| group(repeats, None)));
+    groups
+}
+
+fn order<'a>(repeats: &[&'a CellResult]) -> Option<(&'a CellKey, &'a str)> {
+    repeats.first().map(|cell| (&cell.key, cell.cell.as_str()))
+}
+
+fn group<'a>(
+    mut repeats: Vec<&'a CellResult>,
+    summary: Option<&'a CellSummary>,
+) -> Option<Group<'a>> {
+    repeats.sort_by_key(|cell| cell.repeat);
+    let average = summary
+        .and_then(|summary| summary.throughput_fps)
+        .map(|spread| spread.ave);
+    let distance = |cell: &CellResult| match (cell.throughput_fps, average) {
+        (Some(fps), Some(ave)) => (fps - ave).abs(),
+        (Some(_), None) => 0.0,
+        (None, _) => f64::INFINITY,
+    };
+    let shown = *repeats
+        .iter()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    Some(Group {
+        name: &shown.cell,
+        key: &shown.key,
+        repeats,
+        summary,
+        shown,
+    })
+}
+
+/// Cells that differ only in frame size, in order of size; series in order of first appearance.
+pub fn series<'a, 'r>(groups: &'a [Group<'r>]) -> Vec<(SeriesKey, Vec<&'a Group<'r>>)> {
+    let mut all: Vec<(SeriesKey, Vec<&Group<'_>>)> = Vec::new();
+    let mut at: BTreeMap<SeriesKey, usize> = BTreeMap::new();
+    for group in groups {
+        let key = group.series();
+        let index = *at.entry(key.clone()).or_insert_with(|| {
+            all.push((key, Vec::new()));
+            all.len() - 1
+        });
+        all[index].1.push(group);
+    }
+    for (_, members) in &mut all {
+        members.sort_by_key(|group| group.key.frame_size_bytes);
+    }
+    all
+}
+
+/// Search and confirm trials by cell name, control visits left out.
+pub fn trials_by_cell(run: &Run) -> HashMap<&str, Vec<&TrialRecord>> {
+    let mut by_cell: HashMap<&str, Vec<&TrialRecord>> = HashMap::new();
+    for trial in run.trials.iter().filter(|trial| {
+        trial.control.is_none() && matches!(trial.purpose, Purpose::Search | Purpose::Confirm)
+    }) {
+        by_cell.entry(&trial.cell).or_default().push(trial);
+    }
+    by_cell
+}
+
+/// The tester's own limits in order of frame size: bytes as written, fps.
+pub fn tester_limits(run: &Run) -> Vec<(&str, f64)> {
+    let mut limits: Vec<(&str, f64)> = run
+        .tester_limit_fps
+        .iter()
+        .map(|(size, fps)| (size.as_str(), *fps))
+        .collect();
+    limits.sort_by_key(|(size, _)| size.parse::<u32>().unwrap_or(u32::MAX));
+    limits
+}
+
+/// Speed in Mbit/s of the slowest link that reports one, and the interfaces that have it.
+///
+/// Drivers report "unknown" as 0 or as all ones (`SPEED_UNKNOWN`, linux/ethtool.h).
+pub fn link_speed(run: &Run) -> Option<(f64, Vec<&str>)> {
+    let known = || {
+        run.run.host.interfaces.iter().filter_map(|(name, facts)| {
+            facts
+                .speed_mbps
+                .filter(|speed| *speed != 0 && *speed != u32::MAX)
+                .map(|speed| (name.as_str(), speed))
+        })
+    };
+    let slowest = known().map(|(_, speed)| speed).min()?;
+    let names = known()
+        .filter(|(_, speed)| *speed == slowest)
+        .map(|(name, _)| name)
+        .collect();
+    Some((f64::from(slowest), names))
+}
+
+/// The verdicts that occur, in the model's order.
+pub fn verdicts(groups: &[Group<'_>]) -> Vec<(Verdict, usize)> {
+    ALL_VERDICTS
+        .into_iter()
+        .map(|verdict| {
+            let cells = groups
+                .iter()
+                .filter(|group| group.verdict() == verdict)
+                .count();
+            (verdict, cells)
+        })
+        .filter(|(_, cells)| *cells > 0)
+        .collect()
+}
+
+/// Every verdict, best first.
+pub const ALL_VERDICTS: [Verdict; 7] = [
+    Verdict::Ok,
+    Verdict::TesterLimited,
+    Verdict::Late,
+    Verdict::Unstable,
+    Verdict::Coupled,
+    Verdict::Noisy,
+    Verdict::Failed,
+];
+
+/// A skipped cell in one line: `NAME: REASON; REMEDY`.
+pub fn skipped_line(skipped: &SkippedCell) -> String {
+    format!("{}: {}; {}", skipped.cell, skipped.reason, skipped.remedy)
+}

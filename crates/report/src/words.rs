@@ -1,0 +1,174 @@
+//! The run in words: what a reader takes away when they read nothing else.
+
+use nicety_model::{Direction, Run, Verdict};
+
+use crate::number;
+use crate::pick::{self, Group};
+
+/// Busy share from which a CPU counts as full: what is left is within the noise of `/proc/stat`.
+const FULL: f64 = 0.95;
+/// Share of the line rate from which the link itself counts as the limit.
+const AT_LINE_RATE: f64 = 0.99;
+/// Paths told of; more are counted.
+const TOLD: usize = 6;
+
+/// One sentence per path, direction and number of flows: what it carries and what stopped it
+/// from carrying more. Never empty.
+pub fn summary(run: &Run) -> Vec<String> {
+    let groups = pick::groups(run);
+    if groups.is_empty() {
+        return vec![if run.skipped.is_empty() {
+            "nothing was measured".to_owned()
+        } else {
+            format!(
+                "nothing was measured: this machine cannot build {}",
+                plural(run.skipped.len(), "cell")
+            )
+        }];
+    }
+    let series = pick::series(&groups);
+    let mut sentences: Vec<String> = series
+        .iter()
+        .take(TOLD)
+        .map(|(_, cells)| sentence(run, cells))
+        .collect();
+    if series.len() > TOLD {
+        sentences.push(format!("and {} more", series.len() - TOLD));
+    }
+    sentences
+}
+
+/// `1 cell`, `3 cells`.
+pub(crate) fn plural(n: usize, noun: &str) -> String {
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{} {noun}s", number::count(n as u64))
+    }
+}
+
+fn sentence(run: &Run, cells: &[&Group<'_>]) -> String {
+    let measured: Vec<&&Group<'_>> = cells
+        .iter()
+        .filter(|group| group.throughput_fps().is_some())
+        .collect();
+    let Some(first) = measured.first() else {
+        return nothing(cells);
+    };
+    let mut text = format!(
+        "{} carries {}{} frames/s of {} bytes ({})",
+        name(first),
+        at_least(first),
+        number::short(first.throughput_fps().unwrap_or(f64::NAN)),
+        first.key.frame_size_bytes,
+        number::bit_rate(first.l1_mbps().unwrap_or(f64::NAN)),
+    );
+    if let Some(last) = measured.last().filter(|_| measured.len() > 1) {
+        text.push_str(&format!(
+            " and {}{} of {} bytes ({})",
+            at_least(last),
+            number::short(last.throughput_fps().unwrap_or(f64::NAN)),
+            last.key.frame_size_bytes,
+            number::bit_rate(last.l1_mbps().unwrap_or(f64::NAN)),
+        ));
+    }
+    if first.key.direction == Direction::Bi {
+        text.push_str(" in each direction");
+    }
+    text.push_str("; ");
+    text.push_str(&limit(run, first));
+    text
+}
+
+fn name(group: &Group<'_>) -> String {
+    let path = group.key.path_name();
+    if group.key.flows > 1 {
+        format!("{path} with {} flows", group.key.flows)
+    } else {
+        path
+    }
+}
+
+fn at_least(group: &Group<'_>) -> &'static str {
+    if group.verdict() == Verdict::TesterLimited {
+        "at least "
+    } else {
+        ""
+    }
+}
+
+fn nothing(cells: &[&Group<'_>]) -> String {
+    let Some(first) = cells.first() else {
+        return "nothing was measured".to_owned();
+    };
+    let mut text = format!("{} gave no result", name(first));
+    if let Some(note) = first.notes().first() {
+        text.push_str(": ");
+        text.push_str(note);
+    }
+    text
+}
+
+/// What stopped the path, from the verdict first and the busiest CPU next.
+fn limit(run: &Run, group: &Group<'_>) -> String {
+    match group.verdict() {
+        Verdict::TesterLimited => return "the limit was the tester, not the path".to_owned(),
+        Verdict::Coupled => {
+            return "it ran in the sender's own calls, so this is sender and path together"
+                .to_owned();
+        }
+        Verdict::Late => return "the sender missed its schedule, so take it with care".to_owned(),
+        _ => {}
+    }
+    let mut text = found_limit(run, group);
+    match group.verdict() {
+        Verdict::Unstable => text.push_str(", and the longer confirm trial lost more than allowed"),
+        Verdict::Noisy => text.push_str(", on a machine that was not quiet"),
+        _ => {}
+    }
+    text
+}
+
+fn found_limit(run: &Run, group: &Group<'_>) -> String {
+    let at_line_rate = pick::link_speed(run)
+        .zip(group.throughput_fps())
+        .is_some_and(|((mbps, _), fps)| {
+            fps >= AT_LINE_RATE * group.key.frame_size_bytes.line_rate(mbps).0
+        });
+    if at_line_rate {
+        return "the limit was the link".to_owned();
+    }
+    let busiest = group.shown.cpu.as_ref().and_then(|c| c.busiest.as_ref());
+    match busiest {
+        Some(b) if b.busy_ratio >= FULL => format!("the limit was CPU {} ({})", b.cpu, b.who),
+        Some(b) => match first_place(group) {
+            Some(place) => format!(
+                "frames died first at {place} while the busiest CPU {} ({}) was {} busy",
+                b.cpu,
+                b.who,
+                number::share(b.busy_ratio)
+            ),
+            None => format!(
+                "no CPU was full: the busiest was CPU {} ({}) at {}",
+                b.cpu,
+                b.who,
+                number::share(b.busy_ratio)
+            ),
+        },
+        None => match first_place(group) {
+            Some(place) => format!("frames died first at {place}"),
+            None => "what limited it was not measured".to_owned(),
+        },
+    }
+}
+
+/// The counter that lost most frames just above the throughput.
+fn first_place<'a>(group: &'a Group<'_>) -> Option<&'a str> {
+    group
+        .shown
+        .overload_ledger
+        .iter()
+        .filter(|entry| entry.place != "unexplained" && entry.frames > 0)
+        .max_by_key(|entry| entry.frames)
+        .map(|entry| entry.place.as_str())
+}
