@@ -1,4 +1,17 @@
 //! The plan: the TOML that asks for a run.
+//!
+//! [`Plan::parse`] reads and checks it, [`Plan::cells`] walks the matrix it spans, and
+//! [`Plan::to_toml`] writes it back. Every list multiplies the matrix; a single value may
+//! stand where a list may. Whatever is left out has the value of [`Plan::default_bridge`].
+
+mod build;
+mod cells;
+mod duration;
+mod file;
+mod parse;
+mod path;
+mod read;
+mod words;
 
 use std::time::Duration;
 
@@ -6,8 +19,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::frame::{Direction, FrameSize};
 
+pub use build::PortsError;
+pub use cells::MAX_CELLS;
+pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
+pub use file::PlanFile;
+pub use path::PathParams;
+pub use words::UnknownPreset;
+
+/// Most flows per direction: the sequence of addresses and ports the packet template can vary.
+pub const MAX_FLOWS: u32 = 1_048_576;
+/// Most repeats of a cell.
+pub const MAX_REPEATS: u32 = 1_000;
+
 /// A checked plan; every list multiplies the matrix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Name of the run.
     pub name: String,
@@ -15,36 +40,37 @@ pub struct Plan {
     pub traffic: Traffic,
     /// How the throughput is searched.
     pub search: SearchPlan,
-    /// What is measured.
+    /// What is measured; never empty, no cell twice.
     pub paths: Vec<PathPlan>,
 }
 
-/// `[traffic]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// `[traffic]`: no list is empty, no value stands in a list twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
     /// Frame sizes.
     pub frame_sizes: Vec<FrameSize>,
     /// Directions.
     pub directions: Vec<Direction>,
-    /// Flows per direction.
+    /// Flows per direction, each `1..=`[`MAX_FLOWS`].
     pub flows: Vec<u32>,
 }
 
 /// `[search]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SearchPlan {
     /// Preset.
     pub preset: Preset,
-    /// Goal; the preset's own when absent.
+    /// Goal, `0.0..1.0`; the preset's own when absent.
     pub loss_ratio: Option<f64>,
-    /// Repeats of every cell.
+    /// Repeats of every cell, `1..=`[`MAX_REPEATS`].
     pub repeats: u32,
-    /// Length of the confirm trial; the preset's own when absent, zero for none.
+    /// Length of the confirm trial in whole milliseconds, at most [`MAX_DURATION`]; the
+    /// preset's own when absent, zero for none.
     pub confirm: Option<Duration>,
 }
 
 /// Named searches, see `docs/methodology/search.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
     /// Bisection on acceptable loss, as a hardware tester's command sequencer does.
@@ -60,8 +86,7 @@ pub enum Preset {
 }
 
 /// One `[[path]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathPlan {
     /// Two namespaces joined by a kernel bridge.
     Bridge,
@@ -71,6 +96,18 @@ pub enum PathPlan {
         a: String,
         /// Interface B.
         b: String,
+    },
+    /// A kind that plans may name but this version cannot build: its cells are reported as
+    /// skipped, never dropped.
+    Unavailable {
+        /// The kind: `vm`, `ovs`, …
+        kind: String,
+        /// Its parameters.
+        params: PathParams,
+        /// Why it cannot be built.
+        reason: String,
+        /// What to do instead.
+        remedy: String,
     },
 }
 

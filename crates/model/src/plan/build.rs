@@ -1,0 +1,157 @@
+//! Plans made without a file: the default run, and what flags change.
+
+use crate::frame::{Direction, FrameSize, RFC2544_SIZES};
+use crate::plan::{PathPlan, Plan, Preset, SearchPlan, Traffic};
+
+/// Longest name of a Linux interface: IFNAMSIZ (`include/uapi/linux/if.h`) less its NUL.
+const INTERFACE_BYTES: usize = 15;
+
+impl Plan {
+    /// What `bench` runs without arguments: a kernel bridge, the seven sizes of RFC 2544 §9.1,
+    /// one direction, one flow, preset `quick`, one repeat.
+    pub fn default_bridge() -> Self {
+        Self {
+            name: "bridge".to_owned(),
+            traffic: Traffic {
+                frame_sizes: RFC2544_SIZES
+                    .into_iter()
+                    .filter_map(|bytes| FrameSize::new(bytes).ok())
+                    .collect(),
+                directions: vec![Direction::Uni],
+                flows: vec![1],
+            },
+            search: SearchPlan {
+                preset: Preset::Quick,
+                loss_ratio: None,
+                repeats: 1,
+                confirm: None,
+            },
+            paths: vec![PathPlan::Bridge],
+        }
+    }
+
+    /// The same traffic and search between two interfaces that exist already: `--ports A,B`.
+    /// `ports` is both names with a comma between them.
+    ///
+    /// # Errors
+    /// When they are not two different names the kernel would accept.
+    pub fn with_ports(mut self, ports: &str) -> Result<Self, PortsError> {
+        let (a, b) = ports
+            .split_once(',')
+            .ok_or_else(|| PortsError::NotTwo(ports.to_owned()))?;
+        let (a, b) = (a.trim(), b.trim());
+        if b.contains(',') {
+            return Err(PortsError::NotTwo(ports.to_owned()));
+        }
+        check_interface(a)?;
+        check_interface(b)?;
+        if a == b {
+            return Err(PortsError::Same(a.to_owned()));
+        }
+        if self == Self::default_bridge() {
+            self.name = "ports".to_owned();
+        }
+        self.paths = vec![PathPlan::Ports {
+            a: a.to_owned(),
+            b: b.to_owned(),
+        }];
+        Ok(self)
+    }
+
+    /// The same plan with another preset: `--preset`.
+    pub fn with_preset(mut self, preset: Preset) -> Self {
+        self.search.preset = preset;
+        self
+    }
+}
+
+/// Ports that cannot be meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PortsError {
+    /// Not two names.
+    #[error("{0:?} is not two interfaces, write both with a comma between them, as in eth1,eth2")]
+    NotTwo(String),
+    /// One name twice.
+    #[error("both ports are {0:?}, a path needs two different interfaces")]
+    Same(String),
+    /// An empty name.
+    #[error("the interface name is empty")]
+    Empty,
+    /// Longer than the kernel allows.
+    #[error("interface name {0:?} has {len} bytes, the kernel allows {INTERFACE_BYTES}", len = .0.len())]
+    TooLong(String),
+    /// A character the kernel refuses.
+    #[error(
+        "{0:?} cannot be an interface name, the kernel refuses '/', ':', spaces, \".\" and \"..\""
+    )]
+    Refused(String),
+}
+
+/// Whether the kernel would accept the name: `dev_valid_name` in `net/core/dev.c`.
+pub(super) fn check_interface(name: &str) -> Result<(), PortsError> {
+    if name.is_empty() {
+        return Err(PortsError::Empty);
+    }
+    if name.len() > INTERFACE_BYTES {
+        return Err(PortsError::TooLong(name.to_owned()));
+    }
+    let bad = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+    if name == "." || name == ".." || name.contains(bad) {
+        return Err(PortsError::Refused(name.to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_replace_the_path_and_keep_the_rest() {
+        let plan = Plan::default_bridge()
+            .with_preset(Preset::Std)
+            .with_ports("eth1, eth2")
+            .unwrap();
+        let ports = PathPlan::Ports {
+            a: "eth1".to_owned(),
+            b: "eth2".to_owned(),
+        };
+        assert_eq!(plan.paths, [ports]);
+        assert_eq!(plan.search.preset, Preset::Std);
+        assert_eq!(plan.cell_count(), 7);
+    }
+
+    #[test]
+    fn bad_ports_are_refused_in_words() {
+        for (ports, message) in [
+            (
+                "eth1",
+                "\"eth1\" is not two interfaces, write both with a comma between them, as in eth1,eth2",
+            ),
+            (
+                "a,b,c",
+                "\"a,b,c\" is not two interfaces, write both with a comma between them, as in eth1,eth2",
+            ),
+            (
+                "eth1,eth1",
+                "both ports are \"eth1\", a path needs two different interfaces",
+            ),
+            ("eth1,", "the interface name is empty"),
+            (
+                "eth1,an-interface-name",
+                "interface name \"an-interface-name\" has 17 bytes, the kernel allows 15",
+            ),
+            (
+                "eth1,a/b",
+                "\"a/b\" cannot be an interface name, the kernel refuses '/', ':', spaces, \".\" and \"..\"",
+            ),
+            (
+                "..,eth2",
+                "\"..\" cannot be an interface name, the kernel refuses '/', ':', spaces, \".\" and \"..\"",
+            ),
+        ] {
+            let error = Plan::default_bridge().with_ports(ports).unwrap_err();
+            assert_eq!(error.to_string(), message, "{ports}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The matrix a plan spans, counted without walking it and walked without storing it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cell::{CellKey, SkippedCell};
+use crate::plan::{PathPlan, Plan};
+
+/// Most cells of one plan.
+pub const MAX_CELLS: u64 = 100_000;
+
+impl PathPlan {
+    /// The kind, as plans write it.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Bridge => "bridge",
+            Self::Ports { .. } => "ports",
+            Self::Unavailable { kind, .. } => kind,
+        }
+    }
+
+    /// The lists that multiply this path, as words.
+    fn lists(&self) -> Vec<(&'static str, Vec<String>)> {
+        match self {
+            Self::Bridge => Vec::new(),
+            Self::Ports { a, b } => vec![("a", vec![a.clone()]), ("b", vec![b.clone()])],
+            Self::Unavailable { params, .. } => params.lists(),
+        }
+    }
+
+    /// How many points of the matrix this path is, before frame sizes, directions and flows.
+    fn point_count(&self) -> u64 {
+        product(self.lists().iter().map(|(_, values)| values.len()))
+    }
+
+    /// Every combination of the path's lists: what [`CellKey::path`] holds.
+    fn points(&self) -> impl Iterator<Item = BTreeMap<String, String>> + use<> {
+        let kind = self.kind().to_owned();
+        let lists = self.lists();
+        (0..self.point_count()).map(move |index| {
+            let mut point = BTreeMap::from([("kind".to_owned(), kind.clone())]);
+            // The index is a number in mixed radix; the last list turns fastest.
+            let mut rest = index;
+            for (key, values) in lists.iter().rev() {
+                let radix = values.len() as u64;
+                let value = &values[(rest % radix) as usize];
+                rest /= radix;
+                point.insert((*key).to_owned(), value.clone());
+            }
+            point
+        })
+    }
+}
+
+impl Plan {
+    /// Number of cells, repeats not counted. Saturates; no cell is built for it.
+    pub fn cell_count(&self) -> u64 {
+        let points = self
+            .paths
+            .iter()
+            .fold(0_u64, |sum, path| sum.saturating_add(path.point_count()));
+        points.saturating_mul(self.cells_per_point())
+    }
+
+    /// Every cell in the plan's order, those that cannot be built among them: paths, then
+    /// frame sizes, directions, flows.
+    pub fn cells(&self) -> impl Iterator<Item = CellKey> + '_ {
+        self.paths.iter().flat_map(|path| self.cells_of(path))
+    }
+
+    /// The cells this version knows how to build.
+    pub fn buildable_cells(&self) -> impl Iterator<Item = CellKey> + '_ {
+        self.paths
+            .iter()
+            .filter(|path| !matches!(path, PathPlan::Unavailable { .. }))
+            .flat_map(|path| self.cells_of(path))
+    }
+
+    /// The cells it does not, with reason and remedy.
+    pub fn unavailable_cells(&self) -> impl Iterator<Item = SkippedCell> + '_ {
+        self.paths.iter().flat_map(move |path| {
+            let why = match path {
+                PathPlan::Unavailable { reason, remedy, .. } => Some((reason, remedy)),
+                _ => None,
+            };
+            why.into_iter().flat_map(move |(reason, remedy)| {
+                self.cells_of(path).map(move |key| SkippedCell {
+                    cell: key.name(),
+                    reason: reason.clone(),
+                    remedy: remedy.clone(),
+                })
+            })
+        })
+    }
+
+    /// The cells of one of the plan's paths.
+    pub fn cells_of<'p>(&'p self, path: &PathPlan) -> impl Iterator<Item = CellKey> + use<'p> {
+        path.points().flat_map(move |point| {
+            self.traffic.frame_sizes.iter().flat_map(move |size| {
+                let point = point.clone();
+                self.traffic.directions.iter().flat_map(move |direction| {
+                    let point = point.clone();
+                    self.traffic.flows.iter().map(move |flows| CellKey {
+                        path: point.clone(),
+                        frame_size_bytes: *size,
+                        direction: *direction,
+                        flows: *flows,
+                    })
+                })
+            })
+        })
+    }
+
+    /// Cells per point of the paths.
+    fn cells_per_point(&self) -> u64 {
+        let traffic = &self.traffic;
+        product([
+            traffic.frame_sizes.len(),
+            traffic.directions.len(),
+            traffic.flows.len(),
+        ])
+    }
+
+    /// What multiplies the matrix, in words: `2 paths x 7 frame sizes x …`.
+    pub(super) fn factors(&self) -> String {
+        let points = self
+            .paths
+            .iter()
+            .fold(0_u64, |sum, path| sum.saturating_add(path.point_count()));
+        let traffic = &self.traffic;
+        format!(
+            "{} path settings x {} frame sizes x {} directions x {} flows",
+            thousands(points),
+            thousands(traffic.frame_sizes.len() as u64),
+            traffic.directions.len(),
+            thousands(traffic.flows.len() as u64),
+        )
+    }
+
+    /// The first path that has a point another one before it has: its number and that point's
+    /// name. Walks all points, so the plan's size must have been checked.
+    pub(super) fn first_double(&self) -> Option<(usize, String)> {
+        let mut seen = BTreeSet::new();
+        for (index, path) in self.paths.iter().enumerate() {
+            for point in path.points() {
+                if seen.contains(&point) {
+                    let size = *self.traffic.frame_sizes.first()?;
+                    let direction = *self.traffic.directions.first()?;
+                    let key = CellKey {
+                        path: point,
+                        frame_size_bytes: size,
+                        direction,
+                        flows: 1,
+                    };
+                    return Some((index, key.path_name()));
+                }
+                seen.insert(point);
+            }
+        }
+        None
+    }
+}
+
+/// Product of lengths, saturating.
+fn product(lengths: impl IntoIterator<Item = usize>) -> u64 {
+    lengths.into_iter().fold(1, |product: u64, length| {
+        product.saturating_mul(length as u64)
+    })
+}
+
+/// A number with commas between thousands.
+pub(super) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,208 @@
+//! `[[path]]`: the kinds, their parameters, and what this version can build of them.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::plan::file::OneOrMany;
+use crate::plan::read::{Entry, Section, Source, Table};
+use crate::plan::{PathPlan, PlanError};
+
+/// Every kind a plan may name.
+pub(super) const KINDS: [&str; 7] = [
+    "bridge",
+    "ports",
+    "vlan-bridge",
+    "ovs",
+    "ovs-dpdk",
+    "testpmd",
+    "vm",
+];
+/// How a guest is connected.
+const NICS: [&str; 6] = [
+    "e1000",
+    "virtio-net",
+    "vhost-net",
+    "macvtap",
+    "sriov",
+    "sriov-macvtap",
+];
+/// What joins the guests' interfaces on the host.
+const SWITCHES: [&str; 4] = ["bridge", "vlan-bridge", "ovs", "ovs-dpdk"];
+/// Keys of `kind = "vm"`.
+const VM_KEYS: [&str; 8] = [
+    "kind", "nic", "switch", "vcpus", "pin", "queues", "ring", "vms",
+];
+
+/// Parameters of a path; an empty list was not given. Each list multiplies the matrix.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct PathParams {
+    /// How the guest is connected: `e1000`, `virtio-net`, `vhost-net`, `macvtap`, `sriov`,
+    /// `sriov-macvtap`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<String>")]
+    pub nic: Vec<String>,
+    /// What joins the interfaces on the host: `bridge`, `vlan-bridge`, `ovs`, `ovs-dpdk`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<String>")]
+    pub switch: Vec<String>,
+    /// Virtual CPUs of a guest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<u32>")]
+    pub vcpus: Vec<u32>,
+    /// Host CPUs the virtual CPUs run on; each entry is one placement.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pin: Vec<Vec<u32>>,
+    /// Queues of an interface.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<u32>")]
+    pub queues: Vec<u32>,
+    /// Descriptors in a ring.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<u32>")]
+    pub ring: Vec<u32>,
+    /// Guests at the same time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<u32>")]
+    pub vms: Vec<u32>,
+}
+
+impl PathParams {
+    /// The lists that were given, as words: `("pin", ["0", "4+6"])`.
+    pub fn lists(&self) -> Vec<(&'static str, Vec<String>)> {
+        let numbers = |list: &[u32]| list.iter().map(u32::to_string).collect();
+        let all = [
+            ("nic", self.nic.clone()),
+            ("switch", self.switch.clone()),
+            ("vcpus", numbers(&self.vcpus)),
+            ("pin", self.pin.iter().map(|cpus| join(cpus)).collect()),
+            ("queues", numbers(&self.queues)),
+            ("ring", numbers(&self.ring)),
+            ("vms", numbers(&self.vms)),
+        ];
+        all.into_iter()
+            .filter(|(_, values): &(_, Vec<String>)| !values.is_empty())
+            .collect()
+    }
+}
+
+/// CPU numbers as they stand in a cell's name: `4+6`.
+fn join(cpus: &[u32]) -> String {
+    let words: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    words.join("+")
+}
+
+/// Reads one `[[path]]`.
+pub(super) fn read(
+    source: Source<'_>,
+    table: &Table<'_>,
+    offset: usize,
+) -> Result<PathPlan, PlanError> {
+    let kind = kind(source, table, offset)?;
+    let known: &[&'static str] = match kind {
+        "ports" => &["kind", "a", "b"],
+        "vm" => &VM_KEYS,
+        _ => &["kind"],
+    };
+    let section = Section::open(source, "[[path]]", table, known)?;
+    match kind {
+        "bridge" => Ok(PathPlan::Bridge),
+        "ports" => ports(&section, offset),
+        _ => Ok(PathPlan::Unavailable {
+            kind: kind.to_owned(),
+            params: params(&section)?,
+            reason: format!("paths of kind {kind} cannot be built by this version"),
+            remedy: "build the path yourself and measure it with kind = \"ports\"".to_owned(),
+        }),
+    }
+}
+
+/// The kind, before anything else: it decides which keys are known.
+fn kind(source: Source<'_>, table: &Table<'_>, offset: usize) -> Result<&'static str, PlanError> {
+    let Some(value) = table.get("kind") else {
+        return Err(source.error(
+            offset,
+            "a [[path]] without kind",
+            "add kind = \"bridge\" or another kind",
+        ));
+    };
+    Entry {
+        source,
+        key: "kind",
+        value,
+    }
+    .word(&KINDS)
+}
+
+/// `kind = "ports"`.
+fn ports(section: &Section<'_, '_>, offset: usize) -> Result<PathPlan, PlanError> {
+    let name = |key| {
+        let entry = section.get(key).ok_or_else(|| {
+            section.source.error(
+                offset,
+                format!("kind = \"ports\" without {key}"),
+                "name both interfaces, as in a = \"eth1\" and b = \"eth2\"",
+            )
+        })?;
+        let name = entry.string("an interface name in quotes, as in \"eth1\"")?;
+        super::build::check_interface(name)
+            .map_err(|why| entry.error(why.to_string(), "write the name `ip link` shows"))?;
+        Ok::<_, PlanError>((entry, name.to_owned()))
+    };
+    let (_, a) = name("a")?;
+    let (entry, b) = name("b")?;
+    if a == b {
+        return Err(entry.error(
+            format!("a and b are both {}", entry.quote()),
+            "name two different interfaces",
+        ));
+    }
+    Ok(PathPlan::Ports { a, b })
+}
+
+/// Parameters of the kinds that cannot be built yet: checked all the same, so that a plan
+/// written today runs tomorrow.
+fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
+    let words = |key, known: &[&'static str]| match section.get(key) {
+        Some(entry) => entry.list(|item| item.word(known).map(str::to_owned)),
+        None => Ok(Vec::new()),
+    };
+    let numbers = |key, high: u32, wanted: &str| match section.get(key) {
+        Some(entry) => entry.list(|item| item.whole(1..=high, wanted)),
+        None => Ok(Vec::new()),
+    };
+    Ok(PathParams {
+        nic: words("nic", &NICS)?,
+        switch: words("switch", &SWITCHES)?,
+        vcpus: numbers(
+            "vcpus",
+            1024,
+            "virtual CPUs of a guest, as in vcpus = [1, 2]",
+        )?,
+        pin: pin(section)?,
+        queues: numbers(
+            "queues",
+            1024,
+            "queues of an interface, as in queues = [1, 4]",
+        )?,
+        ring: numbers("ring", 65_536, "descriptors in a ring, as in ring = [256]")?,
+        vms: numbers("vms", 1024, "guests at the same time, as in vms = [1]")?,
+    })
+}
+
+/// `pin = [[0], [4, 6]]`: a list of placements, each a list of CPU numbers. A flat list could
+/// mean either, so it is refused.
+fn pin(section: &Section<'_, '_>) -> Result<Vec<Vec<u32>>, PlanError> {
+    let Some(entry) = section.get("pin") else {
+        return Ok(Vec::new());
+    };
+    entry.list(|placement| {
+        if placement.value.get_ref().as_array().is_none() {
+            let what = format!("pin holds {}, not a list of CPUs", placement.quote());
+            return Err(placement.error(
+                what,
+                "write a list per placement, as in pin = [[0], [4, 6]]",
+            ));
+        }
+        placement.list(|cpu| cpu.whole(0..=8191, "CPU numbers, as in pin = [[0], [4, 6]]"))
+    })
+}
