@@ -12,6 +12,7 @@ pub mod json;
 pub mod markdown;
 mod number;
 mod pick;
+mod row;
 pub mod table;
 pub mod words;
 

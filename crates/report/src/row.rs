@@ -1,0 +1,174 @@
+//! One cell as texts, the same in the terminal table and in Markdown.
+
+use crate::number::{self, ABSENT};
+use crate::pick::{self, Group};
+
+/// Column of the table of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    Path,
+    Direction,
+    Size,
+    Throughput,
+    Range,
+    Variation,
+    L1,
+    Loss,
+    P50,
+    P99,
+    Cpu,
+    Verdict,
+}
+
+impl Column {
+    /// All columns in order; the verdict stands last.
+    pub const ALL: [Self; 12] = [
+        Self::Path,
+        Self::Direction,
+        Self::Size,
+        Self::Throughput,
+        Self::Range,
+        Self::Variation,
+        Self::L1,
+        Self::Loss,
+        Self::P50,
+        Self::P99,
+        Self::Cpu,
+        Self::Verdict,
+    ];
+
+    /// Heading with the unit.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Direction => "direction",
+            Self::Size => "bytes",
+            Self::Throughput => "frames/s",
+            Self::Range => "min to max",
+            Self::Variation => "cv",
+            Self::L1 => "Mbit/s",
+            Self::Loss => "loss",
+            Self::P50 => "p50 µs",
+            Self::P99 => "p99 µs",
+            Self::Cpu => "busiest CPU",
+            Self::Verdict => "verdict",
+        }
+    }
+
+    /// Whether the column holds numbers.
+    pub fn is_number(self) -> bool {
+        !matches!(
+            self,
+            Self::Path | Self::Direction | Self::Cpu | Self::Verdict
+        )
+    }
+
+    /// Text of this column for a cell; not escaped.
+    pub fn text(self, group: &Group<'_>) -> String {
+        let spread = group.summary.and_then(|summary| summary.throughput_fps);
+        match self {
+            Self::Path => path(group),
+            Self::Direction => group.key.direction.to_string(),
+            Self::Size => group.key.frame_size_bytes.to_string(),
+            Self::Throughput => number::fps(group.throughput_fps()),
+            Self::Range => group.extremes_fps().map_or_else(absent, |(min, max)| {
+                format!("{} to {}", number::grouped(min), number::grouped(max))
+            }),
+            Self::Variation => spread
+                .and_then(|spread| spread.cv)
+                .map_or_else(absent, number::variation),
+            Self::L1 => number::mbps(group.l1_mbps()),
+            Self::Loss => group
+                .shown
+                .confirm
+                .map_or_else(absent, |confirm| number::loss(confirm.loss_ratio.0)),
+            Self::P50 => group
+                .latency()
+                .map_or_else(absent, |latency| number::micros(latency.p50)),
+            Self::P99 => group
+                .latency()
+                .map_or_else(absent, |latency| number::micros(latency.p99)),
+            Self::Cpu => cpu(group),
+            Self::Verdict => group.verdict().to_string(),
+        }
+    }
+}
+
+fn absent() -> String {
+    ABSENT.to_owned()
+}
+
+fn path(group: &Group<'_>) -> String {
+    let mut path = group.key.path_name();
+    if group.key.flows > 1 {
+        path.push_str(&format!(", {} flows", group.key.flows));
+    }
+    path
+}
+
+fn cpu(group: &Group<'_>) -> String {
+    group
+        .shown
+        .cpu
+        .as_ref()
+        .and_then(|cpu| cpu.busiest.as_ref())
+        .map_or_else(absent, |busiest| {
+            format!(
+                "{} {} {}",
+                busiest.cpu,
+                number::share(busiest.busy_ratio),
+                busiest.who
+            )
+        })
+}
+
+/// Columns for which at least one cell has something to show; path, direction, size,
+/// throughput and verdict always.
+pub fn columns(groups: &[Group<'_>]) -> Vec<Column> {
+    let always = [
+        Column::Path,
+        Column::Direction,
+        Column::Size,
+        Column::Throughput,
+        Column::Verdict,
+    ];
+    Column::ALL
+        .into_iter()
+        .filter(|column| {
+            always.contains(column) || groups.iter().any(|group| column.text(group) != ABSENT)
+        })
+        .collect()
+}
+
+/// What the short headings leave out: units, direction and the load of the latency.
+pub fn legend(groups: &[Group<'_>]) -> String {
+    let mut text = "frames/s and Mbit/s (L1, with preamble and gap) are per direction".to_owned();
+    if groups.iter().any(|group| group.extremes_fps().is_some()) {
+        text.push_str(
+            "; repeats are averaged, the details are those of the repeat nearest the average",
+        );
+    }
+    if groups.iter().any(|group| group.shown.confirm.is_some()) {
+        text.push_str("; loss is that of the confirm trial");
+    }
+    let mut shares: Vec<String> = groups
+        .iter()
+        .filter_map(|group| group.latency()?.load_ratio)
+        .map(number::share)
+        .collect();
+    shares.sort();
+    shares.dedup();
+    if !shares.is_empty() {
+        text.push_str(&format!(
+            "; latency is one-way at {} of the throughput",
+            shares.join(" or ")
+        ));
+    }
+    text.push('.');
+    text
+}
+
+/// Heading of the rows of a series: `bridge, one direction`.
+pub fn series_heading(group: &Group<'_>) -> String {
+    format!("{}, {}", path(group), pick::direction(group.key.direction))
+}

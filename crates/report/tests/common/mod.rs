@@ -1,0 +1,393 @@
+//! Hand-made runs, written as JSON so that a field added to the model with a default needs no
+//! change here.
+
+#![allow(dead_code)] // Not every test binary uses every fixture.
+
+use nicety_model::Run;
+use serde_json::{Value, json};
+
+/// A name as an attacker would choose it: HTML, Markdown, CSV and terminal escapes.
+pub const NASTY: &str = "br<script>alert(1)</script>|\"x\",&\u{1b}[31m`";
+
+/// Bits of a frame on the wire, preamble and gap included.
+fn l1_bits(size: u16) -> f64 {
+    (f64::from(size) + 20.0) * 8.0
+}
+
+fn latency(share: f64, base: f64) -> Value {
+    json!({
+        "load_ratio": share, "min": base * 0.6, "mean": base * 1.1, "p50": base,
+        "p90": base * 1.8, "p99": base * 3.4, "p999": base * 9.0, "max": base * 45.0,
+        "samples": 2_205_000,
+    })
+}
+
+fn cores() -> Value {
+    json!([
+        {"cpu": 0, "user": 0.0, "system": 0.93, "irq": 0.01, "softirq": 0.05, "steal": 0.0, "idle": 0.01},
+        {"cpu": 1, "user": 0.18, "system": 0.33, "irq": 0.02, "softirq": 0.06, "steal": 0.03, "idle": 0.38},
+    ])
+}
+
+fn cell(size: u16, direction: &str, repeat: u32, fps: f64) -> Value {
+    let kind = "bridge";
+    json!({
+        "schema": 1,
+        "cell": format!("{kind}/{size}/{direction}"),
+        "repeat": repeat,
+        "path": {"kind": kind},
+        "frame_size_bytes": size, "direction": direction, "flows": 1,
+        "engine": "af_packet (sendmmsg, rx ring v2)",
+        "loss_goal": 0.0001,
+        "throughput_fps": fps, "lower_fps": fps, "upper_fps": fps * 1.008,
+        "throughput_l1_mbps": fps * l1_bits(size) / 1e6,
+        "throughput_l2_mbps": fps * f64::from(size) * 8.0 / 1e6,
+        "tester_limit_fps": 905_000.0 - 150.0 * f64::from(size),
+        "confirm": {"load_fps": fps, "duration_s": 10.0, "loss_ratio": 0.00002, "met": true},
+        "latency_us": latency(0.9, 14.0),
+        "latency_by_load_us": [latency(0.1, 8.2), latency(0.5, 9.1), latency(0.9, 14.0)],
+        "cpu": {
+            "busy_ratio": [0.99, 0.62], "cores": cores(),
+            "busiest": {"cpu": 0, "busy_ratio": 0.99, "who": "napi/d0"},
+            "who": {"napi/d0": 0.95, "tester": 0.51, "softirq": 0.11}, "us_per_frame": 4.04,
+        },
+        "loss_ledger": [{"where": "d0 rx_dropped", "frames": 41}, {"where": "unexplained", "frames": 8}],
+        "overload_ledger": [
+            {"where": "d0 rx_dropped", "frames": 18_204},
+            {"where": "cpu0 softnet dropped", "frames": 312},
+            {"where": "unexplained", "frames": 3},
+        ],
+        "frames": {
+            "intended": 2_450_000, "sent": 2_450_000, "received": 2_449_951, "lost": 49,
+            "duplicate": 0, "reordered": 2, "corrupt": 0, "foreign": 5,
+        },
+        "trials": 14, "search_s": 21.7, "verdict": "ok",
+        "notes": ["loss with 19 % idle: CPU 0 (napi/d0) is full"],
+    })
+}
+
+fn trial(cell: &Value, index: u32, purpose: Value, factor: f64, loss: f64) -> Value {
+    let load = cell["throughput_fps"].as_f64().unwrap() * factor;
+    let duration = if purpose["kind"] == "confirm" {
+        10.0
+    } else {
+        1.0
+    };
+    let sent = (load * duration) as u64;
+    let lost = (sent as f64 * loss) as u64;
+    json!({
+        "schema": 1, "cell": cell["cell"], "repeat": cell["repeat"], "index": index,
+        "purpose": purpose, "load_fps": load, "duration_s": duration,
+        "wall_s": duration + 0.4, "started_unix_s": 1_790_000_000.0 + f64::from(index) * 2.0,
+        "validity": {"is": "valid"},
+        "frames": {"intended": sent, "sent": sent, "received": sent - lost, "lost": lost,
+                   "duplicate": 0, "reordered": 0, "corrupt": 0, "foreign": 0},
+        "loss_ratio": loss, "forwarding_fps": load * (1.0 - loss), "streams": [],
+        "pacing": {"offered_fps": load, "sending_s": duration, "burst_max": 4, "slips": 0,
+                   "slipped_s": 0.0, "slip_max_s": 0.0, "late_p99_us": 6.0,
+                   "late_max_us": 80.0, "refused": 0},
+        "loss_ledger": [], "notes": [],
+    })
+}
+
+fn trials_of(cell: &Value) -> Vec<Value> {
+    let search = json!({"kind": "search"});
+    let mut all: Vec<Value> = [
+        (1.9, 0.47),
+        (0.95, 0.0),
+        (1.42, 0.29),
+        (1.18, 0.16),
+        (1.06, 0.052),
+        (1.0, 0.00004),
+        (1.03, 0.021),
+        (1.015, 0.0031),
+        (1.008, 0.00062),
+        (1.0, 0.0),
+        (0.98, 0.00001),
+    ]
+    .iter()
+    .enumerate()
+    .map(|(i, (factor, loss))| trial(cell, i as u32 + 1, search.clone(), *factor, *loss))
+    .collect();
+    let mut late = trial(cell, 12, search.clone(), 1.7, 0.12);
+    late["validity"] = json!({"is": "load_missed", "why": "offered 390,000 of 416,500 fps"});
+    all.push(late);
+    all.push(trial(cell, 13, json!({"kind": "confirm"}), 1.0, 0.00002));
+    all.push(trial(
+        cell,
+        14,
+        json!({"kind": "latency", "load_ratio": 0.5}),
+        0.5,
+        0.0,
+    ));
+    all
+}
+
+fn summary(cell: &str, values: &[f64], verdict: &str) -> Value {
+    if values.is_empty() {
+        return json!({"cell": cell, "throughput_fps": null, "verdict": verdict});
+    }
+    let n = values.len() as f64;
+    let ave = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - ave).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    let mut spread = json!({
+        "ave": ave,
+        "min": values.iter().copied().fold(f64::INFINITY, f64::min),
+        "max": values.iter().copied().fold(0.0, f64::max),
+        "n": values.len(),
+    });
+    if values.len() > 1 {
+        spread["cv"] = json!(variance.sqrt() / ave);
+    }
+    json!({"cell": cell, "throughput_fps": spread, "verdict": verdict})
+}
+
+fn host() -> Value {
+    json!({
+        "nicety": "0.1.0", "privileged": false, "kernel": "6.18.5", "os": "Debian GNU/Linux 12",
+        "cmdline": "console=ttyS0 root=/dev/vda rw mitigations=auto <b>",
+        "cpu_model": "AMD EPYC 7B13", "cpus": 2, "cpus_allowed": [0, 1], "sockets": 1,
+        "numa": {"0": [0, 1]}, "smt": "on", "governor": {"0": "performance", "1": "performance"},
+        "mitigations": {"meltdown": "Not affected", "retbleed": "Mitigation: untrained return thunk"},
+        "isolated": [], "hypervisor": "kvm", "clocksource": "kvm-clock", "microcode": "0xa0011d5",
+        "memory_mib": 7956, "hugepages": {"2048": 0},
+        "sysctl": {"net.core.netdev_budget": "300", "net.core.netdev_max_backlog": "1000"},
+        "interfaces": {
+            "d0": {"driver": "veth", "driver_version": "1.0", "firmware": null, "bus": null,
+                   "numa_node": null, "speed_mbps": 10_000, "mtu": 1500, "mac": "02:00:00:00:00:01",
+                   "queues": "1 tx, 1 rx", "offloads": ["gro", "tx-checksum"]},
+            "p0": {"driver": "veth", "driver_version": null, "firmware": null, "bus": null,
+                   "numa_node": null, "speed_mbps": 10_000, "mtu": 1500, "mac": null,
+                   "queues": null, "offloads": []},
+        },
+        "bios": "SeaBIOS 1.16",
+    })
+}
+
+/// Everything that a run can hold: repeats, two directions, every verdict, nasty names,
+/// missing optionals, skipped and left-out cells, control drift, trials of every validity.
+pub fn rich() -> Run {
+    let uni = [
+        (64, 245_000.0),
+        (128, 244_000.0),
+        (256, 241_500.0),
+        (512, 233_000.0),
+        (1024, 214_000.0),
+        (1280, 205_000.0),
+        (1518, 196_000.0),
+    ];
+    let mut cells = Vec::new();
+    let mut trials = Vec::new();
+    let mut summaries = Vec::new();
+    for (size, fps) in uni {
+        let repeats = [fps, fps * 1.006, fps * 0.985];
+        for (i, value) in repeats.iter().enumerate() {
+            let mut one = cell(size, "uni", i as u32 + 1, *value);
+            if size == 512 {
+                one["verdict"] = json!("unstable");
+                one["confirm"]["met"] = json!(false);
+                one["confirm"]["loss_ratio"] = json!(0.0031);
+                one["notes"] = json!(["the confirm trial lost 0.31 %, the search 0.004 %"]);
+            }
+            if i == 0 {
+                trials.extend(trials_of(&one));
+            }
+            cells.push(one);
+        }
+        let verdict = if size == 512 { "unstable" } else { "ok" };
+        summaries.push(summary(&format!("bridge/{size}/uni"), &repeats, verdict));
+    }
+    for (size, fps, verdict) in [
+        (64, 131_000.0, "tester-limited"),
+        (256, 130_200.0, "late"),
+        (1024, 121_000.0, "coupled"),
+        (1518, 117_000.0, "noisy"),
+    ] {
+        let mut one = cell(size, "bi", 1, fps);
+        one["verdict"] = json!(verdict);
+        // Missing optionals: the upper bound, latency, CPU and the ledger.
+        for key in [
+            "upper_fps",
+            "latency_us",
+            "latency_by_load_us",
+            "cpu",
+            "loss_ledger",
+        ] {
+            one.as_object_mut().unwrap().remove(key);
+        }
+        trials.extend(trials_of(&one));
+        summaries.push(summary(&format!("bridge/{size}/bi"), &[fps], verdict));
+        cells.push(one);
+    }
+    let mut failed = cell(64, "uni", 1, 0.0);
+    failed["path"] = json!({"kind": NASTY, "nic": "e1000"});
+    failed["cell"] = json!(format!("{NASTY},nic=e1000/64/uni"));
+    for key in [
+        "throughput_fps",
+        "lower_fps",
+        "upper_fps",
+        "throughput_l1_mbps",
+        "throughput_l2_mbps",
+        "tester_limit_fps",
+        "confirm",
+        "latency_us",
+        "latency_by_load_us",
+        "cpu",
+        "loss_ledger",
+        "overload_ledger",
+        "frames",
+    ] {
+        failed.as_object_mut().unwrap().remove(key);
+    }
+    failed["verdict"] = json!("failed");
+    failed["trials"] = json!(0);
+    failed["notes"] = json!([format!("port <d9> went down | gone {NASTY}")]);
+    summaries.push(summary(failed["cell"].as_str().unwrap(), &[], "failed"));
+    cells.push(failed);
+    let mut control = cell(64, "uni", 1, 243_100.0);
+    control["control"] = json!(2);
+    cells.push(control);
+
+    from(json!({
+        "schema": 1,
+        "run": {
+            "name": "guest-drivers <nightly>", "started": "2025-03-14T09:26:53Z",
+            "elapsed_s": 1834.2, "seed": 271_828, "preset": "quick", "loss_goal": 0.0001,
+            "command": "nicety bench plans/guest-drivers.toml --preset quick --seed 271828",
+            "complete": false, "host": host(),
+            "notes": ["ordinary user: IRQ affinity and CPU frequency were left as they are"],
+        },
+        "tester_limit_fps": {"64": 895_400.0, "128": 885_800.0, "256": 866_600.0,
+                             "512": 828_200.0, "1024": 751_400.0, "1280": 713_000.0,
+                             "1518": 677_300.0},
+        "cells": cells,
+        "control": {"cell": "bridge/64/uni", "throughput_fps": [245_000.0, 243_100.0, 248_200.0],
+                    "drift": 0.021, "drift_limit": 0.05},
+        "summary": summaries,
+        "skipped": [{"cell": "vm,nic=sriov/64/uni", "reason": "no SR-IOV NIC in this machine",
+                     "remedy": "run it with `nicety lab run`"}],
+        "left_out": ["bridge/128/bi", "bridge/512/bi", "bridge/1280/bi"],
+        "trials": trials,
+    }))
+}
+
+/// A run that ended before its first cell on a machine that tells nothing.
+pub fn empty() -> Run {
+    from(json!({
+        "schema": 1,
+        "run": {
+            "name": "empty", "started": "2025-03-14T09:26:53Z", "elapsed_s": 0.0, "seed": 0,
+            "preset": "quick", "loss_goal": 0.0001, "command": "nicety bench", "complete": false,
+            "host": {
+                "nicety": "0.1.0", "privileged": false, "kernel": "", "cmdline": "", "os": null,
+                "cpu_model": "", "cpus": 0, "cpus_allowed": [], "sockets": null, "numa": {},
+                "smt": null, "governor": {}, "mitigations": {}, "isolated": [],
+                "hypervisor": null, "clocksource": null, "microcode": null, "memory_mib": null,
+                "hugepages": {}, "sysctl": {}, "interfaces": {}, "bios": null,
+            },
+            "notes": [],
+        },
+        "tester_limit_fps": {}, "cells": [], "summary": [],
+    }))
+}
+
+/// Only failures, no numbers at all.
+pub fn failures() -> Run {
+    let mut run = rich();
+    run.cells.retain(|cell| cell.throughput_fps.is_none());
+    run.summary.retain(|cell| cell.throughput_fps.is_none());
+    run.trials.clear();
+    run.control = None;
+    run
+}
+
+/// Not a single number that is finite.
+pub fn not_finite() -> Run {
+    let mut run = rich();
+    run.run.elapsed_s = f64::NAN;
+    run.run.loss_goal = f64::NAN;
+    for limit in run.tester_limit_fps.values_mut() {
+        *limit = f64::INFINITY;
+    }
+    for (i, cell) in run.cells.iter_mut().enumerate() {
+        let bad = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY][i % 3];
+        cell.loss_goal = bad;
+        cell.throughput_fps = Some(bad);
+        cell.throughput_l1_mbps = Some(bad);
+        cell.bounds.lower_fps = Some(bad);
+        cell.bounds.upper_fps = Some(bad);
+        cell.tester_limit_fps = Some(bad);
+        cell.search_s = bad;
+        for latency in cell
+            .latency_by_load_us
+            .iter_mut()
+            .chain(&mut cell.latency_us)
+        {
+            latency.load_ratio = Some(bad);
+            latency.p50 = bad;
+            latency.p99 = bad;
+            latency.max = bad;
+        }
+        if let Some(confirm) = &mut cell.confirm {
+            confirm.load_fps = bad;
+            confirm.loss_ratio.0 = bad;
+        }
+        if let Some(cpu) = &mut cell.cpu {
+            cpu.us_per_frame = Some(bad);
+            for core in &mut cpu.cores {
+                core.system = bad;
+                core.idle = bad;
+            }
+            if let Some(busiest) = &mut cpu.busiest {
+                busiest.busy_ratio = bad;
+            }
+        }
+    }
+    for (i, trial) in run.trials.iter_mut().enumerate() {
+        let bad = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY][i % 3];
+        trial.load_fps = bad;
+        trial.loss_ratio.0 = bad;
+    }
+    for summary in &mut run.summary {
+        if let Some(spread) = &mut summary.throughput_fps {
+            spread.ave = f64::NAN;
+            spread.min = f64::NAN;
+            spread.max = f64::INFINITY;
+            spread.cv = Some(f64::NAN);
+        }
+    }
+    if let Some(control) = &mut run.control {
+        control.throughput_fps = vec![f64::NAN, f64::INFINITY];
+        control.drift = f64::NAN;
+        control.drift_limit = f64::INFINITY;
+    }
+    run
+}
+
+/// `n` cells over many paths, each with its trials.
+pub fn many(n: usize) -> Run {
+    let mut run = rich();
+    let sizes = [64_u16, 128, 256, 512, 1024, 1280, 1518];
+    let mut cells = Vec::new();
+    let mut trials = Vec::new();
+    let mut summaries = Vec::new();
+    for i in 0..n {
+        let size = sizes[i % sizes.len()];
+        let name = format!("vm,vcpus={}/{size}/uni", i / sizes.len());
+        let mut one = cell(size, "uni", 1, 100_000.0 + i as f64);
+        one["cell"] = json!(name);
+        one["path"] = json!({"kind": "vm", "vcpus": (i / sizes.len()).to_string()});
+        trials.extend(trials_of(&one));
+        summaries.push(summary(&name, &[100_000.0 + i as f64], "ok"));
+        cells.push(one);
+    }
+    run.cells = serde_json::from_value(Value::Array(cells)).unwrap();
+    run.trials = serde_json::from_value(Value::Array(trials)).unwrap();
+    run.summary = serde_json::from_value(Value::Array(summaries)).unwrap();
+    run.skipped.clear();
+    run
+}
+
+fn from(value: Value) -> Run {
+    serde_json::from_value(value).unwrap()
+}
