@@ -1,1 +1,50 @@
-//! TODO
+//! Accounting of received frames: every frame, not samples.
+//!
+//! [`Account`] takes what one port sees during one trial and says what became of every frame:
+//! lost, duplicated, reordered (RFC 4737), damaged, and how long it took. It is also the plain
+//! model with which accounting done elsewhere, such as inside the kernel, is compared.
+//!
+//! What each count means, and its limits: `docs/methodology/accounting.md`.
+
+pub mod latency;
+pub mod port;
+pub mod runs;
+pub mod sequence;
+
+pub use latency::Latency;
+pub use port::{Account, PortCounts, StreamTotals};
+pub use sequence::{Arrival, SequenceCounts, Tracker};
+
+/// Why accounting could not be set up or closed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AccountError {
+    /// A port that expects nothing counts nothing.
+    #[error("account: no streams given: name every stream the port is to receive")]
+    NoStreams,
+    /// A stream that may not be counted.
+    #[error("account: stream {stream} is reserved for learning frames: use 0 to 254")]
+    ReservedStream {
+        /// The stream.
+        stream: u8,
+    },
+    /// A stream named twice.
+    #[error("account: stream {stream} is named twice: every stream needs a number of its own")]
+    StreamTwice {
+        /// The stream.
+        stream: u8,
+    },
+    /// The sender's totals for a stream are missing at the end of a trial.
+    #[error("account: nothing says how many frames stream {stream} sent: give totals for it")]
+    NoTotals {
+        /// The stream.
+        stream: u8,
+    },
+    /// The latency histogram could not be made.
+    #[error("account: latency histogram of {max_ns} ns at {digits} digits cannot be made")]
+    Histogram {
+        /// Largest value.
+        max_ns: u64,
+        /// Significant decimal digits.
+        digits: u8,
+    },
+}

@@ -1,0 +1,223 @@
+//! What one port received during one trial.
+
+use nicety_model::{FrameCounts, LatencySummary, StreamCounts};
+use nicety_packet::stamp::STREAM_LEARNING;
+use nicety_packet::{Seen, Stamp};
+
+use crate::sequence::{Arrival, SequenceCounts, Tracker};
+use crate::{AccountError, Latency};
+
+/// Index of streams that the port does not expect.
+const NONE: u8 = u8::MAX;
+
+/// What the sender of a stream says at the end of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StreamTotals {
+    /// The stream.
+    pub stream: u8,
+    /// Frames the load asks for in the trial's duration.
+    pub intended: u64,
+    /// Frames sent, numbered from 0.
+    pub sent: u64,
+}
+
+/// What a port saw that belongs to no stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortCounts {
+    /// Frames of others, of another trial, or of a stream this port does not expect.
+    pub foreign: u64,
+    /// Frames of ours that arrived damaged; whose they were cannot be known.
+    pub corrupt: u64,
+    /// Learning frames.
+    pub learning: u64,
+}
+
+#[derive(Debug)]
+struct Stream {
+    id: u8,
+    tracker: Tracker,
+    latency: Latency,
+}
+
+/// Account of one receiving port for one trial.
+#[derive(Debug)]
+pub struct Account {
+    trial: u8,
+    index: Box<[u8; 256]>,
+    streams: Vec<Stream>,
+    counts: PortCounts,
+}
+
+impl Account {
+    /// An account for the streams a port is to receive in `trial` (low byte of its counter).
+    /// About 4.5 MB a stream, of which an undisturbed trial touches 0.5 MB.
+    pub fn new(trial: u8, streams: &[u8]) -> Result<Self, AccountError> {
+        Self::with_window(trial, streams, Tracker::WINDOW)
+    }
+
+    /// As [`Self::new`], with another window than [`Tracker::WINDOW`].
+    pub fn with_window(trial: u8, streams: &[u8], window: usize) -> Result<Self, AccountError> {
+        if streams.is_empty() {
+            return Err(AccountError::NoStreams);
+        }
+        let mut account = Self {
+            trial,
+            index: Box::new([NONE; 256]),
+            streams: Vec::with_capacity(streams.len()),
+            counts: PortCounts::default(),
+        };
+        for &id in streams {
+            if id == STREAM_LEARNING {
+                return Err(AccountError::ReservedStream { stream: id });
+            }
+            let index = &mut account.index[usize::from(id)];
+            if *index != NONE {
+                return Err(AccountError::StreamTwice { stream: id });
+            }
+            // At most 255 streams, so the index of the last is 254.
+            *index = account.streams.len() as u8;
+            account.streams.push(Stream {
+                id,
+                tracker: Tracker::new(window),
+                latency: Latency::new()?,
+            });
+        }
+        Ok(account)
+    }
+
+    /// Starts the account of another trial with the same streams and the same memory.
+    pub fn reset(&mut self, trial: u8) {
+        self.trial = trial;
+        self.counts = PortCounts::default();
+        for stream in &mut self.streams {
+            stream.tracker.reset();
+            stream.latency.reset();
+        }
+    }
+
+    /// Says that `stream` will send no more than `frames` frames, see [`Tracker::set_limit`].
+    /// Unknown streams are ignored.
+    pub fn expect_at_most(&mut self, stream: u8, frames: u64) {
+        if let Some(stream) = self.stream_mut(stream) {
+            stream.tracker.set_limit(frames);
+        }
+    }
+
+    /// Counts a frame that arrived at `now_ns` of the senders' clock.
+    #[inline]
+    pub fn on_frame(&mut self, seen: &Seen, now_ns: u64) {
+        match seen {
+            Seen::Ours(stamp) => self.on_stamp(stamp, now_ns),
+            Seen::Learning => self.counts.learning += 1,
+            Seen::Corrupt => self.counts.corrupt += 1,
+            Seen::Foreign => self.counts.foreign += 1,
+        }
+    }
+
+    /// What belongs to no stream so far.
+    pub fn counts(&self) -> PortCounts {
+        self.counts
+    }
+
+    /// Distinct frames that have arrived so far, over all streams: for watching a drain.
+    pub fn arrivals(&self) -> u64 {
+        self.streams.iter().map(|s| s.tracker.arrivals()).sum()
+    }
+
+    /// Closes the account with what the senders say. Reset it before the next trial.
+    ///
+    /// In the result `received + lost == sent` for every stream. Damaged and foreign frames of
+    /// the port, which belong to no stream, stand in its first one, so that sums are right.
+    pub fn finish(&mut self, totals: &[StreamTotals]) -> Result<Vec<StreamCounts>, AccountError> {
+        let mut port = Some(self.counts);
+        let mut counts = Vec::with_capacity(self.streams.len());
+        for stream in &mut self.streams {
+            let totals = totals
+                .iter()
+                .find(|totals| totals.stream == stream.id)
+                .ok_or(AccountError::NoTotals { stream: stream.id })?;
+            let sequence = stream.tracker.finish(totals.sent);
+            counts.push(stream_counts(
+                totals,
+                sequence,
+                port.take().unwrap_or_default(),
+            ));
+        }
+        Ok(counts)
+    }
+
+    /// Frames that arrived before they were sent, by the clocks; they have no latency.
+    pub fn clock_errors(&self) -> u64 {
+        self.streams.iter().map(|s| s.latency.clock_errors()).sum()
+    }
+
+    /// Latency over all streams of the port, in µs; nothing if no frame has one.
+    pub fn latency(&self) -> Option<LatencySummary> {
+        let mut all = Latency::new().ok()?;
+        self.merge_latency_into(&mut all);
+        all.summary()
+    }
+
+    /// Latency of one stream.
+    pub fn stream_latency(&self, stream: u8) -> Option<&Latency> {
+        let index = usize::from(self.index[usize::from(stream)]);
+        self.streams.get(index).map(|stream| &stream.latency)
+    }
+
+    /// Adds the latencies of all streams, for a summary over several ports.
+    pub fn merge_latency_into(&self, all: &mut Latency) {
+        for stream in &self.streams {
+            all.merge(&stream.latency);
+        }
+    }
+
+    #[inline]
+    fn on_stamp(&mut self, stamp: &Stamp, now_ns: u64) {
+        let index = usize::from(self.index[usize::from(stamp.stream)]);
+        let Some(stream) = self
+            .streams
+            .get_mut(index)
+            .filter(|_| stamp.trial == self.trial)
+        else {
+            self.counts.foreign += 1;
+            return;
+        };
+        match stream.tracker.on_arrival(stamp.sequence) {
+            Arrival::InOrder | Arrival::Reordered | Arrival::TooLate => {
+                stream.latency.record(stamp.elapsed_ns(now_ns));
+            }
+            Arrival::Duplicate | Arrival::Impossible => {}
+        }
+    }
+
+    fn stream_mut(&mut self, stream: u8) -> Option<&mut Stream> {
+        self.streams
+            .get_mut(usize::from(self.index[usize::from(stream)]))
+    }
+}
+
+fn stream_counts(
+    totals: &StreamTotals,
+    sequence: SequenceCounts,
+    port: PortCounts,
+) -> StreamCounts {
+    StreamCounts {
+        stream: totals.stream,
+        frames: FrameCounts {
+            intended: totals.intended,
+            sent: totals.sent,
+            received: sequence.received,
+            lost: sequence.lost,
+            duplicate: sequence.duplicate,
+            reordered: sequence.reordered,
+            corrupt: sequence.impossible + port.corrupt,
+            foreign: port.foreign,
+        },
+        loss_bursts: sequence.loss_bursts,
+        reorder_bursts: sequence.reorder_bursts,
+        reorder_extent_max: sequence.reorder_extent_max,
+    }
+}
+
+#[cfg(test)]
+mod tests;
