@@ -1,0 +1,104 @@
+//! The machine in facts, for `host.json` (RFC 8204 §3.3).
+//!
+//! What cannot be read is absent. A fingerprint is made to be published: it holds no serial
+//! number, asset tag, machine id or host name, and of the kernel command line only the
+//! kernel's own part, with addresses and identifiers blanked (see [`public_cmdline`]).
+//! Interfaces are the caller's to fill in.
+
+mod cmdline;
+mod hardware;
+mod sysctl;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use nicety_model::Fingerprint;
+
+use crate::topology::{EtcRoot, Roots, SysRoot, Topology};
+
+pub use cmdline::public_cmdline;
+pub use sysctl::SYSCTLS;
+
+/// What stands in fields that a fingerprint must have when they cannot be read.
+pub const UNKNOWN: &str = "unknown";
+
+/// Who measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measurer<'a> {
+    /// Version of nicety.
+    pub version: &'a str,
+    /// Whether it has root's rights on the host.
+    pub privileged: bool,
+}
+
+/// Reads the facts. Settings under `net.` are those of the network namespace this process
+/// is in: some exist only in the first one, so read before entering another.
+pub fn read(roots: &Roots, measurer: Measurer<'_>) -> Fingerprint {
+    let Roots { proc, sys, etc } = roots;
+    let topology = Topology::read(proc, sys).unwrap_or_default();
+    let cpuinfo = proc.text("cpuinfo").unwrap_or_default();
+    let or_unknown = |value: Option<String>| value.unwrap_or_else(|| UNKNOWN.to_owned());
+    Fingerprint {
+        nicety: measurer.version.to_owned(),
+        privileged: measurer.privileged,
+        kernel: or_unknown(proc.text("sys/kernel/osrelease")),
+        cmdline: or_unknown(proc.text("cmdline").map(|line| public_cmdline(&line))),
+        os: distribution(etc),
+        cpu_model: or_unknown(hardware::cpu_model(&cpuinfo)),
+        cpus: u32::try_from(topology.cpus.len()).unwrap_or(u32::MAX),
+        sockets: topology.sockets(),
+        numa: topology
+            .nodes
+            .iter()
+            .map(|(node, cpus)| (node.to_string(), cpus.clone()))
+            .collect(),
+        smt: sys.text("devices/system/cpu/smt/control"),
+        governor: governors(sys, &topology),
+        mitigations: mitigations(sys),
+        isolated: topology.isolated,
+        cpus_allowed: topology.allowed,
+        hypervisor: hardware::hypervisor(sys, &cpuinfo),
+        clocksource: sys.text("devices/system/clocksource/clocksource0/current_clocksource"),
+        microcode: hardware::microcode(sys, &cpuinfo),
+        memory_mib: hardware::memory_mib(proc),
+        hugepages: hardware::hugepages(sys),
+        sysctl: sysctl::read(proc),
+        interfaces: BTreeMap::new(),
+        bios: hardware::bios(sys),
+    }
+}
+
+/// `PRETTY_NAME` of os-release(5), else `NAME`.
+fn distribution(etc: &EtcRoot) -> Option<String> {
+    let text = etc.text("os-release")?;
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        let bare = line.strip_prefix('=')?.trim().trim_matches(['"', '\'']);
+        (!bare.is_empty()).then(|| bare.to_owned())
+    };
+    value("PRETTY_NAME").or_else(|| value("NAME"))
+}
+
+fn governors(sys: &SysRoot, topology: &Topology) -> BTreeMap<String, String> {
+    let of = |cpu: &u32| {
+        let file = format!("devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+        Some((cpu.to_string(), sys.text(file)?))
+    };
+    topology.cpus.keys().filter_map(of).collect()
+}
+
+fn mitigations(sys: &SysRoot) -> BTreeMap<String, String> {
+    const DIR: &str = "devices/system/cpu/vulnerabilities";
+    let Ok(entries) = std::fs::read_dir(sys.path(DIR)) else {
+        return BTreeMap::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().to_str()?.to_owned();
+            let state = sys.text(format!("{DIR}/{name}"))?;
+            Some((name, state))
+        })
+        .collect()
+}

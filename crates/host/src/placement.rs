@@ -1,0 +1,182 @@
+//! Which CPUs the tester and the path get. Pure: a topology and wants in, CPUs out.
+//!
+//! In this order: the tester apart from the path; physical cores before SMT siblings, and
+//! siblings rather within the tester or within the path than between the two; the NUMA node
+//! of the NIC; CPU 0, where the system's housekeeping runs, left to others; transmit and
+//! receive apart.
+
+mod cores;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use crate::topology::Topology;
+use cores::Core;
+
+/// What is to be placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wants {
+    /// Tester workers, 1 to 4. More than one needs four CPUs.
+    pub tester: usize,
+    /// Workers of the path (NAPI threads, vCPUs), at least 1.
+    pub path: usize,
+    /// NUMA node of the NIC, when it has one.
+    pub nic_node: Option<u32>,
+}
+
+/// What a tester worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Transmits only.
+    Transmit,
+    /// Receives only.
+    Receive,
+    /// Transmits and receives by turns, polling.
+    Both,
+}
+
+/// A tester worker and its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TesterCpu {
+    /// CPU number.
+    pub cpu: u32,
+    /// What runs there.
+    pub role: Role,
+}
+
+/// Where everything goes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// One entry per tester worker: as many as wanted, or fewer where there are not enough CPUs.
+    pub tester: Vec<TesterCpu>,
+    /// CPUs of the path, at most as many as wanted; worker `i` goes to `path[i % path.len()]`.
+    pub path: Vec<u32>,
+    /// Whether the tester and the path share a CPU.
+    pub shared: bool,
+    /// Who has which CPU and what that costs, most important first.
+    pub notes: Vec<String>,
+}
+
+impl Placement {
+    /// The CPU of the path's worker `index`.
+    pub fn path_cpu(&self, index: usize) -> Option<u32> {
+        self.path.get(index.checked_rem(self.path.len())?).copied()
+    }
+}
+
+/// Chooses CPUs among those this process may use. Empty only if the topology is.
+pub fn place(topology: &Topology, wants: Wants) -> Placement {
+    let usable = topology.allowed.len();
+    let counts = Counts::of(usable, topology.quota_cpus, wants);
+    let mut placement = match usable {
+        0 => return Placement::default(),
+        1 => {
+            let cpu = topology.allowed.first().copied().unwrap_or(0);
+            assign(&[cpu], &[cpu])
+        }
+        _ => {
+            let cores = cores::preferred(topology, counts.tester + counts.path, wants.nic_node);
+            let (path, tester) = split(&cores, counts);
+            assign(&tester, &path)
+        }
+    };
+    placement.shared = placement
+        .tester
+        .iter()
+        .any(|worker| placement.path.contains(&worker.cpu));
+    placement.notes = words::notes(topology, wants, &placement);
+    placement
+}
+
+/// How many CPUs each side gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    tester: usize,
+    path: usize,
+}
+
+impl Counts {
+    fn of(usable: usize, quota: Option<f64>, wants: Wants) -> Self {
+        let (want_tester, want_path) = (wants.tester.clamp(1, 4), wants.path.max(1));
+        // Fewer than four CPUs: one worker that polls leaves the rest to the path.
+        let tester = match usable {
+            0..=3 => 1,
+            _ => want_tester.min(usable / 2),
+        };
+        let path = want_path.min(usable.saturating_sub(tester)).max(1);
+        // What the path does not want goes back to the tester.
+        let tester = match usable {
+            0..=3 => tester,
+            _ => want_tester.min(usable - path),
+        };
+        // Workers that poll use up a quota of CPU time at once and are then stopped.
+        let affordable = quota.map_or(tester, |cpus| (cpus.max(1.0)) as usize);
+        Self {
+            tester: tester.min(affordable),
+            path,
+        }
+    }
+}
+
+fn assign(tester: &[u32], path: &[u32]) -> Placement {
+    let roles: &[Role] = match tester.len() {
+        0 | 1 => &[Role::Both],
+        2 => &[Role::Transmit, Role::Receive],
+        // Receiving costs more than sending, and what it misses is lost.
+        3 => &[Role::Transmit, Role::Receive, Role::Receive],
+        _ => &[Role::Transmit, Role::Receive, Role::Transmit, Role::Receive],
+    };
+    let tester = tester
+        .iter()
+        .zip(roles)
+        .map(|(&cpu, &role)| TesterCpu { cpu, role })
+        .collect();
+    Placement {
+        tester,
+        path: path.to_vec(),
+        ..Placement::default()
+    }
+}
+
+/// CPUs for the path and for the tester, no physical core on both sides if it can be had.
+fn split(cores: &[Core], counts: Counts) -> (Vec<u32>, Vec<u32>) {
+    // Every division of the cores in order; the first that gives both sides enough CPUs with
+    // the fewest siblings at work together wins, the path's side first in line.
+    let best = (1..cores.len())
+        .filter_map(|at| {
+            let (near, far) = cores.split_at(at);
+            let path = take(near, counts.path)?;
+            let tester = take(far, counts.tester)?;
+            let doubled =
+                counts.path.saturating_sub(near.len()) + counts.tester.saturating_sub(far.len());
+            Some((doubled, path, tester))
+        })
+        .min_by_key(|(doubled, _, _)| *doubled);
+    if let Some((_, path, tester)) = best {
+        return (path, tester);
+    }
+    // A core must serve both: then CPU by CPU.
+    let cpus = flatten(cores);
+    let path: Vec<u32> = cpus.iter().take(counts.path).copied().collect();
+    let tester = cpus.iter().skip(path.len()).take(counts.tester);
+    (path, tester.copied().collect())
+}
+
+/// `count` CPUs of these cores, one per core first; `None` when there are not so many.
+fn take(cores: &[Core], count: usize) -> Option<Vec<u32>> {
+    let mut cpus = flatten(cores);
+    (cpus.len() >= count).then(|| {
+        cpus.truncate(count);
+        cpus.sort_unstable();
+        cpus
+    })
+}
+
+/// All CPUs: the first of each core, then the second of each, and so on.
+fn flatten(cores: &[Core]) -> Vec<u32> {
+    let depth = cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0);
+    (0..depth)
+        .flat_map(|level| cores.iter().filter_map(move |core| core.cpus.get(level)))
+        .copied()
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! The kernel's CPU list format: `0-3,8` (lib/bitmap-str.c, `bitmap_print_list_str`).
+
+/// CPU numbers above this are not the kernel's: `NR_CPUS` is 8192 at most.
+const HIGHEST_CPU: u32 = 65_535;
+
+/// CPU numbers of a list such as `0-3,8`, sorted, each once. Empty text is the empty list;
+/// `None` when any part is not a number or a rising range.
+pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: u32 = first.trim().parse().ok()?;
+        let last: u32 = last.trim().parse().ok()?;
+        if first > last || last > HIGHEST_CPU {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+/// The list in the kernel's format; `cpus` sorted.
+pub fn format_cpu_list(cpus: &[u32]) -> String {
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match parts.last_mut() {
+            Some((_, last)) if cpu == last.saturating_add(1) => *last = cpu,
+            _ => parts.push((cpu, cpu)),
+        }
+    }
+    let words: Vec<String> = parts
+        .into_iter()
+        .map(|(first, last)| {
+            if first == last {
+                first.to_string()
+            } else {
+                format!("{first}-{last}")
+            }
+        })
+        .collect();
+    words.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_read_as_the_kernel_prints_them() {
+        for (text, cpus) in [
+            ("", Some(vec![])),
+            ("\n", Some(vec![])),
+            ("0", Some(vec![0])),
+            ("0-3,8\n", Some(vec![0, 1, 2, 3, 8])),
+            ("8,0-1,1", Some(vec![0, 1, 8])),
+            ("3-1", None),
+            ("x", None),
+            ("1-", None),
+            ("-1", None),
+            ("0-4294967295", None),
+            ("99999999999", None),
+        ] {
+            assert_eq!(parse_cpu_list(text), cpus, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lists_print_as_the_kernel_does() {
+        for text in ["", "0", "0-3,8", "1,3,5-6"] {
+            let cpus = parse_cpu_list(text).unwrap();
+            assert_eq!(format_cpu_list(&cpus), text);
+        }
+    }
+}
