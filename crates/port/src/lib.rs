@@ -1,1 +1,18 @@
-//! TODO
+//! Engines that send and receive test frames.
+//!
+//! An [`Engine`] runs one trial between two ports: it is told how many frames at which rate
+//! ([`TrialOrder`]) and answers with what it sent and what arrived ([`EngineReport`]). It
+//! chooses no loads, retries nothing and reads no counters but its own.
+//!
+//! - [`af_packet`]: packet sockets; works on every interface, and without root in a user
+//!   namespace.
+
+pub mod af_packet;
+pub mod clock;
+pub mod engine;
+mod error;
+pub mod pace;
+pub mod pin;
+
+pub use engine::{Engine, EngineReport, SenderReport, Stop, TrialOrder, WorkerUse};
+pub use error::PortError;

@@ -1,0 +1,299 @@
+//! The `af_packet` engine: packet sockets on both ports.
+//!
+//! Frames leave by `sendmmsg` past the queueing discipline and arrive in a memory-mapped ring
+//! (TPACKET_V2); the kernel stamps arrivals when it writes them there. See
+//! `docs/methodology/engines.md` for what was measured to choose this.
+
+mod rx;
+mod socket;
+mod tx;
+mod worker;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Duration;
+
+use nicety_account::{Account, Latency, StreamTotals};
+use nicety_model::{Direction, FrameSize};
+use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec};
+
+pub use tx::Refusal;
+
+use crate::clock::{monotonic_ns, realtime_offset_ns};
+use crate::engine::{Engine, EngineReport, SenderReport, Stop, TrialOrder};
+use crate::error::PortError;
+use crate::pace::Pacer;
+use rx::RxRing;
+use tx::TxSocket;
+use worker::{Receiver, Sender, Sending, Shared, Work};
+
+/// A step of the wall clock smaller than this is not told apart from reading it.
+const CLOCK_STEP_NS: i64 = 20_000;
+/// Time between making the schedule and its first slot: threads start in between.
+const LEAD: Duration = Duration::from_millis(3);
+/// Share of the duration that sending may take longer before what is left is given up.
+const OVERTIME: f64 = 0.02;
+
+/// One end of the path, as the engine needs to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortSpec {
+    /// Interface name in its own network namespace.
+    pub interface: String,
+    /// Address the tester's frames carry for this port.
+    pub mac: MacAddr,
+    /// MTU of the interface.
+    pub mtu: u32,
+    /// What a refused frame means here.
+    pub refusal: Refusal,
+    /// Whether the interface must be told to accept frames for `mac` (it is not its own).
+    pub promiscuous: bool,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrafficSpec {
+    /// Frame size.
+    pub frame_size: FrameSize,
+    /// Direction.
+    pub direction: Direction,
+    /// Flows per direction.
+    pub flows: u32,
+}
+
+/// An opened port: its sockets belong to the interface's namespace, and may be used from any.
+#[derive(Debug)]
+pub struct Port {
+    spec: PortSpec,
+    tx: TxSocket,
+    rx: RxRing,
+}
+
+impl Port {
+    /// Opens the port's sockets. Must be called on a thread inside the interface's network
+    /// namespace.
+    pub fn open(spec: &PortSpec, frame_size: FrameSize) -> Result<Self, PortError> {
+        if spec.mtu < frame_size.mtu_needed() {
+            return Err(PortError::Mtu {
+                interface: spec.interface.clone(),
+                mtu: spec.mtu,
+                frame_size: frame_size.bytes(),
+                needed: frame_size.mtu_needed(),
+            });
+        }
+        let bytes = frame_size.bytes_without_fcs();
+        Ok(Self {
+            tx: TxSocket::open(&spec.interface, bytes, spec.refusal)?,
+            rx: RxRing::open(&spec.interface, bytes, spec.promiscuous)?,
+            spec: spec.clone(),
+        })
+    }
+}
+
+/// The engine between two ports.
+#[derive(Debug)]
+pub struct AfPacket {
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
+    interfaces: [String; 2],
+    cpus: Vec<Option<u32>>,
+}
+
+impl AfPacket {
+    /// Joins two opened ports. One worker thread runs per entry of `cpus`: the first sends, the
+    /// last receives; with one entry the same thread does both by turns.
+    pub fn new(
+        a: Port,
+        b: Port,
+        traffic: TrafficSpec,
+        cpus: Vec<Option<u32>>,
+    ) -> Result<Self, PortError> {
+        let interfaces = [a.spec.interface.clone(), b.spec.interface.clone()];
+        let (mac_a, mac_b) = (a.spec.mac, b.spec.mac);
+        // Every port gets a sender: those without load still send learning frames.
+        let senders = vec![
+            Sender::new(a.tx, template(&a.spec, mac_b, traffic, Side::A)?, 0)?,
+            Sender::new(b.tx, template(&b.spec, mac_a, traffic, Side::B)?, 1)?,
+        ];
+        // Stream 0 arrives at B, stream 1 at A.
+        let receiver = |spec: &PortSpec, ring, stream| {
+            let account = Account::new(0, &[stream])
+                .map_err(|source| PortError::account(&spec.interface, source))?;
+            let expect = Expect::new(traffic.frame_size, false);
+            Ok::<_, PortError>(Receiver { ring, expect, account })
+        };
+        let mut receivers = vec![receiver(&b.spec, b.rx, 0)?];
+        if traffic.direction == Direction::Bi {
+            receivers.push(receiver(&a.spec, a.rx, 1)?);
+        }
+        let cpus = if cpus.is_empty() { vec![None] } else { cpus };
+        Ok(Self { senders, receivers, interfaces, cpus })
+    }
+
+    /// Number of directions with load.
+    fn directions(&self) -> usize {
+        self.receivers.len()
+    }
+}
+
+impl Engine for AfPacket {
+    fn name(&self) -> String {
+        "af_packet (sendmmsg, qdisc bypass; receive ring v2)".to_owned()
+    }
+
+    fn learn(&mut self) -> Result<(), PortError> {
+        for sender in &mut self.senders {
+            sender.stamp(0, &Stamp::learning(0))?;
+            // One refused learning frame is made good by the next.
+            for _ in 0..LEARNING_FRAMES {
+                sender.socket.send(1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn trial(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError> {
+        let directions = self.directions();
+        for receiver in &mut self.receivers {
+            receiver.ring.take_drops()?;
+            receiver.account.reset(order.trial);
+            for sender in &self.senders {
+                receiver.account.expect_at_most(sender.stream, order.frames());
+            }
+        }
+        let offset = realtime_offset_ns();
+        let start_ns = monotonic_ns() + LEAD.as_nanos() as u64;
+        let sending_ns = order.duration.as_nanos() as f64 * (1.0 + OVERTIME);
+        let shared = Shared {
+            stop,
+            failed: AtomicBool::new(false),
+            sending: AtomicUsize::new(directions),
+            deadline_ns: start_ns + sending_ns as u64 + 1_000_000,
+            drain_max_ns: order.drain_max.as_nanos() as u64,
+            drain_quiet_ns: order.drain_quiet.as_nanos() as u64,
+            realtime_offset_ns: offset,
+            trial: order.trial,
+        };
+        let pacer = || Pacer::new(order.load, order.frames(), start_ns);
+        let works = share_out(
+            self.senders[..directions].iter_mut().map(|sender| (sender, pacer())),
+            self.receivers.iter_mut(),
+            &self.cpus,
+        );
+        let done: Result<Vec<_>, PortError> = std::thread::scope(|scope| {
+            let threads: Vec<_> = works
+                .into_iter()
+                .map(|work| scope.spawn(|| worker::run(work, &shared)))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| match thread.join() {
+                    Ok(result) => result,
+                    Err(_) => {
+                        Err(PortError::Worker { interface: self.interfaces[0].clone() })
+                    }
+                })
+                .collect()
+        });
+        let (sendings, workers): (Vec<_>, Vec<_>) = done?.into_iter().unzip();
+        let mut sendings: Vec<Sending> = sendings.into_iter().flatten().collect();
+        sendings.sort_by_key(|sending| sending.stream);
+        let clock_stepped = (realtime_offset_ns() - offset).abs() > CLOCK_STEP_NS;
+        let mut report = self.account(&sendings, order)?;
+        report.workers = workers;
+        report.clock_stepped = clock_stepped;
+        report.interrupted = stop.is_set();
+        if clock_stepped {
+            report.latency = None;
+        }
+        Ok(report)
+    }
+}
+
+/// The frames that `from` sends to `to`.
+fn template(
+    from: &PortSpec,
+    to: MacAddr,
+    traffic: TrafficSpec,
+    side: Side,
+) -> Result<Template, PortError> {
+    FlowRange::new(traffic.flows, side)
+        .and_then(|flows| {
+            Template::new(TemplateSpec {
+                frame_size: traffic.frame_size,
+                source_mac: from.mac,
+                destination_mac: to,
+                vlan: None,
+                flows,
+            })
+        })
+        .map_err(|source| PortError::Packet { interface: from.interface.clone(), source })
+}
+
+/// Frames sent for every port by [`Engine::learn`].
+const LEARNING_FRAMES: usize = 3;
+
+impl AfPacket {
+    /// Closes the books of a trial.
+    fn account(
+        &mut self,
+        sendings: &[Sending],
+        order: &TrialOrder,
+    ) -> Result<EngineReport, PortError> {
+        let error = |source| PortError::account(&self.interfaces[1], source);
+        let mut streams = Vec::new();
+        let mut tester_drops = 0;
+        let mut latency = Latency::new().map_err(error)?;
+        for (receiver, sending) in self.receivers.iter_mut().zip(sendings) {
+            tester_drops += receiver.ring.take_drops()?;
+            let totals = StreamTotals {
+                stream: sending.stream,
+                intended: order.frames(),
+                sent: sending.sent,
+            };
+            streams.extend(receiver.account.finish(&[totals]).map_err(error)?);
+            receiver.account.merge_latency_into(&mut latency);
+        }
+        let starts = || sendings.iter().map(|sending| sending.first_ns).filter(|ns| *ns > 0);
+        let spread = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
+        Ok(EngineReport {
+            senders: sendings
+                .iter()
+                .map(|sending| SenderReport {
+                    stream: sending.stream,
+                    intended: order.frames(),
+                    sent: sending.sent,
+                    refused_by_path: sending.refused_by_path,
+                    pacing: sending.pacing,
+                })
+                .collect(),
+            streams,
+            latency: latency.summary(),
+            clock_stepped: false,
+            tester_drops,
+            interrupted: false,
+            start_spread_s: spread as f64 * 1e-9,
+            workers: Vec::new(),
+        })
+    }
+}
+
+/// Gives every worker its share: a port's two halves meet on one worker when there are as many
+/// workers as ports, and are apart when there are more.
+fn share_out<'s>(
+    senders: impl Iterator<Item = (&'s mut Sender, Pacer)>,
+    receivers: impl Iterator<Item = &'s mut Receiver>,
+    cpus: &[Option<u32>],
+) -> Vec<Work<'s>> {
+    let count = cpus.len();
+    let mut works: Vec<Work<'s>> = cpus
+        .iter()
+        .map(|cpu| Work { cpu: *cpu, senders: Vec::new(), receivers: Vec::new() })
+        .collect();
+    for (n, sender) in senders.enumerate() {
+        works[n % count].senders.push(sender);
+    }
+    for (n, receiver) in receivers.enumerate() {
+        works[(2 * count - 1 - n) % count].receivers.push(receiver);
+    }
+    works.retain(|work| !work.senders.is_empty() || !work.receivers.is_empty());
+    works
+}

@@ -1,0 +1,144 @@
+//! Receive ring: the kernel writes frames into memory shared with us, so that no system call is
+//! made per frame (Documentation/networking/packet_mmap.rst, TPACKET_V2).
+#![allow(unsafe_code)] // edge: a memory-mapped ring written by the kernel
+
+use std::mem::size_of;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::socket::Socket;
+use crate::error::PortError;
+
+/// Bytes of one block of the ring; every block is one allocation of the kernel.
+const BLOCK_BYTES: u32 = 1 << 20;
+/// Memory of one ring. At 64 bytes this is room for 170,000 frames: a third of a second of half
+/// a million frames per second, longer than the tester is ever kept from its CPU.
+const RING_BYTES: u32 = 32 << 20;
+
+/// One received frame.
+pub(crate) struct Received<'a> {
+    /// Bytes without FCS, VLAN tag stripped by the kernel.
+    pub(crate) bytes: &'a [u8],
+    /// When the kernel delivered it, CLOCK_REALTIME in nanoseconds.
+    pub(crate) realtime_ns: i64,
+}
+
+/// A mapped ring and its socket.
+#[derive(Debug)]
+pub(crate) struct RxRing {
+    socket: Socket,
+    memory: NonNull<u8>,
+    length: usize,
+    slot_bytes: usize,
+    slots_per_block: usize,
+    slots: usize,
+    next: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and moves with it.
+unsafe impl Send for RxRing {}
+
+impl RxRing {
+    /// Opens a ring on `interface` for frames of up to `frame_bytes` (without FCS). Must be
+    /// called in the interface's network namespace.
+    pub(crate) fn open(
+        interface: &str,
+        frame_bytes: usize,
+        promiscuous: bool,
+    ) -> Result<Self, PortError> {
+        let socket = Socket::open(interface)?;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choose ring version 2")?;
+        // Header, link-layer address and headroom stand before the frame; a tag that the kernel
+        // puts back takes 4 bytes more.
+        let slot_bytes = (libc::TPACKET2_HDRLEN + 16 + frame_bytes + 4).next_multiple_of(64);
+        let blocks = RING_BYTES / BLOCK_BYTES;
+        let slots_per_block = BLOCK_BYTES as usize / slot_bytes;
+        let slots = slots_per_block * blocks as usize;
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK_BYTES,
+            tp_block_nr: blocks,
+            tp_frame_size: slot_bytes as u32,
+            tp_frame_nr: slots as u32,
+        };
+        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "make a receive ring")?;
+        socket.ignore_outgoing()?;
+        if promiscuous {
+            socket.promiscuous()?;
+        }
+        let length = RING_BYTES as usize;
+        // SAFETY: a new shared mapping of the ring just made, of exactly its size.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                socket.raw(),
+                0,
+            )
+        };
+        let memory = match NonNull::new(memory.cast::<u8>()) {
+            Some(memory) if memory.as_ptr().cast() != libc::MAP_FAILED => memory,
+            _ => return Err(PortError::last(interface, "map the receive ring")),
+        };
+        let ring = Self { socket, memory, length, slot_bytes, slots_per_block, slots, next: 0 };
+        // Only now may frames flow: a socket bound earlier would queue them outside the ring.
+        ring.socket.bind(libc::ETH_P_ALL)?;
+        Ok(ring)
+    }
+
+    /// Hands up to `max` waiting frames to `each`; returns how many there were.
+    pub(crate) fn poll(&mut self, max: usize, mut each: impl FnMut(Received<'_>)) -> usize {
+        for count in 0..max {
+            let block = self.next / self.slots_per_block;
+            let slot = self.next % self.slots_per_block;
+            let offset = block * BLOCK_BYTES as usize + slot * self.slot_bytes;
+            // SAFETY: `next < slots`, so the slot lies inside the mapping; the kernel aligned it.
+            let header = unsafe { self.memory.add(offset) };
+            // SAFETY: tp_status is the first, aligned u32 of the slot; the kernel and we hand
+            // the slot over through it, so it is accessed atomically.
+            let status = unsafe { AtomicU32::from_ptr(header.as_ptr().cast::<u32>()) };
+            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                return count;
+            }
+            // SAFETY: the slot is ours until we give it back; the header is plain data.
+            let fields = unsafe { header.cast::<libc::tpacket2_hdr>().as_ptr().read() };
+            let start = usize::from(fields.tp_mac);
+            let length = (fields.tp_snaplen as usize).min(self.slot_bytes.saturating_sub(start));
+            // SAFETY: start + length is within the slot by the line above.
+            let bytes = unsafe { std::slice::from_raw_parts(header.add(start).as_ptr(), length) };
+            let realtime_ns =
+                i64::from(fields.tp_sec) * 1_000_000_000 + i64::from(fields.tp_nsec);
+            each(Received { bytes, realtime_ns });
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = (self.next + 1) % self.slots;
+        }
+        max
+    }
+
+    /// Frames dropped because the ring was full, since the last call.
+    pub(crate) fn take_drops(&self) -> Result<u64, PortError> {
+        let stats: libc::tpacket_stats = self.socket.get(
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            "read the receive ring's drops",
+        )?;
+        Ok(u64::from(stats.tp_drops))
+    }
+
+    /// Fails when the interface went down.
+    pub(crate) fn check_up(&self) -> Result<(), PortError> {
+        self.socket.check_up()
+    }
+}
+
+impl Drop for RxRing {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `open`, unmapped once.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.length) };
+    }
+}
+
+// The kernel places the header at the start of each slot; keep the sizes we rely on checked.
+const _: () = assert!(size_of::<libc::tpacket2_hdr>() <= libc::TPACKET2_HDRLEN);

@@ -1,0 +1,231 @@
+//! The poll loop: one thread sends what is due and reads what has come, never sleeping, so that
+//! neither a wake-up nor a context switch enters the figures.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use nicety_account::Account;
+use nicety_model::PacingReport;
+use nicety_packet::{CheckCorruption, Expect, PacketError, Stamp, Template};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::rx::RxRing;
+use super::tx::{BATCH, TxSocket};
+use crate::clock::monotonic_ns;
+use crate::engine::{Stop, WorkerUse};
+use crate::error::PortError;
+use crate::pace::Pacer;
+use crate::pin;
+
+/// Frames read from a ring before the sender gets its turn again.
+const RX_BURST: usize = 64;
+/// How often a port is asked whether it is still up.
+const CHECK_NS: u64 = 50_000_000;
+
+/// A port's sending half.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) socket: TxSocket,
+    pub(crate) template: Template,
+    pub(crate) stream: u8,
+}
+
+impl Sender {
+    /// Puts the template into every buffer of the batch, so that only the stamp changes later.
+    pub(crate) fn new(
+        socket: TxSocket,
+        template: Template,
+        stream: u8,
+    ) -> Result<Self, PortError> {
+        let mut sender = Self { socket, template, stream };
+        for n in 0..BATCH {
+            let prepared = sender.template.prepare(sender.socket.frame(n));
+            prepared.map_err(|source| sender.packet_error(source))?;
+        }
+        Ok(sender)
+    }
+
+    /// Stamps frame `n` of the batch.
+    pub(crate) fn stamp(&mut self, n: usize, stamp: &Stamp) -> Result<(), PortError> {
+        match self.template.stamp(self.socket.frame(n), stamp) {
+            Ok(_) => Ok(()),
+            Err(source) => Err(self.packet_error(source)),
+        }
+    }
+
+    fn packet_error(&self, source: PacketError) -> PortError {
+        PortError::Packet { interface: self.socket.interface().to_owned(), source }
+    }
+}
+
+/// A port's receiving half.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) ring: RxRing,
+    pub(crate) expect: Expect,
+    pub(crate) account: Account,
+}
+
+/// What one sender did in one trial.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sending {
+    pub(crate) stream: u8,
+    pub(crate) sent: u64,
+    pub(crate) refused_by_path: u64,
+    pub(crate) first_ns: u64,
+    pub(crate) pacing: PacingReport,
+}
+
+/// What all workers of one trial share.
+#[derive(Debug)]
+pub(crate) struct Shared<'a> {
+    pub(crate) stop: &'a Stop,
+    /// A worker failed: the others end at once.
+    pub(crate) failed: AtomicBool,
+    /// Senders that have not finished.
+    pub(crate) sending: AtomicUsize,
+    /// End of sending, whatever is still due.
+    pub(crate) deadline_ns: u64,
+    pub(crate) drain_max_ns: u64,
+    pub(crate) drain_quiet_ns: u64,
+    pub(crate) realtime_offset_ns: i64,
+    pub(crate) trial: u8,
+}
+
+/// A sender with its schedule, while a trial runs.
+struct Active<'s> {
+    sender: &'s mut Sender,
+    pacer: Pacer,
+    refused_by_path: u64,
+    first_ns: u64,
+    ended_ns: Option<u64>,
+}
+
+/// The work of one thread.
+pub(crate) struct Work<'s> {
+    pub(crate) cpu: Option<u32>,
+    pub(crate) senders: Vec<(&'s mut Sender, Pacer)>,
+    pub(crate) receivers: Vec<&'s mut Receiver>,
+}
+
+/// Runs one thread's share of a trial to the end of the drain.
+pub(crate) fn run(
+    work: Work<'_>,
+    shared: &Shared<'_>,
+) -> Result<(Vec<Sending>, WorkerUse), PortError> {
+    let pinned = pin::to_cpu(work.cpu);
+    let (wall, cpu) = (monotonic_ns(), thread_cpu_ns());
+    let result = poll(work.senders, work.receivers, shared);
+    if result.is_err() {
+        shared.failed.store(true, Ordering::Relaxed);
+    }
+    let used = WorkerUse {
+        cpu: if pinned { work.cpu } else { None },
+        cpu_s: (thread_cpu_ns() - cpu) as f64 * 1e-9,
+        wall_s: (monotonic_ns() - wall) as f64 * 1e-9,
+    };
+    result.map(|sendings| (sendings, used))
+}
+
+fn poll(
+    senders: Vec<(&mut Sender, Pacer)>,
+    mut receivers: Vec<&mut Receiver>,
+    shared: &Shared<'_>,
+) -> Result<Vec<Sending>, PortError> {
+    let mut senders: Vec<Active<'_>> = senders
+        .into_iter()
+        .map(|(sender, pacer)| Active {
+            sender,
+            pacer,
+            refused_by_path: 0,
+            first_ns: 0,
+            ended_ns: None,
+        })
+        .collect();
+    let mut last_frame_ns = 0;
+    let mut drain_from_ns = None;
+    let mut next_check_ns = 0;
+    loop {
+        let now = monotonic_ns();
+        if shared.failed.load(Ordering::Relaxed) {
+            break;
+        }
+        if now >= next_check_ns {
+            next_check_ns = now + CHECK_NS;
+            senders.iter().try_for_each(|active| active.sender.socket.check_up())?;
+            receivers.iter().try_for_each(|receiver| receiver.ring.check_up())?;
+        }
+        for active in &mut senders {
+            send(active, shared, now)?;
+        }
+        for receiver in &mut receivers {
+            if receive(receiver, shared) > 0 {
+                last_frame_ns = now;
+            }
+        }
+        if shared.sending.load(Ordering::Acquire) == 0 {
+            let since = *drain_from_ns.get_or_insert(now);
+            let quiet = now.saturating_sub(last_frame_ns.max(since)) >= shared.drain_quiet_ns;
+            if receivers.is_empty() || quiet || now - since >= shared.drain_max_ns {
+                break;
+            }
+        }
+    }
+    let now = monotonic_ns();
+    Ok(senders
+        .iter()
+        .map(|active| Sending {
+            stream: active.sender.stream,
+            sent: active.pacer.used(),
+            refused_by_path: active.refused_by_path,
+            first_ns: active.first_ns,
+            pacing: active.pacer.report(active.ended_ns.unwrap_or(now)),
+        })
+        .collect())
+}
+
+/// Sends what is due, or ends the sender.
+fn send(active: &mut Active<'_>, shared: &Shared<'_>, now: u64) -> Result<(), PortError> {
+    if active.ended_ns.is_some() {
+        return Ok(());
+    }
+    if active.pacer.is_done() || now >= shared.deadline_ns || shared.stop.is_set() {
+        active.ended_ns = Some(now);
+        shared.sending.fetch_sub(1, Ordering::AcqRel);
+        return Ok(());
+    }
+    let due = active.pacer.due(now, BATCH);
+    if due == 0 {
+        return Ok(());
+    }
+    let sender = &mut *active.sender;
+    let first = active.pacer.used();
+    let tx_ns = monotonic_ns();
+    for n in 0..due {
+        // The stamp carries the low 32 bits; the receiver extends them.
+        let sequence = (first + n as u64) as u32;
+        let stamp = Stamp { stream: sender.stream, trial: shared.trial, sequence, tx_ns };
+        sender.stamp(n, &stamp)?;
+    }
+    let sent = sender.socket.send(due)?;
+    if active.first_ns == 0 {
+        active.first_ns = tx_ns;
+    }
+    active.refused_by_path += sent.refused as u64;
+    active.pacer.sent(sent.accepted + sent.refused, 0);
+    Ok(())
+}
+
+/// Reads what has come; returns how many frames.
+fn receive(receiver: &mut Receiver, shared: &Shared<'_>) -> usize {
+    let Receiver { ring, expect, account } = receiver;
+    ring.poll(RX_BURST, |frame| {
+        let seen = expect.classify(frame.bytes, CheckCorruption::Full);
+        let at_ns = (frame.realtime_ns - shared.realtime_offset_ns).max(0) as u64;
+        account.on_frame(&seen, at_ns);
+    })
+}
+
+fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    (time.tv_sec * 1_000_000_000 + time.tv_nsec) as u64
+}

@@ -1,0 +1,108 @@
+//! What an engine is asked and what it answers.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nicety_model::{Fps, LatencySummary, PacingReport, StreamCounts};
+
+use crate::error::PortError;
+
+/// One trial as an engine sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialOrder {
+    /// Load per direction.
+    pub load: Fps,
+    /// How long to send.
+    pub duration: Duration,
+    /// Longest wait for late frames after the last one was sent.
+    pub drain_max: Duration,
+    /// The wait ends early when nothing has arrived for this long.
+    pub drain_quiet: Duration,
+    /// Number of the trial within the run; its low byte travels in every stamp.
+    pub trial: u8,
+}
+
+impl TrialOrder {
+    /// Frames per direction.
+    pub fn frames(&self) -> u64 {
+        self.load.frames_in(self.duration.as_secs_f64())
+    }
+}
+
+/// What one sender did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SenderReport {
+    /// Stream it sent.
+    pub stream: u8,
+    /// Frames it was to send.
+    pub intended: u64,
+    /// Frames put on the wire, those refused by the path's first ring included.
+    pub sent: u64,
+    /// Of these, frames that the path's first ring refused (the far end of a veth pair): lost
+    /// before they entered the path, and known to be so.
+    pub refused_by_path: u64,
+    /// Schedule.
+    pub pacing: PacingReport,
+}
+
+/// What happened in one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineReport {
+    /// One per stream.
+    pub senders: Vec<SenderReport>,
+    /// Accounting per stream, `sent` and `lost` filled in.
+    pub streams: Vec<StreamCounts>,
+    /// Latency over all streams; absent when nothing arrived.
+    pub latency: Option<LatencySummary>,
+    /// The wall clock was stepped during the trial, so latency could not be measured.
+    pub clock_stepped: bool,
+    /// Frames the kernel dropped because the tester's own receive ring was full.
+    pub tester_drops: u64,
+    /// The trial was stopped before its end.
+    pub interrupted: bool,
+    /// Largest difference between the starts of the senders, in seconds (RFC 2889 §5.1.3 allows
+    /// 1 % of the trial).
+    pub start_spread_s: f64,
+    /// The engine's own threads.
+    pub workers: Vec<WorkerUse>,
+}
+
+/// CPU time of one of the engine's threads during a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WorkerUse {
+    /// CPU it was pinned to; absent when it could not be pinned.
+    pub cpu: Option<u32>,
+    /// CPU time, user and system.
+    pub cpu_s: f64,
+    /// Wall time.
+    pub wall_s: f64,
+}
+
+/// Asks a running trial to end.
+#[derive(Debug, Default)]
+pub struct Stop(AtomicBool);
+
+impl Stop {
+    /// Ends the trial at the next look.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the trial is to end.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A tester between two ports.
+pub trait Engine {
+    /// Name and how it works here, for the results: `af_packet (sendmmsg, receive ring v2)`.
+    fn name(&self) -> String;
+
+    /// Sends learning frames from every receiving port, so that switches know where its
+    /// address is (RFC 2544 §23).
+    fn learn(&mut self) -> Result<(), PortError>;
+
+    /// Runs one trial and waits for late frames.
+    fn trial(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError>;
+}

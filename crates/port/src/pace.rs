@@ -1,0 +1,133 @@
+//! The sender's schedule: when each frame is due, and what to do after falling behind.
+//!
+//! Slots are computed from the start of the schedule, never from the last frame, so the rate
+//! is exact in the long run. A sender that was stopped (the hypervisor took its CPU) may catch
+//! up only a little: sending the whole backlog at once would be a burst nobody asked for, and
+//! the path would lose frames the load does not explain. Beyond that the schedule itself is
+//! moved (a *slip*) and the move is reported.
+
+use hdrhistogram::Histogram;
+use nicety_model::{Fps, PacingReport};
+
+/// Most frames sent back to back to catch up.
+pub const CATCH_UP_FRAMES: u64 = 64;
+
+/// Schedule of one sender for one trial.
+#[derive(Debug)]
+pub struct Pacer {
+    rate: Fps,
+    frames: u64,
+    base_ns: f64,
+    start_ns: u64,
+    done: u64,
+    refused: u64,
+    burst_max: u32,
+    slips: u32,
+    slipped_ns: f64,
+    slip_max_ns: f64,
+    late_ns: Option<Histogram<u64>>,
+}
+
+impl Pacer {
+    /// `frames` frames at `rate`, the first one due at `start_ns`.
+    pub fn new(rate: Fps, frames: u64, start_ns: u64) -> Self {
+        Self {
+            rate,
+            frames,
+            base_ns: start_ns as f64,
+            start_ns,
+            done: 0,
+            refused: 0,
+            burst_max: 0,
+            slips: 0,
+            slipped_ns: 0.0,
+            slip_max_ns: 0.0,
+            // 1 ns to 10 s with two digits; cannot fail for these constants, and without a
+            // histogram only the lateness figures would be missing.
+            late_ns: Histogram::new_with_bounds(1, 10_000_000_000, 2).ok(),
+        }
+    }
+
+    /// Frames to send now, at most `room`; moves the schedule when the sender fell too far
+    /// behind. Zero before the next slot and after the last.
+    pub fn due(&mut self, now_ns: u64, room: usize) -> usize {
+        let now = now_ns as f64;
+        if self.is_done() || now < self.base_ns {
+            return 0;
+        }
+        let slots = ((now - self.base_ns) * self.rate.0 * 1e-9) as u64 + 1;
+        let backlog = slots.min(self.frames).saturating_sub(self.done);
+        if backlog == 0 {
+            return 0;
+        }
+        let late_ns = now - self.slot_ns(self.done);
+        if backlog > CATCH_UP_FRAMES {
+            self.slip(now);
+        } else if let Some(late) = &mut self.late_ns {
+            late.saturating_record(late_ns.max(0.0) as u64);
+        }
+        backlog.min(CATCH_UP_FRAMES).min(room as u64) as usize
+    }
+
+    /// Counts `sent` frames put on the wire, and `refused` slots given up without a frame.
+    pub fn sent(&mut self, sent: usize, refused: usize) {
+        self.done += (sent + refused) as u64;
+        self.refused += refused as u64;
+        self.burst_max = self.burst_max.max(u32::try_from(sent).unwrap_or(u32::MAX));
+    }
+
+    /// Whether every slot has been used.
+    pub fn is_done(&self) -> bool {
+        self.done >= self.frames
+    }
+
+    /// Slots used so far: the next sequence number.
+    pub fn used(&self) -> u64 {
+        self.done
+    }
+
+    /// The sender's account, with `end_ns` the time it stopped.
+    pub fn report(&self, end_ns: u64) -> PacingReport {
+        let slot_ns = if self.rate.0 > 0.0 { 1e9 / self.rate.0 } else { 0.0 };
+        // The last frame's slot belongs to the sending time: N frames take N slots.
+        let end = (end_ns as f64).max(self.slot_ns(self.done.saturating_sub(1)) + slot_ns);
+        let sending_s = ((end - self.start_ns as f64) * 1e-9).max(0.0);
+        let sent = self.done - self.refused;
+        let late = |q: f64| {
+            self.late_ns.as_ref().map_or(0.0, |h| h.value_at_quantile(q) as f64 / 1000.0)
+        };
+        PacingReport {
+            offered_fps: if sending_s > 0.0 { sent as f64 / sending_s } else { 0.0 },
+            sending_s,
+            burst_max: self.burst_max,
+            slips: self.slips,
+            slipped_s: self.slipped_ns * 1e-9,
+            slip_max_s: self.slip_max_ns * 1e-9,
+            late_p99_us: late(0.99),
+            late_max_us: late(1.0).max(self.slip_max_ns / 1000.0),
+            refused: self.refused,
+        }
+    }
+
+    /// When frame number `n` is due.
+    fn slot_ns(&self, n: u64) -> f64 {
+        self.base_ns + n as f64 * 1e9 / self.rate.0
+    }
+
+    /// Moves the schedule so that only the allowed backlog remains at `now`.
+    fn slip(&mut self, now: f64) {
+        let keep = (CATCH_UP_FRAMES - 1) as f64;
+        let base = now - (self.done as f64 + keep) * 1e9 / self.rate.0;
+        let moved = base - self.base_ns;
+        if moved <= 0.0 {
+            return;
+        }
+        self.base_ns = base;
+        self.slips += 1;
+        self.slipped_ns += moved;
+        self.slip_max_ns = self.slip_max_ns.max(moved);
+    }
+}
+
+#[cfg(test)]
+mod tests;
