@@ -1,0 +1,394 @@
+//! What drivers say about their interfaces, and their feature switches (SIOCETHTOOL ioctl,
+//! include/uapi/linux/ethtool.h). The ioctl instead of the netlink family: one small system
+//! call per question, on every kernel.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::link::check_name;
+use crate::net_error::NetError;
+use crate::netns::NetNs;
+
+const ETHTOOL_GDRVINFO: u32 = 0x03;
+const ETHTOOL_GRINGPARAM: u32 = 0x10;
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSTATS: u32 = 0x1d;
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_GFEATURES: u32 = 0x3a;
+const ETHTOOL_SFEATURES: u32 = 0x3b;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
+const ETH_SS_STATS: u32 = 1;
+const ETH_SS_FEATURES: u32 = 4;
+const ETH_GSTRING_LEN: usize = 32;
+/// SPEED_UNKNOWN: all bits set.
+const SPEED_UNKNOWN: u32 = u32::MAX;
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+
+/// Driver of an interface; a part the driver leaves out is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Driver {
+    /// Driver name.
+    pub driver: String,
+    /// Driver version; in-tree drivers report the kernel's.
+    pub version: String,
+    /// Firmware version.
+    pub firmware: String,
+    /// Address on the bus: `0000:01:00.0`.
+    pub bus: String,
+}
+
+/// State of a feature switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Feature {
+    /// In effect.
+    pub active: bool,
+    /// Can be changed.
+    pub changeable: bool,
+}
+
+/// Queues of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channels {
+    /// Most receive, transmit and combined queues there can be.
+    pub max: QueueCounts,
+    /// Queues there are.
+    pub current: QueueCounts,
+}
+
+/// Queues by what they serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Receive only.
+    pub rx: u32,
+    /// Transmit only.
+    pub tx: u32,
+    /// Both.
+    pub combined: u32,
+}
+
+/// Descriptor rings of an interface, in descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rings {
+    /// Longest receive ring.
+    pub rx_max: u32,
+    /// Longest transmit ring.
+    pub tx_max: u32,
+    /// Receive ring.
+    pub rx: u32,
+    /// Transmit ring.
+    pub tx: u32,
+}
+
+/// The drivers of one namespace. Stays in that namespace whatever thread uses it.
+#[derive(Debug)]
+pub struct Ethtool {
+    socket: OwnedFd,
+    ns: NetNs,
+}
+
+impl Ethtool {
+    /// The drivers of `ns`.
+    ///
+    /// # Errors
+    /// [`NetError::NotPermitted`] when the namespace is not the caller's to enter.
+    pub fn open(ns: &NetNs) -> Result<Self, NetError> {
+        let socket = ns
+            .run(|| UdpSocket::bind(("0.0.0.0", 0)))?
+            .map_err(|e| NetError::new("open ethtool socket in namespace", ns, e))?;
+        Ok(Self {
+            socket: socket.into(),
+            ns: ns.clone(),
+        })
+    }
+
+    /// Driver, version, firmware and bus address.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Unsupported`].
+    pub fn driver(&self, interface: &str) -> Result<Driver, NetError> {
+        // struct ethtool_drvinfo: cmd, five strings of 32 bytes, ...; 196 bytes.
+        let answer = self.ask(interface, "read driver of", Request::new(ETHTOOL_GDRVINFO, 196))?;
+        Ok(Driver {
+            driver: answer.text(4),
+            version: answer.text(36),
+            firmware: answer.text(68),
+            bus: answer.text(100),
+        })
+    }
+
+    /// Link speed in Mbit/s; absent when the driver does not know. A veth says 10000 and does
+    /// not keep to it.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Unsupported`].
+    pub fn speed_mbps(&self, interface: &str) -> Result<Option<u32>, NetError> {
+        const OPERATION: &str = "read link speed of";
+        // struct ethtool_link_settings: 48 bytes, then three masks of `words` words. The first
+        // call tells the number of words as a negative number (ethtool.h, handshake).
+        let handshake = Request::new(ETHTOOL_GLINKSETTINGS, 48);
+        let words = self.ask(interface, OPERATION, handshake)?.bytes[15] as i8;
+        let words = words.unsigned_abs();
+        let mut request = Request::new(ETHTOOL_GLINKSETTINGS, 48 + 3 * 4 * usize::from(words));
+        request.bytes[15] = words;
+        let speed = self.ask(interface, OPERATION, request)?.word(4);
+        Ok((speed != SPEED_UNKNOWN && speed != 0).then_some(speed))
+    }
+
+    /// Queues.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Unsupported`].
+    pub fn channels(&self, interface: &str) -> Result<Channels, NetError> {
+        let request = Request::new(ETHTOOL_GCHANNELS, 36);
+        let answer = self.ask(interface, "read channels of", request)?;
+        // struct ethtool_channels: cmd, then rx, tx, other, combined: most, and present.
+        let counts = |at| QueueCounts {
+            rx: answer.word(at),
+            tx: answer.word(at + 4),
+            combined: answer.word(at + 12),
+        };
+        Ok(Channels {
+            max: counts(4),
+            current: counts(20),
+        })
+    }
+
+    /// Descriptor rings.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Unsupported`] for interfaces without rings.
+    pub fn rings(&self, interface: &str) -> Result<Rings, NetError> {
+        // struct ethtool_ringparam: cmd, then rx, mini, jumbo, tx: most, and present.
+        let request = Request::new(ETHTOOL_GRINGPARAM, 36);
+        let answer = self.ask(interface, "read rings of", request)?;
+        Ok(Rings {
+            rx_max: answer.word(4),
+            tx_max: answer.word(16),
+            rx: answer.word(20),
+            tx: answer.word(32),
+        })
+    }
+
+    /// Feature switches by the kernel's name: `rx-gro`, `tx-tcp-segmentation`, ...
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Unsupported`].
+    pub fn features(&self, interface: &str) -> Result<BTreeMap<String, Feature>, NetError> {
+        let names = self.strings(interface, ETH_SS_FEATURES)?;
+        let answer = self.feature_blocks(interface, names.len())?;
+        // struct ethtool_get_features_block: available, requested, active, never_changed.
+        let bit = |index: usize, field: usize| {
+            answer.word(8 + index / 32 * 16 + field * 4) & (1 << (index % 32)) != 0
+        };
+        Ok(names
+            .into_iter()
+            .enumerate()
+            .filter(|(_, name)| !name.is_empty())
+            .map(|(index, name)| {
+                let feature = Feature {
+                    active: bit(index, 2),
+                    changeable: bit(index, 0) && !bit(index, 3),
+                };
+                (name, feature)
+            })
+            .collect())
+    }
+
+    /// Switches features on or off, all in one call, and returns the old value of each.
+    ///
+    /// # Errors
+    /// [`NetError::NotTaken`] when the kernel keeps another value (a fixed feature, or one that
+    /// depends on another), [`NetError::NotFound`] for a feature this kernel does not know,
+    /// [`NetError::NotPermitted`].
+    pub fn set_features(
+        &self,
+        interface: &str,
+        wanted: &[(&str, bool)],
+    ) -> Result<Vec<(String, bool)>, NetError> {
+        const OPERATION: &str = "set features of";
+        let names = self.strings(interface, ETH_SS_FEATURES)?;
+        let before = self.features(interface)?;
+        let blocks = names.len().div_ceil(32);
+        let mut request = Request::new(ETHTOOL_SFEATURES, 8 + 8 * blocks);
+        request.put_word(4, blocks as u32);
+        let mut old = Vec::new();
+        for (feature, on) in wanted {
+            let (Some(index), Some(state)) = (
+                names.iter().position(|name| name == feature),
+                before.get(*feature),
+            ) else {
+                let object = format!("feature {feature} of {}", self.named(interface));
+                return Err(NetError::new(
+                    "find",
+                    object,
+                    io::Error::from_raw_os_error(libc::ENOENT),
+                ));
+            };
+            // struct ethtool_set_features_block: valid, requested.
+            let (block, mask) = (8 + index / 32 * 8, 1 << (index % 32));
+            request.put_word(block, request.word(block) | mask);
+            if *on {
+                request.put_word(block + 4, request.word(block + 4) | mask);
+            }
+            old.push(((*feature).to_owned(), state.active));
+        }
+        self.ask(interface, OPERATION, request)?;
+        let after = self.features(interface)?;
+        for (feature, on) in wanted {
+            let found = after.get(*feature).map(|state| state.active);
+            if found != Some(*on) {
+                return Err(NetError::NotTaken {
+                    operation: OPERATION,
+                    object: self.named(interface),
+                    wanted: format!("{feature}={on}"),
+                    found: format!("{found:?}"),
+                });
+            }
+        }
+        Ok(old)
+    }
+
+    /// The driver's own counters (`ethtool -S`) by name; empty when it has none.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`].
+    pub fn statistics(&self, interface: &str) -> Result<BTreeMap<String, u64>, NetError> {
+        let names = match self.strings(interface, ETH_SS_STATS) {
+            Err(error) if error.is_unsupported() => return Ok(BTreeMap::new()),
+            names => names?,
+        };
+        if names.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut request = Request::new(ETHTOOL_GSTATS, 8 + 8 * with_room(names.len()));
+        request.put_word(4, names.len() as u32);
+        let answer = self.ask(interface, "read statistics of", request)?;
+        Ok(names
+            .into_iter()
+            .enumerate()
+            .map(|(index, name)| (name, answer.long(8 + 8 * index)))
+            .collect())
+    }
+
+    fn feature_blocks(&self, interface: &str, count: usize) -> Result<Request, NetError> {
+        let blocks = count.div_ceil(32);
+        let mut request = Request::new(ETHTOOL_GFEATURES, 8 + 16 * blocks);
+        request.put_word(4, blocks as u32);
+        self.ask(interface, "read features of", request)
+    }
+
+    fn strings(&self, interface: &str, set: u32) -> Result<Vec<String>, NetError> {
+        const OPERATION: &str = "read ethtool names of";
+        // struct ethtool_sset_info: cmd, reserved, mask (u64), one count per bit set.
+        let mut request = Request::new(ETHTOOL_GSSET_INFO, 20);
+        request.bytes[8..16].copy_from_slice(&(1u64 << set).to_ne_bytes());
+        let info = self.ask(interface, OPERATION, request)?;
+        if info.long(8) == 0 {
+            return Ok(Vec::new());
+        }
+        let count = info.word(16) as usize;
+        // struct ethtool_gstrings: cmd, string_set, len, strings.
+        let mut request = Request::new(ETHTOOL_GSTRINGS, 12 + ETH_GSTRING_LEN * with_room(count));
+        request.put_word(4, set);
+        request.put_word(8, count as u32);
+        let answer = self.ask(interface, OPERATION, request)?;
+        Ok((0..count)
+            .map(|index| answer.text(12 + ETH_GSTRING_LEN * index))
+            .collect())
+    }
+
+    fn ask(
+        &self,
+        interface: &str,
+        operation: &'static str,
+        mut request: Request,
+    ) -> Result<Request, NetError> {
+        check_name(interface)?;
+        ioctl(&self.socket, interface, &mut request)
+            .map_err(|e| NetError::new(operation, self.named(interface), e))?;
+        Ok(request)
+    }
+
+    fn named(&self, interface: &str) -> String {
+        format!("{interface} (namespace {})", self.ns)
+    }
+}
+
+/// Twice the room for `count` entries: the kernel fills in as many as there are at that moment
+/// and trusts the buffer, and a driver may have added some since they were counted.
+fn with_room(count: usize) -> usize {
+    2 * count + 64
+}
+
+/// A command structure of ethtool.h as bytes, command number first.
+struct Request {
+    bytes: Vec<u8>,
+}
+
+impl Request {
+    fn new(command: u32, size: usize) -> Self {
+        let mut request = Self {
+            bytes: vec![0; size],
+        };
+        request.put_word(0, command);
+        request
+    }
+
+    fn put_word(&mut self, at: usize, value: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        let mut word = [0; 4];
+        word.copy_from_slice(&self.bytes[at..at + 4]);
+        u32::from_ne_bytes(word)
+    }
+
+    fn long(&self, at: usize) -> u64 {
+        let mut long = [0; 8];
+        long.copy_from_slice(&self.bytes[at..at + 8]);
+        u64::from_ne_bytes(long)
+    }
+
+    fn text(&self, at: usize) -> String {
+        let field = &self.bytes[at..at + ETH_GSTRING_LEN];
+        let end = field.iter().position(|b| *b == 0).unwrap_or(field.len());
+        String::from_utf8_lossy(&field[..end]).into_owned()
+    }
+}
+
+#[allow(unsafe_code)] // No safe wrapper knows SIOCETHTOOL.
+fn ioctl(socket: &OwnedFd, interface: &str, request: &mut Request) -> io::Result<()> {
+    // SAFETY: `ifreq` is plain old data, for which all zeros is a value.
+    let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
+    // check_name() left room for the final NUL.
+    for (to, from) in ifreq.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    ifreq.ifr_ifru.ifru_data = request.bytes.as_mut_ptr().cast();
+    // SAFETY: the descriptor is open, `ifreq` names a NUL-terminated interface and points to a
+    // buffer that lives through the call and is as large as the command's structure (with room
+    // to spare where the kernel decides how much it writes).
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut ifreq) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_cut_out_of_the_structure() {
+        let mut request = Request::new(ETHTOOL_GDRVINFO, 196);
+        request.bytes[4..8].copy_from_slice(b"veth");
+        assert_eq!(request.text(4), "veth");
+        assert_eq!(request.text(36), "");
+        assert_eq!(request.word(0), ETHTOOL_GDRVINFO);
+    }
+}

@@ -1,0 +1,391 @@
+//! Network interfaces: make, change, read, remove (rtnetlink).
+
+mod counters;
+mod name;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
+    LinkMessage, State,
+};
+use netlink_sys::protocols::NETLINK_ROUTE;
+
+pub use counters::LinkCounters;
+pub use name::{LONGEST_NAME, check_name};
+
+use crate::net_error::NetError;
+use crate::netlink::Channel;
+use crate::netns::NetNs;
+
+/// A MAC address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Mac(pub [u8; 6]);
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// Operational state of an interface (RFC 2863 §3.1.14, as the kernel reports it).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperState {
+    /// The driver does not say; treat as up when there is carrier.
+    Unknown,
+    /// Ready to carry frames.
+    Up,
+    /// Not ready.
+    Down,
+    /// Waiting for an interface below.
+    LowerLayerDown,
+    /// Anything else: dormant, testing, not present.
+    Other,
+}
+
+/// What the kernel says about one interface.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// Number, unique in its namespace.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// `veth`, `bridge`, …; empty for hardware.
+    pub kind: String,
+    /// Largest payload of a frame in bytes, without Ethernet header and FCS.
+    pub mtu: u32,
+    /// Smallest and largest MTU the driver takes; the largest is 0 when it sets no limit.
+    pub mtu_range: (u32, u32),
+    /// Hardware address; absent when it is not an Ethernet address.
+    pub mac: Option<Mac>,
+    /// Set up by the administrator (IFF_UP).
+    pub up: bool,
+    /// Has carrier (IFF_LOWER_UP).
+    pub carrier: bool,
+    /// Operational state.
+    pub oper_state: OperState,
+    /// Receives every frame whatever its destination.
+    pub promiscuous: bool,
+    /// Loopback.
+    pub loopback: bool,
+    /// Number of the bridge or bond it belongs to.
+    pub master: Option<u32>,
+    /// Number of the interface it is stacked on; of its peer for a veth, which may be in
+    /// another namespace.
+    pub lower: Option<u32>,
+    /// Transmit queues.
+    pub tx_queues: u32,
+    /// Receive queues.
+    pub rx_queues: u32,
+    /// Queueing discipline.
+    pub qdisc: String,
+    /// Counters.
+    pub counters: LinkCounters,
+}
+
+/// One end of a veth pair to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct VethEnd<'a> {
+    /// Namespace it goes to.
+    pub ns: &'a NetNs,
+    /// Name there.
+    pub name: &'a str,
+    /// MTU in bytes.
+    pub mtu: u32,
+    /// Receive and transmit queues, at least 1.
+    pub queues: u32,
+    /// Hardware address; the kernel makes one up when absent.
+    pub mac: Option<Mac>,
+}
+
+/// Changes to an interface; what is absent stays.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LinkChange {
+    /// Set up or down.
+    pub up: Option<bool>,
+    /// Number of the bridge to join; 0 leaves it.
+    pub master: Option<u32>,
+    /// MTU in bytes.
+    pub mtu: Option<u32>,
+    /// Hardware address.
+    pub mac: Option<Mac>,
+}
+
+/// The interfaces of one namespace. Stays in that namespace whatever thread uses it.
+#[derive(Debug)]
+pub struct Links {
+    channel: Channel,
+    ns: NetNs,
+}
+
+impl Links {
+    /// The interfaces of `ns`.
+    ///
+    /// # Errors
+    /// [`NetError::NotPermitted`] when the namespace is not the caller's to enter.
+    pub fn open(ns: &NetNs) -> Result<Self, NetError> {
+        Ok(Self {
+            channel: Channel::open(ns, NETLINK_ROUTE)?,
+            ns: ns.clone(),
+        })
+    }
+
+    /// The namespace.
+    pub fn ns(&self) -> &NetNs {
+        &self.ns
+    }
+
+    /// One interface.
+    ///
+    /// # Errors
+    /// [`NetError::BadName`], [`NetError::NotFound`].
+    pub fn get(&self, name: &str) -> Result<Link, NetError> {
+        check_name(name)?;
+        let mut message = LinkMessage::default();
+        message
+            .attributes
+            .push(LinkAttribute::IfName(name.to_owned()));
+        let answers = self
+            .channel
+            .ask(RouteNetlinkMessage::GetLink(message), 0)
+            .map_err(|e| self.error("read interface", name, e))?;
+        answers
+            .into_iter()
+            .find_map(link_of)
+            .ok_or_else(|| NetError::bad_reply("read interface", self.named(name), "no link in it"))
+    }
+
+    /// All interfaces, in the kernel's order.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn list(&self) -> Result<Vec<Link>, NetError> {
+        let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        let answers = self
+            .channel
+            .ask(message, NLM_F_DUMP)
+            .map_err(|e| NetError::new("list interfaces of namespace", &self.ns, e))?;
+        Ok(answers.into_iter().filter_map(link_of).collect())
+    }
+
+    /// Makes a veth pair; `self` only lends its socket, both ends go to the namespaces they
+    /// name. Both are down.
+    ///
+    /// # Errors
+    /// [`NetError::BadName`], [`NetError::Exists`], [`NetError::NotPermitted`],
+    /// [`NetError::Unsupported`] without the veth driver.
+    pub fn add_veth(&self, near: VethEnd<'_>, far: VethEnd<'_>) -> Result<(), NetError> {
+        check_name(near.name)?;
+        check_name(far.name)?;
+        let mut peer = LinkMessage::default();
+        peer.attributes = veth_attributes(&far);
+        let mut message = LinkMessage::default();
+        message.attributes = veth_attributes(&near);
+        message.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]));
+        self.create(message)
+            .map_err(|e| self.error("make veth pair", &format!("{}-{}", near.name, far.name), e))
+    }
+
+    /// Makes a bridge that only forwards: no VLAN filtering, no multicast snooping, no spanning
+    /// tree, no forward delay; address ageing as the kernel has it (300 s). It is down.
+    ///
+    /// # Errors
+    /// As [`Self::add_veth`].
+    pub fn add_bridge(&self, name: &str) -> Result<(), NetError> {
+        check_name(name)?;
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::Bridge),
+                LinkInfo::Data(InfoData::Bridge(vec![
+                    InfoBridge::ForwardDelay(0),
+                    InfoBridge::StpState(BridgeStpState::Disabled),
+                    InfoBridge::VlanFiltering(false),
+                    InfoBridge::MulticastSnooping(false),
+                ])),
+            ]),
+        ];
+        self.create(message)
+            .map_err(|e| self.error("make bridge", name, e))
+    }
+
+    /// Changes an interface.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::NotPermitted`], or what the driver says.
+    pub fn change(&self, name: &str, change: &LinkChange) -> Result<(), NetError> {
+        check_name(name)?;
+        let mut message = LinkMessage::default();
+        message
+            .attributes
+            .push(LinkAttribute::IfName(name.to_owned()));
+        if let Some(up) = change.up {
+            message.header.change_mask = LinkFlags::Up;
+            if up {
+                message.header.flags = LinkFlags::Up;
+            }
+        }
+        message
+            .attributes
+            .extend(change.master.map(LinkAttribute::Controller));
+        message.attributes.extend(change.mtu.map(LinkAttribute::Mtu));
+        message
+            .attributes
+            .extend(change.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
+        self.channel
+            .change(RouteNetlinkMessage::SetLink(message), 0)
+            .map_err(|e| self.error("change interface", name, e))
+    }
+
+    /// Removes an interface; both ends of a veth pair go.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::NotPermitted`].
+    pub fn delete(&self, name: &str) -> Result<(), NetError> {
+        check_name(name)?;
+        let mut message = LinkMessage::default();
+        message
+            .attributes
+            .push(LinkAttribute::IfName(name.to_owned()));
+        self.channel
+            .change(RouteNetlinkMessage::DelLink(message), 0)
+            .map_err(|e| self.error("remove interface", name, e))
+    }
+
+    /// Waits until the interface is up and has carrier.
+    ///
+    /// # Errors
+    /// [`NetError::TimedOut`] after `limit`.
+    pub fn wait_carrier(&self, name: &str, limit: Duration) -> Result<Link, NetError> {
+        let begin = Instant::now();
+        loop {
+            let link = self.get(name)?;
+            if link.is_running() {
+                return Ok(link);
+            }
+            if begin.elapsed() >= limit {
+                return Err(NetError::TimedOut {
+                    operation: "wait for carrier of",
+                    object: self.named(name),
+                    after: limit,
+                });
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Counters of every interface, by name.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn counters(&self) -> Result<BTreeMap<String, LinkCounters>, NetError> {
+        let links = self.list()?;
+        Ok(links.into_iter().map(|l| (l.name, l.counters)).collect())
+    }
+
+    fn create(&self, message: LinkMessage) -> std::io::Result<()> {
+        let message = RouteNetlinkMessage::NewLink(message);
+        self.channel.change(message, NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    fn named(&self, name: &str) -> String {
+        format!("{name} (namespace {})", self.ns)
+    }
+
+    fn error(&self, operation: &'static str, name: &str, source: std::io::Error) -> NetError {
+        NetError::new(operation, self.named(name), source)
+    }
+}
+
+impl Link {
+    /// Set up, with carrier, and not waiting for anything.
+    pub fn is_running(&self) -> bool {
+        self.up
+            && self.carrier
+            && matches!(self.oper_state, OperState::Up | OperState::Unknown)
+    }
+}
+
+fn veth_attributes(end: &VethEnd<'_>) -> Vec<LinkAttribute> {
+    let mut attributes = vec![
+        LinkAttribute::IfName(end.name.to_owned()),
+        LinkAttribute::Mtu(end.mtu),
+        LinkAttribute::NumTxQueues(end.queues),
+        LinkAttribute::NumRxQueues(end.queues),
+        LinkAttribute::NetNsFd(end.ns.as_fd().as_raw_fd()),
+    ];
+    attributes.extend(end.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
+    attributes
+}
+
+fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
+    let RouteNetlinkMessage::NewLink(message) = message else {
+        return None;
+    };
+    let flags = message.header.flags;
+    let mut link = Link {
+        index: message.header.index,
+        name: String::new(),
+        kind: String::new(),
+        mtu: 0,
+        mtu_range: (0, 0),
+        mac: None,
+        up: flags.contains(LinkFlags::Up),
+        carrier: flags.contains(LinkFlags::LowerUp),
+        oper_state: OperState::Unknown,
+        promiscuous: flags.contains(LinkFlags::Promisc),
+        loopback: flags.contains(LinkFlags::Loopback),
+        master: None,
+        lower: None,
+        tx_queues: 1,
+        rx_queues: 1,
+        qdisc: String::new(),
+        counters: LinkCounters::default(),
+    };
+    for attribute in message.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => link.name = name,
+            LinkAttribute::Mtu(mtu) => link.mtu = mtu,
+            LinkAttribute::MinMtu(mtu) => link.mtu_range.0 = mtu,
+            LinkAttribute::MaxMtu(mtu) => link.mtu_range.1 = mtu,
+            LinkAttribute::Address(bytes) => link.mac = bytes.try_into().ok().map(Mac),
+            LinkAttribute::Controller(index) => link.master = Some(index),
+            LinkAttribute::Link(index) => link.lower = Some(index),
+            LinkAttribute::NumTxQueues(count) => link.tx_queues = count,
+            LinkAttribute::NumRxQueues(count) => link.rx_queues = count,
+            LinkAttribute::Qdisc(name) => link.qdisc = name,
+            // Presence of the promiscuity count beats the flag, which only tells the user's
+            // own wish (net/core/dev.c, dev_get_flags).
+            LinkAttribute::Promiscuity(count) => link.promiscuous |= count > 0,
+            LinkAttribute::Stats64(stats) => link.counters = LinkCounters::from(&stats),
+            LinkAttribute::OperState(state) => {
+                link.oper_state = match state {
+                    State::Unknown => OperState::Unknown,
+                    State::Up => OperState::Up,
+                    State::Down => OperState::Down,
+                    State::LowerLayerDown => OperState::LowerLayerDown,
+                    _ => OperState::Other,
+                }
+            }
+            LinkAttribute::LinkInfo(infos) => {
+                for info in infos {
+                    if let LinkInfo::Kind(kind) = info {
+                        link.kind = kind.to_string();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(link)
+}

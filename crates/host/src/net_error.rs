@@ -1,0 +1,178 @@
+//! Errors of namespaces, interfaces and what hangs on them.
+
+use std::fmt::Display;
+use std::io;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+/// Why the kernel (or this program, before asking it) refused something about an interface.
+///
+/// Every variant says what was tried (`operation`) on what (`object`, an interface with its
+/// namespace, or a file).
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// EPERM or EACCES.
+    #[error(
+        "{operation} {object}: not permitted: this needs root, or a user namespace that owns the network namespace"
+    )]
+    NotPermitted {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// EEXIST.
+    #[error("{operation} {object}: the name is taken")]
+    Exists {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// ENODEV, ENXIO, or ENOENT.
+    #[error("{operation} {object}: no such interface or file")]
+    NotFound {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// EOPNOTSUPP or ENOSYS: the kernel or the driver cannot do it.
+    #[error("{operation} {object}: not supported by this kernel or driver")]
+    Unsupported {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// A name the kernel would refuse or cut.
+    #[error("interface name {name:?} {why}")]
+    BadName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The state waited for did not come.
+    #[error("{operation} {object}: not within {} ms", after.as_millis())]
+    TimedOut {
+        /// What was waited for.
+        operation: &'static str,
+        /// Of what.
+        object: String,
+        /// The time given by the caller.
+        after: Duration,
+    },
+    /// The kernel accepted a value and then reports another one.
+    #[error("{operation} {object}: asked for {wanted}, the kernel says {found}")]
+    NotTaken {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// Value asked for.
+        wanted: String,
+        /// Value read back.
+        found: String,
+    },
+    /// An answer that could not be understood.
+    #[error("{operation} {object}: unreadable answer: {detail}")]
+    BadReply {
+        /// What was asked.
+        operation: &'static str,
+        /// About what.
+        object: String,
+        /// What is wrong with the answer.
+        detail: String,
+    },
+    /// Any other error of the kernel.
+    #[error("{operation} {object}: {source}")]
+    Kernel {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl NetError {
+    /// Sorts an error of the kernel into the variants.
+    pub(crate) fn new(
+        operation: &'static str,
+        object: impl Display,
+        source: impl Into<io::Error>,
+    ) -> Self {
+        let (object, source) = (object.to_string(), source.into());
+        match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::PERM | Errno::ACCESS) => Self::NotPermitted {
+                operation,
+                object,
+                source,
+            },
+            Some(Errno::EXIST) => Self::Exists {
+                operation,
+                object,
+                source,
+            },
+            Some(Errno::NODEV | Errno::NXIO | Errno::NOENT) => Self::NotFound {
+                operation,
+                object,
+                source,
+            },
+            Some(Errno::OPNOTSUPP | Errno::NOSYS) => Self::Unsupported {
+                operation,
+                object,
+                source,
+            },
+            _ => Self::Kernel {
+                operation,
+                object,
+                source,
+            },
+        }
+    }
+
+    /// An answer that could not be understood.
+    pub(crate) fn bad_reply(
+        operation: &'static str,
+        object: impl Display,
+        detail: impl Display,
+    ) -> Self {
+        Self::BadReply {
+            operation,
+            object: object.to_string(),
+            detail: detail.to_string(),
+        }
+    }
+
+    /// Whether the kernel refused for want of privilege.
+    pub fn is_not_permitted(&self) -> bool {
+        matches!(self, Self::NotPermitted { .. })
+    }
+
+    /// Whether the interface or file does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+
+    /// Whether the kernel or driver lacks the feature.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Unsupported { .. })
+    }
+}

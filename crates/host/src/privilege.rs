@@ -1,0 +1,251 @@
+//! What this process may do, and how an ordinary user gets a network of his own.
+
+use std::io;
+use std::path::Path;
+
+use rustix::mount::MountPropagationFlags;
+use rustix::thread::UnshareFlags;
+
+use crate::netns::unshare_thread;
+
+/// What the process may do with network interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Privilege {
+    /// Holds CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN in the initial user namespace: may
+    /// use the host's interfaces and pin kernel threads.
+    Privileged,
+    /// Holds them in a user namespace only: may do as it likes with namespaces of its own.
+    UserNamespace,
+    /// Holds none of it; see [`enter_user_namespace`].
+    Ordinary,
+}
+
+/// Why a process cannot learn or change its privilege.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivilegeError {
+    /// A file of /proc could not be read or written.
+    #[error("{operation} {path}: {source}")]
+    Proc {
+        /// `read` or `write`.
+        operation: &'static str,
+        /// The file.
+        path: &'static str,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// A line of /proc/self/status is missing or unreadable.
+    #[error("read /proc/self/status: no readable line {field}")]
+    Status {
+        /// The line.
+        field: &'static str,
+    },
+    /// A user namespace cannot be entered by one thread of many (EINVAL of unshare(2)).
+    #[error("enter user namespace: the process has {threads} threads already, it must have one")]
+    Threads {
+        /// Number of threads.
+        threads: u64,
+    },
+    /// The host forbids user namespaces.
+    #[error("enter user namespace: forbidden on this host ({cause}); run as root, or {remedy}")]
+    Forbidden {
+        /// The setting in the way, as far as it can be seen.
+        cause: String,
+        /// The command that changes it.
+        remedy: String,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// Another error of unshare(2) or mount(2).
+    #[error("{operation}: {source}")]
+    Kernel {
+        /// The call.
+        operation: &'static str,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
+// Bit numbers of include/uapi/linux/capability.h.
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_NET_RAW: u32 = 13;
+const CAP_SYS_ADMIN: u32 = 21;
+
+const STATUS: &str = "/proc/self/status";
+const UID_MAP: &str = "/proc/self/uid_map";
+
+/// What the process may do now.
+///
+/// # Errors
+/// When /proc cannot be read.
+pub fn privilege() -> Result<Privilege, PrivilegeError> {
+    let status = read(STATUS)?;
+    let effective = status_field(&status, "CapEff")
+        .and_then(|hex| u64::from_str_radix(hex, 16).ok())
+        .ok_or(PrivilegeError::Status { field: "CapEff" })?;
+    Ok(classify(effective, &read(UID_MAP)?))
+}
+
+fn classify(effective: u64, uid_map: &str) -> Privilege {
+    let has = |bit: u32| effective & (1 << bit) != 0;
+    if !(has(CAP_NET_ADMIN) && has(CAP_NET_RAW) && has(CAP_SYS_ADMIN)) {
+        return Privilege::Ordinary;
+    }
+    // Only the initial user namespace maps every id to itself (kernel/user.c, init_user_ns).
+    if uid_map.split_whitespace().eq(["0", "0", "4294967295"]) {
+        Privilege::Privileged
+    } else {
+        Privilege::UserNamespace
+    }
+}
+
+/// Moves the whole process into a new user and mount namespace in which its user is root, so
+/// that it may make network namespaces, interfaces and packet sockets.
+///
+/// Files it writes afterwards still belong to the calling user. Must run before any thread is
+/// started.
+///
+/// # Errors
+/// [`PrivilegeError::Threads`] when threads run already, [`PrivilegeError::Forbidden`] with the
+/// remedy when the host forbids user namespaces.
+pub fn enter_user_namespace() -> Result<(), PrivilegeError> {
+    let threads = status_field(&read(STATUS)?, "Threads")
+        .and_then(|count| count.parse().ok())
+        .ok_or(PrivilegeError::Status { field: "Threads" })?;
+    if threads != 1 {
+        return Err(PrivilegeError::Threads { threads });
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    let gid = rustix::process::getegid().as_raw();
+    unshare_thread(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
+        .map_err(|e| forbidden(e.into(), Path::new("/proc/sys")))?;
+    // user_namespaces(7): an unprivileged writer of gid_map must give up setgroups(2) first.
+    write("/proc/self/setgroups", "deny")?;
+    // AppArmor lets the namespace be made but takes its capabilities away; then this write is
+    // the first thing to fail.
+    write(UID_MAP, &format!("0 {uid} 1")).map_err(|e| match e {
+        PrivilegeError::Proc { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            forbidden(source, Path::new("/proc/sys"))
+        }
+        other => other,
+    })?;
+    write("/proc/self/gid_map", &format!("0 {gid} 1"))?;
+    // Mounts of the host may still come in, none of ours may go out.
+    rustix::mount::mount_change(
+        "/",
+        MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM,
+    )
+    .map_err(|e| PrivilegeError::Kernel {
+        operation: "make the mounts of the new namespace private",
+        source: e.into(),
+    })
+}
+
+/// Names the setting that forbids user namespaces, reading sysctls below `sys`.
+fn forbidden(source: io::Error, sys: &Path) -> PrivilegeError {
+    let value = |name: &str| {
+        std::fs::read_to_string(sys.join(name.replace('.', "/")))
+            .ok()
+            .and_then(|text| text.trim().parse::<u64>().ok())
+    };
+    // Debian's switch, the upstream limit, Ubuntu's switch: any one of them is enough.
+    let settings: [(&str, fn(u64) -> bool, &str); 3] = [
+        ("kernel.unprivileged_userns_clone", |v| v == 0, "1"),
+        ("user.max_user_namespaces", |v| v == 0, "10000"),
+        ("kernel.apparmor_restrict_unprivileged_userns", |v| v != 0, "0"),
+    ];
+    for (name, forbids, allowed) in settings {
+        if let Some(found) = value(name)
+            && forbids(found)
+        {
+            return PrivilegeError::Forbidden {
+                cause: format!("{name} = {found}"),
+                remedy: format!("have root set it: sysctl -w {name}={allowed}"),
+                source,
+            };
+        }
+    }
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => PrivilegeError::Forbidden {
+            cause: format!("{source}, by a security module or a container's seccomp filter"),
+            remedy: "allow unshare(CLONE_NEWUSER) there".to_owned(),
+            source,
+        },
+        _ => PrivilegeError::Kernel {
+            operation: "enter user namespace",
+            source,
+        },
+    }
+}
+
+fn status_field<'a>(status: &'a str, field: &str) -> Option<&'a str> {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+        .map(str::trim)
+}
+
+fn read(path: &'static str) -> Result<String, PrivilegeError> {
+    std::fs::read_to_string(path).map_err(|source| PrivilegeError::Proc {
+        operation: "read",
+        path,
+        source,
+    })
+}
+
+fn write(path: &'static str, value: &str) -> Result<(), PrivilegeError> {
+    std::fs::write(path, value).map_err(|source| PrivilegeError::Proc {
+        operation: "write",
+        path,
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: u64 = (1 << CAP_NET_ADMIN) | (1 << CAP_NET_RAW) | (1 << CAP_SYS_ADMIN);
+    const INITIAL: &str = "         0          0 4294967295\n";
+
+    #[test]
+    fn every_needed_capability_counts() {
+        for missing in [CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_ADMIN] {
+            assert_eq!(classify(ALL & !(1 << missing), INITIAL), Privilege::Ordinary);
+        }
+        assert_eq!(classify(ALL, INITIAL), Privilege::Privileged);
+        assert_eq!(classify(ALL, "0 65534 1\n"), Privilege::UserNamespace);
+    }
+
+    #[test]
+    fn the_setting_in_the_way_is_named_with_its_remedy() {
+        for (name, value, remedy) in [
+            ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+            ("user/max_user_namespaces", "0", "user.max_user_namespaces=10000"),
+            (
+                "kernel/apparmor_restrict_unprivileged_userns",
+                "1",
+                "kernel.apparmor_restrict_unprivileged_userns=0",
+            ),
+        ] {
+            let sys = tempfile::tempdir().unwrap();
+            let file = sys.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, value).unwrap();
+            let error = forbidden(io::Error::from_raw_os_error(libc::EPERM), sys.path());
+            assert!(matches!(error, PrivilegeError::Forbidden { .. }));
+            assert!(error.to_string().contains(remedy), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_process_with_threads_is_refused() {
+        // The test harness itself is the second thread.
+        assert!(matches!(
+            std::thread::spawn(enter_user_namespace).join().unwrap(),
+            Err(PrivilegeError::Threads { threads: 2.. })
+        ));
+    }
+}
