@@ -1,1 +1,3 @@
-//! TODO
+//! Help for the tests of the other crates: simulated paths.
+
+pub mod sut;

@@ -1,0 +1,231 @@
+//! All presets against the simulated reference paths: trials, seconds, result, error, spread.
+//!
+//! `cargo bench -p nicety-search --bench search` prints a table and writes
+//! `bench/search.json` under the target directory. With `NICETY_MLRSEARCH_PYTHON` naming a
+//! Python that can import MLRsearch, that library runs on the same paths as a peer.
+
+// A benchmark is an edge: it prints, reads its environment, writes a file and starts the peer.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs
+)]
+
+use std::path::{Path as FilePath, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use nicety_model::plan::Preset;
+use nicety_model::{Fps, LossRatio};
+use nicety_search::mlr::Mlr;
+use nicety_search::{Outcome, Search, Seen, Settings};
+use nicety_testkit::sut::{Path, REFERENCE_MAX, Sut, reference_paths};
+use serde_json::{Map, Value, json};
+
+const SEEDS: u64 = 40;
+const MIN: Fps = Fps(9_001.0);
+const LOSS: f64 = 0.0001;
+
+/// Wall seconds of MLRsearch 1.2.1 (for `binary`: a 10 s bisection) on the four paths, half a
+/// second of overhead in each trial, and trials where they are known.
+const REFERENCE: [(Preset, &str, [f64; 4], [Option<f64>; 4]); 5] = [
+    (Preset::Quick, "quick", [15.0, 15.0, 16.0, 28.0], [Some(10.0), Some(10.0), Some(10.7), Some(18.7)]),
+    (Preset::Std, "std", [24.0, 24.0, 26.0, 63.0], [Some(16.0), Some(16.0), Some(17.3), Some(42.0)]),
+    (Preset::Csit, "csit", [41.0, 41.0, 45.0, 129.0], [Some(27.0), Some(27.0), Some(30.0), Some(86.0)]),
+    (Preset::Rfc2544, "rfc2544", [142.0, 349.0, 838.0, 784.0], [None; 4]),
+    (Preset::Binary, "binary", [136.5, 136.5, 136.5, 145.95], [Some(13.0), Some(13.0), Some(13.0), Some(13.9)]),
+];
+
+/// One search.
+struct Sample {
+    trials: f64,
+    traffic: f64,
+    wall: f64,
+    result: f64,
+}
+
+/// Samples of one preset on one path.
+#[derive(Default)]
+struct Series(Vec<Sample>);
+
+impl Series {
+    fn of(&self, field: fn(&Sample) -> f64) -> Vec<f64> {
+        self.0.iter().map(field).collect()
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn relative_sd(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (square / (values.len().max(2) - 1) as f64).sqrt() / mean
+}
+
+fn run(mut search: Box<dyn Search>, path: Path, seed: u64) -> (Outcome, f64) {
+    let mut sut = Sut::new(path, seed);
+    let mut traffic = 0.0;
+    while let Some(ask) = search.next_trial() {
+        let seconds = ask.duration.as_secs_f64();
+        let shot = sut.trial(ask.load, seconds);
+        traffic += seconds;
+        search.observe(&Seen {
+            load: ask.load,
+            duration: ask.duration,
+            wall: Duration::from_secs_f64(sut.wall_s(seconds)),
+            loss_ratio: LossRatio(shot.loss_ratio.0),
+            forwarding: shot.forwarding,
+        });
+    }
+    (search.outcome(), traffic)
+}
+
+fn series(make: impl Fn() -> Box<dyn Search>, path: Path) -> Series {
+    let samples = (0..SEEDS).map(|seed| {
+        let (outcome, traffic) = run(make(), path, seed);
+        assert!(outcome.failed.is_none(), "{outcome:?}");
+        Sample {
+            trials: f64::from(outcome.trials),
+            traffic,
+            wall: outcome.wall_s,
+            result: outcome.throughput.map_or(0.0, |fps| fps.0),
+        }
+    });
+    Series(samples.collect())
+}
+
+fn spread(values: &mut [f64]) -> Value {
+    values.sort_by(f64::total_cmp);
+    let median = match values.len() {
+        0 => return Value::Null,
+        n if n % 2 == 1 => values[n / 2],
+        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
+    };
+    json!({"median": median, "min": values[0], "max": values[values.len() - 1]})
+}
+
+/// The peer's samples by `preset/path`, or why there are none.
+fn peer() -> Result<(String, Map<String, Value>), String> {
+    let python = std::env::var("NICETY_MLRSEARCH_PYTHON")
+        .map_err(|_| "NICETY_MLRSEARCH_PYTHON is not set".to_owned())?;
+    let script = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("benches/mlrsearch_peer.py");
+    let output = Command::new(&python)
+        .arg(script)
+        .arg(SEEDS.to_string())
+        .output()
+        .map_err(|error| format!("{python} does not start: {error}"))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let last = stderr.lines().last().unwrap_or("no message").to_owned();
+        return Err(format!("{python} failed: {last}"));
+    }
+    let mut answer: Map<String, Value> =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("{python}: {error}"))?;
+    let version = answer.remove("version").and_then(|v| v.as_str().map(str::to_owned));
+    Ok((version.unwrap_or_default(), answer))
+}
+
+fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
+        PathBuf::from,
+    )
+}
+
+fn row(name: &str, path: &str, series: &Series) {
+    let results = series.of(|s| s.result);
+    // Only the clean path has a known throughput: its capacity.
+    let error = if path == "clean" {
+        format!("{:+.2} %", (mean(&results) / 1e6 - 1.0) * 100.0)
+    } else {
+        "-".to_owned()
+    };
+    println!(
+        "{name:<10} {path:<8} {:>7.1} {:>10.1} {:>8.1} {:>9.4} {error:>9} {:>8.2} %",
+        mean(&series.of(|s| s.trials)),
+        mean(&series.of(|s| s.traffic)),
+        mean(&series.of(|s| s.wall)),
+        mean(&results) / 1e6,
+        relative_sd(&results) * 100.0,
+    );
+}
+
+fn main() {
+    // `cargo bench` and `cargo test --benches` pass flags of the default harness; none apply.
+    let mut ratios = Map::new();
+    let mut figures = Map::new();
+    let mut peers = Map::new();
+    peers.insert("MLRsearch (recorded)".to_owned(), json!("1.2.1"));
+    let peer = peer();
+    match &peer {
+        Ok((version, _)) => {
+            peers.insert("MLRsearch".to_owned(), json!(version));
+        }
+        Err(reason) => println!("skipped: peer MLRsearch: {reason}\n"),
+    }
+    println!("{SEEDS} seeds, goal {} %, half a second of overhead per trial", LOSS * 100.0);
+    println!(
+        "{:<10} {:<8} {:>7} {:>10} {:>8} {:>9} {:>9} {:>10}",
+        "preset", "path", "trials", "traffic s", "wall s", "Mpps", "error", "rel. sd"
+    );
+    for (preset, name, reference_s, reference_trials) in REFERENCE {
+        for (index, (path_name, path)) in reference_paths().into_iter().enumerate() {
+            let settings = Settings::of(preset, LOSS);
+            let samples = series(|| settings.search(MIN, REFERENCE_MAX).unwrap(), path);
+            row(name, path_name, &samples);
+            let key = format!("{name}/{path_name}");
+            let mut walls = samples.of(|s| s.wall);
+            let mut trials = samples.of(|s| s.trials);
+            let results = samples.of(|s| s.result);
+            figures.insert(format!("{key} trials"), json!(mean(&trials)));
+            figures.insert(format!("{key} wall_s"), json!(mean(&walls)));
+            figures.insert(format!("{key} throughput_fps"), json!(mean(&results)));
+            figures.insert(format!("{key} relative_sd"), json!(relative_sd(&results)));
+            if let Ok((_, answers)) = &peer
+                && let Some(theirs) = answers.get(&key)
+            {
+                let (their_trials, their_wall) =
+                    (theirs["trials"].as_f64().unwrap(), theirs["wall_s"].as_f64().unwrap());
+                println!(
+                    "{:<10} {path_name:<8} {their_trials:>7.1} {:>10} {their_wall:>8.1} {:>9.4} {:>9} {:>8.2} %",
+                    "  peer",
+                    "",
+                    theirs["throughput_fps"].as_f64().unwrap() / 1e6,
+                    "",
+                    theirs["relative_sd"].as_f64().unwrap() * 100.0,
+                );
+                let mut to_peer: Vec<f64> = walls.iter().map(|w| w / their_wall).collect();
+                ratios.insert(format!("{key} wall to MLRsearch"), spread(&mut to_peer));
+                let mut to_peer: Vec<f64> = trials.iter().map(|t| t / their_trials).collect();
+                ratios.insert(format!("{key} trials to MLRsearch"), spread(&mut to_peer));
+            }
+            walls.iter_mut().for_each(|wall| *wall /= reference_s[index]);
+            ratios.insert(format!("{key} wall to recorded"), spread(&mut walls));
+            if let Some(reference) = reference_trials[index] {
+                trials.iter_mut().for_each(|count| *count /= reference);
+                ratios.insert(format!("{key} trials to recorded"), spread(&mut trials));
+            }
+        }
+    }
+    for (path_name, path) in reference_paths() {
+        let goals = [LOSS, 0.0, 0.005].map(|loss| Settings::of(Preset::Std, loss).goal());
+        let timeout = Duration::from_secs(1200);
+        let make = || -> Box<dyn Search> {
+            Box::new(Mlr::new(goals.to_vec(), MIN, REFERENCE_MAX, timeout).unwrap())
+        };
+        let samples = series(make, path);
+        row("std x 3", path_name, &samples);
+        figures.insert(format!("std3/{path_name} wall_s"), json!(mean(&samples.of(|s| s.wall))));
+    }
+    let dir = target_dir().join("bench");
+    std::fs::create_dir_all(&dir).expect("target directory is writable");
+    let file = dir.join("search.json");
+    let all = json!({"ratios": ratios, "figures": figures, "peers": peers});
+    std::fs::write(&file, format!("{all:#}\n")).expect("target directory is writable");
+    println!("\nwritten: {}", file.display());
+}

@@ -1,0 +1,106 @@
+//! The interface all searches have: the caller asks what to try next and feeds back what
+//! happened.
+
+use std::time::Duration;
+
+use nicety_model::{Fps, LossRatio, SearchBounds};
+
+/// A trial the search wants.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ask {
+    /// Load per direction.
+    pub load: Fps,
+    /// Length of the trial, without preparation and drain.
+    pub duration: Duration,
+}
+
+/// What a valid trial showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seen {
+    /// Intended load per direction.
+    pub load: Fps,
+    /// Intended duration: the time that enters classification.
+    pub duration: Duration,
+    /// Wall time with preparation and drain: what the time-out is counted in.
+    pub wall: Duration,
+    /// Lost over sent.
+    pub loss_ratio: LossRatio,
+    /// Frames received per second of sending time, per direction.
+    pub forwarding: Fps,
+}
+
+/// Where the search stands, and at its end its result.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outcome {
+    /// Highest load that met the goal.
+    pub lower: Option<Fps>,
+    /// Lowest load that missed it.
+    pub upper: Option<Fps>,
+    /// Conditional throughput at `lower`.
+    pub throughput: Option<Fps>,
+    /// Whether `lower` and `upper` are within the goal's width.
+    pub width_met: bool,
+    /// The highest load that could be offered met the goal: the throughput is "at least".
+    pub at_max: bool,
+    /// Even the lowest load missed the goal.
+    pub at_min: bool,
+    /// Why there is no result; absent while the search goes on and when it succeeded.
+    pub failed: Option<String>,
+    /// Trials observed.
+    pub trials: u32,
+    /// Sum of the wall time of the trials observed, in seconds.
+    pub wall_s: f64,
+}
+
+/// A guess at what is still to come.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Left {
+    /// Trials.
+    pub trials: u32,
+    /// Traffic seconds of these trials, without preparation and drain.
+    pub seconds: f64,
+}
+
+/// A throughput search. Deterministic: the same observations give the same asks, so feeding
+/// recorded trials again brings an interrupted search back to where it was.
+pub trait Search: std::fmt::Debug + Send {
+    /// The next trial; the same until a result is observed, `None` when the search has ended.
+    fn next_trial(&self) -> Option<Ask>;
+
+    /// Takes the result of a valid trial. Trials that are invalid must not come here.
+    fn observe(&mut self, seen: &Seen);
+
+    /// The tester proved unable to offer more than `max`: no higher load is asked for.
+    fn cap(&mut self, max: Fps);
+
+    /// A load at which the lower bound is expected, from an earlier repeat or visit. Only
+    /// before the first observation; a wrong hint costs at most two trials.
+    fn expect(&mut self, load: Fps);
+
+    /// The rate a path forwarded under overload, in a warm-up trial. Likewise a hint.
+    fn expect_forwarding(&mut self, rate: Fps) {
+        self.expect(rate);
+    }
+
+    /// Result, or the state so far.
+    fn outcome(&self) -> Outcome;
+
+    /// What is still to come.
+    fn left(&self) -> Left;
+
+    /// A load that one good trial of at least `duration` would make the lower bound and with
+    /// it end the search.
+    fn decidable_by(&self, duration: Duration) -> Option<Fps> {
+        let _ = duration;
+        None
+    }
+
+    /// Bounds so far, for a progress line.
+    fn bounds(&self) -> SearchBounds {
+        let outcome = self.outcome();
+        SearchBounds {
+            lower_fps: outcome.lower.map(|load| load.0),
+            upper_fps: outcome.upper.map(|load| load.0),
+        }
+    }
+}

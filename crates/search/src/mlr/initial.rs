@@ -1,0 +1,95 @@
+//! The first trials: find two loads near the result by what the path forwards.
+
+use crate::classify::Rule;
+use crate::grid::Grid;
+use crate::mlr::selector::place;
+use crate::mlr::trials::Kept;
+
+/// Which of the first trials is due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Initial {
+    /// At the highest load; `after` are two loads that a wrong hint led to and that passed.
+    Max {
+        /// Those loads.
+        after: Option<(usize, usize)>,
+    },
+    /// At the load the first guess says; `hint` when the guess came from outside.
+    First {
+        /// Grid position.
+        at: usize,
+        /// Whether from a hint.
+        hint: bool,
+    },
+    /// At a second load, to get bounds on both sides.
+    Second {
+        /// Grid position.
+        at: usize,
+        /// Position of the first.
+        first: usize,
+        /// Whether the first passed and came from a hint: if this passes too, ask the path.
+        hint: bool,
+    },
+    /// Done: the two loads to start from.
+    Done(usize, usize),
+}
+
+/// What the first trials need to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Guess<'a> {
+    /// The grid.
+    pub grid: &'a Grid,
+    /// Rule of the coarsest target with the strictest loss goal.
+    pub rule: Rule,
+    /// Width of the final target in steps.
+    pub width: usize,
+    /// Highest position allowed.
+    pub top: usize,
+}
+
+impl Initial {
+    /// Grid position of the trial that is due.
+    pub fn load(&self, top: usize) -> Option<usize> {
+        match *self {
+            Self::Max { .. } => Some(top),
+            Self::First { at, .. } | Self::Second { at, .. } => Some(at.min(top)),
+            Self::Done(..) => None,
+        }
+    }
+
+    /// The phase after a trial at the load that was due.
+    pub fn after(self, trial: &Kept, guess: &Guess<'_>) -> Self {
+        let good = trial.loss_ratio <= guess.rule.loss_ratio;
+        let here = place(guess.grid, trial.forwarding, guess.rule.loss_ratio, guess.width);
+        match self {
+            Self::Max { after } => {
+                if good {
+                    return Self::Done(guess.top, guess.top);
+                }
+                let first = here.min(guess.top.saturating_sub(guess.width));
+                match after {
+                    Some((low, high)) if first <= high => Self::Done(low, high),
+                    _ => Self::First { at: first, hint: false },
+                }
+            }
+            Self::First { at, hint } => {
+                let second = if good {
+                    (at + guess.width).min(guess.top)
+                } else {
+                    here.min(at.saturating_sub(guess.width))
+                };
+                if second == at {
+                    return Self::Done(at, at);
+                }
+                Self::Second { at: second, first: at, hint: hint && good }
+            }
+            Self::Second { at, first, hint } => {
+                if good && hint && at < guess.top {
+                    Self::Max { after: Some((first, at)) }
+                } else {
+                    Self::Done(first.min(at), first.max(at))
+                }
+            }
+            done @ Self::Done(..) => done,
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! MLRsearch: multiple loss ratio search (draft-ietf-bmwg-mlrsearch).
+//!
+//! Trials at discrete loads classify each load for each goal; strategies choose loads that
+//! bring the relevant bounds of every goal within its width.
+
+mod initial;
+mod interval;
+mod selector;
+mod strategy;
+mod stretch;
+mod trials;
+
+use std::time::Duration;
+
+use nicety_model::Fps;
+
+use crate::goal::{Goal, GoalError};
+use crate::grid::Grid;
+use crate::machine::{Ask, Left, Outcome, Search, Seen};
+use crate::target::{Target, targets};
+use crate::throughput::conditional_loss;
+
+use initial::{Guess, Initial};
+use selector::{Selector, place};
+use strategy::Pick;
+use trials::{Kept, Trials};
+
+/// The trial that is due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Due {
+    load: usize,
+    duration: Duration,
+    /// Goal that nominated it, and how; absent for the first trials.
+    by: Option<(usize, Pick)>,
+}
+
+/// The search for one or more goals.
+#[derive(Debug, Clone)]
+pub struct Mlr {
+    goals: Vec<Goal>,
+    targets: Vec<Vec<Target>>,
+    grid: Grid,
+    top: usize,
+    timeout: Duration,
+    trials: Trials,
+    initial: Initial,
+    selectors: Vec<Selector>,
+    shared_step: usize,
+    due: Option<Due>,
+    count: u32,
+    wall: Duration,
+    failed: Option<String>,
+}
+
+impl Mlr {
+    /// A search for `goals` with loads from `min` to `max`; it gives up after `timeout` of
+    /// wall time. Results are those of the first goal unless asked for otherwise.
+    ///
+    /// # Errors
+    /// A goal out of range, or none at all.
+    pub fn new(
+        goals: Vec<Goal>,
+        min: Fps,
+        max: Fps,
+        timeout: Duration,
+    ) -> Result<Self, GoalError> {
+        if goals.is_empty() {
+            return Err(GoalError { field: "goals", value: 0.0, must: "at least one" });
+        }
+        for goal in &goals {
+            goal.check()?;
+        }
+        let widths: Vec<f64> = goals.iter().map(|goal| goal.width).collect();
+        let grid = Grid::new(min, max, &widths);
+        let mut search = Self {
+            targets: goals.iter().map(|goal| targets(goal, &grid)).collect(),
+            top: grid.top(),
+            grid,
+            goals,
+            timeout,
+            trials: Trials::default(),
+            initial: Initial::Max { after: None },
+            selectors: Vec::new(),
+            shared_step: 0,
+            due: None,
+            count: 0,
+            wall: Duration::ZERO,
+            failed: None,
+        };
+        search.plan();
+        Ok(search)
+    }
+
+    /// Number of goals.
+    pub fn goals(&self) -> usize {
+        self.goals.len()
+    }
+
+    /// Result for the goal of this number, from 0; the last goal's for numbers beyond.
+    pub fn outcome_of(&self, goal: usize) -> Outcome {
+        let goal = goal.min(self.goals.len() - 1);
+        let target = self.final_target(goal);
+        let bounds = self.trials.bounds(&target.rule);
+        let width_met = bounds.width().is_some_and(|width| width <= target.width);
+        let loss = bounds.lower.map(|load| {
+            let trials: Vec<(f64, f64)> =
+                self.trials.at(load).iter().map(|t| (t.duration_s, t.loss_ratio)).collect();
+            conditional_loss(&target.rule, &trials)
+        });
+        let lower = bounds.lower.map(|load| self.grid.load(load));
+        Outcome {
+            lower,
+            upper: bounds.upper.map(|load| self.grid.load(load)),
+            throughput: lower.zip(loss).map(|(load, loss)| Fps(load.0 * (1.0 - loss))),
+            width_met,
+            at_max: !width_met && bounds.lower.is_some_and(|lower| lower >= self.top),
+            at_min: bounds.lower.is_none() && bounds.upper == Some(0),
+            failed: self.failed.clone(),
+            trials: self.count,
+            wall_s: self.wall.as_secs_f64(),
+        }
+    }
+
+    fn final_target(&self, goal: usize) -> &Target {
+        let targets = &self.targets[goal];
+        &targets[targets.len() - 1]
+    }
+
+    /// Coarsest targets: the shortest way to learn something.
+    fn coarsest(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter_map(|targets| targets.first())
+    }
+
+    fn guess(&self) -> Guess<'_> {
+        let coarse = |a: &&Target, b: &&Target| a.rule.loss_ratio.total_cmp(&b.rule.loss_ratio);
+        let strictest = self.coarsest().min_by(coarse).unwrap_or(&self.targets[0][0]);
+        let width = (0..self.goals.len()).map(|goal| self.final_target(goal).width).max();
+        Guess {
+            grid: &self.grid,
+            rule: strictest.rule,
+            width: width.unwrap_or(1),
+            top: self.top,
+        }
+    }
+
+    /// Decides on the next trial.
+    fn plan(&mut self) {
+        self.due = None;
+        if self.failed.is_some() {
+            return;
+        }
+        if self.wall > self.timeout {
+            self.failed =
+                Some(format!("the search took longer than its {} s", self.timeout.as_secs()));
+            return;
+        }
+        if let Some(load) = self.initial.load(self.top) {
+            let longest = self.coarsest().map(|target| target.trial).max();
+            let duration = longest.unwrap_or(self.goals[0].final_trial);
+            self.due = Some(Due { load, duration, by: None });
+            return;
+        }
+        self.due = self.nominate();
+        if self.due.is_none() {
+            self.check_lowest();
+        }
+    }
+
+    /// The winner among the goals' nominations: the lowest load, of these the longest trial,
+    /// of these the widest step.
+    fn nominate(&mut self) -> Option<Due> {
+        let mut best: Option<Due> = None;
+        for (goal, selector) in self.selectors.iter_mut().enumerate() {
+            let Some((pick, duration)) =
+                selector.nominate(&self.trials, &self.grid, self.top, self.shared_step)
+            else {
+                continue;
+            };
+            let key = |load: usize, duration: Duration, width: usize| {
+                (std::cmp::Reverse(load), duration, width)
+            };
+            let wins = best.is_none_or(|best| {
+                let width = best.by.map_or(0, |(_, pick)| pick.width);
+                key(pick.load, duration, pick.width) > key(best.load, best.duration, width)
+            });
+            if wins {
+                best = Some(Due { load: pick.load, duration, by: Some((goal, pick)) });
+            }
+        }
+        let mut due = best?;
+        if let Some((goal, _)) = due.by {
+            let width = self.goals[goal].width;
+            let target = self.final_target(goal);
+            if let Some(longer) = stretch::stretched(&self.trials, due.load, target, width) {
+                due.duration = due.duration.max(longer);
+            }
+        }
+        Some(due)
+    }
+
+    fn check_lowest(&mut self) {
+        for goal in 0..self.goals.len() {
+            let outcome = self.outcome_of(goal);
+            if self.goals[goal].fail_fast && outcome.lower.is_none() {
+                let lowest = self.grid.load(0);
+                self.failed = Some(format!("even the lowest load, {lowest}, lost too much"));
+            }
+        }
+    }
+
+    fn start_selectors(&mut self, low: usize, high: usize) {
+        self.shared_step = high - low;
+        self.selectors = self
+            .targets
+            .iter()
+            .zip(&self.goals)
+            .map(|(targets, goal)| Selector::new(targets.clone(), goal.width, (low, high)))
+            .collect();
+    }
+}
+
+impl Search for Mlr {
+    fn next_trial(&self) -> Option<Ask> {
+        self.due.map(|due| Ask { load: self.grid.load(due.load), duration: due.duration })
+    }
+
+    fn observe(&mut self, seen: &Seen) {
+        self.count += 1;
+        self.wall += seen.wall;
+        let load = self.grid.nearest(seen.load);
+        let kept = Kept {
+            duration_s: seen.duration.as_secs_f64(),
+            loss_ratio: seen.loss_ratio.0,
+            forwarding: seen.forwarding.0,
+        };
+        self.trials.add(load, kept);
+        match self.due.filter(|due| due.load == load) {
+            Some(Due { by: Some((goal, pick)), .. }) => {
+                self.shared_step = self.selectors[goal].won(&self.trials, pick);
+            }
+            Some(Due { by: None, .. }) => {
+                self.initial = self.initial.after(&kept, &self.guess());
+                if let Initial::Done(low, high) = self.initial {
+                    self.start_selectors(low, high);
+                }
+            }
+            None => {}
+        }
+        self.plan();
+    }
+
+    fn cap(&mut self, max: Fps) {
+        if max.0 < self.grid.load(0).0 {
+            self.failed =
+                Some(format!("the tester cannot offer even the lowest load, {}", self.grid.load(0)));
+        }
+        self.top = self.top.min(self.grid.floor(max));
+        for selector in &mut self.selectors {
+            selector.cap(self.top);
+        }
+        self.plan();
+    }
+
+    fn expect(&mut self, load: Fps) {
+        if self.count > 0 || load.0 >= self.grid.load(self.top).0 {
+            return;
+        }
+        self.initial = Initial::First { at: self.grid.floor(load), hint: true };
+        self.plan();
+    }
+
+    fn expect_forwarding(&mut self, rate: Fps) {
+        let guess = self.guess();
+        let at = place(&self.grid, rate.0, guess.rule.loss_ratio, guess.width);
+        // A path that forwarded nearly all of the highest load must be asked at that load.
+        if at + guess.width < self.top {
+            self.expect(self.grid.load(at));
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        self.outcome_of(0)
+    }
+
+    fn left(&self) -> Left {
+        let mut left = Left::default();
+        if self.due.is_none() {
+            return left;
+        }
+        if !matches!(self.initial, Initial::Done(..)) {
+            // Two bounds settled by good and bad time, and what finding them took on paths
+            // without noise.
+            let rule = &self.final_target(0).rule;
+            let good = rule.duration_sum_s * (1.0 - rule.exceed_ratio);
+            let bad = rule.duration_sum_s * rule.exceed_ratio;
+            left.seconds = good + bad + 2.0 * rule.full_length_s.min(1.0);
+            left.trials = (good / rule.full_length_s).ceil() as u32 + 3;
+            return left;
+        }
+        for (goal, selector) in self.selectors.iter().enumerate() {
+            let target = self.final_target(goal);
+            let rule = &target.rule;
+            let near = self.trials.bounds(&selector.target().rule);
+            let missing = |load: Option<usize>, lower: bool| {
+                let sums = load.map_or_else(Default::default, |load| self.trials.sums(load, rule));
+                if lower { sums.good_missing_s(rule) } else { sums.bad_missing_s(rule) }
+            };
+            let mut seconds = missing(near.lower, true);
+            if near.upper.is_some() || near.lower.is_none_or(|lower| lower < self.top) {
+                seconds += missing(near.upper, false);
+            }
+            let width = near.width().unwrap_or(16 * target.width).max(target.width);
+            let splits = (width as f64 / target.width as f64).log2().ceil();
+            seconds += splits * selector.target().rule.full_length_s;
+            left.seconds += seconds.max(rule.full_length_s.min(1.0));
+            left.trials += (seconds / rule.full_length_s).ceil().max(1.0) as u32;
+        }
+        left
+    }
+
+    fn decidable_by(&self, duration: Duration) -> Option<Fps> {
+        let (1, Some(due)) = (self.goals.len(), self.due) else { return None };
+        due.by?;
+        let rule = &self.final_target(0).rule;
+        // Would one good trial there leave nothing to be asked? Try it on a copy.
+        let mut copy = self.clone();
+        let load = self.grid.load(due.load);
+        if self.trials.class(due.load, rule) != crate::classify::Class::Undecided
+            || self.trials.sums(due.load, rule).good_long <= 0.0
+        {
+            return None;
+        }
+        copy.observe(&Seen {
+            load,
+            duration,
+            wall: duration,
+            loss_ratio: nicety_model::LossRatio(0.0),
+            forwarding: load,
+        });
+        let outcome = copy.outcome();
+        (copy.due.is_none() && outcome.failed.is_none() && outcome.lower == Some(load))
+            .then_some(load)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! The named searches: goals, confirm trial and time-out of each.
+
+use std::time::Duration;
+
+use nicety_model::Fps;
+use nicety_model::plan::Preset;
+
+use crate::binary::Binary;
+use crate::goal::{Goal, GoalError};
+use crate::machine::Search;
+use crate::mlr::Mlr;
+
+/// Loss goal when the plan names none: the 0.01 % of the hardware testers.
+pub const DEFAULT_LOSS_RATIO: f64 = 0.0001;
+
+/// Lowest load a search goes to when the caller has no better idea, in frames per second.
+pub const DEFAULT_MIN_LOAD: Fps = Fps(100.0);
+
+/// A preset with its loss goal filled in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Which preset.
+    pub preset: Preset,
+    /// Highest loss ratio of a good trial.
+    pub loss_ratio: f64,
+    /// Relative width (or resolution) of the result.
+    pub width: f64,
+    /// Length of the trials that count.
+    pub trial: Duration,
+    /// Length of the confirm trial; zero for none.
+    pub confirm: Duration,
+    /// Wall time after which the search gives up.
+    pub timeout: Duration,
+}
+
+/// Loss goal of a preset when the plan names none: 0.01 %, and none at all for `rfc2544`,
+/// whose throughput is defined without loss (RFC 1242 §3.17).
+pub fn default_loss_ratio(preset: Preset) -> f64 {
+    match preset {
+        Preset::Rfc2544 => 0.0,
+        _ => DEFAULT_LOSS_RATIO,
+    }
+}
+
+impl Settings {
+    /// The preset with this loss goal.
+    pub fn of(preset: Preset, loss_ratio: f64) -> Self {
+        let seconds = Duration::from_secs;
+        // The confirm trial of rfc2544 would repeat its own last 60 s trial.
+        let (width, trial, confirm, timeout) = match preset {
+            Preset::Binary => (0.005, 10, 30, 900),
+            Preset::Quick => (0.02, 1, 10, 180),
+            Preset::Std => (0.01, 1, 30, 600),
+            Preset::Csit => (0.005, 1, 30, 1200),
+            Preset::Rfc2544 => (0.01, 60, 0, 7200),
+        };
+        Self {
+            preset,
+            loss_ratio,
+            width,
+            trial: seconds(trial),
+            confirm: seconds(confirm),
+            timeout: seconds(timeout),
+        }
+    }
+
+    /// The preset's search goal. For `binary`, which classifies a load by one trial, the goal
+    /// that says the same.
+    pub fn goal(&self) -> Goal {
+        let (duration_sum, exceed_ratio, preceding_targets) = match self.preset {
+            Preset::Quick => (5, 0.5, 2),
+            Preset::Std => (11, 0.5, 2),
+            Preset::Csit => (21, 0.5, 2),
+            Preset::Rfc2544 => (60, 0.0, 2),
+            Preset::Binary => (10, 0.0, 0),
+        };
+        Goal {
+            loss_ratio: self.loss_ratio,
+            exceed_ratio,
+            width: self.width,
+            initial_trial: self.trial.min(Duration::from_secs(match self.preset {
+                Preset::Binary => 10,
+                _ => 1,
+            })),
+            final_trial: self.trial,
+            duration_sum: Duration::from_secs(duration_sum),
+            preceding_targets,
+            expansion: 2,
+            fail_fast: true,
+        }
+    }
+
+    /// A search machine for loads from `min` to `max`.
+    ///
+    /// # Errors
+    /// A loss goal out of range.
+    pub fn search(&self, min: Fps, max: Fps) -> Result<Box<dyn Search>, GoalError> {
+        let goal = self.goal();
+        goal.check()?;
+        Ok(match self.preset {
+            Preset::Binary => Box::new(Binary::new(self, min, max)),
+            _ => Box::new(Mlr::new(vec![goal], min, max, self.timeout)?),
+        })
+    }
+
+    /// Trials and traffic seconds a search takes on a path without noise: the first estimate
+    /// of what a cell costs.
+    pub fn typical(&self) -> (u32, f64) {
+        match self.preset {
+            Preset::Binary => (13, 130.0),
+            Preset::Quick => (6, 7.0),
+            Preset::Std => (9, 13.0),
+            Preset::Csit => (14, 23.0),
+            Preset::Rfc2544 => (5, 71.0),
+        }
+    }
+}
