@@ -1,1 +1,20 @@
-//! TODO
+//! Builds the paths that are measured, and removes them.
+//!
+//! Every path is a [`Path`]: two ports, the counters on the way, and what could not be had.
+//! Paths made here live in network namespaces that only this process holds, so that nothing is
+//! left of them however the process ends.
+
+pub mod bridge;
+pub mod counters;
+pub mod direct;
+pub mod error;
+pub mod external;
+pub mod path;
+mod veth;
+
+pub use bridge::{BridgePath, BridgeSpec};
+pub use counters::{PathCounters, ledger};
+pub use direct::{DirectPath, DirectSpec};
+pub use error::PathError;
+pub use external::ExternalPath;
+pub use path::{Coupling, Path, PathThread, Port};

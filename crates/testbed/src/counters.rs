@@ -1,0 +1,212 @@
+//! Counters along a path, and the loss ledger made of two readings.
+
+use nicety_host::link::LinkCounters;
+use nicety_model::LossEntry;
+
+/// Place name of the line that holds what no counter accounts for.
+pub const UNEXPLAINED: &str = "unexplained";
+
+/// Counters of one interface of a path at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceCounters {
+    /// Interface: `a`, `d0`, `br0`, ...
+    pub interface: String,
+    /// Part it plays.
+    pub role: Role,
+    /// Its counters.
+    pub counters: LinkCounters,
+}
+
+/// Part an interface plays on the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The tester attaches here: every frame it receives has left the path.
+    Port,
+    /// Inside the path.
+    Inner,
+}
+
+/// All counters of a path at one moment, in the order frames from A to B meet them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathCounters(pub Vec<InterfaceCounters>);
+
+impl PathCounters {
+    /// Every counter, named `interface counter`.
+    pub fn named(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        self.0.iter().flat_map(|place| {
+            place
+                .counters
+                .named()
+                .map(|(name, value)| (format!("{} {name}", place.interface), value))
+        })
+    }
+
+    /// Counters of one interface.
+    pub fn of(&self, interface: &str) -> Option<&LinkCounters> {
+        self.0
+            .iter()
+            .find(|place| place.interface == interface)
+            .map(|place| &place.counters)
+    }
+}
+
+/// Lines of the loss ledger: counters of lost frames that moved between two readings, then
+/// [`UNEXPLAINED`] for what is left of `lost` frames.
+///
+/// Counters that went back (the interface was made anew) give no line. The lines may add up to
+/// more than `lost`: counters see foreign frames too.
+pub fn ledger(before: &PathCounters, after: &PathCounters, lost: u64) -> Vec<LossEntry> {
+    let mut lines = Vec::new();
+    for place in &after.0 {
+        let Some(old) = before.of(&place.interface) else {
+            continue;
+        };
+        let old = losses(old, place.role);
+        let new = losses(&place.counters, place.role);
+        for ((name, new), (_, old)) in new.into_iter().zip(old) {
+            if let Some(frames) = new.checked_sub(old).filter(|frames| *frames > 0) {
+                lines.push(LossEntry {
+                    place: format!("{} {name}", place.interface),
+                    frames,
+                });
+            }
+        }
+    }
+    let explained = lines.iter().map(|line| line.frames).sum();
+    if let Some(frames) = lost.checked_sub(explained).filter(|frames| *frames > 0) {
+        lines.push(LossEntry {
+            place: UNEXPLAINED.to_owned(),
+            frames,
+        });
+    }
+    lines
+}
+
+/// The counters that each stand for frames lost once. Details of `rx_errors` and `tx_errors`
+/// (length, CRC, FIFO, ...) are left out, they are counted in the sums already
+/// (Documentation/networking/statistics.rst). `rx_missed_errors` is in neither sum. A port's
+/// `rx_nohandler` and `rx_otherhost_dropped` count frames after the tester's socket had its
+/// copy, so they are no loss there; inside the path `rx_nohandler` is.
+fn losses(counters: &LinkCounters, role: Role) -> Vec<(&'static str, u64)> {
+    let mut losses = vec![
+        ("tx_dropped", counters.tx_dropped),
+        ("tx_errors", counters.tx_errors),
+        ("rx_errors", counters.rx_errors),
+        ("rx_missed_errors", counters.rx_missed_errors),
+    ];
+    match role {
+        Role::Inner => losses.extend([
+            ("rx_dropped", counters.rx_dropped),
+            ("rx_nohandler", counters.rx_nohandler),
+        ]),
+        Role::Port => losses.push(("rx_dropped", counters.rx_dropped)),
+    }
+    losses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(interface: &str, role: Role, counters: LinkCounters) -> InterfaceCounters {
+        InterfaceCounters {
+            interface: interface.to_owned(),
+            role,
+            counters,
+        }
+    }
+
+    fn lines(before: LinkCounters, after: LinkCounters, role: Role, lost: u64) -> Vec<LossEntry> {
+        let at = |counters| PathCounters(vec![reading("d0", role, counters)]);
+        ledger(&at(before), &at(after), lost)
+    }
+
+    fn line(place: &str, frames: u64) -> LossEntry {
+        LossEntry {
+            place: place.to_owned(),
+            frames,
+        }
+    }
+
+    #[test]
+    fn moved_counters_are_named_and_the_rest_is_unexplained() {
+        let before = LinkCounters {
+            tx_dropped: 100,
+            ..LinkCounters::default()
+        };
+        let after = LinkCounters {
+            tx_dropped: 112,
+            rx_missed_errors: 3,
+            ..before
+        };
+        assert_eq!(
+            lines(before, after, Role::Inner, 20),
+            [
+                line("d0 tx_dropped", 12),
+                line("d0 rx_missed_errors", 3),
+                line(UNEXPLAINED, 5)
+            ]
+        );
+    }
+
+    #[test]
+    fn frames_that_were_not_lost_leave_no_line() {
+        let flow = LinkCounters {
+            rx_packets: 5,
+            tx_packets: 5,
+            rx_bytes: 300,
+            tx_bytes: 300,
+            multicast: 5,
+            ..LinkCounters::default()
+        };
+        assert_eq!(lines(LinkCounters::default(), flow, Role::Inner, 0), []);
+    }
+
+    #[test]
+    fn details_are_not_counted_beside_their_sum() {
+        let crc = LinkCounters {
+            rx_errors: 4,
+            rx_crc_errors: 4,
+            ..LinkCounters::default()
+        };
+        assert_eq!(
+            lines(LinkCounters::default(), crc, Role::Port, 4),
+            [line("d0 rx_errors", 4)]
+        );
+    }
+
+    #[test]
+    fn what_a_port_drops_after_the_tester_saw_it_is_no_loss() {
+        let seen = LinkCounters {
+            rx_nohandler: 9,
+            rx_otherhost_dropped: 9,
+            ..LinkCounters::default()
+        };
+        assert_eq!(lines(LinkCounters::default(), seen, Role::Port, 0), []);
+        assert_eq!(
+            lines(LinkCounters::default(), seen, Role::Inner, 9),
+            [line("d0 rx_nohandler", 9)]
+        );
+    }
+
+    #[test]
+    fn a_counter_that_went_back_gives_no_line() {
+        let before = LinkCounters {
+            rx_dropped: 50,
+            ..LinkCounters::default()
+        };
+        assert_eq!(lines(before, LinkCounters::default(), Role::Inner, 0), []);
+    }
+
+    #[test]
+    fn counters_seeing_more_than_was_lost_leave_nothing_unexplained() {
+        let after = LinkCounters {
+            rx_dropped: 50,
+            ..LinkCounters::default()
+        };
+        assert_eq!(
+            lines(LinkCounters::default(), after, Role::Inner, 40),
+            [line("d0 rx_dropped", 50)]
+        );
+    }
+}

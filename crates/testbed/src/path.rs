@@ -1,0 +1,73 @@
+//! What every path offers, however it came to be.
+
+use nicety_host::link::Mac;
+use nicety_host::napi::NapiThread;
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+
+use crate::counters::PathCounters;
+
+/// One of the two places where the tester attaches.
+#[derive(Debug, Clone)]
+pub struct Port {
+    /// Namespace of the interface; sockets for it are opened inside.
+    pub ns: NetNs,
+    /// Name of the interface.
+    pub name: String,
+    /// Number of the interface in its namespace.
+    pub index: u32,
+    /// Hardware address.
+    pub mac: Mac,
+    /// Largest payload of a frame in bytes, without Ethernet header and FCS.
+    pub mtu: u32,
+    /// Link speed in Mbit/s as the driver states it; a veth states 10000 and does not keep to it.
+    pub speed_mbps: Option<u32>,
+}
+
+/// A kernel thread that carries frames of the path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathThread {
+    /// Interface whose frames it receives.
+    pub interface: String,
+    /// The thread.
+    pub thread: NapiThread,
+    /// CPUs it may run on, read back from the kernel.
+    pub cpus: Vec<u32>,
+    /// Whether it was pinned as asked; otherwise the scheduler places it.
+    pub pinned: bool,
+}
+
+/// In whose context the path works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coupling {
+    /// In threads of its own: what the path cannot carry is lost in it, the sender goes on.
+    Decoupled,
+    /// In the sender's own system call: overload slows the sender and nothing is lost.
+    SenderContext,
+    /// Not built by us, so not known; the trials will tell.
+    Unknown,
+}
+
+/// Two ports and what lies between them.
+pub trait Path: Send + Sync {
+    /// Kind as in a plan: `bridge`, `ports`, ...
+    fn kind(&self) -> &'static str;
+
+    /// Port A, port B.
+    fn ports(&self) -> &[Port; 2];
+
+    /// Every counter on the way, now.
+    ///
+    /// # Errors
+    /// When the kernel does not answer, or a port is gone.
+    fn counters(&self) -> Result<PathCounters, NetError>;
+
+    /// What could not be had, one sentence each.
+    fn notes(&self) -> &[String];
+
+    /// Kernel threads of the path that are known.
+    fn threads(&self) -> &[PathThread];
+
+    /// In whose context the path works.
+    fn coupling(&self) -> Coupling;
+}

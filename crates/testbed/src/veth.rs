@@ -1,0 +1,166 @@
+//! One veth pair between the tester and the far side, set up so that the far end receives in
+//! threads of its own.
+
+use std::time::Duration;
+
+use nicety_host::ethtool::Ethtool;
+use nicety_host::link::{LinkChange, Links, Mac, VethEnd};
+use nicety_host::napi::{self, NapiThread};
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+use nicety_host::ns_sysfs::NsSysfs;
+use nicety_host::sysctl;
+
+use crate::path::{PathThread, Port};
+
+/// Longest time a new veth or bridge port may take to report carrier. The kernel does it within
+/// the call or shortly after (net/core/link_watch.c: at most a second).
+pub(crate) const CARRIER_LIMIT: Duration = Duration::from_secs(3);
+
+/// A namespace with the handles needed to build in it.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) ns: NetNs,
+    pub(crate) links: Links,
+    pub(crate) ethtool: Ethtool,
+}
+
+impl Site {
+    /// A new namespace without IPv6 chatter; says so in `notes` where that cannot be had.
+    pub(crate) fn create(name: &str, notes: &mut Vec<String>) -> Result<Self, NetError> {
+        let ns = NetNs::create(name)?;
+        if let Err(error) = sysctl::disable_ipv6(&ns) {
+            notes.push(format!(
+                "IPv6 stays on in namespace {name}, its neighbour discovery adds a few foreign frames: {error}"
+            ));
+        }
+        Ok(Self {
+            links: Links::open(&ns)?,
+            ethtool: Ethtool::open(&ns)?,
+            ns,
+        })
+    }
+
+    /// The finished interface as a port of the tester.
+    pub(crate) fn port(&self, name: &str) -> Result<Port, NetError> {
+        let link = self.links.wait_carrier(name, CARRIER_LIMIT)?;
+        Ok(Port {
+            ns: self.ns.clone(),
+            name: link.name,
+            index: link.index,
+            mac: link.mac.unwrap_or_default(),
+            mtu: link.mtu,
+            // Only information: an interface whose driver does not say has none.
+            speed_mbps: self.ethtool.speed_mbps(name).unwrap_or(None),
+        })
+    }
+}
+
+/// One end of a pair: where, name, hardware address.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) name: &'a str,
+    pub(crate) mac: Mac,
+}
+
+/// Makes the pair `tester`-`far` and switches their features, so that frames sent by the tester
+/// enter the far end's NAPI. Both ends stay down.
+///
+/// The switch is "no TSO on the sending end" rather than `rx-udp-gro-forwarding` or
+/// `rx-gro-list` on the receiving end: those would make NAPI merge the tester's datagrams into
+/// large ones, so that the path would carry fewer, larger packets than it was offered.
+pub(crate) fn connect(
+    tester: End<'_>,
+    far: End<'_>,
+    mtu: u32,
+    queues: u32,
+) -> Result<(), NetError> {
+    fn veth_end(end: End<'_>, mtu: u32, queues: u32) -> VethEnd<'_> {
+        VethEnd {
+            ns: &end.site.ns,
+            name: end.name,
+            mtu,
+            queues,
+            mac: Some(end.mac),
+        }
+    }
+    far.site
+        .links
+        .add_veth(veth_end(far, mtu, queues), veth_end(tester, mtu, queues))?;
+    tester
+        .site
+        .ethtool
+        .set_features(tester.name, &napi::SENDER_FEATURES)?;
+    far.site
+        .ethtool
+        .set_features(far.name, &napi::RECEIVER_FEATURES)?;
+    Ok(())
+}
+
+/// Sets an interface up.
+pub(crate) fn set_up(site: &Site, name: &str) -> Result<(), NetError> {
+    site.links.change(
+        name,
+        &LinkChange {
+            up: Some(true),
+            ..LinkChange::default()
+        },
+    )
+}
+
+/// Lets the far end receive in threads pinned to `cpu`; what cannot be had goes to `notes`.
+/// No threads means that the far end works in the sender's context.
+pub(crate) fn thread(
+    site: &Site,
+    name: &str,
+    cpu: Option<u32>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<PathThread>, NetError> {
+    let link = site.links.get(name)?;
+    let made =
+        NsSysfs::mount(&site.ns).and_then(|sysfs| napi::make_threaded(&site.ns, &sysfs, &link));
+    let threads = match made {
+        Ok(threads) => threads,
+        Err(error) => {
+            notes.push(format!(
+                "{name} does not receive in a thread of its own, the path runs in the sender's context: {error}"
+            ));
+            return Ok(Vec::new());
+        }
+    };
+    threads
+        .into_iter()
+        .map(|thread| place(name, thread, cpu, notes))
+        .collect()
+}
+
+fn place(
+    interface: &str,
+    thread: NapiThread,
+    cpu: Option<u32>,
+    notes: &mut Vec<String>,
+) -> Result<PathThread, NetError> {
+    let pinned = match cpu.map(|cpu| (cpu, napi::pin(&thread, cpu))) {
+        None => false,
+        Some((_, Ok(()))) => true,
+        Some((cpu, Err(error))) => {
+            let why = if error.is_not_permitted() {
+                "only root may pin kernel threads".to_owned()
+            } else {
+                error.to_string()
+            };
+            notes.push(format!(
+                "{} is not pinned to CPU {cpu}, the scheduler places it: {why}",
+                thread.name
+            ));
+            false
+        }
+    };
+    Ok(PathThread {
+        interface: interface.to_owned(),
+        cpus: napi::cpus(&thread)?,
+        thread,
+        pinned,
+    })
+}
