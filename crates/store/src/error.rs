@@ -1,0 +1,151 @@
+//! What can go wrong with a run directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An operation on a run directory that failed: what, on which file, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A new run was to be written where something is already.
+    #[error("run directory {} is not empty (it holds {entry}); name another one, or continue that run with --resume", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+        /// One of its entries.
+        entry: String,
+    },
+    /// The path is a file.
+    #[error("{} is not a directory; name a run directory", path.display())]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Another process writes to the directory.
+    #[error("run directory {} is in use by another nicety; wait for it to end or name another directory", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Nothing is there.
+    #[error("there is no run directory {}; check the path", path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A directory, but not of a run, or of one that was killed while it was being created.
+    #[error("{} has no {file}: not a run directory, or its run was killed before it began; start a new run", path.display())]
+    NotARun {
+        /// The directory.
+        path: PathBuf,
+        /// The file it lacks.
+        file: &'static str,
+    },
+    /// The user may not do this there, or the file system is read-only.
+    #[error("cannot {operation} {}: {source}; choose a directory you may write to", path.display())]
+    Denied {
+        /// What was tried: `create`, `append to`, …
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// No space, quota used up, or the largest file size reached. What was written before is
+    /// whole and stays.
+    #[error("cannot {operation} {}: {source}; make room, then continue with --resume", path.display())]
+    DiskFull {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// Any other failure of the file system.
+    #[error("cannot {operation} {}: {source}; check the file system", path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// A file's content is not what nicety writes.
+    #[error("{}:{line}: {source}; the file was changed or damaged, remove the line or restore the file", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What the JSON parser says.
+        source: serde_json::Error,
+    },
+    /// Written by a newer version.
+    #[error("{}:{line}: schema {found} is newer than {known}, the newest this version reads; use a newer nicety", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Schema found.
+        found: u32,
+        /// Newest schema known.
+        known: u32,
+    },
+    /// A report's name that is not a plain file name, or belongs to the run's own files.
+    #[error("{name:?} cannot be the name of a report; give a plain file name such as report.html")]
+    ReportName {
+        /// The name.
+        name: String,
+    },
+    /// A value that has no JSON form.
+    #[error("cannot write {} as JSON: {source}; this is a fault of nicety, please report it", path.display())]
+    Encode {
+        /// The file it was meant for.
+        path: PathBuf,
+        /// What the JSON writer says.
+        source: serde_json::Error,
+    },
+}
+
+impl StoreError {
+    /// Sorts a failure of the kernel into the kinds a user acts on differently.
+    pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let path = path.to_owned();
+        match source.kind() {
+            Kind::NotADirectory => Self::NotADirectory { path },
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => Self::Denied {
+                operation,
+                path,
+                source,
+            },
+            Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => Self::DiskFull {
+                operation,
+                path,
+                source,
+            },
+            _ => Self::Io {
+                operation,
+                path,
+                source,
+            },
+        }
+    }
+
+    /// Whether the user named the wrong thing (exit code 2) rather than the machine failing
+    /// (exit code 3).
+    pub fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            Self::NotEmpty { .. }
+                | Self::NotADirectory { .. }
+                | Self::Missing { .. }
+                | Self::NotARun { .. }
+                | Self::Broken { .. }
+                | Self::Newer { .. }
+                | Self::ReportName { .. }
+        )
+    }
+}

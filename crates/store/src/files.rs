@@ -1,0 +1,76 @@
+//! Whole files: read, and replaced so that a reader sees the old or the new one.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::StoreError;
+use crate::lines::decode;
+
+/// Writes `bytes` beside `path` and renames, with the data on disk before the name is.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let mut temporary = path.file_name().unwrap_or_default().to_owned();
+    temporary.push(".new");
+    let temporary = path.with_file_name(temporary);
+    let written = write_synced(&temporary, bytes)
+        .and_then(|()| fs::rename(&temporary, path))
+        .map_err(|source| StoreError::io("write", path, source));
+    if written.is_err() {
+        // Best effort: what is left over is overwritten by the next attempt.
+        let _ = fs::remove_file(&temporary);
+    }
+    written?;
+    match path.parent() {
+        Some(directory) => sync_dir(directory),
+        None => Ok(()),
+    }
+}
+
+/// Creates or truncates a file, writes it and waits for the disk.
+fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes new names in a directory survive a crash.
+pub(crate) fn sync_dir(directory: &Path) -> Result<(), StoreError> {
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    File::open(directory)
+        .and_then(|handle| handle.sync_all())
+        .map_err(|source| StoreError::io("sync", directory, source))
+}
+
+/// Replaces a JSON file.
+pub(crate) fn replace_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(|source| StoreError::Encode {
+        path: path.to_owned(),
+        source,
+    })?;
+    bytes.push(b'\n');
+    replace(path, &bytes)
+}
+
+/// Reads a file that may be absent.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::io("read", path, source)),
+    }
+}
+
+/// Reads a JSON file that may be absent.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+    match read(path)? {
+        Some(bytes) => decode(path, 1, &bytes).map(Some),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,49 @@
+//! The run directory: what a run leaves behind, written as it is measured.
+//!
+//! | File | Written | Holds |
+//! |---|---|---|
+//! | `plan.toml` | once | the plan, also of a run that had none |
+//! | `host.json` | once | [`nicety_model::Fingerprint`] |
+//! | `run.json` | last at creation, replaced since | [`RunMeta`] |
+//! | `tester.json` | replaced | [`TesterLimits`] |
+//! | `trials.jsonl` | a line per trial | [`nicety_model::TrialRecord`] |
+//! | `cells.jsonl` | a line per cell | [`nicety_model::CellResult`] |
+//! | `report.html` and its like | replaced | rendered results |
+//!
+//! Each line is one write and one `fdatasync`; each other file is written beside its place
+//! and renamed. So a kill or a crash at any moment loses at most the line being written, and
+//! the next [`RunDir::open`] cuts that off and says so. While a [`RunDir`] lives, an
+//! exclusive `flock` on the directory keeps a second writer out. Reading
+//! ([`RunContents::read`]) needs no lock and changes nothing.
+
+mod contents;
+mod dir;
+mod error;
+mod files;
+mod lines;
+mod meta;
+mod name;
+
+pub use contents::RunContents;
+pub use dir::RunDir;
+pub use error::StoreError;
+pub use meta::{RunMeta, TesterLimits};
+pub use name::{new_dir, rfc3339, run_dir_name};
+
+/// Names of the files in a run directory.
+pub mod file {
+    /// The plan.
+    pub const PLAN: &str = "plan.toml";
+    /// The machine.
+    pub const HOST: &str = "host.json";
+    /// The run's own facts.
+    pub const RUN: &str = "run.json";
+    /// The tester's own limits.
+    pub const TESTER: &str = "tester.json";
+    /// Trials.
+    pub const TRIALS: &str = "trials.jsonl";
+    /// Cells.
+    pub const CELLS: &str = "cells.jsonl";
+    /// The report made at the end of a run.
+    pub const REPORT: &str = "report.html";
+}

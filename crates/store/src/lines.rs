@@ -1,0 +1,161 @@
+//! Files of JSON lines: appended one line at a time, read back after any crash.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use nicety_model::SCHEMA;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::files;
+
+/// A file of lines open for appending. Its length is known, so that a line that could not be
+/// written whole is taken back.
+#[derive(Debug)]
+pub(crate) struct LineFile {
+    path: PathBuf,
+    file: File,
+    len: u64,
+}
+
+/// Lines read from a file, and what its end looked like.
+#[derive(Debug)]
+pub(crate) struct Lines<T> {
+    /// The records.
+    pub(crate) records: Vec<T>,
+    /// Bytes of whole lines.
+    whole: u64,
+    /// Bytes of a torn line after them.
+    pub(crate) torn: u64,
+    /// Whether the last line is whole but for its newline.
+    unfinished: bool,
+}
+
+impl<T> Lines<T> {
+    /// The records, and the end they came to.
+    pub(crate) fn split(self) -> (Vec<T>, Lines<()>) {
+        let end = Lines {
+            records: Vec::new(),
+            whole: self.whole,
+            torn: self.torn,
+            unfinished: self.unfinished,
+        };
+        (self.records, end)
+    }
+}
+
+/// The part of every object that says how to read the rest.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    schema: Option<u32>,
+}
+
+impl LineFile {
+    /// Opens the file for appending, creating it if need be.
+    pub(crate) fn open(path: PathBuf) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::io("open", &path, source);
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        Ok(Self { path, file, len })
+    }
+
+    /// Cuts off a torn line and ends an unfinished one.
+    pub(crate) fn repair(&mut self, lines: &Lines<()>) -> Result<(), StoreError> {
+        if lines.torn > 0 {
+            self.file
+                .set_len(lines.whole)
+                .and_then(|()| self.file.sync_data())
+                .map_err(|source| StoreError::io("cut off a torn line of", &self.path, source))?;
+            self.len = lines.whole;
+        }
+        if lines.unfinished {
+            self.write(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Appends one record: one write, one `fdatasync`.
+    pub(crate) fn append<T: Serialize>(&mut self, record: &T) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(record).map_err(|source| StoreError::Encode {
+            path: self.path.clone(),
+            source,
+        })?;
+        line.push(b'\n');
+        self.write(&line)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let written = self
+            .file
+            .write_all(bytes)
+            .and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => {
+                self.len += bytes.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                // A part of the line may be there. Best effort: should this fail too, the next
+                // open finds a torn line and cuts it off.
+                let _ = self.file.set_len(self.len);
+                Err(StoreError::io("append to", &self.path, source))
+            }
+        }
+    }
+}
+
+/// Reads all lines. The last one may lack its newline: it counts if it is a whole record, and
+/// is torn otherwise. A file that is not there has no lines.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Lines<T>, StoreError> {
+    let bytes = files::read(path)?.unwrap_or_default();
+    let mut lines = Lines {
+        records: Vec::new(),
+        whole: 0,
+        torn: 0,
+        unfinished: false,
+    };
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let ended = line.last() == Some(&b'\n');
+        match decode(path, index + 1, line) {
+            Ok(record) => {
+                lines.records.push(record);
+                lines.whole += line.len() as u64;
+                lines.unfinished = !ended;
+            }
+            Err(StoreError::Broken { .. }) if !ended => lines.torn = line.len() as u64,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(lines)
+}
+
+/// Reads one object, refusing a newer schema before anything else can be misread.
+pub(crate) fn decode<T: DeserializeOwned>(
+    path: &Path,
+    line: usize,
+    bytes: &[u8],
+) -> Result<T, StoreError> {
+    let broken = |source: serde_json::Error| StoreError::Broken {
+        path: path.to_owned(),
+        // The parser counts lines within `bytes`.
+        line: line + source.line().saturating_sub(1),
+        source,
+    };
+    let head: Head = serde_json::from_slice(bytes).map_err(broken)?;
+    match head.schema {
+        Some(found) if found > SCHEMA => Err(StoreError::Newer {
+            path: path.to_owned(),
+            line,
+            found,
+            known: SCHEMA,
+        }),
+        _ => serde_json::from_slice(bytes).map_err(broken),
+    }
+}
