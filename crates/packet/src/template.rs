@@ -130,12 +130,16 @@ impl Template {
     /// before) into the frame that `stamp` says: flow, stamp and checksums. The rest of the
     /// buffer is taken on trust.
     pub fn stamp(&self, buffer: &mut [u8], stamp: &Stamp) -> Result<usize, PacketError> {
-        let frame = self.room(buffer)?;
-        let Some(head) = frame
-            .get_mut(self.ip_offset..)
+        let too_short = PacketError::BufferTooShort {
+            need: self.bytes.len(),
+            have: buffer.len(),
+        };
+        let Some(head) = buffer
+            .get_mut(..self.bytes.len())
+            .and_then(|frame| frame.get_mut(self.ip_offset..))
             .and_then(|packet| packet.first_chunk_mut::<HEAD_BYTES>())
         else {
-            return Ok(0);
+            return Err(too_short);
         };
         let mut sum = self
             .udp_sum
