@@ -15,7 +15,7 @@ use nicety_model::CoreUse;
 
 use crate::topology::{FactError, ProcRoot};
 
-pub use attribute::{IRQ, OTHER, PathLabels, SOFTIRQ, STEAL, TESTER, us_per_frame};
+pub use attribute::{IRQ, OTHER, PathLabels, SOFTIRQ, STEAL, TESTER, ThreadUse, us_per_frame};
 pub use sampler::{CpuSampler, CpuSnapshot, CpuWindow, Watch, WatchedThread};
 
 /// Counters of one CPU, in ticks (proc(5), `/proc/stat`). Guest time is part of user and nice

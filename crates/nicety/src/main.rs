@@ -1,1 +1,37 @@
-fn main() {}
+//! `nicety`: measures, tunes and polices the network path of virtual machines.
+
+mod bench;
+mod cli;
+mod exit;
+mod output;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, everything else is wrong usage.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            let _ = error.print();
+            return exit.code();
+        }
+    };
+    let result = match cli.command {
+        Command::Bench(args) => bench::run(&args),
+        Command::Report(args) => report::run(&args),
+    };
+    match result {
+        Ok(exit) => exit.code(),
+        Err(failure) => {
+            output::error(&failure);
+            failure.exit.code()
+        }
+    }
+}

@@ -1,1 +1,161 @@
-//! TODO
+//! Runs ONE trial: reads the counters on the way, lets the engine send, drain and count, reads
+//! the counters again, and writes down what happened.
+//!
+//! It does not choose loads and does not retry: that is the search's job.
+
+mod ledger;
+mod record;
+
+use std::time::Duration;
+
+use nicety_host::cpu_load::{CpuSnapshot, Watch};
+use nicety_host::softnet::SoftnetSample;
+use nicety_host::tasks::label_of;
+use nicety_host::topology::{FactError, ProcRoot};
+use nicety_model::{Fps, Purpose, TrialRecord, Validity};
+use nicety_port::{Engine, EngineReport, PortError, Stop, TrialOrder};
+use nicety_testbed::counters::PathCounters;
+use nicety_testbed::path::Path;
+
+pub use record::LOAD_TOLERANCE;
+
+/// Longest wait for late frames: RFC 2544 §23 asks for 2 s.
+pub const DRAIN_MAX: Duration = Duration::from_secs(2);
+/// Quiet time after which the wait ends early. A path that holds a frame longer than this
+/// without passing any other is taken to have lost it.
+pub const DRAIN_QUIET: Duration = Duration::from_millis(40);
+
+/// A trial to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialAsk {
+    /// Cell name.
+    pub cell: String,
+    /// Repeat of the cell, from 1.
+    pub repeat: u32,
+    /// Visit of the control cell.
+    pub control: Option<u32>,
+    /// Number within the repeat, from 1.
+    pub index: u32,
+    /// Why.
+    pub purpose: Purpose,
+    /// Load per direction.
+    pub load: Fps,
+    /// Length.
+    pub duration: Duration,
+}
+
+/// Why there is no record of a trial.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// Stopped by the user: the trial counts for nothing.
+    #[error("interrupted")]
+    Interrupted,
+    /// The host's counters cannot be read.
+    #[error("cannot read the host's counters: {0}")]
+    Facts(#[from] FactError),
+}
+
+/// Runs trials on one path with one engine.
+pub struct Trials<'a> {
+    engine: &'a mut dyn Engine,
+    path: &'a dyn Path,
+    proc: ProcRoot,
+    learned: bool,
+    counter: u8,
+}
+
+/// The counters around a trial.
+struct Before {
+    cpu: CpuSnapshot,
+    softnet: Option<SoftnetSample>,
+    counters: PathCounters,
+}
+
+impl<'a> Trials<'a> {
+    /// Trials with `engine` on the path `path`. `first` is the number of the first trial,
+    /// so that frames still under way from an earlier engine are not taken for ours.
+    pub fn new(engine: &'a mut dyn Engine, path: &'a dyn Path, first: u8) -> Self {
+        Self { engine, path, proc: ProcRoot::live(), learned: false, counter: first }
+    }
+
+    /// Runs one trial. A path or port that breaks gives a record that says so; only an
+    /// interruption or an unreadable host gives none.
+    ///
+    /// # Errors
+    /// [`TrialError::Interrupted`] when `stop` was set before the end.
+    pub fn run(&mut self, ask: &TrialAsk, stop: &Stop) -> Result<TrialRecord, TrialError> {
+        self.counter = self.counter.wrapping_add(1);
+        let order = TrialOrder {
+            load: ask.load,
+            duration: ask.duration,
+            drain_max: DRAIN_MAX,
+            drain_quiet: DRAIN_QUIET,
+            trial: self.counter,
+        };
+        let started = nicety_host::clock::unix_time();
+        let begun = nicety_host::clock::monotonic();
+        let watch = self.watch();
+        let before = match self.before(&watch) {
+            Ok(before) => before,
+            Err(Trouble::Path(why)) => return Ok(record::broken(ask, started, begun, why)),
+            Err(Trouble::Facts(error)) => return Err(error.into()),
+        };
+        let report = match self.send(&order, stop) {
+            Ok(report) => report,
+            Err(error) => {
+                return Ok(record::broken(ask, started, begun, error.to_string()));
+            }
+        };
+        if report.interrupted {
+            return Err(TrialError::Interrupted);
+        }
+        let cpu_after = CpuSnapshot::take(&self.proc, &watch)?;
+        let softnet = SoftnetSample::read(&self.proc).ok();
+        let counters = self.path.counters();
+        let mut record = record::of(ask, &report);
+        record.started_unix_s = started.as_secs_f64();
+        record.cpu = Some(record::cpu(&watch, &before.cpu, &cpu_after, &report));
+        match counters {
+            Ok(after) => {
+                let softnet = before.softnet.zip(softnet).map(|(old, new)| new.since(&old));
+                let beside = ledger::beside_path(softnet.as_ref(), report.tester_drops);
+                record.loss_ledger =
+                    ledger::whole(record.frames.lost, &before.counters, &after, beside);
+            }
+            Err(error) => record.validity = Validity::Broken { why: error.to_string() },
+        }
+        record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
+        Ok(record)
+    }
+
+    /// The path's threads, for CPU accounting.
+    fn watch(&self) -> Watch {
+        let mut watch = Watch::default();
+        for thread in self.path.threads() {
+            watch.add(thread.thread.pid, label_of(&thread.thread.name));
+        }
+        watch
+    }
+
+    fn before(&self, watch: &Watch) -> Result<Before, Trouble> {
+        Ok(Before {
+            counters: self.path.counters().map_err(|error| Trouble::Path(error.to_string()))?,
+            softnet: SoftnetSample::read(&self.proc).ok(),
+            cpu: CpuSnapshot::take(&self.proc, watch).map_err(Trouble::Facts)?,
+        })
+    }
+
+    fn send(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError> {
+        if !self.learned {
+            self.engine.learn()?;
+            self.learned = true;
+        }
+        self.engine.trial(order, stop)
+    }
+}
+
+/// What stands in the way before the first frame.
+enum Trouble {
+    Path(String),
+    Facts(FactError),
+}

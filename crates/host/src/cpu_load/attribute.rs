@@ -21,9 +21,10 @@ pub const STEAL: &str = "steal";
 /// Label of user and kernel time of threads nobody watched.
 pub const OTHER: &str = "other";
 
-/// A watched thread's time in a window.
+/// A thread's time in a window.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ThreadUse {
+pub struct ThreadUse {
+    /// Name in [`CpuUse::who`].
     pub label: String,
     /// CPUs' worth of time.
     pub cpus: f64,
@@ -40,18 +41,18 @@ pub(super) fn attribute(cores: Vec<CoreUse>, threads: &[ThreadUse]) -> CpuUse {
         .iter()
         .map(|thread| (thread.label.clone(), 0.0))
         .collect();
-    let mut busiest: Option<WhoUse> = None;
+    let mut busiest: Option<(f64, WhoUse)> = None;
     for core in &cores {
         let own = own_time(core, &plain, |home| home == Some(core.cpu));
-        if busiest
-            .as_ref()
-            .is_none_or(|best| core.busy() > best.busy_ratio)
-        {
-            busiest = Some(WhoUse {
+        // A polling tester keeps its CPU busy at any load, which says nothing about the path.
+        let others = core.busy() - own.get(TESTER).copied().unwrap_or(0.0);
+        if busiest.as_ref().is_none_or(|(most, _)| others > *most) {
+            let who = WhoUse {
                 cpu: core.cpu,
                 busy_ratio: core.busy(),
                 who: greatest(core, &own),
-            });
+            };
+            busiest = Some((others, who));
         }
         add(&mut who, own);
     }
@@ -75,7 +76,7 @@ pub(super) fn attribute(cores: Vec<CoreUse>, threads: &[ThreadUse]) -> CpuUse {
     CpuUse {
         busy_ratio: cores.iter().map(CoreUse::busy).collect(),
         cores,
-        busiest,
+        busiest: busiest.map(|(_, who)| who),
         who,
         us_per_frame: None,
     }

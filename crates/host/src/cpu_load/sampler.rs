@@ -79,11 +79,17 @@ pub struct CpuWindow {
 }
 
 impl CpuWindow {
-    /// What happened from `before` to `after`.
-    pub fn between(watch: &Watch, before: &CpuSnapshot, after: &CpuSnapshot) -> Self {
+    /// What happened from `before` to `after`. `timed` are threads that lived only in between
+    /// and measured their own time.
+    pub fn between(
+        watch: &Watch,
+        before: &CpuSnapshot,
+        after: &CpuSnapshot,
+        timed: impl IntoIterator<Item = ThreadUse>,
+    ) -> Self {
         let elapsed = after.at.saturating_sub(before.at);
         let mut gone = Vec::new();
-        let mut threads = Vec::new();
+        let mut threads: Vec<ThreadUse> = timed.into_iter().collect();
         for thread in &watch.threads {
             let samples = before
                 .tasks
@@ -141,7 +147,7 @@ impl CpuSampler {
     /// When `/proc/stat` cannot be read.
     pub fn so_far(&self) -> Result<CpuWindow, FactError> {
         let after = CpuSnapshot::take(&self.proc, &self.watch)?;
-        Ok(CpuWindow::between(&self.watch, &self.before, &after))
+        Ok(CpuWindow::between(&self.watch, &self.before, &after, []))
     }
 
     /// Closes the window.

@@ -1,0 +1,91 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use nicety_model::plan::{Preset, parse_duration};
+
+/// Measures, tunes and polices the network path of virtual machines.
+#[derive(Debug, Parser)]
+#[command(name = "nicety", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 done with a negative answer (a cell failed); \
+2 usage or bad input; 3 the environment lacks something; 4 interrupted (what was measured is kept).";
+
+/// The jobs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Finds the highest rate a path carries with almost no loss, its latency, and what limits it.
+    #[command(after_help = BENCH_EXAMPLES)]
+    Bench(BenchArgs),
+    /// Renders the results of runs.
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
+}
+
+const BENCH_EXAMPLES: &str = "Examples:
+  nicety bench                         a Linux bridge between two namespaces, seven frame sizes
+  nicety bench plans/bridge-default.toml --out runs/mine
+  nicety bench --ports eth1,eth2       whatever lies between two interfaces of this host
+  nicety bench --preset std --time-box 2h plan.toml
+  nicety bench --resume runs/mine      go on after an interruption, even kill -9
+  nicety bench --json | jq '.cells[].throughput_fps'";
+
+const REPORT_EXAMPLES: &str = "Examples:
+  nicety report runs/mine                        the table again
+  nicety report runs/mine --html report.html --csv cells.csv
+  nicety report runs/mine --md -                 Markdown on standard output";
+
+/// `nicety bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Plan to run; without one, a kernel bridge is measured with the seven sizes of RFC 2544.
+    pub plan: Option<PathBuf>,
+    /// Measure between two existing interfaces instead of a path made by nicety.
+    #[arg(long, value_name = "A,B")]
+    pub ports: Option<String>,
+    /// How the throughput is searched: quick, std, csit, rfc2544 or binary.
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<Preset>,
+    /// Directory for the results; must be new or empty.
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub out: Option<PathBuf>,
+    /// Go on with an interrupted run.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "preset", "seed"])]
+    pub resume: Option<PathBuf>,
+    /// Spend at most this long, where it matters most; says what was left out.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub time_box: Option<Duration>,
+    /// Seed of the random cell order, to repeat a run exactly.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the results as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Run directories.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Write the HTML report to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write one row per cell as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a Markdown table.
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Print the run as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}

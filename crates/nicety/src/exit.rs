@@ -1,0 +1,67 @@
+//! Exit codes: what a script learns from a run of nicety.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// Done, with a negative answer.
+    Negative,
+    /// Wrong usage or bad input.
+    Usage,
+    /// The environment lacks something.
+    Environment,
+    /// Interrupted; what was measured is kept.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Done => 0,
+            Self::Negative => 1,
+            Self::Usage => 2,
+            Self::Environment => 3,
+            Self::Interrupted => 4,
+        })
+    }
+}
+
+/// An error with the exit code it leads to.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit code.
+    pub exit: Exit,
+    /// One line: what, where, what to do.
+    pub error: anyhow::Error,
+}
+
+impl Failure {
+    /// Bad usage or input.
+    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Usage, error: error.into() }
+    }
+
+    /// Something is missing here.
+    pub fn environment(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Environment, error: error.into() }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Library errors carry their cause in their own text; anyhow contexts do not.
+        let mut text = self.error.to_string();
+        for cause in self.error.chain().skip(1) {
+            let cause = cause.to_string();
+            if !text.contains(&cause) {
+                text.push_str(": ");
+                text.push_str(&cause);
+            }
+        }
+        f.write_str(&text)
+    }
+}

@@ -1,0 +1,158 @@
+//! From what the engine says to the record of a trial.
+
+use std::time::Duration;
+
+use nicety_host::cpu_load::{CpuSnapshot, CpuWindow, PathLabels, TESTER, ThreadUse, Watch};
+use nicety_host::cpu_load::{STEAL, us_per_frame};
+use nicety_model::{
+    CpuUse, FrameCounts, LossRatio, PacingReport, SCHEMA, TrialRecord, Validity,
+};
+use nicety_port::EngineReport;
+
+use crate::TrialAsk;
+
+/// Largest share by which the offered load may miss the intended one in a valid trial.
+pub const LOAD_TOLERANCE: f64 = 0.01;
+
+/// The record of a trial that ran; counters and CPU are filled in by the caller.
+pub(crate) fn of(ask: &TrialAsk, report: &EngineReport) -> TrialRecord {
+    let mut frames = FrameCounts::default();
+    for stream in &report.streams {
+        frames.add(&stream.frames);
+    }
+    let pacing = slowest(report);
+    let directions = report.senders.len().max(1) as f64;
+    let mut record = empty(ask);
+    record.validity = validity(ask, report);
+    record.loss_ratio = frames.loss_ratio();
+    record.frames = frames;
+    record.forwarding_fps = if pacing.sending_s > 0.0 {
+        frames.received as f64 / pacing.sending_s / directions
+    } else {
+        0.0
+    };
+    record.streams = report.streams.clone();
+    record.pacing = pacing;
+    record.latency_us = report.latency;
+    record.notes = notes(ask, report);
+    record
+}
+
+/// The record of a trial that could not be run.
+pub(crate) fn broken(
+    ask: &TrialAsk,
+    started: Duration,
+    begun: Duration,
+    why: String,
+) -> TrialRecord {
+    let mut record = empty(ask);
+    record.started_unix_s = started.as_secs_f64();
+    record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
+    record.validity = Validity::Broken { why };
+    record
+}
+
+/// CPU use between two snapshots, with the engine's own threads, which do not outlive a trial.
+pub(crate) fn cpu(
+    watch: &Watch,
+    before: &CpuSnapshot,
+    after: &CpuSnapshot,
+    report: &EngineReport,
+) -> CpuUse {
+    let elapsed = after.at.saturating_sub(before.at);
+    let seconds = elapsed.as_secs_f64();
+    let workers = report.workers.iter().map(|worker| ThreadUse {
+        label: TESTER.to_owned(),
+        cpus: if seconds > 0.0 { worker.cpu_s / seconds } else { 0.0 },
+        home: worker.cpu,
+    });
+    let window = CpuWindow::between(watch, before, after, workers);
+    let received = report.streams.iter().map(|stream| stream.frames.received).sum();
+    let mut cpu = window.cpu;
+    cpu.us_per_frame =
+        us_per_frame(&cpu, elapsed, received, PathLabels::AllBut(&[TESTER, STEAL, OTHER]));
+    cpu
+}
+
+/// Time of other programs does not belong to the path.
+const OTHER: &str = nicety_host::cpu_load::OTHER;
+
+fn empty(ask: &TrialAsk) -> TrialRecord {
+    TrialRecord {
+        schema: SCHEMA,
+        cell: ask.cell.clone(),
+        repeat: ask.repeat,
+        control: ask.control,
+        index: ask.index,
+        purpose: ask.purpose,
+        load_fps: ask.load.0,
+        duration_s: ask.duration.as_secs_f64(),
+        wall_s: 0.0,
+        started_unix_s: 0.0,
+        validity: Validity::Valid,
+        frames: FrameCounts::default(),
+        loss_ratio: LossRatio::default(),
+        forwarding_fps: 0.0,
+        streams: Vec::new(),
+        pacing: PacingReport::default(),
+        latency_us: None,
+        cpu: None,
+        loss_ledger: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// The schedule of the sender that did worst: a trial is as good as its worst direction.
+fn slowest(report: &EngineReport) -> PacingReport {
+    report
+        .senders
+        .iter()
+        .map(|sender| sender.pacing)
+        .min_by(|a, b| a.offered_fps.total_cmp(&b.offered_fps))
+        .unwrap_or_default()
+}
+
+fn validity(ask: &TrialAsk, report: &EngineReport) -> Validity {
+    if report.tester_drops > 0 {
+        return Validity::TesterDropped { frames: report.tester_drops };
+    }
+    let missed = |sent: f64, wanted: f64| sent < wanted * (1.0 - LOAD_TOLERANCE);
+    for sender in &report.senders {
+        let pacing = &sender.pacing;
+        if missed(sender.sent as f64, sender.intended as f64) {
+            return Validity::LoadMissed {
+                why: format!(
+                    "{} of {} frames sent in time: {:.0} of {:.0} fps",
+                    sender.sent, sender.intended, pacing.offered_fps, ask.load.0
+                ),
+            };
+        }
+        if missed(pacing.offered_fps, ask.load.0) {
+            return Validity::LoadMissed {
+                why: format!(
+                    "{:.0} of {:.0} fps offered; the schedule slipped {} times by {:.1} ms in all",
+                    pacing.offered_fps,
+                    ask.load.0,
+                    pacing.slips,
+                    pacing.slipped_s * 1e3
+                ),
+            };
+        }
+    }
+    Validity::Valid
+}
+
+fn notes(ask: &TrialAsk, report: &EngineReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    if report.clock_stepped {
+        notes.push("the wall clock was stepped during the trial: latency not measured".to_owned());
+    }
+    // RFC 2889 §5.1.3.
+    if report.start_spread_s > 0.01 * ask.duration.as_secs_f64() {
+        notes.push(format!(
+            "the directions started {:.1} ms apart, more than 1 % of the trial",
+            report.start_spread_s * 1e3
+        ));
+    }
+    notes
+}
