@@ -72,12 +72,16 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A file's content is not what nicety writes.
-    #[error("{}:{line}: {source}; the file was changed or damaged, remove the line or restore the file", path.display())]
+    #[error("{}:{line}:{column}: {what}; the file was changed or damaged, remove the line or restore the file", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
+        /// Column, from 1; 0 at the end of a line.
+        column: usize,
+        /// What the JSON parser says, without the place.
+        what: String,
         /// What the JSON parser says.
         source: serde_json::Error,
     },

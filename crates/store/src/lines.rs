@@ -123,7 +123,8 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Lines<T>, StoreEr
     };
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let ended = line.last() == Some(&b'\n');
-        match decode(path, index + 1, line) {
+        let record = line.strip_suffix(b"\n").unwrap_or(line);
+        match decode(path, index + 1, record) {
             Ok(record) => {
                 lines.records.push(record);
                 lines.whole += line.len() as u64;
@@ -142,11 +143,16 @@ pub(crate) fn decode<T: DeserializeOwned>(
     line: usize,
     bytes: &[u8],
 ) -> Result<T, StoreError> {
-    let broken = |source: serde_json::Error| StoreError::Broken {
-        path: path.to_owned(),
-        // The parser counts lines within `bytes`.
-        line: line + source.line().saturating_sub(1),
-        source,
+    let broken = |source: serde_json::Error| {
+        let place = format!(" at line {} column {}", source.line(), source.column());
+        StoreError::Broken {
+            path: path.to_owned(),
+            // The parser counts lines within `bytes`.
+            line: line + source.line().saturating_sub(1),
+            column: source.column(),
+            what: source.to_string().replace(&place, ""),
+            source,
+        }
     };
     let head: Head = serde_json::from_slice(bytes).map_err(broken)?;
     match head.schema {

@@ -1,5 +1,6 @@
 //! Values to store.
 #![allow(dead_code, reason = "each test file uses some of these")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 
@@ -105,8 +106,12 @@ pub fn create(path: &std::path::Path) -> Result<RunDir, StoreError> {
 
 /// Runs the test's own binary again with one of its tests under `command` and an environment
 /// variable, for what must happen in a process of its own.
-pub fn again(command: &[&str], test: &str, variable: (&str, &str)) -> std::process::Output {
-    std::process::Command::new(command[0])
+pub fn again(
+    command: &[impl AsRef<std::ffi::OsStr>],
+    test: &str,
+    variable: (&str, &str),
+) -> std::process::Output {
+    std::process::Command::new(&command[0])
         .args(&command[1..])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
