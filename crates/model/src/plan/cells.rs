@@ -120,20 +120,24 @@ impl Plan {
         ])
     }
 
-    /// What multiplies the matrix, in words: `2 paths x 7 frame sizes x …`.
+    /// What multiplies the matrix, in words: `2 path settings x 7 frame sizes x …`.
     pub(super) fn factors(&self) -> String {
         let points = self
             .paths
             .iter()
             .fold(0_u64, |sum, path| sum.saturating_add(path.point_count()));
         let traffic = &self.traffic;
-        format!(
-            "{} path settings x {} frame sizes x {} directions x {} flows",
-            thousands(points),
-            thousands(traffic.frame_sizes.len() as u64),
-            traffic.directions.len(),
-            thousands(traffic.flows.len() as u64),
-        )
+        let factors = [
+            (points, "path setting"),
+            (traffic.frame_sizes.len() as u64, "frame size"),
+            (traffic.directions.len() as u64, "direction"),
+            (traffic.flows.len() as u64, "flow count"),
+        ];
+        let words = factors.map(|(count, what)| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{} {what}{plural}", thousands(count))
+        });
+        words.join(" x ")
     }
 
     /// The first path that has a point another one before it has: its number and that point's

@@ -1,0 +1,287 @@
+//! Plans that are fine: what they mean, how they are written back, and the ready ones.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use nicety_model::plan::{PathPlan, Preset};
+use nicety_model::{Direction, Plan};
+use proptest::prelude::*;
+
+fn parse(text: &str) -> Plan {
+    Plan::parse("runs/p.toml", text).unwrap()
+}
+
+#[test]
+fn what_is_left_out_is_the_default() {
+    let mut plan = parse("[[path]]\nkind = \"bridge\"");
+    assert_eq!(plan.name, "p");
+    plan.name = "bridge".to_owned();
+    assert_eq!(plan, Plan::default_bridge());
+}
+
+#[test]
+fn a_single_value_stands_for_a_list() {
+    let one = parse(
+        "[traffic]\nframe_sizes = 64\ndirections = \"bi\"\nflows = 8\n[[path]]\nkind = \"vm\"\nvcpus = 2\nnic = \"e1000\"",
+    );
+    let list = parse(
+        "[traffic]\nframe_sizes = [64]\ndirections = [\"bi\"]\nflows = [8]\n[[path]]\nkind = \"vm\"\nvcpus = [2]\nnic = [\"e1000\"]",
+    );
+    assert_eq!(one, list);
+    let names: Vec<String> = one.cells().map(|cell| cell.name()).collect();
+    assert_eq!(names, ["vm,nic=e1000,vcpus=2/64/bi/flows=8"]);
+}
+
+#[test]
+fn search_is_read() {
+    let plan = parse(
+        "[search]\npreset = \"csit\"\nloss_ratio = 0\nrepeats = 3\nconfirm = \"1.5m\"\n[[path]]\nkind = \"bridge\"",
+    );
+    assert_eq!(plan.search.preset, Preset::Csit);
+    assert_eq!(plan.search.loss_ratio, Some(0.0));
+    assert_eq!(plan.search.repeats, 3);
+    assert_eq!(plan.search.confirm, Some(Duration::from_secs(90)));
+}
+
+#[test]
+fn cells_come_in_the_plans_order() {
+    let plan = parse(
+        "[traffic]\nframe_sizes = [128, 64]\ndirections = [\"bi\", \"uni\"]\nflows = [1, 2]\n[[path]]\nkind = \"ports\"\na = \"eth1\"\nb = \"eth2\"\n[[path]]\nkind = \"vm\"\npin = [[0], [4, 6]]\nvcpus = [1, 2]",
+    );
+    let names: Vec<String> = plan.cells().map(|cell| cell.name()).collect();
+    assert_eq!(names.len() as u64, plan.cell_count());
+    let first = [
+        "ports,a=eth1,b=eth2/128/bi",
+        "ports,a=eth1,b=eth2/128/bi/flows=2",
+        "ports,a=eth1,b=eth2/128/uni",
+        "ports,a=eth1,b=eth2/128/uni/flows=2",
+        "ports,a=eth1,b=eth2/64/bi",
+    ];
+    assert_eq!(names[..5], first);
+    let points: Vec<&str> = names[8..].iter().step_by(8).map(String::as_str).collect();
+    let guests = [
+        "vm,pin=0,vcpus=1/128/bi",
+        "vm,pin=4+6,vcpus=1/128/bi",
+        "vm,pin=0,vcpus=2/128/bi",
+        "vm,pin=4+6,vcpus=2/128/bi",
+    ];
+    assert_eq!(points, guests);
+    let distinct: BTreeSet<&String> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len());
+}
+
+#[test]
+fn kinds_that_cannot_be_built_are_skipped_with_reason_and_remedy() {
+    let plan = parse(
+        "[traffic]\nframe_sizes = [64, 128]\n[[path]]\nkind = \"ovs\"\n[[path]]\nkind = \"bridge\"",
+    );
+    assert_eq!(plan.cell_count(), 4);
+    let buildable: Vec<String> = plan.buildable_cells().map(|cell| cell.name()).collect();
+    assert_eq!(buildable, ["bridge/64/uni", "bridge/128/uni"]);
+    let skipped: Vec<_> = plan.unavailable_cells().collect();
+    assert_eq!(skipped.len(), 2);
+    assert_eq!(skipped[1].cell, "ovs/128/uni");
+    assert_eq!(
+        skipped[1].reason,
+        "paths of kind ovs cannot be built by this version"
+    );
+    assert_eq!(
+        skipped[1].remedy,
+        "build the path yourself and measure it with kind = \"ports\""
+    );
+}
+
+#[test]
+fn exactly_the_most_cells_are_accepted() {
+    let sizes: Vec<String> = (64..9018).take(500).map(|n| n.to_string()).collect();
+    let flows: Vec<String> = (1..=100).map(|n| n.to_string()).collect();
+    let plan = parse(&format!(
+        "[traffic]\nframe_sizes = [{}]\ndirections = [\"uni\", \"bi\"]\nflows = [{}]\n[[path]]\nkind = \"bridge\"",
+        sizes.join(","),
+        flows.join(",")
+    ));
+    assert_eq!(plan.cell_count(), 100_000);
+    assert_eq!(plan.cells().count(), 100_000);
+    assert_eq!(
+        plan.cells().last().unwrap().name(),
+        "bridge/563/bi/flows=100"
+    );
+}
+
+#[test]
+fn ready_plans_mean_what_they_say() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans");
+    let mut seen = BTreeSet::new();
+    for (name, cells, buildable) in [
+        ("bridge-default", 7, 7),
+        ("bridge-vs-sizes-bidirectional", 14, 14),
+        ("linux-bridge-blog", 10, 5),
+        // 5 drivers x (3 placements of one CPU + 2 of two) x 3 queues x 7 sizes x 2 directions.
+        ("internet-week-2011", 1050, 0),
+    ] {
+        let file = format!("{name}.toml");
+        let text = std::fs::read_to_string(format!("{folder}/{file}")).unwrap();
+        let plan = Plan::parse(&file, &text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(plan.cell_count(), cells, "{name}");
+        assert_eq!(plan.buildable_cells().count(), buildable, "{name}");
+        let again = Plan::parse("plan.toml", &plan.to_toml().unwrap()).unwrap();
+        assert_eq!(again, plan, "{name}");
+        seen.insert(file);
+    }
+    let there: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(there, seen, "every plan of the folder is in this table");
+    let text = std::fs::read_to_string(format!("{folder}/bridge-default.toml")).unwrap();
+    assert_eq!(Plan::parse("x", &text).unwrap(), Plan::default_bridge());
+}
+
+#[test]
+fn the_default_plan_is_written_in_plain_toml() {
+    let text = Plan::default_bridge().to_toml().unwrap();
+    assert_eq!(
+        text,
+        "name = \"bridge\"\n\n[traffic]\nframe_sizes = [64, 128, 256, 512, 1024, 1280, 1518]\ndirections = \"uni\"\nflows = 1\n\n[search]\npreset = \"quick\"\nrepeats = 1\n\n[[path]]\nkind = \"bridge\"\n"
+    );
+}
+
+/// Pieces of plans, to get deeper than arbitrary characters would.
+fn plan_like() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "[traffic]",
+        "[search]",
+        "[[path]]",
+        "[path]",
+        "[[sockets]]",
+        "name",
+        "frame_sizes",
+        "directions",
+        "flows",
+        "preset",
+        "loss_ratio",
+        "repeats",
+        "confirm",
+        "kind",
+        "pin",
+        "nic",
+        "vcpus",
+        "a",
+        "b",
+        "=",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "\n",
+        " ",
+        "\"",
+        "'''",
+        "\"vm\"",
+        "\"ports\"",
+        "\"bridge\"",
+        "\"30s\"",
+        "64",
+        "9018",
+        "-1",
+        "0x40",
+        "0.5",
+        "nan",
+        "1e400",
+        "99999999999999999999999",
+        "2026-01-01",
+        "true",
+        "#",
+        "\u{e9}",
+        "\u{0}",
+        "[[0], [4, 6]]",
+    ]);
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn any_plan() -> impl Strategy<Value = Plan> {
+    let paths = prop::sample::subsequence(
+        vec![
+            "kind = \"bridge\"",
+            "kind = \"ports\"\na = \"x\"\nb = \"y\"",
+            "kind = \"ovs\"",
+            "kind = \"vm\"\nnic = [\"e1000\", \"sriov\"]\npin = [[0], [4, 6]]\nqueues = 4",
+        ],
+        1..=4,
+    );
+    let preset = prop::sample::select(Preset::ALL.to_vec());
+    let loss = prop::option::of(0.0..1.0_f64);
+    let confirm = prop::option::of(0..604_800_000_u64);
+    (
+        "[^\\p{C}]{1,20}[a-z]",
+        paths,
+        preset,
+        loss,
+        1..=1000_u32,
+        confirm,
+    )
+        .prop_map(|(name, paths, preset, loss_ratio, repeats, confirm)| {
+            let text: Vec<String> = paths
+                .iter()
+                .map(|path| format!("[[path]]\n{path}\n"))
+                .collect();
+            let mut plan = parse(&text.concat());
+            plan.name = name;
+            plan.traffic.directions = vec![Direction::Bi];
+            plan.search.preset = preset;
+            plan.search.loss_ratio = loss_ratio;
+            plan.search.repeats = repeats;
+            plan.search.confirm = confirm.map(Duration::from_millis);
+            plan
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_text_is_answered_not_panicked_at(text in "\\PC*|[ -~\\n]{0,200}") {
+        let _ = Plan::parse("p.toml", &text);
+    }
+
+    #[test]
+    fn plan_like_text_is_answered_in_one_line(text in plan_like()) {
+        if let Err(error) = Plan::parse("p.toml", &text) {
+            prop_assert_eq!(error.to_string().lines().count(), 1);
+            prop_assert!(error.line <= text.lines().count().max(1) + 1);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back(plan in any_plan()) {
+        let text = plan.to_toml().unwrap();
+        prop_assert_eq!(Plan::parse("plan.toml", &text).unwrap(), plan);
+    }
+}
+
+#[test]
+fn names_of_files_become_names_of_plans() {
+    let name = |file: &str| {
+        Plan::parse(file, "[[path]]\nkind = \"bridge\"")
+            .unwrap()
+            .name
+    };
+    assert_eq!(name("plans/guest-drivers.toml"), "guest-drivers");
+    assert_eq!(name("odd"), "odd");
+    assert_eq!(name(".toml"), "plan");
+    assert_eq!(name(&"x".repeat(200)), "x".repeat(64));
+}
+
+#[test]
+fn ports_are_named_in_the_plan() {
+    let plan = Plan::default_bridge().with_ports("eth1,eth2").unwrap();
+    let again = Plan::parse("plan.toml", &plan.to_toml().unwrap()).unwrap();
+    assert_eq!(again, plan);
+    assert!(matches!(&again.paths[..], [PathPlan::Ports { .. }]));
+}

@@ -1,0 +1,43 @@
+//! The JSON schemas in `schema/` are those of the types. `NICETY_UPDATE_GOLDEN=1` rewrites
+//! them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use nicety_model::plan::PlanFile;
+use nicety_model::{CellResult, Fingerprint, Run, TrialRecord};
+use nicety_store::{RunMeta, TesterLimits};
+use schemars::{JsonSchema, schema_for};
+
+/// The folder of the schemas.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema");
+
+/// Compares one schema with its file, or rewrites the file.
+fn check<T: JsonSchema>(name: &str) {
+    let mut text = serde_json::to_string_pretty(&schema_for!(T)).unwrap();
+    text.push('\n');
+    let path = Path::new(FOLDER).join(format!("{name}.schema.json"));
+    if std::env::var_os("NICETY_UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        fs::write(&path, &text).unwrap();
+    }
+    let there = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        there == text,
+        "{} is stale: run the tests once with NICETY_UPDATE_GOLDEN=1 and commit it",
+        path.display()
+    );
+}
+
+#[test]
+fn schemas_are_those_of_the_types() {
+    check::<Run>("run");
+    check::<TrialRecord>("trial");
+    check::<CellResult>("cell");
+    check::<Fingerprint>("host");
+    check::<RunMeta>("run-meta");
+    check::<TesterLimits>("tester");
+    check::<PlanFile>("plan");
+    let files = fs::read_dir(FOLDER).unwrap().count();
+    assert_eq!(files, 7, "schema/ holds the generated schemas only");
+}
