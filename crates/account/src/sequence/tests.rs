@@ -109,7 +109,7 @@ fn table() {
             (0, 0),
             (1, 1),
         ),
-        // RFC 4737 §7.1 with one straggler: 4 comes after 5, 6, 7 and 8.
+        // The shape of RFC 4737's example with a single packet reordered: 4 comes after 8.
         (
             "straggler",
             &[0, 1, 2, 3, 5, 6, 7, 8, 4, 9],

@@ -151,6 +151,53 @@ fn damage_is_corrupt() {
 }
 
 #[test]
+fn each_header_field_is_checked_for_itself() {
+    // Without the payload's checks to fall back on.
+    let template = template(128, false, 1);
+    let ours = stamped(&template, &STAMP_7);
+    let seen = |frame: &[u8]| template.expect().classify(frame, Headers);
+
+    let mut total_length = ours.clone();
+    rewrite_ip_word(&mut total_length, 2, 109);
+    assert_eq!(seen(&total_length), Seen::Corrupt, "total length");
+
+    let mut options = ours.clone();
+    rewrite_ip_word(&mut options, 0, 0x4600);
+    assert_eq!(seen(&options), Seen::Corrupt, "options");
+
+    let mut protocol = ours.clone();
+    rewrite_ip_word(&mut protocol, 8, 0x4006);
+    assert_eq!(seen(&protocol), Seen::Corrupt, "protocol");
+
+    let mut udp_length = ours.clone();
+    udp_length[39] -= 1;
+    assert_eq!(seen(&udp_length), Seen::Corrupt, "UDP length");
+
+    let mut checksum = ours.clone();
+    checksum[40..42].fill(0);
+    assert_eq!(seen(&checksum), Seen::Corrupt, "no UDP checksum");
+}
+
+#[test]
+fn an_absent_checksum_is_not_taken_for_one_of_all_ones() {
+    // A time chosen so that the right checksum is ffff: 0000 would make the sum right as well.
+    let template = template(128, false, 1);
+    let missing = u64::from(u16::from_be_bytes([
+        template.bytes()[40],
+        template.bytes()[41],
+    ]));
+    let stamp = Stamp {
+        tx_ns: missing,
+        ..Stamp::default()
+    };
+    let mut frame = stamped(&template, &stamp);
+    assert_eq!(frame[40..42], [0xff, 0xff]);
+    assert_eq!(template.expect().classify(&frame, Full), Seen::Ours(stamp));
+    frame[40..42].fill(0);
+    assert_eq!(template.expect().classify(&frame, Full), Seen::Corrupt);
+}
+
+#[test]
 fn captured_heads_need_the_header_check() {
     let template = template(1518, false, 1);
     let head = &stamped(&template, &STAMP_7)[..64];
