@@ -19,7 +19,7 @@ pub struct RunDir {
     trials: LineFile,
     cells: LineFile,
     /// Holds the exclusive `flock`; the kernel gives it up with the process, however it ends.
-    _lock: File,
+    lock: File,
 }
 
 impl RunDir {
@@ -72,7 +72,7 @@ impl RunDir {
             path: path.to_owned(),
             trials,
             cells,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -95,7 +95,7 @@ impl RunDir {
             path: path.to_owned(),
             trials,
             cells,
-            _lock: lock,
+            lock,
         };
         Ok((dir, contents))
     }
@@ -160,6 +160,14 @@ impl RunDir {
         let path = self.path.join(name);
         files::replace(&path, bytes)?;
         Ok(path)
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        // Closing is not enough: a child forked but not yet executed shares the lock. Should
+        // unlocking fail, closing follows.
+        let _ = self.lock.unlock();
     }
 }
 
