@@ -140,26 +140,30 @@ fn assign(tester: &[u32], path: &[u32]) -> Placement {
 
 /// CPUs for the path and for the tester, no physical core on both sides if it can be had.
 fn split(cores: &[Core], counts: Counts) -> (Vec<u32>, Vec<u32>) {
-    // Every division of the cores in order; the first that gives both sides enough CPUs with
-    // the fewest siblings at work together wins, the path's side first in line.
-    let best = (1..cores.len())
-        .filter_map(|at| {
-            let (near, far) = cores.split_at(at);
-            let path = take(near, counts.path)?;
-            let tester = take(far, counts.tester)?;
-            let doubled =
-                counts.path.saturating_sub(near.len()) + counts.tester.saturating_sub(far.len());
+    // Every division of the cores in order, the path's side first and then the tester's; the
+    // one with the fewest siblings at work together wins, and of equals the first: the path
+    // then lies nearest to the NIC.
+    let divisions = (1..cores.len()).map(|at| cores.split_at(at));
+    let best = divisions
+        .clone()
+        .chain(divisions.map(|(near, far)| (far, near)))
+        .filter_map(|(for_path, for_tester)| {
+            let path = take(for_path, counts.path)?;
+            let tester = take(for_tester, counts.tester)?;
+            let doubled = counts.path.saturating_sub(for_path.len())
+                + counts.tester.saturating_sub(for_tester.len());
             Some((doubled, path, tester))
         })
         .min_by_key(|(doubled, _, _)| *doubled);
     if let Some((_, path, tester)) = best {
         return (path, tester);
     }
-    // A core must serve both: then CPU by CPU.
-    let cpus = flatten(cores);
-    let path: Vec<u32> = cpus.iter().take(counts.path).copied().collect();
-    let tester = cpus.iter().skip(path.len()).take(counts.tester);
-    (path, tester.copied().collect())
+    // A core must serve both: then by CPU number, CPU 0 to the path.
+    let mut cpus = flatten(cores);
+    cpus.truncate(counts.path + counts.tester);
+    cpus.sort_unstable();
+    let tester = cpus.split_off(counts.path.min(cpus.len()));
+    (cpus, tester)
 }
 
 /// `count` CPUs of these cores, one per core first; `None` when there are not so many.

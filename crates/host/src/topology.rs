@@ -4,8 +4,6 @@
 mod cpulist;
 mod quota;
 mod roots;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -59,7 +59,13 @@ pub(super) fn attribute(cores: Vec<CoreUse>, threads: &[ThreadUse]) -> CpuUse {
     // Threads that moved, or whose CPU has no shares, are bounded by all CPUs together.
     let all = sum(&cores);
     let has_core = |cpu: u32| cores.iter().any(|core| core.cpu == cpu);
-    let moved = own_time(&all, &plain, |home| !home.is_some_and(has_core));
+    let at_home: f64 = who.values().sum();
+    let left = CoreUse {
+        user: (all.user + all.system - at_home).max(0.0),
+        system: 0.0,
+        ..all
+    };
+    let moved = own_time(&left, &plain, |home| !home.is_some_and(has_core));
     add(&mut who, moved);
 
     let named: f64 = who.values().sum();

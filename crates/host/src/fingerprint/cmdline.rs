@@ -2,7 +2,7 @@
 
 /// Parameters whose whole value identifies a machine, a person or a secret rather than a
 /// setting; matched within the key, lower case.
-const PRIVATE_KEYS: [&str; 9] = [
+const PRIVATE_KEYS: [&str; 10] = [
     "password",
     "passwd",
     "secret",
@@ -12,10 +12,11 @@ const PRIVATE_KEYS: [&str; 9] = [
     "hostname",
     "credential",
     "hwaddr",
+    "machine_id",
 ];
 
 /// Parameters that hold a network's addresses.
-const ADDRESS_KEYS: [&str; 5] = ["ip", "nfsroot", "nameserver", "ifname", "rd.peerdns"];
+const ADDRESS_KEYS: [&str; 4] = ["ip", "nfsroot", "nameserver", "ifname"];
 
 /// The kernel's part of its command line: without what follows `--` (that is init's, not the
 /// kernel's), and with `…` in place of hardware addresses, UUIDs, network addresses and
@@ -41,13 +42,16 @@ fn public_word(word: &str) -> String {
     let lower = key.to_ascii_lowercase();
     let private = PRIVATE_KEYS.iter().any(|name| lower.contains(name))
         || ADDRESS_KEYS.contains(&lower.as_str());
-    if private || identifies(value) {
-        // `root=UUID=…` keeps what kind of name it is.
-        let kind = match value.split_once('=') {
-            Some((kind, _)) if !private => format!("{kind}="),
-            _ => String::new(),
-        };
-        return format!("{key}={kind}…");
+    // `root=PARTUUID=…` keeps what kind of name it is.
+    if !private
+        && let Some((kind, _)) = value.split_once('=')
+        && kind.to_ascii_lowercase().ends_with("uuid")
+    {
+        return format!("{key}={kind}=…");
+    }
+    // Disks by id carry the serial number.
+    if private || identifies(value) || value.contains("/by-id/") {
+        return format!("{key}=…");
     }
     word.to_owned()
 }

@@ -21,10 +21,13 @@ pub(super) struct Core {
 pub(super) fn preferred(topology: &Topology, needed: usize, nic_node: Option<u32>) -> Vec<Core> {
     let mut cores = all(topology);
     let home = nic_node.filter(|node| cores.iter().any(|core| core.node == Some(*node)));
-    let home = home.or_else(|| roomiest(&cores, needed));
+    let isolated: Vec<Core> = cores.iter().filter(|core| core.isolated).cloned().collect();
+    let home = home
+        .or_else(|| roomiest(&isolated, needed))
+        .or_else(|| roomiest(&cores, needed));
     // Isolated cores first, the home node before the others, then by number.
     cores.sort_by_key(|core| (core.node != home, !core.isolated, core.id));
-    let spared: Vec<Core> = without_housekeeping_core(&cores);
+    let spared = without_housekeeping_core(&cores);
     let node_of = |cores: &[Core]| -> Vec<Core> {
         let own = cores.iter().filter(|core| core.node == home);
         own.cloned().collect()
