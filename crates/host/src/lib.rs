@@ -1,6 +1,9 @@
 //! Reads and changes the host: procfs, sysfs, netlink, ethtool, namespaces, topology.
 
+pub mod clock;
+pub mod cpu_load;
 pub mod ethtool;
+pub mod fingerprint;
 mod genetlink;
 pub mod link;
 pub mod napi;
@@ -8,12 +11,9 @@ pub mod net_error;
 mod netlink;
 pub mod netns;
 pub mod ns_sysfs;
-pub mod privilege;
-pub mod sysctl;
-pub mod clock;
-pub mod cpu_load;
-pub mod fingerprint;
 pub mod placement;
+pub mod privilege;
 pub mod softnet;
+pub mod sysctl;
 pub mod tasks;
 pub mod topology;

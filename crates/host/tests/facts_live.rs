@@ -1,0 +1,106 @@
+//! The same readers on the running kernel.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use nicety_host::cpu_load::{CpuSampler, TESTER, Watch};
+use nicety_host::fingerprint::{self, Measurer, UNKNOWN};
+use nicety_host::placement::{Wants, place};
+use nicety_host::softnet::SoftnetSample;
+use nicety_host::tasks;
+use nicety_host::topology::{ProcRoot, Roots, Topology};
+
+#[test]
+fn a_busy_thread_is_seen_in_who() {
+    let stop = AtomicBool::new(false);
+    let tid = AtomicU32::new(0);
+    let window = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let own = rustix::thread::gettid().as_raw_nonzero().get();
+            tid.store(u32::try_from(own).unwrap(), Ordering::Release);
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        while tid.load(Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+        let mut watch = Watch::default();
+        watch.add(tid.load(Ordering::Acquire), TESTER);
+        watch.add(u32::MAX, "napi/nobody");
+        let sampler = CpuSampler::start(ProcRoot::live(), watch).unwrap();
+        let start = Instant::now();
+        let mut window = sampler.so_far().unwrap();
+        // 200 ms as a rule; on a machine busy with other work until the thread got a turn.
+        while start.elapsed() < Duration::from_millis(200)
+            || window.cpu.who.get(TESTER).is_none_or(|cpus| *cpus == 0.0)
+        {
+            std::thread::sleep(Duration::from_millis(50));
+            window = sampler.so_far().unwrap();
+            assert!(start.elapsed() < Duration::from_secs(60), "{window:?}");
+        }
+        stop.store(true, Ordering::Relaxed);
+        window
+    });
+    let cpus = window.cpu.who[TESTER];
+    // One thread is one CPU at most; the bound is wide for ticks that come late.
+    assert!(cpus > 0.0 && cpus < 10.0, "{window:?}");
+    assert_eq!(window.gone, ["napi/nobody"]);
+    assert!(!window.cpu.cores.is_empty());
+    let busiest = window.cpu.busiest.as_ref().unwrap();
+    assert!(busiest.busy_ratio > 0.0, "{window:?}");
+    for core in &window.cpu.cores {
+        let sum = core.user + core.system + core.irq + core.softirq + core.steal + core.idle;
+        assert!((sum - 1.0).abs() < 1e-6, "{core:?}");
+    }
+}
+
+#[test]
+fn own_threads_are_found_by_name() {
+    let (ready, wait) = std::sync::mpsc::channel::<()>();
+    let (started, begun) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::Builder::new()
+        .name("tester-tx-0".to_owned())
+        .spawn(move || {
+            started.send(()).unwrap();
+            wait.recv().ok();
+        })
+        .unwrap();
+    begun.recv().unwrap();
+    let threads = tasks::own_threads(&ProcRoot::live());
+    let found: Vec<_> = threads
+        .iter()
+        .filter(|task| task.name == "tester-tx-0")
+        .collect();
+    assert_eq!(found.len(), 1, "{threads:?}");
+    assert_eq!(found[0].pid, std::process::id());
+    let any = tasks::any_threads(&ProcRoot::live(), |name| name == "tester-tx-0");
+    assert!(any.contains(found[0]), "{any:?}");
+    drop(ready);
+    thread.join().unwrap();
+}
+
+#[test]
+fn this_machine_has_a_topology_a_placement_and_a_fingerprint() {
+    let roots = Roots::live();
+    let topology = Topology::read(&roots.proc, &roots.sys).unwrap();
+    let affinity = rustix::thread::sched_getaffinity(rustix::process::getpid().into()).unwrap();
+    assert_eq!(topology.allowed.len() as u32, affinity.count());
+    let wants = Wants {
+        tester: 2,
+        path: 2,
+        nic_node: None,
+    };
+    let placement = place(&topology, wants);
+    assert!(!placement.tester.is_empty() && !placement.path.is_empty());
+    assert!(!SoftnetSample::read(&roots.proc).unwrap().cpus.is_empty());
+
+    let measurer = Measurer {
+        version: "0",
+        privileged: false,
+    };
+    let facts = fingerprint::read(&roots, measurer);
+    assert_ne!(facts.kernel, UNKNOWN);
+    assert_eq!(facts.cpus as usize, topology.cpus.len());
+    assert!(facts.memory_mib.is_some_and(|mib| mib > 0));
+}
