@@ -37,13 +37,22 @@ fn tester_cpus(placement: &Placement) -> Vec<u32> {
     placement.tester.iter().map(|worker| worker.cpu).collect()
 }
 
+/// Name, machine, wants; the tester's CPUs, the path's CPUs.
+type Row = (
+    &'static str,
+    Topology,
+    Wants,
+    &'static [u32],
+    &'static [u32],
+);
+
 #[test]
 fn cpus_are_given_as_the_table_says() {
     let uni = wants(2, 2);
     let one_path = wants(2, 1);
     let both_ways = wants(4, 4);
     #[rustfmt::skip]
-    let table: [(&str, Topology, Wants, &[u32], &[u32]); 16] = [
+    let table: [Row; 16] = [
         ("1 CPU", machine(1, 1, 1), uni, &[0], &[0]),
         ("2 CPUs", machine(1, 2, 1), uni, &[1], &[0]),
         ("2 CPUs, 4 workers", machine(1, 2, 1), both_ways, &[1], &[0]),
