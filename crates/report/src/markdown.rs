@@ -96,15 +96,9 @@ fn verdicts(page: &mut String, groups: &[Group<'_>]) {
 }
 
 fn lists(page: &mut String, run: &Run, groups: &[Group<'_>]) {
-    let notes: Vec<String> = groups
-        .iter()
-        .flat_map(|group| {
-            let name = group.name;
-            group
-                .notes()
-                .into_iter()
-                .map(move |note| format!("{name}: {note}"))
-        })
+    let notes: Vec<String> = pick::notes(groups)
+        .into_iter()
+        .map(|(note, cells)| format!("{note} ({})", pick::named(&cells)))
         .collect();
     list(page, "Notes", &notes);
     if let Some(control) = &run.control {

@@ -254,3 +254,29 @@ pub const ALL_VERDICTS: [Verdict; 7] = [
 pub fn skipped_line(skipped: &SkippedCell) -> String {
     format!("{}: {}; {}", skipped.cell, skipped.reason, skipped.remedy)
 }
+
+/// Notes of the cells in order of first appearance, each text once with the cells that have it.
+pub fn notes<'a>(groups: &'a [Group<'_>]) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut at: HashMap<&str, usize> = HashMap::new();
+    for group in groups {
+        for note in group.notes() {
+            let index = *at.entry(note).or_insert_with(|| {
+                all.push((note, Vec::new()));
+                all.len() - 1
+            });
+            all[index].1.push(group.name);
+        }
+    }
+    all
+}
+
+/// Names of cells in a line: the first three and how many more.
+pub fn named(cells: &[&str]) -> String {
+    match cells {
+        [a, b, c, rest @ ..] if !rest.is_empty() => {
+            format!("{a}, {b}, {c} and {} more", rest.len())
+        }
+        few => few.join(", "),
+    }
+}

@@ -114,7 +114,7 @@ fn cpu(group: &Group<'_>) -> String {
         .and_then(|cpu| cpu.busiest.as_ref())
         .map_or_else(absent, |busiest| {
             format!(
-                "{} {} {}",
+                "{}: {} {}",
                 busiest.cpu,
                 number::share(busiest.busy_ratio),
                 busiest.who

@@ -116,17 +116,11 @@ fn repeats(page: &mut Page, groups: &[&Group<'_>]) {
 }
 
 fn notes(page: &mut Page, run: &Run, groups: &[Group<'_>]) {
-    let told: Vec<(&str, Vec<&str>)> = groups
-        .iter()
-        .map(|group| (group.name, group.notes()))
-        .filter(|(_, notes)| !notes.is_empty())
-        .collect();
+    let told = pick::notes(groups);
     if !told.is_empty() {
         page.strong("notes");
-        for (name, notes) in told {
-            for note in notes {
-                page.prose(2, &format!("{name}: {note}"));
-            }
+        for (note, cells) in told {
+            page.prose(2, &format!("{note} ({})", pick::named(&cells)));
         }
     }
     let verdicts = pick::verdicts(groups);

@@ -4,7 +4,12 @@
 //! difference before committing it.
 
 // Tests may read files and the environment; the crate itself may not.
-#![allow(clippy::disallowed_methods)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
 
 mod common;
 

@@ -1,0 +1,141 @@
+//! Tables of cells: results, the loss ledger, notes.
+
+use maud::{Markup, html};
+use nicety_model::{LossEntry, Run};
+
+use super::parts::{self, badge};
+use crate::number::{self, ABSENT};
+use crate::pick::Group;
+use crate::row::{self, Column};
+
+/// One row per cell with everything the terminal table has.
+pub fn results(groups: &[Group<'_>]) -> Markup {
+    let columns = row::columns(groups);
+    html! {
+        (parts::table(
+            "Throughput of every cell",
+            html! {
+                tr {
+                    @for column in &columns {
+                        th.num[column.is_number()] scope="col" { (column.heading()) }
+                    }
+                }
+            },
+            html! {
+                @for group in groups {
+                    tr { @for column in &columns { (field(group, *column)) } }
+                }
+            },
+        ))
+        p.muted { (row::legend(groups)) }
+    }
+}
+
+fn field(group: &Group<'_>, column: Column) -> Markup {
+    let text = column.text(group);
+    match column {
+        Column::Path => html! { th scope="row" { (text) } },
+        Column::Verdict => html! { td { (badge(group.verdict())) } },
+        Column::Throughput => html! {
+            td.num.strong data-v=[group.throughput_fps()] { (text) }
+        },
+        column => html! { td.num[column.is_number()] { (text) } },
+    }
+}
+
+/// Where frames died, in the confirm trial and just above the throughput.
+pub fn ledger(groups: &[Group<'_>]) -> Markup {
+    let told: Vec<&Group<'_>> = groups
+        .iter()
+        .filter(|g| {
+            g.shown.frames.is_some()
+                || !g.shown.loss_ledger.is_empty()
+                || !g.shown.overload_ledger.is_empty()
+        })
+        .collect();
+    if told.is_empty() {
+        return html! { p { "No counters on the way were read." } };
+    }
+    html! {
+        p {
+            "Counters on the way that moved, in frames. “Overload” is the search trial just above the throughput: "
+            "what gave out first. “Unexplained” frames were lost where no counter looks."
+        }
+        (parts::table(
+            "Where frames died",
+            html! {
+                tr {
+                    th scope="col" { "cell" }
+                    th.num scope="col" { "lost in confirm" }
+                    th scope="col" { "where, in confirm" }
+                    th.num scope="col" { "unexplained" }
+                    th scope="col" { "where, in overload" }
+                    th.num scope="col" { "unexplained" }
+                    th scope="col" { "verdict" }
+                }
+            },
+            html! {
+                @for group in told {
+                    tr {
+                        th scope="row" { (group.name) }
+                        td.num data-v=[group.shown.frames.map(|f| f.lost)] {
+                            @match group.shown.frames {
+                                Some(frames) => {
+                                    (number::count(frames.lost))
+                                    span.sub { "of " (number::count(frames.sent)) }
+                                }
+                                None => { (ABSENT) }
+                            }
+                        }
+                        (places(&group.shown.loss_ledger))
+                        (places(&group.shown.overload_ledger))
+                        td { (badge(group.verdict())) }
+                    }
+                }
+            },
+        ))
+    }
+}
+
+/// Two columns: the places that have a name, and what none of them explains.
+fn places(entries: &[LossEntry]) -> Markup {
+    let named: Vec<&LossEntry> = entries
+        .iter()
+        .filter(|e| e.place != "unexplained")
+        .collect();
+    let unexplained = entries.iter().find(|e| e.place == "unexplained");
+    html! {
+        td {
+            @if named.is_empty() { (ABSENT) } @else {
+                ul.plain {
+                    @for entry in named {
+                        li { (entry.place) " " b.tab { (number::count(entry.frames)) } }
+                    }
+                }
+            }
+        }
+        td.num {
+            @match unexplained {
+                Some(entry) => { (number::count(entry.frames)) }
+                None if entries.is_empty() => { (ABSENT) }
+                None => { "0" }
+            }
+        }
+    }
+}
+
+/// Notes of the cells, each text once with the cells that have it, then those of the run.
+pub fn notes(run: &Run, groups: &[Group<'_>]) -> Option<Markup> {
+    let notes = crate::pick::notes(groups);
+    if notes.is_empty() && run.run.notes.is_empty() {
+        return None;
+    }
+    Some(html! {
+        ul {
+            @for note in &run.run.notes { li { (note) } }
+            @for (note, cells) in notes {
+                li { (note) " " span.muted { "(" (crate::pick::named(&cells)) ")" } }
+            }
+        }
+    })
+}

@@ -1,0 +1,342 @@
+//! Throughput against frame size, with the link's line rate and the tester's own limit.
+
+use maud::{Markup, html};
+use nicety_model::units::Fps;
+use nicety_model::{FrameSize, Run, Verdict};
+
+use super::axis::Axis;
+use super::svg::{self, Frame, Ink, SERIES, Shape};
+use crate::error::ReportError;
+use crate::number;
+use crate::pick::{self, Group, SeriesKey};
+
+/// Above this ratio of the largest to the smallest value the axis is logarithmic: on a linear
+/// one the lower lines would lie on the axis.
+const LOG_ABOVE: f64 = 12.0;
+/// Samples of the line rate, which is a curve over frame size.
+const LINE_SAMPLES: u32 = 48;
+
+/// What the vertical axis shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Frames per second.
+    Fps,
+    /// Mbit/s at L1.
+    L1,
+}
+
+impl Unit {
+    fn of(self, size: FrameSize, fps: f64) -> f64 {
+        match self {
+            Self::Fps => fps,
+            Self::L1 => size.l1_mbps(Fps(fps)),
+        }
+    }
+
+    fn label(self, value: f64) -> String {
+        match self {
+            Self::Fps => tick(value, ""),
+            Self::L1 => tick(value * 1e6, "bit/s"),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Fps => "Frames per second",
+            Self::L1 => "Bits per second on the wire (L1)",
+        }
+    }
+}
+
+/// `250 k`, `1.5 M`: as few digits as the tick needs.
+fn tick(value: f64, unit: &str) -> String {
+    let (scaled, prefix) = match value.abs() {
+        v if v >= 1e9 => (value / 1e9, "G"),
+        v if v >= 1e6 => (value / 1e6, "M"),
+        v if v >= 1e3 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    // Rounding takes off what the logarithm's round trip added.
+    let digits = (scaled * 1000.0).round() / 1000.0;
+    format!("{digits} {prefix}{unit}").trim_end().to_owned()
+}
+
+struct Point {
+    size: FrameSize,
+    fps: f64,
+    extremes: Option<(f64, f64)>,
+    verdict: Verdict,
+}
+
+/// Everything both figures show.
+pub struct Throughput {
+    series: Vec<(SeriesKey, Vec<Point>)>,
+    more: usize,
+    tester: Vec<(FrameSize, f64)>,
+    link: Option<(f64, String)>,
+    span: (FrameSize, FrameSize),
+}
+
+impl Throughput {
+    /// Picks the lines of the figures; `None` when no cell has a throughput.
+    pub fn new(run: &Run, groups: &[Group<'_>]) -> Option<Self> {
+        let mut series: Vec<(SeriesKey, Vec<Point>)> = pick::series(groups)
+            .into_iter()
+            .map(|(key, cells)| (key, cells.into_iter().filter_map(point).collect()))
+            .filter(|(_, points): &(_, Vec<Point>)| !points.is_empty())
+            .collect();
+        let more = series.len().saturating_sub(SERIES);
+        series.truncate(SERIES);
+        let (low, high) = span(&series)?;
+        let tester = pick::tester_limits(run)
+            .into_iter()
+            .filter_map(|(size, fps)| {
+                let size = FrameSize::new(size.parse().ok()?).ok()?;
+                (fps.is_finite() && fps > 0.0).then_some((size, fps))
+            })
+            .filter(|(size, _)| (low..=high).contains(size))
+            .collect();
+        let link = pick::link_speed(run).map(|(mbps, names)| (mbps, pick::named(&names)));
+        Some(Self {
+            series,
+            more,
+            tester,
+            link,
+            span: (low, high),
+        })
+    }
+
+    /// The figure in a wide and in a narrow form (the style sheet shows one), with its legend.
+    ///
+    /// # Errors
+    /// [`ReportError::Draw`] when plotters refuses.
+    pub fn figure(&self, unit: Unit, title: &str) -> Result<Markup, ReportError> {
+        let y = self.y_axis(unit);
+        let label = self.label(unit);
+        let wide = self.draw(unit, &y, &label, ((760, 330), "wide"))?;
+        let narrow = self.draw(unit, &y, &label, ((360, 280), "narrow"))?;
+        let scale = if y.log { ", logarithmic scale" } else { "" };
+        Ok(html! {
+            figure {
+                figcaption {
+                    strong { (title) }
+                    " " span.muted { (unit.words()) " per direction against frame size in bytes" (scale) }
+                }
+                (self.legend())
+                (wide)
+                (narrow)
+            }
+        })
+    }
+
+    /// What to know about the lines of the link and the tester.
+    pub fn remarks(&self) -> Markup {
+        html! {
+            p.muted {
+                @match &self.link {
+                    Some((mbps, names)) => {
+                        "The line of the link is the highest rate Ethernet allows at the "
+                        (number::bit_rate(*mbps)) " that the slowest interface (" (names)
+                        ") reports: speed / ((frame size + 20 bytes) × 8 bits). Virtual interfaces report a nominal speed that binds nothing. "
+                    }
+                    None => {
+                        "No interface reports its speed, so the theoretical line of the link is left out. "
+                    }
+                }
+                @if self.tester.is_empty() {
+                    "The tester’s own limit was not measured. "
+                } @else {
+                    "The tester’s limit was measured without a path; a throughput near it says nothing about the path. "
+                }
+                "Bars reach from the smallest to the largest repeat. Hollow points carry a verdict other than ok."
+                @if self.more > 0 {
+                    " " (self.more) " more paths are in the table only."
+                }
+            }
+        }
+    }
+
+    fn label(&self, unit: Unit) -> String {
+        let lines: Vec<String> = self
+            .series
+            .iter()
+            .map(|(key, points)| {
+                let values: Vec<String> = points
+                    .iter()
+                    .map(|p| {
+                        format!(
+                            "{} bytes {} ({})",
+                            p.size,
+                            unit.label(unit.of(p.size, p.fps)),
+                            p.verdict
+                        )
+                    })
+                    .collect();
+                format!("{key}: {}", values.join(", "))
+            })
+            .collect();
+        format!("{} by frame size. {}", unit.words(), lines.join(". "))
+    }
+
+    fn legend(&self) -> Markup {
+        html! {
+            ul.legend {
+                @for (n, (key, _)) in self.series.iter().enumerate() {
+                    li { span class={ "key s" (n) } aria-hidden="true" { (Shape::of_series(n).glyph()) } (key) }
+                }
+                @if let Some((mbps, _)) = &self.link {
+                    li { span.key.rule-line aria-hidden="true" {} "link, " (number::bit_rate(*mbps)) }
+                }
+                @if !self.tester.is_empty() {
+                    li { span.key.dash-line aria-hidden="true" {} "tester alone" }
+                }
+            }
+        }
+    }
+
+    fn y_axis(&self, unit: Unit) -> Axis {
+        let (low, high) = self.span;
+        let own = || {
+            self.series
+                .iter()
+                .flat_map(|(_, points)| points)
+                .flat_map(|p| {
+                    let (min, max) = p.extremes.unwrap_or((p.fps, p.fps));
+                    [
+                        unit.of(p.size, min),
+                        unit.of(p.size, max),
+                        unit.of(p.size, p.fps),
+                    ]
+                })
+        };
+        let others = self
+            .tester
+            .iter()
+            .map(|(size, fps)| unit.of(*size, *fps))
+            .chain(self.link.iter().flat_map(|(mbps, _)| {
+                [low, high].map(|size| unit.of(size, size.line_rate(*mbps).0))
+            }));
+        let max = own().chain(others).fold(0.0, f64::max);
+        let min = own().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+        if min.is_finite() && max / min > LOG_ABOVE {
+            Axis::log(min * 0.8, max * 1.05, |v| unit.label(v))
+        } else {
+            Axis::from_zero(max * 1.02, 5, |v| unit.label(v))
+        }
+    }
+
+    fn x_axis(&self, width: i32) -> Axis {
+        let (low, high) = self.span;
+        let (low, high) = (
+            f64::from(low.bytes()).log10(),
+            f64::from(high.bytes()).log10(),
+        );
+        let margin = ((high - low) * 0.04).max(0.03);
+        let mut sizes: Vec<FrameSize> = self
+            .series
+            .iter()
+            .flat_map(|(_, points)| points.iter().map(|p| p.size))
+            .collect();
+        sizes.sort();
+        sizes.dedup();
+        let (min, max) = (low - margin, high + margin);
+        let pixels = f64::from(width) / (max - min);
+        // Largest first, so that the end keeps its label where two would touch.
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for size in sizes.into_iter().rev() {
+            let at = f64::from(size.bytes()).log10();
+            let touches = ticks
+                .last()
+                .is_some_and(|(other, _)| (other - at) * pixels < 34.0);
+            if !touches {
+                ticks.push((at, size.to_string()));
+            }
+        }
+        ticks.reverse();
+        Axis {
+            min,
+            max,
+            ticks,
+            log: true,
+        }
+    }
+
+    fn draw(
+        &self,
+        unit: Unit,
+        y: &Axis,
+        label: &str,
+        (size, class): ((i32, i32), &'static str),
+    ) -> Result<Markup, ReportError> {
+        let left = if unit == Unit::L1 { 70 } else { 50 };
+        let x = self.x_axis(size.0 - left - 14);
+        let frame = Frame {
+            size,
+            left,
+            x: &x,
+            y,
+            label,
+            class,
+        };
+        let place = |bytes: FrameSize, fps: f64| {
+            (x.at(f64::from(bytes.bytes())), y.at(unit.of(bytes, fps)))
+        };
+        svg::draw(&frame, |plot| {
+            if let Some((mbps, _)) = &self.link {
+                plot.line(&self.line_rate(*mbps, unit, (&x, y)), Ink::Muted, 1, false)?;
+            }
+            let tester: Vec<(f64, f64)> =
+                self.tester.iter().map(|(s, fps)| place(*s, *fps)).collect();
+            plot.line(&tester, Ink::Muted, 1, true)?;
+            for (n, (_, points)) in self.series.iter().enumerate() {
+                let line: Vec<(f64, f64)> = points.iter().map(|p| place(p.size, p.fps)).collect();
+                plot.line(&line, Ink::Series(n), 2, false)?;
+            }
+            for (n, (_, points)) in self.series.iter().enumerate() {
+                for p in points {
+                    let at = place(p.size, p.fps);
+                    if let Some((min, max)) = p.extremes {
+                        let (low, high) = (place(p.size, min).1, place(p.size, max).1);
+                        plot.error_bar(at.0, low, high, Ink::Series(n))?;
+                    }
+                    let hollow = p.verdict != Verdict::Ok;
+                    plot.mark(at, Shape::of_series(n), Ink::Series(n), 4, hollow)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn line_rate(&self, mbps: f64, unit: Unit, (x, y): (&Axis, &Axis)) -> Vec<(f64, f64)> {
+        (0..=LINE_SAMPLES)
+            .filter_map(|n| {
+                let share = f64::from(n) / f64::from(LINE_SAMPLES);
+                let at = x.min + (x.max - x.min) * share;
+                let bytes = 10_f64.powf(at).round();
+                let size = FrameSize::new(bytes as u16).ok()?;
+                let value = y.at(unit.of(size, size.line_rate(mbps).0));
+                Some((x.at(f64::from(size.bytes())), value))
+            })
+            .filter(|(_, value)| (y.min..=y.max).contains(value))
+            .collect()
+    }
+}
+
+fn point(group: &Group<'_>) -> Option<Point> {
+    Some(Point {
+        size: group.key.frame_size_bytes,
+        fps: group.throughput_fps()?,
+        extremes: group.extremes_fps(),
+        verdict: group.verdict(),
+    })
+}
+
+/// Smallest and largest frame size; `None` without points.
+fn span(series: &[(SeriesKey, Vec<Point>)]) -> Option<(FrameSize, FrameSize)> {
+    let sizes = || {
+        series
+            .iter()
+            .flat_map(|(_, points)| points.iter().map(|p| p.size))
+    };
+    sizes().min().zip(sizes().max())
+}

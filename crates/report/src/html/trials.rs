@@ -1,0 +1,85 @@
+//! Every trial, folded away.
+
+use maud::{Markup, html};
+use nicety_model::{Purpose, Run, TrialRecord, Validity};
+
+use super::parts;
+use crate::number;
+
+/// Trials listed; a page with more would be slow to open, and `trials.jsonl` has them all.
+const LISTED: usize = 5000;
+
+/// The trials as a table.
+pub fn table(run: &Run) -> Markup {
+    html! {
+        @if run.trials.len() > LISTED {
+            p.muted {
+                "The first " (number::count(LISTED as u64)) " of " (number::count(run.trials.len() as u64))
+                " trials; trials.jsonl in the run’s directory has them all."
+            }
+        }
+        (parts::table(
+            "Trials in the order they were run",
+            html! {
+                tr {
+                    th scope="col" { "cell" }
+                    th.num scope="col" { "repeat" }
+                    th.num scope="col" { "trial" }
+                    th scope="col" { "purpose" }
+                    th.num scope="col" { "intended frames/s" }
+                    th.num scope="col" { "offered frames/s" }
+                    th.num scope="col" { "forwarded frames/s" }
+                    th.num scope="col" { "seconds" }
+                    th.num scope="col" { "lost" }
+                    th.num scope="col" { "loss" }
+                    th scope="col" { "validity" }
+                }
+            },
+            html! { @for trial in run.trials.iter().take(LISTED) { (row(trial)) } },
+        ))
+    }
+}
+
+fn row(trial: &TrialRecord) -> Markup {
+    html! {
+        tr {
+            th scope="row" {
+                (trial.cell)
+                @if let Some(visit) = trial.control { span.sub { "control visit " (visit) } }
+            }
+            td.num { (trial.repeat) }
+            td.num { (trial.index) }
+            td { (purpose(trial.purpose)) }
+            td.num { (number::grouped(trial.load_fps)) }
+            td.num { (number::grouped(trial.pacing.offered_fps)) }
+            td.num { (number::grouped(trial.forwarding_fps)) }
+            td.num { (number::significant(trial.duration_s, 3)) }
+            td.num { (number::count(trial.frames.lost)) }
+            td.num data-v=(trial.loss_ratio.0) { (number::loss(trial.loss_ratio.0)) }
+            td.wrap {
+                (validity(&trial.validity))
+                @for note in &trial.notes { span.sub { (note) } }
+            }
+        }
+    }
+}
+
+fn purpose(purpose: Purpose) -> String {
+    match purpose {
+        Purpose::WarmUp => "warm-up".to_owned(),
+        Purpose::Search => "search".to_owned(),
+        Purpose::Confirm => "confirm".to_owned(),
+        Purpose::Latency { load_ratio } => format!("latency at {}", number::share(load_ratio)),
+    }
+}
+
+fn validity(validity: &Validity) -> String {
+    match validity {
+        Validity::Valid => "valid".to_owned(),
+        Validity::LoadMissed { why } => format!("load missed: {why}"),
+        Validity::TesterDropped { frames } => {
+            format!("the tester dropped {} frames", number::count(*frames))
+        }
+        Validity::Broken { why } => format!("broken: {why}"),
+    }
+}
