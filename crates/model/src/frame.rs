@@ -18,7 +18,7 @@ pub const RFC2544_SIZES: [u16; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "u16", into = "u16")]
-pub struct FrameSize(#[schemars(range(min = 64, max = 9018))] u16);
+pub struct FrameSize(u16);
 
 impl FrameSize {
     /// Smallest Ethernet frame (IEEE 802.3).

@@ -1,0 +1,79 @@
+#!/bin/bash
+# Makes sure that `make bench` or `make test` can work here. Silent when everything is there.
+# As root on a machine with apt it installs what is missing; otherwise it says what to install.
+# Usage: setup.sh bench|test
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+purpose=${1:-test}
+# One place for the version; a prebuilt cargo-deny of this version on PATH is used as it is.
+deny_version=0.20.2
+tools=${CARGO_TARGET_DIR:-target}/tools
+
+say() { echo "setup: $*" >&2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Program and the Debian package that has it.
+needs=("cc gcc" "curl curl")
+if [ "$purpose" = test ]; then
+    needs+=("ip iproute2" "tc iproute2" "nft nftables" "ethtool ethtool" "unshare util-linux"
+        "setpriv util-linux" "flock util-linux" "timeout coreutils")
+fi
+
+packages=()
+for need in "${needs[@]}"; do
+    read -r program package <<<"$need"
+    # curl is only for fetching rustup.
+    if [ "$program" = curl ] && { have cargo || have rustup; }; then continue; fi
+    PATH=$PATH:/usr/sbin:/sbin have "$program" || packages+=("$package")
+done
+# gcc alone does not bring the C library's start files.
+if [ ! -e /usr/include/stdlib.h ]; then packages+=(libc6-dev); fi
+if ! have cargo && ! have rustup && [ ! -e /etc/ssl/certs/ca-certificates.crt ]; then
+    packages+=(ca-certificates)
+fi
+
+if [ ${#packages[@]} -gt 0 ]; then
+    mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
+    if [ "$(id -u)" -eq 0 ] && have apt-get; then
+        say "installing ${packages[*]}"
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -q >&2
+        apt-get install -q -y --no-install-recommends "${packages[@]}" >&2
+    else
+        say "missing here: ${packages[*]}"
+        say "install them, on Debian: sudo apt-get install ${packages[*]}"
+        exit 3
+    fi
+fi
+
+if ! have cargo; then
+    if [ "$(id -u)" -eq 0 ] || [ "${CI:-}" = true ]; then
+        say "installing rustup for the toolchain in rust-toolchain.toml"
+        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+            sh -s -- -y --no-modify-path --profile minimal --default-toolchain none >&2
+        export PATH=$PATH:$HOME/.cargo/bin
+    else
+        say "missing here: cargo; install rustup from https://rustup.rs, it reads rust-toolchain.toml"
+        exit 3
+    fi
+fi
+# rustup fetches the pinned toolchain and its components on first use.
+cargo --version >/dev/null || { say "cargo cannot start, see the lines above"; exit 3; }
+
+if [ "$purpose" = test ]; then
+    for component in fmt clippy; do
+        if ! cargo "$component" --version >/dev/null 2>&1; then
+            have rustup || { say "missing here: cargo $component; install your toolchain's package of it"; exit 3; }
+            rustup component add "${component/fmt/rustfmt}" >&2
+        fi
+    done
+    export PATH=$PWD/$tools/bin:$tools/bin:$PATH
+    if [ "$(cargo-deny --version 2>/dev/null)" != "cargo-deny $deny_version" ]; then
+        say "building cargo-deny $deny_version into $tools, once; this takes a few minutes"
+        # Without optimisation it builds in less than half the time and checks as well.
+        cargo install cargo-deny --version "$deny_version" --locked --debug --root "$tools" \
+            --target-dir "$tools/build" --quiet >&2
+        rm -rf "$tools/build"
+    fi
+fi

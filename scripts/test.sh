@@ -1,0 +1,154 @@
+#!/bin/bash
+# Everything that must hold: format, lints, documentation, licences, layers, and all tests, as
+# root and as an ordinary user where this is root. Ends with one line that counts passed and
+# skipped tests. A test that cannot run here prints `SKIP name: reason` and is counted.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=${CARGO_TARGET_DIR:-target}
+export PATH=$PWD/$target/tools/bin:$target/tools/bin:$PATH:/usr/sbin:/sbin
+# Longest time for one test program, in seconds.
+limit=${NICETY_TEST_TIMEOUT:-900}
+# The ordinary user: nobody.
+user_id=65534
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=()
+: >"$work/log"
+: >"$work/skips"
+
+step() { echo "== $*"; }
+
+skip() {
+    echo "SKIP $*"
+    echo "SKIP $*" >>"$work/skips"
+}
+
+check() {
+    local name=$1
+    shift
+    step "$name"
+    "$@" || failed+=("$name")
+}
+
+# Pure crates decide, edge crates touch: none of these may be reached from a pure crate.
+pure=(nicety-model nicety-search nicety-packet nicety-account nicety-report)
+edge='libc|nix|rustix|tokio|mio|socket2|rtnetlink|netlink-.*|procfs|signal-hook|getrandom|jiff|nicety-(host|port|trial|testbed|store)'
+layers() {
+    local crate tree found status=0
+    for crate in "${pure[@]}"; do
+        tree=$(cargo tree --locked -p "$crate" -e normal --prefix none) || return 1
+        found=$(awk '{print $1}' <<<"$tree" | sort -u | grep -Ex "$edge" | tr '\n' ' ') || true
+        if [ -n "$found" ]; then
+            echo "$crate is pure but depends on: $found(see: cargo tree -p $crate -i NAME)"
+            status=1
+        fi
+    done
+    return "$status"
+}
+
+# Licences, sources and duplicates need no network; advisories need the RustSec database.
+advisories() {
+    if cargo deny --log-level error fetch db >"$work/fetch" 2>&1; then
+        cargo deny --log-level error check --disable-fetch advisories
+    else
+        skip "advisories: the RustSec database cannot be fetched from here"
+    fi
+}
+
+# Lists the test programs: package folder, a tab, program.
+build_tests() {
+    cargo test --locked --workspace --no-run --message-format=json-render-diagnostics \
+        >"$work/build.json" || return 1
+    grep '"profile":{[^}]*"test":true' "$work/build.json" |
+        sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"executable":"\([^"]*\)".*/\1\t\2/p' \
+            >"$work/programs"
+    [ -s "$work/programs" ]
+}
+
+# run LABEL FOLDER PROGRAM COMMAND…: runs one test program below a command, keeps its output.
+run() {
+    local label=$1 folder=$2 program=$3
+    shift 3
+    local name arguments=(--show-output) status=0
+    name=$(basename "$folder")/$(basename "$program" | sed 's/-[0-9a-f]*$//')
+    # Traffic tests measure: one at a time.
+    case " ${pure[*]} nicety-store " in
+    *" nicety-$(basename "$folder") "*) ;;
+    *) arguments+=(--test-threads=1) ;;
+    esac
+    (cd "$folder" && CARGO_MANIFEST_DIR=$folder timeout --kill-after=10 "$limit" \
+        "$@" "$program" "${arguments[@]}") >"$work/one" 2>&1 </dev/null || status=$?
+    cat "$work/one" >>"$work/log"
+    grep '^SKIP ' "$work/one" | sed "s/^SKIP /SKIP $label: /" >>"$work/skips" || true
+    if [ "$status" -eq 0 ]; then
+        echo "ok    $label: $name ($(grep -c '^test .* ok$' "$work/one" || true))"
+    else
+        cat "$work/one"
+        [ "$status" -ne 124 ] || echo "stopped after $limit seconds"
+        echo "FAIL  $label: $name (status $status)"
+        failed+=("$label: $name")
+    fi
+}
+
+# Whether the ordinary user can read this folder, target and all.
+as_user=(setpriv --reuid="$user_id" --regid="$user_id" --clear-groups
+    env HOME=/nonexistent PATH="$PATH" TMPDIR=/tmp)
+readable() { "${as_user[@]}" test -r Cargo.toml -a -r "$(head -n 1 "$work/programs" | cut -f 2)"; }
+
+check "format" cargo fmt --all --check
+check "lints" cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+check "documentation" env RUSTDOCFLAGS="-D warnings" \
+    cargo doc --quiet --locked --workspace --no-deps
+check "layers" layers
+check "licences, sources, duplicates" cargo deny --log-level error check bans licenses sources
+check "advisories" advisories
+check "build" build_tests
+
+if [ -s "$work/programs" ]; then
+    privilege=$([ "$(id -u)" -eq 0 ] && echo root || echo user)
+    step "tests as $privilege"
+    while IFS=$'\t' read -r folder program <&3; do
+        run "$privilege" "$folder" "$program"
+    done 3<"$work/programs"
+    if [ "$privilege" = user ]; then
+        skip "tests as root: this is not root"
+    elif ! readable; then
+        skip "tests as user: an ordinary user cannot read $PWD; clone it elsewhere"
+    else
+        step "tests as user $user_id (pure crates need no second run)"
+        while IFS=$'\t' read -r folder program <&3; do
+            case " ${pure[*]} " in
+            *" nicety-$(basename "$folder") "*) ;;
+            *) run user "$folder" "$program" "${as_user[@]}" ;;
+            esac
+        done 3<"$work/programs"
+    fi
+    step "examples in the documentation"
+    if timeout --kill-after=10 "$limit" cargo test --quiet --locked --workspace --doc \
+        >"$work/one" 2>&1; then
+        cat "$work/one" >>"$work/log"
+    else
+        cat "$work/one"
+        failed+=("examples in the documentation")
+    fi
+fi
+
+skipped=$(wc -l <"$work/skips")
+passed=$(sed -n 's/^test result: [A-Za-z]*\. \([0-9]*\) passed.*/\1/p' "$work/log" |
+    awk '{ sum += $1 } END { print sum + 0 }')
+ignored=$(sed -n 's/^test result: .* \([0-9]*\) ignored.*/\1/p' "$work/log" |
+    awk '{ sum += $1 } END { print sum + 0 }')
+# A test that skips itself has passed in its program's count. Skips of whole parts have not.
+own=$(grep -c '^SKIP [a-z]*: [a-z0-9_:]*: ' "$work/skips" || true)
+
+echo
+if [ "$skipped" -gt 0 ]; then
+    cut -c 6- "$work/skips" | sed 's/^/skipped: /'
+fi
+echo "$((passed - own)) tests passed, $((skipped + ignored)) skipped, ${#failed[@]} failed"
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'failed: %s\n' "${failed[@]}"
+    exit 1
+fi
