@@ -110,7 +110,11 @@ impl Ethtool {
     /// [`NetError::NotFound`], [`NetError::Unsupported`].
     pub fn driver(&self, interface: &str) -> Result<Driver, NetError> {
         // struct ethtool_drvinfo: cmd, five strings of 32 bytes, ...; 196 bytes.
-        let answer = self.ask(interface, "read driver of", Request::new(ETHTOOL_GDRVINFO, 196))?;
+        let answer = self.ask(
+            interface,
+            "read driver of",
+            Request::new(ETHTOOL_GDRVINFO, 196),
+        )?;
         Ok(Driver {
             driver: answer.text(4),
             version: answer.text(36),

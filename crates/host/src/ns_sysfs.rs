@@ -10,9 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags,
-};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags};
 use rustix::thread::UnshareFlags;
 
 use crate::link::check_name;
@@ -34,8 +32,24 @@ impl NsSysfs {
     /// [`NetError::NotPermitted`] when the process may not mount: it needs CAP_SYS_ADMIN over
     /// the namespace and a mount namespace that belongs to its user namespace.
     pub fn mount(ns: &NetNs) -> Result<Self, NetError> {
+        Self::mounted_by(ns, || detached().or_else(|_| in_passing_mount_namespace()))
+    }
+
+    /// As [`Self::mount`], the way that works before Linux 5.2 and where a sandbox forbids
+    /// fsopen(2): mounted in a mount namespace that is gone when this returns.
+    ///
+    /// # Errors
+    /// As [`Self::mount`].
+    pub fn mount_in_passing(ns: &NetNs) -> Result<Self, NetError> {
+        Self::mounted_by(ns, in_passing_mount_namespace)
+    }
+
+    fn mounted_by(
+        ns: &NetNs,
+        mount: impl FnOnce() -> io::Result<OwnedFd> + Send,
+    ) -> Result<Self, NetError> {
         let root = ns
-            .run(|| detached().or_else(|_| in_passing_mount_namespace()))?
+            .run(mount)?
             .map_err(|e| NetError::new("mount sysfs of namespace", ns, e))?;
         Ok(Self {
             root,

@@ -154,7 +154,11 @@ fn forbidden(source: io::Error, sys: &Path) -> PrivilegeError {
     let settings: [(&str, fn(u64) -> bool, &str); 3] = [
         ("kernel.unprivileged_userns_clone", |v| v == 0, "1"),
         ("user.max_user_namespaces", |v| v == 0, "10000"),
-        ("kernel.apparmor_restrict_unprivileged_userns", |v| v != 0, "0"),
+        (
+            "kernel.apparmor_restrict_unprivileged_userns",
+            |v| v != 0,
+            "0",
+        ),
     ];
     for (name, forbids, allowed) in settings {
         if let Some(found) = value(name)
@@ -213,7 +217,10 @@ mod tests {
     #[test]
     fn every_needed_capability_counts() {
         for missing in [CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_ADMIN] {
-            assert_eq!(classify(ALL & !(1 << missing), INITIAL), Privilege::Ordinary);
+            assert_eq!(
+                classify(ALL & !(1 << missing), INITIAL),
+                Privilege::Ordinary
+            );
         }
         assert_eq!(classify(ALL, INITIAL), Privilege::Privileged);
         assert_eq!(classify(ALL, "0 65534 1\n"), Privilege::UserNamespace);
@@ -222,8 +229,16 @@ mod tests {
     #[test]
     fn the_setting_in_the_way_is_named_with_its_remedy() {
         for (name, value, remedy) in [
-            ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
-            ("user/max_user_namespaces", "0", "user.max_user_namespaces=10000"),
+            (
+                "kernel/unprivileged_userns_clone",
+                "0",
+                "kernel.unprivileged_userns_clone=1",
+            ),
+            (
+                "user/max_user_namespaces",
+                "0",
+                "user.max_user_namespaces=10000",
+            ),
             (
                 "kernel/apparmor_restrict_unprivileged_userns",
                 "1",

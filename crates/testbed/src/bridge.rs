@@ -10,6 +10,7 @@
 
 use nicety_host::link::{LinkChange, Mac};
 use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
 use nicety_model::FrameSize;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
@@ -94,6 +95,7 @@ impl BridgePath {
             let cpu = pick(&spec.path_cpus, number);
             threads.extend(veth::thread(&dut, far, cpu, &mut notes)?);
         }
+        veth::note_unpinned(&threads, &mut notes);
         veth::set_up(&dut, "br0")?;
         for name in ["d0", "d1", "br0"] {
             dut.links.wait_carrier(name, CARRIER_LIMIT)?;
@@ -106,6 +108,11 @@ impl BridgePath {
             threads,
             notes,
         })
+    }
+
+    /// Namespace of the bridge, for whoever wants to look or meddle in the middle of the path.
+    pub fn dut(&self) -> &NetNs {
+        &self.dut.ns
     }
 }
 

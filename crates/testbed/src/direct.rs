@@ -64,6 +64,7 @@ impl DirectPath {
         let second = spec.path_cpus.get(1).copied().or(first);
         let mut threads = veth::thread(&b, "b", first, &mut notes)?;
         threads.extend(veth::thread(&a, "a", second, &mut notes)?);
+        veth::note_unpinned(&threads, &mut notes);
         Ok(Self {
             ports: [a.port("a")?, b.port("b")?],
             sites: [a, b],

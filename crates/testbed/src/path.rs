@@ -33,8 +33,8 @@ pub struct PathThread {
     pub thread: NapiThread,
     /// CPUs it may run on, read back from the kernel.
     pub cpus: Vec<u32>,
-    /// Whether it was pinned as asked; otherwise the scheduler places it.
-    pub pinned: bool,
+    /// Why the scheduler places it; absent when it is pinned as asked.
+    pub unpinned: Option<String>,
 }
 
 /// In whose context the path works.

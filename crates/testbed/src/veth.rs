@@ -1,6 +1,7 @@
 //! One veth pair between the tester and the far side, set up so that the far end receives in
 //! threads of its own.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nicety_host::ethtool::Ethtool;
@@ -109,8 +110,8 @@ pub(crate) fn set_up(site: &Site, name: &str) -> Result<(), NetError> {
     )
 }
 
-/// Lets the far end receive in threads pinned to `cpu`; what cannot be had goes to `notes`.
-/// No threads means that the far end works in the sender's context.
+/// Lets the far end receive in threads pinned to `cpu`. None at all means that it works in the
+/// sender's context; `notes` says why.
 pub(crate) fn thread(
     site: &Site,
     name: &str,
@@ -131,36 +132,74 @@ pub(crate) fn thread(
     };
     threads
         .into_iter()
-        .map(|thread| place(name, thread, cpu, notes))
+        .map(|thread| place(name, thread, cpu))
         .collect()
 }
 
-fn place(
-    interface: &str,
-    thread: NapiThread,
-    cpu: Option<u32>,
-    notes: &mut Vec<String>,
-) -> Result<PathThread, NetError> {
-    let pinned = match cpu.map(|cpu| (cpu, napi::pin(&thread, cpu))) {
-        None => false,
-        Some((_, Ok(()))) => true,
-        Some((cpu, Err(error))) => {
-            let why = if error.is_not_permitted() {
-                "only root may pin kernel threads".to_owned()
-            } else {
-                error.to_string()
-            };
-            notes.push(format!(
-                "{} is not pinned to CPU {cpu}, the scheduler places it: {why}",
-                thread.name
-            ));
-            false
+fn place(interface: &str, thread: NapiThread, wanted: Option<u32>) -> Result<PathThread, NetError> {
+    let unpinned = match wanted.map(|cpu| napi::pin(&thread, cpu)) {
+        None => Some("no CPU was asked for".to_owned()),
+        Some(Ok(())) => None,
+        Some(Err(error)) if error.is_not_permitted() => {
+            Some("only root may pin kernel threads".to_owned())
         }
+        Some(Err(error)) => Some(error.to_string()),
     };
     Ok(PathThread {
         interface: interface.to_owned(),
         cpus: napi::cpus(&thread)?,
         thread,
-        pinned,
+        unpinned,
     })
+}
+
+/// One note about all threads that could not be pinned for the same reason.
+pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<String>) {
+    let mut by_reason = BTreeMap::<&str, Vec<&str>>::new();
+    for thread in threads {
+        if let Some(reason) = &thread.unpinned {
+            by_reason.entry(reason).or_default().push(&thread.interface);
+        }
+    }
+    for (reason, interfaces) in by_reason {
+        notes.push(format!(
+            "the scheduler places the receive threads of {}: {reason}",
+            interfaces.join(" and ")
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(interface: &str, unpinned: Option<&str>) -> PathThread {
+        PathThread {
+            interface: interface.to_owned(),
+            thread: NapiThread {
+                name: format!("napi/{interface}-1"),
+                pid: 1,
+            },
+            cpus: vec![0],
+            unpinned: unpinned.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_reason_is_said_once() {
+        let mut notes = Vec::new();
+        note_unpinned(&[thread("d0", None)], &mut notes);
+        assert_eq!(notes, Vec::<String>::new());
+        note_unpinned(
+            &[
+                thread("d0", Some("only root")),
+                thread("d1", Some("only root")),
+            ],
+            &mut notes,
+        );
+        assert_eq!(
+            notes,
+            ["the scheduler places the receive threads of d0 and d1: only root"]
+        );
+    }
 }

@@ -195,8 +195,8 @@ impl Links {
             .map_err(|e| self.error("make veth pair", &format!("{}-{}", near.name, far.name), e))
     }
 
-    /// Makes a bridge that only forwards: no VLAN filtering, no multicast snooping, no spanning
-    /// tree, no forward delay; address ageing as the kernel has it (300 s). It is down.
+    /// Makes a bridge that only forwards: no multicast snooping, no spanning tree, no forward
+    /// delay; no VLAN filtering and address ageing as the kernel has it (300 s). It is down.
     ///
     /// # Errors
     /// As [`Self::add_veth`].
@@ -207,10 +207,11 @@ impl Links {
             LinkAttribute::IfName(name.to_owned()),
             LinkAttribute::LinkInfo(vec![
                 LinkInfo::Kind(InfoKind::Bridge),
+                // VLAN filtering is off unless switched on, and a kernel built without it
+                // refuses even to be told so.
                 LinkInfo::Data(InfoData::Bridge(vec![
                     InfoBridge::ForwardDelay(0),
                     InfoBridge::StpState(BridgeStpState::Disabled),
-                    InfoBridge::VlanFiltering(false),
                     InfoBridge::MulticastSnooping(false),
                 ])),
             ]),
@@ -238,7 +239,9 @@ impl Links {
         message
             .attributes
             .extend(change.master.map(LinkAttribute::Controller));
-        message.attributes.extend(change.mtu.map(LinkAttribute::Mtu));
+        message
+            .attributes
+            .extend(change.mtu.map(LinkAttribute::Mtu));
         message
             .attributes
             .extend(change.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
@@ -310,9 +313,7 @@ impl Links {
 impl Link {
     /// Set up, with carrier, and not waiting for anything.
     pub fn is_running(&self) -> bool {
-        self.up
-            && self.carrier
-            && matches!(self.oper_state, OperState::Up | OperState::Unknown)
+        self.up && self.carrier && matches!(self.oper_state, OperState::Up | OperState::Unknown)
     }
 }
 

@@ -41,7 +41,17 @@ mod tests {
         for good in ["a", "eth0", "enp0s31f6np1", "123456789012345", "br-lan.7"] {
             assert!(check_name(good).is_ok(), "{good}");
         }
-        for bad in ["", "1234567890123456", ".", "..", "a/b", "a:1", "a b", "a\n", "a\0"] {
+        for bad in [
+            "",
+            "1234567890123456",
+            ".",
+            "..",
+            "a/b",
+            "a:1",
+            "a b",
+            "a\n",
+            "a\0",
+        ] {
             assert!(
                 matches!(check_name(bad), Err(NetError::BadName { .. })),
                 "{bad:?}"
