@@ -5,15 +5,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help bench test bench-search bench-tester setup fmt docs golden
 
-# rustup's directory, for a cargo installed a moment ago.
-export PATH := $(PATH):$(HOME)/.cargo/bin
+CARGO = . scripts/toolchain.sh && cargo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 bench: ## measure a kernel bridge on this machine; ARGS="--preset std" and the like
 	@scripts/setup.sh bench
-	cargo build --release --locked -p nicety
+	@$(CARGO) build --release --locked -p nicety
 	@scripts/bench.sh $(ARGS)
 
 test: ## format, lints, licences, layers, and all tests as root and as an ordinary user
@@ -22,20 +21,20 @@ test: ## format, lints, licences, layers, and all tests as root and as an ordina
 
 bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench
-	cargo bench --locked -p nicety-search --bench search
+	@$(CARGO) bench --locked -p nicety-search --bench search
 
 bench-tester: ## the tester alone, beside other generators
 	@scripts/setup.sh bench
-	cargo bench --locked -p nicety --bench tester
+	@$(CARGO) bench --locked -p nicety --bench tester
 
 setup: ## install what bench and test need (Debian 12 as root; elsewhere it says what is missing)
 	@scripts/setup.sh test
 
 fmt: ## format the code
-	cargo fmt --all
+	@$(CARGO) fmt --all
 
 docs: ## build the API documentation
-	cargo doc --workspace --no-deps --locked
+	@$(CARGO) doc --workspace --no-deps --locked
 
 golden: ## rewrite schemas and golden files after a wanted change
-	NICETY_UPDATE_GOLDEN=1 cargo test --locked -p nicety-store --test schema
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --locked -p nicety-store --test schema

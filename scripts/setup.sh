@@ -47,17 +47,17 @@ if [ ${#packages[@]} -gt 0 ]; then
     fi
 fi
 
-if ! have cargo; then
+if ! have cargo && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
     if [ "$(id -u)" -eq 0 ] || [ "${CI:-}" = true ]; then
         say "installing rustup for the toolchain in rust-toolchain.toml"
         curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
             sh -s -- -y --no-modify-path --profile minimal --default-toolchain none >&2
-        export PATH=$PATH:$HOME/.cargo/bin
     else
         say "missing here: cargo; install rustup from https://rustup.rs, it reads rust-toolchain.toml"
         exit 3
     fi
 fi
+source scripts/toolchain.sh
 # rustup fetches the pinned toolchain and its components on first use.
 cargo --version >/dev/null || { say "cargo cannot start, see the lines above"; exit 3; }
 

@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+source scripts/toolchain.sh
 target=${CARGO_TARGET_DIR:-target}
 export PATH=$PWD/$target/tools/bin:$target/tools/bin:$PATH:/usr/sbin:/sbin
 # Longest time for one test program, in seconds.
