@@ -143,6 +143,34 @@ pub fn enter_user_namespace() -> Result<(), PrivilegeError> {
     })
 }
 
+/// A sysctl that can forbid user namespaces.
+struct Switch {
+    name: &'static str,
+    /// Whether zero forbids them, or anything but zero.
+    zero_forbids: bool,
+    /// A value that allows them.
+    allows: u32,
+}
+
+/// Debian's switch, the upstream limit, Ubuntu's switch: any one of them is enough.
+const SWITCHES: [Switch; 3] = [
+    Switch {
+        name: "kernel.unprivileged_userns_clone",
+        zero_forbids: true,
+        allows: 1,
+    },
+    Switch {
+        name: "user.max_user_namespaces",
+        zero_forbids: true,
+        allows: 10_000,
+    },
+    Switch {
+        name: "kernel.apparmor_restrict_unprivileged_userns",
+        zero_forbids: false,
+        allows: 0,
+    },
+];
+
 /// Names the setting that forbids user namespaces, reading sysctls below `sys`.
 fn forbidden(source: io::Error, sys: &Path) -> PrivilegeError {
     let value = |name: &str| {
@@ -150,26 +178,16 @@ fn forbidden(source: io::Error, sys: &Path) -> PrivilegeError {
             .ok()
             .and_then(|text| text.trim().parse::<u64>().ok())
     };
-    // Debian's switch, the upstream limit, Ubuntu's switch: any one of them is enough.
-    let settings: [(&str, fn(u64) -> bool, &str); 3] = [
-        ("kernel.unprivileged_userns_clone", |v| v == 0, "1"),
-        ("user.max_user_namespaces", |v| v == 0, "10000"),
-        (
-            "kernel.apparmor_restrict_unprivileged_userns",
-            |v| v != 0,
-            "0",
-        ),
-    ];
-    for (name, forbids, allowed) in settings {
-        if let Some(found) = value(name)
-            && forbids(found)
-        {
-            return PrivilegeError::Forbidden {
-                cause: format!("{name} = {found}"),
-                remedy: format!("have root set it: sysctl -w {name}={allowed}"),
-                source,
-            };
-        }
+    let found = SWITCHES.iter().find_map(|switch| {
+        let found = value(switch.name).filter(|found| (*found == 0) == switch.zero_forbids)?;
+        Some((switch, found))
+    });
+    if let Some((Switch { name, allows, .. }, found)) = found {
+        return PrivilegeError::Forbidden {
+            cause: format!("{name} = {found}"),
+            remedy: format!("have root set it: sysctl -w {name}={allows}"),
+            source,
+        };
     }
     match source.kind() {
         io::ErrorKind::PermissionDenied => PrivilegeError::Forbidden {

@@ -136,10 +136,14 @@ impl Path for BridgePath {
             self.b.links.get("b")?,
         );
         let mut places = vec![port_counters("a", a.counters)];
-        for name in ["d0", "br0", "d1"] {
+        for (name, role) in [
+            ("d0", Role::Inner),
+            ("br0", Role::Bridge),
+            ("d1", Role::Inner),
+        ] {
             places.push(InterfaceCounters {
                 interface: name.to_owned(),
-                role: Role::Inner,
+                role,
                 counters: inner.get(name).copied().unwrap_or_default(),
             });
         }

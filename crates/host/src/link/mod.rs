@@ -2,9 +2,9 @@
 
 mod counters;
 mod name;
+mod state;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
@@ -12,82 +12,18 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
-    LinkMessage, State,
+    LinkMessage,
 };
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 pub use counters::LinkCounters;
 pub use name::{LONGEST_NAME, check_name};
+use state::link_of;
+pub use state::{Link, Mac, OperState};
 
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
-
-/// A MAC address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Mac(pub [u8; 6]);
-
-impl fmt::Display for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-/// Operational state of an interface (RFC 2863 §3.1.14, as the kernel reports it).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OperState {
-    /// The driver does not say; treat as up when there is carrier.
-    Unknown,
-    /// Ready to carry frames.
-    Up,
-    /// Not ready.
-    Down,
-    /// Waiting for an interface below.
-    LowerLayerDown,
-    /// Anything else: dormant, testing, not present.
-    Other,
-}
-
-/// What the kernel says about one interface.
-#[derive(Debug, Clone)]
-pub struct Link {
-    /// Number, unique in its namespace.
-    pub index: u32,
-    /// Name.
-    pub name: String,
-    /// `veth`, `bridge`, …; empty for hardware.
-    pub kind: String,
-    /// Largest payload of a frame in bytes, without Ethernet header and FCS.
-    pub mtu: u32,
-    /// Smallest and largest MTU the driver takes; the largest is 0 when it sets no limit.
-    pub mtu_range: (u32, u32),
-    /// Hardware address; absent when it is not an Ethernet address.
-    pub mac: Option<Mac>,
-    /// Set up by the administrator (IFF_UP).
-    pub up: bool,
-    /// Has carrier (IFF_LOWER_UP).
-    pub carrier: bool,
-    /// Operational state.
-    pub oper_state: OperState,
-    /// Receives every frame whatever its destination.
-    pub promiscuous: bool,
-    /// Loopback.
-    pub loopback: bool,
-    /// Number of the bridge or bond it belongs to.
-    pub master: Option<u32>,
-    /// Number of the interface it is stacked on; of its peer for a veth, which may be in
-    /// another namespace.
-    pub lower: Option<u32>,
-    /// Transmit queues.
-    pub tx_queues: u32,
-    /// Receive queues.
-    pub rx_queues: u32,
-    /// Queueing discipline.
-    pub qdisc: String,
-    /// Counters.
-    pub counters: LinkCounters,
-}
 
 /// One end of a veth pair to be made.
 #[derive(Debug, Clone, Copy)]
@@ -310,13 +246,6 @@ impl Links {
     }
 }
 
-impl Link {
-    /// Set up, with carrier, and not waiting for anything.
-    pub fn is_running(&self) -> bool {
-        self.up && self.carrier && matches!(self.oper_state, OperState::Up | OperState::Unknown)
-    }
-}
-
 fn veth_attributes(end: &VethEnd<'_>) -> Vec<LinkAttribute> {
     let mut attributes = vec![
         LinkAttribute::IfName(end.name.to_owned()),
@@ -327,66 +256,4 @@ fn veth_attributes(end: &VethEnd<'_>) -> Vec<LinkAttribute> {
     ];
     attributes.extend(end.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
     attributes
-}
-
-fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
-    let RouteNetlinkMessage::NewLink(message) = message else {
-        return None;
-    };
-    let flags = message.header.flags;
-    let mut link = Link {
-        index: message.header.index,
-        name: String::new(),
-        kind: String::new(),
-        mtu: 0,
-        mtu_range: (0, 0),
-        mac: None,
-        up: flags.contains(LinkFlags::Up),
-        carrier: flags.contains(LinkFlags::LowerUp),
-        oper_state: OperState::Unknown,
-        promiscuous: flags.contains(LinkFlags::Promisc),
-        loopback: flags.contains(LinkFlags::Loopback),
-        master: None,
-        lower: None,
-        tx_queues: 1,
-        rx_queues: 1,
-        qdisc: String::new(),
-        counters: LinkCounters::default(),
-    };
-    for attribute in message.attributes {
-        match attribute {
-            LinkAttribute::IfName(name) => link.name = name,
-            LinkAttribute::Mtu(mtu) => link.mtu = mtu,
-            LinkAttribute::MinMtu(mtu) => link.mtu_range.0 = mtu,
-            LinkAttribute::MaxMtu(mtu) => link.mtu_range.1 = mtu,
-            LinkAttribute::Address(bytes) => link.mac = bytes.try_into().ok().map(Mac),
-            LinkAttribute::Controller(index) => link.master = Some(index),
-            LinkAttribute::Link(index) => link.lower = Some(index),
-            LinkAttribute::NumTxQueues(count) => link.tx_queues = count,
-            LinkAttribute::NumRxQueues(count) => link.rx_queues = count,
-            LinkAttribute::Qdisc(name) => link.qdisc = name,
-            // Presence of the promiscuity count beats the flag, which only tells the user's
-            // own wish (net/core/dev.c, dev_get_flags).
-            LinkAttribute::Promiscuity(count) => link.promiscuous |= count > 0,
-            LinkAttribute::Stats64(stats) => link.counters = LinkCounters::from(&stats),
-            LinkAttribute::OperState(state) => {
-                link.oper_state = match state {
-                    State::Unknown => OperState::Unknown,
-                    State::Up => OperState::Up,
-                    State::Down => OperState::Down,
-                    State::LowerLayerDown => OperState::LowerLayerDown,
-                    _ => OperState::Other,
-                }
-            }
-            LinkAttribute::LinkInfo(infos) => {
-                for info in infos {
-                    if let LinkInfo::Kind(kind) = info {
-                        link.kind = kind.to_string();
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    Some(link)
 }
