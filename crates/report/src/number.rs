@@ -46,19 +46,23 @@ pub fn short(value: f64) -> String {
     format!("{}{prefix}", significant(scaled, 3))
 }
 
-/// `value` with `digits` significant digits at most, trailing zeros of a fraction kept.
-pub fn significant(value: f64, digits: i32) -> String {
+/// `value` with `digits` significant digits, trailing zeros of a fraction kept.
+pub fn significant(value: f64, digits: u8) -> String {
+    if !value.is_finite() {
+        return ABSENT.to_owned();
+    }
     if value == 0.0 {
         return "0".to_owned();
     }
-    let magnitude = value.abs().log10().floor() as i32;
-    let decimals = (digits - 1 - magnitude).clamp(0, 12) as usize;
-    let text = format!("{value:.decimals$}");
-    // 9.996 rounds to 10.00: one digit too many.
-    if decimals > 0 && text.trim_start_matches('-').starts_with("10") && magnitude == 0 {
-        return format!("{value:.0$}", decimals - 1);
-    }
-    text
+    let kept = usize::from(digits.saturating_sub(1));
+    // The exponent after rounding: 9.996 with three digits is 10.0, not 10.00.
+    let scientific = format!("{value:.kept$e}");
+    let exponent = scientific
+        .split_once('e')
+        .and_then(|(_, exponent)| exponent.parse::<i32>().ok())
+        .unwrap_or(0);
+    let decimals = (i32::from(digits) - 1 - exponent).clamp(0, 12) as usize;
+    format!("{value:.decimals$}")
 }
 
 /// Frames per second with thousands separators, or [`ABSENT`].

@@ -36,48 +36,71 @@ impl Axis {
         }
     }
 
-    /// Logarithmic over `min..=max`, widened to the next tick; ticks at 1, 2 and 5 when there
-    /// is room for them, else at decades.
+    /// Linear over `min..=max` with a little room at both ends and about `wanted` ticks; need
+    /// not begin at zero.
+    pub fn around(min: f64, max: f64, wanted: u32, label: impl Fn(f64) -> String) -> Self {
+        let usable = min.is_finite() && max.is_finite() && max >= min && max > 0.0;
+        let (min, max) = if usable { (min, max) } else { (0.0, 1.0) };
+        // A single value gets a tenth of itself on both sides.
+        let room = if max > min {
+            (max - min) * 0.06
+        } else {
+            max * 0.1
+        };
+        let (low, high) = ((min - room).max(0.0), max + room);
+        let step = round_step((high - low) / f64::from(wanted.max(1)));
+        let first = (low / step).ceil();
+        let count = ((high / step).floor() - first).max(0.0) as u32;
+        let ticks = (0..=count)
+            .map(|n| (first + f64::from(n)) * step)
+            .filter(|at| *at <= high)
+            .map(|at| (at, label(at)))
+            .collect();
+        Self {
+            min: low,
+            max: high,
+            ticks,
+            log: false,
+        }
+    }
+
+    /// Logarithmic over `min..=max` with a little room at both ends; ticks at 1, 2 and 5 when
+    /// there is room for them, else at decades. A span without two ticks is widened to have
+    /// them.
     pub fn log(min: f64, max: f64, label: impl Fn(f64) -> String) -> Self {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let min = if positive(min) { min } else { 1.0 };
         let max = if positive(max) { max.max(min) } else { min };
-        let (low, high) = (min.log10(), max.log10());
-        let steps: &[f64] = if high - low < 1.7 {
-            &[1.0, 2.0, 5.0]
-        } else {
-            &[1.0]
-        };
-        let every = (((high - low) / 6.0).ceil() as i32).max(1);
-        let decades = (low.floor() as i32..=high.ceil() as i32 + 1)
-            .filter(|decade| decade.rem_euclid(every) == 0);
-        let candidates: Vec<f64> = decades
+        let room = (max.log10() - min.log10()) * 0.05;
+        let (low, high) = (min.log10() - room, max.log10() + room);
+        let span = high - low;
+        let steps: &[f64] = if span < 2.6 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let every = ((span / 7.0).ceil() as i32).max(1);
+        let candidates: Vec<f64> = (low.floor() as i32 - every..=high.ceil() as i32 + every)
+            .filter(|decade| decade.rem_euclid(every) == 0)
             .flat_map(|decade| {
                 steps
                     .iter()
                     .map(move |step| f64::from(decade) + step.log10())
             })
             .collect();
-        // A hair of tolerance keeps a value that is itself a tick from widening the axis.
-        let first = candidates
-            .iter()
-            .rposition(|at| *at <= low + 1e-9)
-            .unwrap_or(0);
-        let last = candidates
-            .iter()
-            .position(|at| *at >= high - 1e-9 && *at > low + 1e-9)
-            .unwrap_or(candidates.len().saturating_sub(1));
-        let ticks: Vec<(f64, String)> = candidates
-            .iter()
-            .skip(first)
-            .take(last.saturating_sub(first) + 1)
-            .map(|at| (*at, label(10_f64.powf(*at))))
+        // A hair of tolerance keeps rounding from losing a tick at the end.
+        let inside = |at: &f64| (low - 1e-9..=high + 1e-9).contains(at);
+        let (low, high) = if candidates.iter().filter(|at| inside(at)).count() < 2 {
+            let below = candidates.iter().rev().find(|at| **at < low);
+            let above = candidates.iter().find(|at| **at > high);
+            (below.map_or(low, |at| *at), above.map_or(high, |at| *at))
+        } else {
+            (low, high)
+        };
+        let ticks = candidates
+            .into_iter()
+            .filter(|at| (low - 1e-9..=high + 1e-9).contains(at))
+            .map(|at| (at, label(10_f64.powf(at))))
             .collect();
-        let from = ticks.first().map_or(low, |tick| tick.0).min(low);
-        let to = ticks.last().map_or(high, |tick| tick.0).max(high);
         Self {
-            min: from,
-            max: if to > from { to } else { from + 1.0 },
+            min: low,
+            max: high,
             ticks,
             log: true,
         }
@@ -127,6 +150,25 @@ mod tests {
     }
 
     #[test]
+    fn axes_around_values_have_ticks_inside() {
+        for (min, max) in [
+            (232_000.0, 465_000.0),
+            (100.0, 100.0),
+            (0.0, 7.0),
+            (0.2, 0.21),
+        ] {
+            let axis = Axis::around(min, max, 4, |v| format!("{v}"));
+            assert!(axis.min <= min && axis.max >= max, "{axis:?}");
+            assert!((2..=8).contains(&axis.ticks.len()), "{axis:?}");
+            assert!(
+                axis.ticks
+                    .iter()
+                    .all(|t| t.0 >= axis.min && t.0 <= axis.max)
+            );
+        }
+    }
+
+    #[test]
     fn log_axes_cover_their_values() {
         for (min, max) in [
             (8.2, 630.0),
@@ -148,6 +190,8 @@ mod tests {
     fn values_without_a_place_make_a_usable_axis() {
         for bad in [f64::NAN, f64::INFINITY, 0.0, -3.0] {
             let axis = Axis::from_zero(bad, 4, |v| format!("{v}"));
+            assert!(axis.max > axis.min && axis.max.is_finite());
+            let axis = Axis::around(bad, bad, 4, |v| format!("{v}"));
             assert!(axis.max > axis.min && axis.max.is_finite());
             let axis = Axis::log(bad, bad, |v| format!("{v}"));
             assert!(axis.max > axis.min && axis.max.is_finite());

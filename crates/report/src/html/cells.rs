@@ -10,7 +10,14 @@ use crate::row::{self, Column};
 
 /// One row per cell with everything the terminal table has.
 pub fn results(groups: &[Group<'_>]) -> Markup {
-    let columns = row::columns(groups);
+    let mut columns = row::columns(groups);
+    // Beside the throughput, the verdict stays in sight when a narrow screen cuts the table off.
+    columns.retain(|column| *column != Column::Verdict);
+    let beside = columns
+        .iter()
+        .position(|column| *column == Column::Throughput)
+        .map_or(columns.len(), |at| at + 1);
+    columns.insert(beside, Column::Verdict);
     html! {
         (parts::table(
             "Throughput of every cell",
@@ -39,6 +46,7 @@ fn field(group: &Group<'_>, column: Column) -> Markup {
         Column::Throughput => html! {
             td.num.strong data-v=[group.throughput_fps()] { (text) }
         },
+        Column::Cpu => html! { td.nowrap { (text) } },
         column => html! { td.num[column.is_number()] { (text) } },
     }
 }

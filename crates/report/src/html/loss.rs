@@ -19,7 +19,7 @@ const LOWEST_DECADE: f64 = -9.0;
 /// # Errors
 /// [`ReportError::Draw`] when plotters refuses.
 pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Markup>, ReportError> {
-    let trials: Vec<&TrialRecord> = trials
+    let mut trials: Vec<&TrialRecord> = trials
         .iter()
         .copied()
         .filter(|t| t.load_fps.is_finite() && t.load_fps > 0.0 && t.loss_ratio.0.is_finite())
@@ -27,9 +27,12 @@ pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Marku
     if trials.is_empty() {
         return Ok(None);
     }
+    // The confirm trial's large mark lies under the search's small ones.
+    trials.sort_by_key(|trial| trial.purpose != Purpose::Confirm);
     let goal = Some(group.shown.loss_goal).filter(|goal| goal.is_finite() && *goal > 0.0);
     let highest = trials.iter().map(|t| t.load_fps).fold(0.0, f64::max);
-    let x = Axis::from_zero(highest, 4, number::short);
+    let lowest = trials.iter().map(|t| t.load_fps).fold(highest, f64::min);
+    let x = Axis::around(lowest, highest, 4, tick);
     let y = loss_axis(&trials, goal);
     let label = label(group, &trials);
     let frame = Frame {
@@ -83,6 +86,16 @@ pub fn legend() -> Markup {
             li { span.key.goal-line aria-hidden="true" {} "loss goal" }
         }
     }
+}
+
+/// Load on the axis: `250 k`, with as many digits as close ticks need.
+fn tick(fps: f64) -> String {
+    let (scaled, prefix) = match fps {
+        v if v >= 1e6 => (fps / 1e6, " M"),
+        v if v >= 1e3 => (fps / 1e3, " k"),
+        _ => (fps, ""),
+    };
+    format!("{}{prefix}", (scaled * 1000.0).round() / 1000.0)
 }
 
 fn coordinate(loss: f64, zero: f64) -> f64 {

@@ -219,7 +219,7 @@ impl Throughput {
         let max = own().chain(others).fold(0.0, f64::max);
         let min = own().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
         if min.is_finite() && max / min > LOG_ABOVE {
-            Axis::log(min * 0.8, max * 1.05, |v| unit.label(v))
+            Axis::log(min * 0.85, max, |v| unit.label(v))
         } else {
             Axis::from_zero(max * 1.02, 5, |v| unit.label(v))
         }

@@ -1,0 +1,197 @@
+//! The HTML page is well-formed, whole in itself and safe for any run.
+
+// Helpers of tests may fail loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use nicety_model::{Run, Verdict};
+use nicety_report::html;
+use scraper::{ElementRef, Html, Selector};
+
+fn page(run: &Run) -> String {
+    let mut out = Vec::new();
+    html::render(run, &mut out).expect("rendered");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+fn all<'a>(document: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
+    document
+        .select(&Selector::parse(selector).expect("selector"))
+        .collect()
+}
+
+fn text(element: &ElementRef<'_>) -> String {
+    element.text().collect()
+}
+
+fn every_run() -> Vec<(&'static str, Run)> {
+    vec![
+        ("rich", common::rich()),
+        ("empty", common::empty()),
+        ("failures", common::failures()),
+        ("not finite", common::not_finite()),
+        ("one", common::many(1)),
+        ("many", common::many(100)),
+    ]
+}
+
+#[test]
+fn pages_are_well_formed() {
+    for (name, run) in every_run() {
+        let document = Html::parse_document(&page(&run));
+        assert!(document.errors.is_empty(), "{name}: {:?}", document.errors);
+    }
+}
+
+#[test]
+fn the_parser_would_notice_broken_pages() {
+    let broken = page(&common::empty()).replace("</main>", "");
+    assert!(!Html::parse_document(&broken).errors.is_empty());
+}
+
+#[test]
+fn nothing_is_loaded_from_elsewhere() {
+    for (name, run) in every_run() {
+        let page = page(&run);
+        for forbidden in ["http://", "https://", " src=", "@import", "url("] {
+            assert!(!page.contains(forbidden), "{name}: {forbidden}");
+        }
+        let document = Html::parse_document(&page);
+        for link in all(&document, "[href]") {
+            let target = link.value().attr("href").unwrap();
+            let id = target.strip_prefix('#').expect("links stay in the page");
+            assert!(page.contains(&format!("id=\"{id}\"")), "{name}: {target}");
+        }
+    }
+}
+
+#[test]
+fn names_stay_text() {
+    let document = Html::parse_document(&page(&common::rich()));
+    let scripts = all(&document, "script");
+    assert_eq!(scripts.len(), 2, "only the page's own scripts");
+    let headings: Vec<String> = all(&document, "tbody th").iter().map(text).collect();
+    assert!(headings.iter().any(|h| h.contains(common::NASTY)));
+    assert!(all(&document, "td d9, p d9, li d9, td b b").is_empty());
+}
+
+#[test]
+fn embedded_data_is_the_run() {
+    let run = common::rich();
+    let document = Html::parse_document(&page(&run));
+    let data = all(&document, "script#run-data");
+    let back: Run = serde_json::from_str(&text(&data[0])).expect("JSON");
+    assert_eq!(back.cells, run.cells);
+    assert!(back.trials.is_empty());
+}
+
+#[test]
+fn numbers_that_are_not_finite_never_reach_a_figure() {
+    let page = page(&common::not_finite());
+    let document = Html::parse_document(&page);
+    for svg in all(&document, "svg") {
+        let drawn = svg.html();
+        for bad in ["NaN", "inf", "2147483647", "-2147483648"] {
+            assert!(!drawn.contains(bad), "{bad} in {drawn}");
+        }
+    }
+}
+
+#[test]
+fn drawings_stay_within_their_frame() {
+    for (name, run) in every_run() {
+        let document = Html::parse_document(&page(&run));
+        for svg in all(&document, "svg") {
+            let view = svg.value().attr("viewBox").expect("viewBox");
+            let size: Vec<f64> = view.split(' ').map(|n| n.parse().unwrap()).collect();
+            for (attribute, limit) in [("cx", size[2]), ("cy", size[3])] {
+                let selector = Selector::parse("circle").unwrap();
+                for circle in svg.select(&selector) {
+                    let at: f64 = circle.value().attr(attribute).unwrap().parse().unwrap();
+                    assert!((0.0..=limit).contains(&at), "{name}: {attribute}={at}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn figures_and_tables_speak_to_screen_readers() {
+    for (name, run) in every_run() {
+        let document = Html::parse_document(&page(&run));
+        for svg in all(&document, "svg") {
+            assert_eq!(svg.value().attr("role"), Some("img"), "{name}");
+            assert!(!svg.value().attr("aria-label").unwrap_or("").is_empty());
+        }
+        let tables = all(&document, "table").len();
+        assert_eq!(all(&document, "table > caption").len(), tables, "{name}");
+        assert!(all(&document, "th:not([scope])").is_empty(), "{name}");
+        assert_eq!(all(&document, "h1").len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn figures_use_the_style_sheets_colours_only() {
+    let document = Html::parse_document(&page(&common::rich()));
+    let svgs = all(&document, "svg");
+    assert!(svgs.len() > 20);
+    for svg in svgs {
+        let drawn = svg.html();
+        assert!(!drawn.contains("=\"#"), "a fixed colour is left: {drawn}");
+        for variable in drawn.split("var(--").skip(1) {
+            let name = variable.split(')').next().unwrap();
+            assert!(
+                include_str!("../src/html/page.css").contains(&format!("--{name}:")),
+                "{name} is not in the style sheet"
+            );
+        }
+    }
+}
+
+#[test]
+fn drawings_are_capped_and_tables_are_not() {
+    let document = Html::parse_document(&page(&common::many(100)));
+    assert_eq!(all(&document, "#loss figure").len(), 24);
+    assert_eq!(all(&document, "#latency figure").len(), 24);
+    assert_eq!(all(&document, "#cpu figure").len(), 24);
+    assert_eq!(all(&document, "#cpu tbody tr").len(), 100);
+    assert_eq!(all(&document, "#throughput tbody tr").len(), 100);
+    let told = all(&document, "#loss p.muted");
+    assert!(text(&told[0]).contains("first 24 of 100 cells"));
+}
+
+#[test]
+fn every_cell_shows_its_verdict() {
+    let run = common::rich();
+    let document = Html::parse_document(&page(&run));
+    for row in all(&document, "#throughput tbody tr") {
+        let badge = Selector::parse(".badge").unwrap();
+        assert_eq!(row.select(&badge).count(), 1);
+    }
+    let meanings = text(&all(&document, "#verdicts dl")[0]);
+    for verdict in [Verdict::Ok, Verdict::Coupled, Verdict::Failed] {
+        assert!(meanings.contains(verdict.meaning()));
+    }
+}
+
+#[test]
+fn a_link_of_unknown_speed_is_left_out_and_said_so() {
+    let mut run = common::rich();
+    for (i, facts) in run.run.host.interfaces.values_mut().enumerate() {
+        // Drivers write "unknown" in these two ways.
+        facts.speed_mbps = [Some(u32::MAX), Some(0)][i % 2];
+    }
+    let page = page(&run);
+    assert!(page.contains("No interface reports its speed"));
+    assert!(!page.contains("link, "));
+    let with = self::page(&common::rich());
+    assert!(with.contains("link, 10.0 Gbit/s"));
+}
+
+#[test]
+fn missing_trials_are_said() {
+    let mut run = common::rich();
+    run.trials.clear();
+    assert!(page(&run).contains("The trials are not at hand"));
+}
