@@ -2,7 +2,7 @@
 // A test with its own main function is not known as a test to the lints.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use nicety_host::ethtool::Ethtool;
@@ -11,12 +11,19 @@ use nicety_host::napi;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::ns_sysfs::NsSysfs;
-use nicety_host::privilege::Privilege;
+use nicety_host::privilege::{Privilege, enter_user_namespace};
 use nicety_host::sysctl;
+use rustix::thread::{CapabilitySet, CapabilitySets};
 
 mod net_harness;
 
+/// Set for the copy of this program that forbids itself user namespaces.
+const FORBID: &str = "NICETY_TEST_FORBID";
+
 fn main() -> ExitCode {
+    if std::env::var_os(FORBID).is_some() {
+        return forbid_user_namespaces();
+    }
     net_harness::run(
         "net_kernel",
         &[
@@ -32,6 +39,8 @@ fn main() -> ExitCode {
             ("napi_threads_are_found_and_pinned", napi_threads),
             ("napi_needs_gro", napi_without_gro),
             ("ipv6_can_be_kept_quiet", no_ipv6),
+            ("without_capabilities_the_error_says_so", no_capabilities),
+            ("forbidden_user_namespaces_are_explained", forbidden),
         ],
     )
 }
@@ -311,4 +320,41 @@ fn no_ipv6(_: Privilege) {
     let addresses =
         || std::fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap_or_default();
     assert_eq!(pair.near.run(addresses).unwrap(), "");
+}
+
+fn no_capabilities(_: Privilege) {
+    // Capabilities belong to threads; new ones inherit them.
+    let error = std::thread::spawn(|| {
+        let none = CapabilitySets {
+            effective: CapabilitySet::empty(),
+            permitted: CapabilitySet::empty(),
+            inheritable: CapabilitySet::empty(),
+        };
+        rustix::thread::set_capabilities(None, none).unwrap();
+        NetNs::create("refused").unwrap_err()
+    });
+    let error = error.join().unwrap();
+    assert!(error.is_not_permitted(), "{error}");
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
+fn forbidden(_: Privilege) {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .env(FORBID, "1")
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8(child.stdout).unwrap(),
+        "enter user namespace: forbidden on this host (user.max_user_namespaces = 0); \
+         run as root, or have root set it: sysctl -w user.max_user_namespaces=10000\n"
+    );
+}
+
+/// The limit belongs to a user namespace: set to nothing inside one, it forbids further ones
+/// there and disturbs nobody else.
+fn forbid_user_namespaces() -> ExitCode {
+    enter_user_namespace().unwrap();
+    std::fs::write("/proc/sys/user/max_user_namespaces", "0").unwrap();
+    println!("{}", enter_user_namespace().unwrap_err());
+    ExitCode::SUCCESS
 }

@@ -7,6 +7,12 @@
 //!
 //! `a` and `b` are the tester's ports. `d0` and `d1` receive in NAPI threads of their own. All
 //! three namespaces are held by file descriptors only; nothing is made in the caller's.
+//!
+//! Overload: between `a` and `d0` there is a ring of 256 frames (`VETH_RING_SIZE`,
+//! drivers/net/veth.c). When the thread of `d0` falls behind, the kernel drops the frame on the
+//! spot, counts it once in `a tx_dropped` and answers a packet socket with ENOBUFS. Such a frame
+//! was offered and lost in the path. `sendmmsg` hides the error of a frame that is not the first:
+//! a blocking call that accepts fewer frames than given has lost exactly one more.
 
 use nicety_host::link::{LinkChange, Mac};
 use nicety_host::net_error::NetError;
