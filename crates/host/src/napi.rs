@@ -25,7 +25,7 @@ const NETDEV_A_NAPI_IFINDEX: u16 = 1;
 const NETDEV_A_NAPI_ID: u16 = 2;
 const NETDEV_A_NAPI_PID: u16 = 4;
 
-/// Features that [`own_napi`](crate::napi) asks of the receiving end of a veth pair: GRO on.
+/// Features of the receiving end of a veth pair: GRO on, which gives it NAPI.
 pub const RECEIVER_FEATURES: [(&str, bool); 1] = [("rx-gro", true)];
 
 /// Features of the sending end of a veth pair: every one of the kernel's NETIF_F_ALL_TSO off.
