@@ -11,7 +11,10 @@ use crate::number::ABSENT;
 
 /// Fingerprint tables (RFC 8204 §3.3 lists what to record).
 pub fn fingerprint(run: &Run) -> Markup {
-    let facts = facts(run);
+    let (facts, unknown): (Vec<_>, Vec<_>) = facts(run)
+        .into_iter()
+        .partition(|(_, value)| !value.trim().is_empty());
+    let unknown: Vec<&str> = unknown.into_iter().map(|(what, _)| what).collect();
     html! {
         (parts::table(
             "The machine",
@@ -19,6 +22,9 @@ pub fn fingerprint(run: &Run) -> Markup {
             html! {
                 @for (what, value) in &facts {
                     tr { th scope="row" { (what) } td.wrap { (value) } }
+                }
+                @if !unknown.is_empty() {
+                    tr { th scope="row" { "none or not known" } td.wrap.muted { (unknown.join(", ")) } }
                 }
             },
         ))
@@ -33,7 +39,7 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
     } else {
         "ordinary user in a namespace of its own"
     };
-    let all = [
+    vec![
         ("nicety", host.nicety.clone()),
         ("seed of the cell order", run.run.seed.to_string()),
         ("rights", rights.to_owned()),
@@ -59,19 +65,7 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
         ("mitigations", pairs(&host.mitigations)),
         ("sysctl", pairs(&host.sysctl)),
         ("firmware", text(host.bios.as_ref())),
-    ];
-    all.into_iter()
-        .map(|(what, value)| {
-            (
-                what,
-                if value.trim().is_empty() {
-                    ABSENT.to_owned()
-                } else {
-                    value
-                },
-            )
-        })
-        .collect()
+    ]
 }
 
 fn interfaces(all: &BTreeMap<String, InterfaceFacts>) -> Markup {

@@ -285,8 +285,15 @@ impl Throughput {
             if let Some((mbps, _)) = &self.link {
                 plot.line(&self.line_rate(*mbps, unit, (&x, y)), Ink::Muted, 1, false)?;
             }
-            let tester: Vec<(f64, f64)> =
-                self.tester.iter().map(|(s, fps)| place(*s, *fps)).collect();
+            let mut tester: Vec<(f64, f64)> = self
+                .tester
+                .iter()
+                .map(|(size, fps)| place(*size, *fps))
+                .collect();
+            if let [(_, only)] = tester[..] {
+                // One frame size makes no line; a level across the figure shows it as well.
+                tester = vec![(x.min, only), (x.max, only)];
+            }
             plot.line(&tester, Ink::Muted, 1, true)?;
             for (n, (_, points)) in self.series.iter().enumerate() {
                 let line: Vec<(f64, f64)> = points.iter().map(|p| place(p.size, p.fps)).collect();

@@ -1,0 +1,211 @@
+//! Terminal table, Markdown, CSV, JSON and the summary in words at their edges.
+
+// Helpers of tests may fail loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::io::{self, Write};
+
+use nicety_model::{Run, Verdict};
+use nicety_report::{ReportError, csv, html, json, markdown, table, words};
+
+fn table(run: &Run, width: u16, colour: bool) -> String {
+    let mut out = Vec::new();
+    table::render(run, &mut out, table::Options { width, colour }).expect("rendered");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+fn text(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
+    let mut out = Vec::new();
+    render(&mut out).expect("rendered");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+fn every_run() -> [Run; 5] {
+    [
+        common::rich(),
+        common::empty(),
+        common::failures(),
+        common::not_finite(),
+        common::many(40),
+    ]
+}
+
+#[test]
+fn tables_fit_their_width() {
+    for run in every_run() {
+        for width in (20..=200).step_by(9) {
+            for line in table(&run, width, false).lines() {
+                let columns = line.chars().count();
+                assert!(columns <= usize::from(width), "{width}: {columns}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_terminal_without_width_gets_twenty_columns() {
+    let run = common::rich();
+    assert_eq!(table(&run, 0, false), table(&run, 20, false));
+}
+
+#[test]
+fn no_throughput_goes_without_its_verdict_at_any_width() {
+    let run = common::rich();
+    for width in [20, 30, 40, 60, 80, 160] {
+        let page = table(&run, width, false);
+        let mut lines = page.lines().skip_while(|line| !line.contains("131,000"));
+        // In the table on the same line, in the list on the next.
+        let near: String = lines.by_ref().take(2).collect();
+        assert!(near.contains("tester-limited"), "{width}: {near}");
+    }
+}
+
+#[test]
+fn colours_only_where_allowed_and_escapes_of_others_never() {
+    let run = common::rich();
+    assert!(!table(&run, 80, false).contains('\u{1b}'));
+    let coloured = table(&run, 80, true);
+    assert!(coloured.contains("\u{1b}[32mok\u{1b}[0m"));
+    assert!(coloured.contains("\u{1b}[31mfailed\u{1b}[0m"));
+    let foreign = coloured.split('\u{1b}').skip(1).filter(|code| {
+        !["[0m", "[1m", "[2m", "[32m", "[31m", "[33m"]
+            .iter()
+            .any(|ours| code.starts_with(ours))
+    });
+    assert_eq!(foreign.count(), 0);
+    // The name's own escape asked for red; its remains are plain text.
+    assert!(coloured.contains("\u{fffd}[31m`"));
+}
+
+#[test]
+fn markdown_rows_have_as_many_fields_as_the_head() {
+    for run in every_run() {
+        let page = text(|out| markdown::render(&run, out));
+        let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+        for row in &rows {
+            assert_eq!(bars(row), bars(rows[0]), "{row}");
+        }
+        assert!(!page.contains("<script"));
+        assert!(!page.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn csv_reads_back_with_absent_values_empty() {
+    let run = common::rich();
+    let page = text(|out| csv::render(&run, out));
+    let mut reader = ::csv::Reader::from_reader(page.as_bytes());
+    let heads = reader.headers().unwrap().clone();
+    let at = |name: &str| heads.iter().position(|head| head == name).expect(name);
+    let rows: Vec<::csv::StringRecord> = reader.records().map(|row| row.unwrap()).collect();
+    assert_eq!(rows.len(), run.cells.len());
+    let failed = rows
+        .iter()
+        .find(|row| &row[at("verdict")] == "failed")
+        .unwrap();
+    assert_eq!(&failed[at("throughput_fps")], "");
+    assert_eq!(&failed[at("frames_lost")], "");
+    assert!(failed[at("cell")].contains(common::NASTY));
+    assert_eq!(&rows[0][at("throughput_fps")], "245000");
+    assert_eq!(&rows[0][at("latency_90pct_p50_us")], "14");
+    let control = rows
+        .iter()
+        .filter(|row| !row[at("control_visit")].is_empty());
+    assert_eq!(control.count(), 1);
+}
+
+#[test]
+fn csv_of_bad_numbers_has_empty_fields() {
+    let page = text(|out| csv::render(&common::not_finite(), out));
+    assert!(!page.contains("NaN") && !page.contains(",inf") && !page.contains(",-inf"));
+}
+
+#[test]
+fn json_reads_back_without_trials() {
+    let run = common::rich();
+    for style in [json::Style::Pretty, json::Style::Compact] {
+        let page = text(|out| json::render(&run, out, style));
+        let back: Run = serde_json::from_str(&page).unwrap();
+        let mut light = run.clone();
+        light.trials.clear();
+        assert_eq!(back, light);
+        assert!(page.ends_with('\n'));
+    }
+    let compact = text(|out| json::render(&run, out, json::Style::Compact));
+    assert_eq!(compact.lines().count(), 1);
+}
+
+#[test]
+fn the_summary_says_what_the_limit_was() {
+    let mut run = common::many(1);
+    let say = |run: &Run| words::summary(run).join("\n");
+    assert_eq!(
+        say(&run),
+        "vm,vcpus=0 carries 100 k frames/s of 64 bytes (67.2 Mbit/s); the limit was CPU 0 (napi/d0)"
+    );
+    run.cells[0]
+        .cpu
+        .as_mut()
+        .unwrap()
+        .busiest
+        .as_mut()
+        .unwrap()
+        .busy_ratio = 0.62;
+    assert!(say(&run).ends_with(
+        "frames died first at d0 rx_dropped while the busiest CPU 0 (napi/d0) was 62 % busy"
+    ));
+    run.cells[0].overload_ledger.clear();
+    assert!(say(&run).ends_with("no CPU was full: the busiest was CPU 0 (napi/d0) at 62 %"));
+    run.cells[0].cpu = None;
+    assert!(say(&run).ends_with("what limited it was not measured"));
+    for facts in run.run.host.interfaces.values_mut() {
+        facts.speed_mbps = Some(67);
+    }
+    assert!(say(&run).ends_with("the limit was the link"));
+    run.summary[0].verdict = Verdict::TesterLimited;
+    assert!(say(&run).contains("carries at least 100 k"));
+    assert!(say(&run).ends_with("the limit was the tester, not the path"));
+}
+
+#[test]
+fn the_summary_of_nothing_says_so() {
+    assert_eq!(words::summary(&common::empty()), ["nothing was measured"]);
+    let mut skipped = common::empty();
+    skipped.skipped = common::rich().skipped;
+    assert_eq!(
+        words::summary(&skipped),
+        ["nothing was measured: this machine cannot build 1 cell"]
+    );
+}
+
+struct Gone;
+
+impl Write for Gone {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_is_told_from_other_faults() {
+    let run = common::rich();
+    let options = table::Options {
+        width: 80,
+        colour: false,
+    };
+    for result in [
+        table::render(&run, &mut Gone, options),
+        markdown::render(&run, &mut Gone),
+        csv::render(&run, &mut Gone),
+        json::render(&run, &mut Gone, json::Style::Compact),
+        html::render(&run, &mut Gone),
+    ] {
+        assert!(result.unwrap_err().is_broken_pipe());
+    }
+}
