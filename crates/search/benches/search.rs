@@ -19,9 +19,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use nicety_model::plan::Preset;
-use nicety_model::{Fps, LossRatio};
+use nicety_model::{Fps, LossRatio, Purpose};
 use nicety_search::mlr::Mlr;
-use nicety_search::{Outcome, Search, Seen, Settings};
+use nicety_search::{Cell, CellPlan, Outcome, Search, Seen, Settings};
 use nicety_testkit::sut::{Path, REFERENCE_MAX, Sut, reference_paths};
 use serde_json::{Map, Value, json};
 
@@ -29,14 +29,47 @@ const SEEDS: u64 = 40;
 const MIN: Fps = Fps(9_001.0);
 const LOSS: f64 = 0.0001;
 
-/// Wall seconds of MLRsearch 1.2.1 (for `binary`: a 10 s bisection) on the four paths, half a
-/// second of overhead in each trial, and trials where they are known.
-const REFERENCE: [(Preset, &str, [f64; 4], [Option<f64>; 4]); 5] = [
-    (Preset::Quick, "quick", [15.0, 15.0, 16.0, 28.0], [Some(10.0), Some(10.0), Some(10.7), Some(18.7)]),
-    (Preset::Std, "std", [24.0, 24.0, 26.0, 63.0], [Some(16.0), Some(16.0), Some(17.3), Some(42.0)]),
-    (Preset::Csit, "csit", [41.0, 41.0, 45.0, 129.0], [Some(27.0), Some(27.0), Some(30.0), Some(86.0)]),
-    (Preset::Rfc2544, "rfc2544", [142.0, 349.0, 838.0, 784.0], [None; 4]),
-    (Preset::Binary, "binary", [136.5, 136.5, 136.5, 145.95], [Some(13.0), Some(13.0), Some(13.0), Some(13.9)]),
+/// What MLRsearch 1.2.1 (for `binary`: a 10 s bisection) took on the four paths.
+struct Reference {
+    preset: Preset,
+    name: &'static str,
+    /// Wall seconds, half a second of overhead in each trial.
+    wall_s: [f64; 4],
+    /// Trials, where they are known.
+    trials: Option<[f64; 4]>,
+}
+
+const REFERENCE: [Reference; 5] = [
+    Reference {
+        preset: Preset::Quick,
+        name: "quick",
+        wall_s: [15.0, 15.0, 16.0, 28.0],
+        trials: Some([10.0, 10.0, 10.7, 18.7]),
+    },
+    Reference {
+        preset: Preset::Std,
+        name: "std",
+        wall_s: [24.0, 24.0, 26.0, 63.0],
+        trials: Some([16.0, 16.0, 17.3, 42.0]),
+    },
+    Reference {
+        preset: Preset::Csit,
+        name: "csit",
+        wall_s: [41.0, 41.0, 45.0, 129.0],
+        trials: Some([27.0, 27.0, 30.0, 86.0]),
+    },
+    Reference {
+        preset: Preset::Rfc2544,
+        name: "rfc2544",
+        wall_s: [142.0, 349.0, 838.0, 784.0],
+        trials: None,
+    },
+    Reference {
+        preset: Preset::Binary,
+        name: "binary",
+        wall_s: [136.5, 136.5, 136.5, 145.95],
+        trials: Some([13.0, 13.0, 13.0, 13.9]),
+    },
 ];
 
 /// One search.
@@ -99,6 +132,21 @@ fn series(make: impl Fn() -> Box<dyn Search>, path: Path) -> Series {
     Series(samples.collect())
 }
 
+/// Trials and wall seconds of a whole cell, and whether its confirm trial missed the goal.
+fn cell(preset: Preset, path: Path, seed: u64) -> (f64, f64, bool) {
+    let plan = CellPlan::new(Settings::of(preset, LOSS), REFERENCE_MAX);
+    let mut cell = Cell::new(plan).unwrap();
+    let mut sut = Sut::new(path, seed);
+    let (mut wall, mut missed) = (0.0, false);
+    while let Some(step) = cell.next() {
+        let record = sut.record(step.purpose, step.load, step.duration.as_secs_f64());
+        wall += record.wall_s;
+        missed |= step.purpose == Purpose::Confirm && record.loss_ratio.0 > LOSS;
+        cell.observe(&record);
+    }
+    (sut.trials() as f64, wall, missed)
+}
+
 fn spread(values: &mut [f64]) -> Value {
     values.sort_by(f64::total_cmp);
     let median = match values.len() {
@@ -126,7 +174,9 @@ fn peer() -> Result<(String, Map<String, Value>), String> {
     }
     let mut answer: Map<String, Value> =
         serde_json::from_slice(&output.stdout).map_err(|error| format!("{python}: {error}"))?;
-    let version = answer.remove("version").and_then(|v| v.as_str().map(str::to_owned));
+    let version = answer
+        .remove("version")
+        .and_then(|v| v.as_str().map(str::to_owned));
     Ok((version.unwrap_or_default(), answer))
 }
 
@@ -168,12 +218,21 @@ fn main() {
         }
         Err(reason) => println!("skipped: peer MLRsearch: {reason}\n"),
     }
-    println!("{SEEDS} seeds, goal {} %, half a second of overhead per trial", LOSS * 100.0);
+    println!(
+        "{SEEDS} seeds, goal {} %, half a second of overhead per trial",
+        LOSS * 100.0
+    );
     println!(
         "{:<10} {:<8} {:>7} {:>10} {:>8} {:>9} {:>9} {:>10}",
         "preset", "path", "trials", "traffic s", "wall s", "Mpps", "error", "rel. sd"
     );
-    for (preset, name, reference_s, reference_trials) in REFERENCE {
+    for Reference {
+        preset,
+        name,
+        wall_s,
+        trials: known_trials,
+    } in REFERENCE
+    {
         for (index, (path_name, path)) in reference_paths().into_iter().enumerate() {
             let settings = Settings::of(preset, LOSS);
             let samples = series(|| settings.search(MIN, REFERENCE_MAX).unwrap(), path);
@@ -189,8 +248,10 @@ fn main() {
             if let Ok((_, answers)) = &peer
                 && let Some(theirs) = answers.get(&key)
             {
-                let (their_trials, their_wall) =
-                    (theirs["trials"].as_f64().unwrap(), theirs["wall_s"].as_f64().unwrap());
+                let (their_trials, their_wall) = (
+                    theirs["trials"].as_f64().unwrap(),
+                    theirs["wall_s"].as_f64().unwrap(),
+                );
                 println!(
                     "{:<10} {path_name:<8} {their_trials:>7.1} {:>10} {their_wall:>8.1} {:>9.4} {:>9} {:>8.2} %",
                     "  peer",
@@ -204,10 +265,10 @@ fn main() {
                 let mut to_peer: Vec<f64> = trials.iter().map(|t| t / their_trials).collect();
                 ratios.insert(format!("{key} trials to MLRsearch"), spread(&mut to_peer));
             }
-            walls.iter_mut().for_each(|wall| *wall /= reference_s[index]);
+            walls.iter_mut().for_each(|wall| *wall /= wall_s[index]);
             ratios.insert(format!("{key} wall to recorded"), spread(&mut walls));
-            if let Some(reference) = reference_trials[index] {
-                trials.iter_mut().for_each(|count| *count /= reference);
+            if let Some(known) = known_trials {
+                trials.iter_mut().for_each(|count| *count /= known[index]);
                 ratios.insert(format!("{key} trials to recorded"), spread(&mut trials));
             }
         }
@@ -220,7 +281,34 @@ fn main() {
         };
         let samples = series(make, path);
         row("std x 3", path_name, &samples);
-        figures.insert(format!("std3/{path_name} wall_s"), json!(mean(&samples.of(|s| s.wall))));
+        figures.insert(
+            format!("std3/{path_name} wall_s"),
+            json!(mean(&samples.of(|s| s.wall))),
+        );
+    }
+    println!("\nwhole cells: warm-up, search, confirm trial, three latency trials");
+    println!(
+        "{:<10} {:<8} {:>7} {:>8} {:>15}",
+        "preset", "path", "trials", "wall s", "confirm missed"
+    );
+    for (preset, name) in [
+        (Preset::Quick, "quick"),
+        (Preset::Std, "std"),
+        (Preset::Csit, "csit"),
+    ] {
+        for (path_name, path) in reference_paths() {
+            let cells: Vec<(f64, f64, bool)> =
+                (0..SEEDS).map(|seed| cell(preset, path, seed)).collect();
+            let trials = mean(&cells.iter().map(|cell| cell.0).collect::<Vec<_>>());
+            let wall = mean(&cells.iter().map(|cell| cell.1).collect::<Vec<_>>());
+            let missed = cells.iter().filter(|cell| cell.2).count();
+            println!("{name:<10} {path_name:<8} {trials:>7.1} {wall:>8.1} {missed:>9} of {SEEDS}");
+            figures.insert(format!("cell {name}/{path_name} wall_s"), json!(wall));
+            figures.insert(
+                format!("cell {name}/{path_name} confirm_missed"),
+                json!(missed),
+            );
+        }
     }
     let dir = target_dir().join("bench");
     std::fs::create_dir_all(&dir).expect("target directory is writable");

@@ -70,8 +70,9 @@ impl Binary {
             (Some(passed), None) if passed < self.max => Some(self.max),
             (Some(_), None) => None,
             // Half of the failed load would lie below one that passed: the middle it is.
-            (Some(passed), Some(failed)) => Some(((passed + failed) / 2.0).min(self.max))
-                .filter(|load| *load > passed),
+            (Some(passed), Some(failed)) => {
+                Some(((passed + failed) / 2.0).min(self.max)).filter(|load| *load > passed)
+            }
         };
     }
 
@@ -82,7 +83,10 @@ impl Binary {
 
 impl Search for Binary {
     fn next_trial(&self) -> Option<Ask> {
-        self.next.map(|load| Ask { load: Fps(load), duration: self.trial })
+        self.next.map(|load| Ask {
+            load: Fps(load),
+            duration: self.trial,
+        })
     }
 
     fn observe(&mut self, seen: &Seen) {
@@ -119,9 +123,15 @@ impl Search for Binary {
         let at_min = self.passed.is_none() && self.failed.is_some_and(|f| f <= self.min);
         let ended = self.next.is_none();
         let failed = if self.timed_out() {
-            Some(format!("the search took longer than its {} s", self.timeout.as_secs()))
+            Some(format!(
+                "the search took longer than its {} s",
+                self.timeout.as_secs()
+            ))
         } else if ended && at_min {
-            Some(format!("even the lowest load, {}, lost too much", Fps(self.min)))
+            Some(format!(
+                "even the lowest load, {}, lost too much",
+                Fps(self.min)
+            ))
         } else {
             None
         };
@@ -139,14 +149,19 @@ impl Search for Binary {
     }
 
     fn left(&self) -> Left {
-        let Some(next) = self.next else { return Left::default() };
+        let Some(next) = self.next else {
+            return Left::default();
+        };
         let high = self.failed.unwrap_or(self.max).max(next);
         // Halvings until something passes are unknown; four take a guess at a path that
         // carries a sixteenth of the highest load.
         let gap = self.passed.map_or(1.0, |passed| (high - passed) / high);
         let halvings = (gap / self.resolution).log2().ceil().max(1.0);
         let trials = halvings as u32 + if self.passed.is_some() { 0 } else { 4 };
-        Left { trials, seconds: f64::from(trials) * self.trial.as_secs_f64() }
+        Left {
+            trials,
+            seconds: f64::from(trials) * self.trial.as_secs_f64(),
+        }
     }
 }
 

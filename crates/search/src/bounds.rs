@@ -47,12 +47,24 @@ mod tests {
             (&[], None, None),
             (&[(1, Undecided)], None, None),
             (&[(1, Lower), (2, Undecided), (3, Lower)], Some(3), None),
-            (&[(1, Lower), (4, Upper), (5, Lower), (6, Upper)], Some(1), Some(4)),
+            (
+                &[(1, Lower), (4, Upper), (5, Lower), (6, Upper)],
+                Some(1),
+                Some(4),
+            ),
             (&[(0, Upper), (5, Lower)], None, Some(0)),
-            (&[(1, Lower), (2, Lower), (3, Undecided), (4, Upper)], Some(2), Some(4)),
+            (
+                &[(1, Lower), (2, Lower), (3, Undecided), (4, Upper)],
+                Some(2),
+                Some(4),
+            ),
         ];
         for (loads, lower, upper) in table {
-            assert_eq!(Bounds::of(loads.iter().copied()), Bounds { lower, upper }, "{loads:?}");
+            assert_eq!(
+                Bounds::of(loads.iter().copied()),
+                Bounds { lower, upper },
+                "{loads:?}"
+            );
         }
     }
 }

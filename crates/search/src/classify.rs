@@ -113,7 +113,12 @@ mod tests {
     ];
 
     const fn rule(full_length_s: f64, duration_sum_s: f64, loss_ratio: f64, exceed: f64) -> Rule {
-        Rule { loss_ratio, exceed_ratio: exceed, full_length_s, duration_sum_s }
+        Rule {
+            loss_ratio,
+            exceed_ratio: exceed,
+            full_length_s,
+            duration_sum_s,
+        }
     }
 
     fn sums(rule: &Rule, trials: &[(u32, f64, f64)]) -> Sums {
@@ -137,8 +142,16 @@ mod tests {
         let mut both_long = bad_long.clone();
         both_long.push((1, 60.0, 0.0));
         let points: [(&str, Vec<_>, &[Class]); 6] = [
-            ("1", shorts(59, 0), &[Undecided, Undecided, Undecided, Undecided]),
-            ("2", shorts(59, 1), &[Upper, Undecided, Undecided, Undecided]),
+            (
+                "1",
+                shorts(59, 0),
+                &[Undecided, Undecided, Undecided, Undecided],
+            ),
+            (
+                "2",
+                shorts(59, 1),
+                &[Upper, Undecided, Undecided, Undecided],
+            ),
             ("3", shorts(59, 60), &[Upper, Undecided, Undecided, Upper]),
             ("4", shorts(60, 60), &[Upper, Undecided, Lower, Upper]),
             ("5", bad_long, &[Upper, Undecided, Lower]),
@@ -146,7 +159,11 @@ mod tests {
         ];
         for (point, trials, expected) in points {
             for (goal, class) in GOALS.iter().zip(expected) {
-                assert_eq!(sums(goal, &trials).class(goal), *class, "point {point}, {goal:?}");
+                assert_eq!(
+                    sums(goal, &trials).class(goal),
+                    *class,
+                    "point {point}, {goal:?}"
+                );
             }
         }
     }
@@ -164,10 +181,22 @@ mod tests {
     fn half_of_an_odd_count_settles_one_second_trials() {
         for (sum, needed) in [(5.0, 3), (11.0, 6), (21.0, 11)] {
             let rule = rule(1.0, sum, 0.0001, 0.5);
-            assert_eq!(sums(&rule, &[(needed - 1, 1.0, 0.0)]).class(&rule), Class::Undecided);
-            assert_eq!(sums(&rule, &[(needed, 1.0, 0.0)]).class(&rule), Class::Lower);
-            assert_eq!(sums(&rule, &[(needed - 1, 1.0, 1.0)]).class(&rule), Class::Undecided);
-            assert_eq!(sums(&rule, &[(needed, 1.0, 1.0)]).class(&rule), Class::Upper);
+            assert_eq!(
+                sums(&rule, &[(needed - 1, 1.0, 0.0)]).class(&rule),
+                Class::Undecided
+            );
+            assert_eq!(
+                sums(&rule, &[(needed, 1.0, 0.0)]).class(&rule),
+                Class::Lower
+            );
+            assert_eq!(
+                sums(&rule, &[(needed - 1, 1.0, 1.0)]).class(&rule),
+                Class::Undecided
+            );
+            assert_eq!(
+                sums(&rule, &[(needed, 1.0, 1.0)]).class(&rule),
+                Class::Upper
+            );
         }
     }
 

@@ -49,9 +49,24 @@ impl Goal {
         let share = "at least 0 and below 1";
         let longer = "no shorter than the trials before it";
         let rules = [
-            ("loss_ratio", self.loss_ratio, (0.0..1.0).contains(&self.loss_ratio), share),
-            ("exceed_ratio", self.exceed_ratio, (0.0..1.0).contains(&self.exceed_ratio), share),
-            ("width", self.width, self.width > 0.0 && self.width < 1.0, "above 0 and below 1"),
+            (
+                "loss_ratio",
+                self.loss_ratio,
+                (0.0..1.0).contains(&self.loss_ratio),
+                share,
+            ),
+            (
+                "exceed_ratio",
+                self.exceed_ratio,
+                (0.0..1.0).contains(&self.exceed_ratio),
+                share,
+            ),
+            (
+                "width",
+                self.width,
+                self.width > 0.0 && self.width < 1.0,
+                "above 0 and below 1",
+            ),
             (
                 "initial_trial",
                 self.initial_trial.as_secs_f64(),
@@ -70,7 +85,12 @@ impl Goal {
                 self.duration_sum >= self.final_trial,
                 longer,
             ),
-            ("expansion", self.expansion as f64, self.expansion >= 2, "at least 2"),
+            (
+                "expansion",
+                self.expansion as f64,
+                self.expansion >= 2,
+                "at least 2",
+            ),
         ];
         for (field, value, holds, must) in rules {
             if !holds {
@@ -93,14 +113,56 @@ mod tests {
         assert_eq!(good.check(), Ok(()));
         let second = Duration::from_secs(1);
         for (field, bad) in [
-            ("loss_ratio", Goal { loss_ratio: 1.0, ..good }),
-            ("loss_ratio", Goal { loss_ratio: f64::NAN, ..good }),
-            ("exceed_ratio", Goal { exceed_ratio: -0.1, ..good }),
+            (
+                "loss_ratio",
+                Goal {
+                    loss_ratio: 1.0,
+                    ..good
+                },
+            ),
+            (
+                "loss_ratio",
+                Goal {
+                    loss_ratio: f64::NAN,
+                    ..good
+                },
+            ),
+            (
+                "exceed_ratio",
+                Goal {
+                    exceed_ratio: -0.1,
+                    ..good
+                },
+            ),
             ("width", Goal { width: 0.0, ..good }),
-            ("initial_trial", Goal { initial_trial: Duration::ZERO, ..good }),
-            ("final_trial", Goal { initial_trial: 2 * second, ..good }),
-            ("duration_sum", Goal { final_trial: 12 * second, ..good }),
-            ("expansion", Goal { expansion: 1, ..good }),
+            (
+                "initial_trial",
+                Goal {
+                    initial_trial: Duration::ZERO,
+                    ..good
+                },
+            ),
+            (
+                "final_trial",
+                Goal {
+                    initial_trial: 2 * second,
+                    ..good
+                },
+            ),
+            (
+                "duration_sum",
+                Goal {
+                    final_trial: 12 * second,
+                    ..good
+                },
+            ),
+            (
+                "expansion",
+                Goal {
+                    expansion: 1,
+                    ..good
+                },
+            ),
         ] {
             assert_eq!(bad.check().unwrap_err().field, field);
         }

@@ -26,7 +26,11 @@ impl Grid {
     pub fn new(min: Fps, max: Fps, widths: &[f64]) -> Self {
         let (min, max) = (min.0.max(1e-3), max.0.max(1e-3));
         if min >= max {
-            return Self { min: max, max, steps: 0 };
+            return Self {
+                min: max,
+                max,
+                steps: 0,
+            };
         }
         let range = (max / min).ln();
         let shares: Vec<f64> = widths.iter().map(|w| -(1.0 - w).ln() / range).collect();
@@ -106,7 +110,10 @@ mod tests {
                 assert!(steps >= 8, "{widths:?}: {steps}");
                 let upper = grid.top();
                 let reached = 1.0 - grid.load(upper - steps).0 / grid.load(upper).0;
-                assert!(reached <= *width && reached > 0.985 * width, "{widths:?}: {reached}");
+                assert!(
+                    reached <= *width && reached > 0.985 * width,
+                    "{widths:?}: {reached}"
+                );
             }
         }
     }
@@ -114,8 +121,14 @@ mod tests {
     #[test]
     fn a_range_without_room_has_one_load() {
         let grid = Grid::new(Fps(100.0), Fps(100.0), &[0.01]);
-        assert_eq!((grid.top(), grid.load(0), grid.floor(Fps(50.0))), (0, Fps(100.0), 0));
-        assert_eq!(Grid::new(Fps(200.0), Fps(100.0), &[0.01]).load(0), Fps(100.0));
+        assert_eq!(
+            (grid.top(), grid.load(0), grid.floor(Fps(50.0))),
+            (0, Fps(100.0), 0)
+        );
+        assert_eq!(
+            Grid::new(Fps(200.0), Fps(100.0), &[0.01]).load(0),
+            Fps(100.0)
+        );
     }
 
     proptest::proptest! {

@@ -9,15 +9,21 @@
 
 pub mod binary;
 pub mod bounds;
+pub mod cell;
 pub mod classify;
 pub mod goal;
 pub mod grid;
 pub mod machine;
 pub mod mlr;
 pub mod preset;
+pub mod schedule;
+pub mod stats;
+pub mod summary;
 pub mod target;
 pub mod throughput;
+pub mod verdict;
 
+pub use cell::{Cell, CellContext, CellPlan, Step};
 pub use goal::{Goal, GoalError};
 pub use machine::{Ask, Left, Outcome, Search, Seen};
 pub use preset::{DEFAULT_LOSS_RATIO, DEFAULT_MIN_LOAD, Settings, default_loss_ratio};

@@ -58,7 +58,10 @@ mod tests {
 
     #[test]
     fn csit_goal_is_approached_in_one_four_and_a_half_and_twenty_one_seconds() {
-        let goal = Settings::of(Preset::Csit, 0.0).goal();
+        let goal = Goal {
+            preceding_targets: 2,
+            ..Settings::of(Preset::Csit, 0.0).goal()
+        };
         let grid = Grid::new(Fps(9_001.0), Fps(14_880_952.0), &[goal.width]);
         let all = targets(&goal, &grid);
         let sums: Vec<f64> = all.iter().map(|t| t.rule.duration_sum_s).collect();
@@ -66,7 +69,10 @@ mod tests {
         assert!((sums[0] - 1.0).abs() < 1e-9 && (sums[1] - 4.583).abs() < 1e-3);
         assert_eq!(sums[2], 21.0);
         let width = grid.width(0.005);
-        assert_eq!(all.iter().map(|t| t.width).collect::<Vec<_>>(), [4 * width, 2 * width, width]);
+        assert_eq!(
+            all.iter().map(|t| t.width).collect::<Vec<_>>(),
+            [4 * width, 2 * width, width]
+        );
         assert!(all.iter().all(|t| t.trial == Duration::from_secs(1)));
     }
 
@@ -74,8 +80,10 @@ mod tests {
     fn long_final_trials_are_approached_with_short_ones() {
         let goal = Settings::of(Preset::Rfc2544, 0.0).goal();
         let grid = Grid::new(Fps(9_001.0), Fps(14_880_952.0), &[goal.width]);
-        let trials: Vec<f64> =
-            targets(&goal, &grid).iter().map(|t| t.trial.as_secs_f64()).collect();
+        let trials: Vec<f64> = targets(&goal, &grid)
+            .iter()
+            .map(|t| t.trial.as_secs_f64())
+            .collect();
         assert!((trials[0] - 1.0).abs() < 1e-9 && (trials[1] - 7.746).abs() < 1e-3);
         assert_eq!(trials[2], 60.0);
     }

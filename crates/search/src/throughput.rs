@@ -33,7 +33,12 @@ mod tests {
     use super::*;
 
     fn rule(full_length_s: f64, duration_sum_s: f64, exceed_ratio: f64) -> Rule {
-        Rule { loss_ratio: 0.005, exceed_ratio, full_length_s, duration_sum_s }
+        Rule {
+            loss_ratio: 0.005,
+            exceed_ratio,
+            full_length_s,
+            duration_sum_s,
+        }
     }
 
     /// The draft's appendix "Conditional Throughput Computations", goals 2 to 4.
@@ -50,14 +55,29 @@ mod tests {
     #[test]
     fn missing_time_counts_as_lost() {
         assert_eq!(conditional_loss(&rule(1.0, 11.0, 0.5), &[]), 1.0);
-        assert_eq!(conditional_loss(&rule(1.0, 11.0, 0.5), &[(1.0, 0.0); 5]), 1.0);
-        assert_eq!(conditional_loss(&rule(1.0, 11.0, 0.5), &[(1.0, 0.0); 6]), 0.0);
-        assert_eq!(conditional_loss(&rule(10.0, 11.0, 0.5), &[(1.0, 0.0); 20]), 1.0);
+        assert_eq!(
+            conditional_loss(&rule(1.0, 11.0, 0.5), &[(1.0, 0.0); 5]),
+            1.0
+        );
+        assert_eq!(
+            conditional_loss(&rule(1.0, 11.0, 0.5), &[(1.0, 0.0); 6]),
+            0.0
+        );
+        assert_eq!(
+            conditional_loss(&rule(10.0, 11.0, 0.5), &[(1.0, 0.0); 20]),
+            1.0
+        );
     }
 
     #[test]
     fn the_quantile_is_the_worst_of_the_good_half() {
-        let trials = [(1.0, 0.004), (1.0, 0.001), (1.0, 0.5), (1.0, 0.002), (1.0, 0.7)];
+        let trials = [
+            (1.0, 0.004),
+            (1.0, 0.001),
+            (1.0, 0.5),
+            (1.0, 0.002),
+            (1.0, 0.7),
+        ];
         assert_eq!(conditional_loss(&rule(1.0, 5.0, 0.5), &trials), 0.004);
     }
 }

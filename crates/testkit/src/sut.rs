@@ -136,18 +136,39 @@ impl Sut {
             Path::Stalls { .. } => self.stalls(load.0, seconds) / (load.0 * seconds),
             Path::Fixed { capacity } => 1.0 - capacity / load.0,
             Path::Noisy { capacity, sd } => 1.0 - capacity * (1.0 + sd * self.normal()) / load.0,
-            Path::Bistable { high, low, low_share } => {
-                1.0 - if self.rng.f64() < low_share { low } else { high } / load.0
+            Path::Bistable {
+                high,
+                low,
+                low_share,
+            } => {
+                1.0 - if self.rng.f64() < low_share {
+                    low
+                } else {
+                    high
+                } / load.0
             }
             Path::SlowStart { cold, warm, trials } => {
                 1.0 - if self.trials <= trials { cold } else { warm } / load.0
             }
-            Path::Inversion { capacity, from, to, loss_ratio } => {
-                let hole = if (from..=to).contains(&load.0) { loss_ratio } else { 0.0 };
+            Path::Inversion {
+                capacity,
+                from,
+                to,
+                loss_ratio,
+            } => {
+                let hole = if (from..=to).contains(&load.0) {
+                    loss_ratio
+                } else {
+                    0.0
+                };
                 hole.max(1.0 - capacity / load.0)
             }
             Path::Livelock { capacity, power } => {
-                if load.0 <= capacity { 0.0 } else { 1.0 - (capacity / load.0).powf(power + 1.0) }
+                if load.0 <= capacity {
+                    0.0
+                } else {
+                    1.0 - (capacity / load.0).powf(power + 1.0)
+                }
             }
             Path::Lossy { loss_ratio } => loss_ratio,
         };
@@ -185,7 +206,9 @@ impl Sut {
             wall_s: self.wall_s(seconds),
             started_unix_s: 0.0,
             validity: if offered.0 < load.0 {
-                Validity::LoadMissed { why: format!("offered {offered} of {load}") }
+                Validity::LoadMissed {
+                    why: format!("offered {offered} of {load}"),
+                }
             } else {
                 Validity::Valid
             },
@@ -208,7 +231,13 @@ impl Sut {
     /// Frames lost by a fluid queue that stands still now and then. What is queued when
     /// sending ends still arrives.
     fn stalls(&mut self, load: f64, seconds: f64) -> f64 {
-        let Path::Stalls { capacity, ring, stalls_per_s, stall_s } = self.path else {
+        let Path::Stalls {
+            capacity,
+            ring,
+            stalls_per_s,
+            stall_s,
+        } = self.path
+        else {
             return 0.0;
         };
         let (mut now, mut queued, mut lost) = (0.0, 0.0, 0.0);
@@ -275,7 +304,9 @@ mod tests {
     fn the_same_seed_gives_the_same_trials() {
         let shots = |seed| {
             let mut sut = Sut::new(reference_paths()[3].1, seed);
-            (0..5).map(|_| sut.trial(Fps(9e5), 1.0).received).collect::<Vec<_>>()
+            (0..5)
+                .map(|_| sut.trial(Fps(9e5), 1.0).received)
+                .collect::<Vec<_>>()
         };
         assert_eq!(shots(7), shots(7));
         assert_ne!(shots(7), shots(8));
@@ -286,7 +317,9 @@ mod tests {
         // A stall of exponential mean m overflows a ring of R frames with exp(-R / (load m)).
         let mut sut = Sut::new(reference_paths()[2].1, 3);
         let trials = 4_000;
-        let lossy = (0..trials).filter(|_| sut.trial(Fps(9e5), 1.0).loss_ratio.0 > 0.0).count();
+        let lossy = (0..trials)
+            .filter(|_| sut.trial(Fps(9e5), 1.0).loss_ratio.0 > 0.0)
+            .count();
         let expected = 1.0 - (-(-1024.0f64 / (9e5 * 0.5e-3)).exp()).exp();
         let share = lossy as f64 / f64::from(trials);
         assert!((share - expected).abs() < 0.02, "{share} of {expected}");

@@ -26,7 +26,9 @@ pub enum Initial {
         at: usize,
         /// Position of the first.
         first: usize,
-        /// Whether the first passed and came from a hint: if this passes too, ask the path.
+        /// Whether the first passed.
+        passed: bool,
+        /// Whether the first came from a hint: if both pass, ask the path itself.
         hint: bool,
     },
     /// Done: the two loads to start from.
@@ -51,15 +53,52 @@ impl Initial {
     pub fn load(&self, top: usize) -> Option<usize> {
         match *self {
             Self::Max { .. } => Some(top),
-            Self::First { at, .. } | Self::Second { at, .. } => Some(at.min(top)),
+            Self::First { at, .. } | Self::Second { at, .. } => Some(at),
             Self::Done(..) => None,
+        }
+    }
+
+    /// The same phase without loads above `top`.
+    pub fn capped(self, top: usize) -> Self {
+        match self {
+            Self::Max { after } => Self::Max {
+                after: after.map(|(low, high)| (low.min(top), high.min(top))),
+            },
+            Self::First { at, hint } => Self::First {
+                at: at.min(top),
+                hint,
+            },
+            Self::Second {
+                at,
+                first,
+                passed,
+                hint,
+            } => {
+                let (at, first) = (at.min(top), first.min(top));
+                if at == first {
+                    Self::Done(at, at)
+                } else {
+                    Self::Second {
+                        at,
+                        first,
+                        passed,
+                        hint,
+                    }
+                }
+            }
+            Self::Done(low, high) => Self::Done(low.min(top), high.min(top)),
         }
     }
 
     /// The phase after a trial at the load that was due.
     pub fn after(self, trial: &Kept, guess: &Guess<'_>) -> Self {
         let good = trial.loss_ratio <= guess.rule.loss_ratio;
-        let here = place(guess.grid, trial.forwarding, guess.rule.loss_ratio, guess.width);
+        let here = place(
+            guess.grid,
+            trial.forwarding,
+            guess.rule.loss_ratio,
+            guess.width,
+        );
         match self {
             Self::Max { after } => {
                 if good {
@@ -68,7 +107,10 @@ impl Initial {
                 let first = here.min(guess.top.saturating_sub(guess.width));
                 match after {
                     Some((low, high)) if first <= high => Self::Done(low, high),
-                    _ => Self::First { at: first, hint: false },
+                    _ => Self::First {
+                        at: first,
+                        hint: false,
+                    },
                 }
             }
             Self::First { at, hint } => {
@@ -80,13 +122,44 @@ impl Initial {
                 if second == at {
                     return Self::Done(at, at);
                 }
-                Self::Second { at: second, first: at, hint: hint && good }
+                Self::Second {
+                    at: second,
+                    first: at,
+                    passed: good,
+                    hint,
+                }
             }
-            Self::Second { at, first, hint } => {
+            Self::Second {
+                at,
+                first,
+                passed: true,
+                hint,
+            } => {
                 if good && hint && at < guess.top {
-                    Self::Max { after: Some((first, at)) }
+                    Self::Max {
+                        after: Some((first, at)),
+                    }
                 } else {
-                    Self::Done(first.min(at), first.max(at))
+                    Self::Done(first, at)
+                }
+            }
+            Self::Second {
+                at,
+                first,
+                passed: false,
+                ..
+            } => {
+                let near = (at + guess.width).min(first);
+                if good && near < first {
+                    // The first was far off: its bound is worth nothing, one nearby is.
+                    Self::Second {
+                        at: near,
+                        first: at,
+                        passed: true,
+                        hint: false,
+                    }
+                } else {
+                    Self::Done(at, near)
                 }
             }
             done @ Self::Done(..) => done,

@@ -70,10 +70,23 @@ mod tests {
 
     #[test]
     fn parts_are_powers_of_two_of_the_width_smaller_below() {
-        for (whole, width, below) in
-            [(2, 1, 1), (3, 1, 1), (4, 1, 2), (5, 1, 2), (6, 1, 2), (7, 1, 3), (12, 1, 4), (16, 1, 8), (9, 8, 4), (40, 8, 16)]
-        {
-            assert_eq!(middle(100, 100 + whole, width), 100 + below, "{whole} in {width}");
+        for (whole, width, below) in [
+            (2, 1, 1),
+            (3, 1, 1),
+            (4, 1, 2),
+            (5, 1, 2),
+            (6, 1, 2),
+            (7, 1, 3),
+            (12, 1, 4),
+            (16, 1, 8),
+            (9, 8, 4),
+            (40, 8, 16),
+        ] {
+            assert_eq!(
+                middle(100, 100 + whole, width),
+                100 + below,
+                "{whole} in {width}"
+            );
         }
     }
 
@@ -96,7 +109,11 @@ mod tests {
             (120, Some(90), Some(130), Some(100)),
             (101, Some(100), Some(130), None),
         ] {
-            assert_eq!(room.fit(load, lower, upper), expected, "{load} {lower:?} {upper:?}");
+            assert_eq!(
+                room.fit(load, lower, upper),
+                expected,
+                "{load} {lower:?} {upper:?}"
+            );
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::target::{Target, targets};
 use crate::throughput::conditional_loss;
 
 use initial::{Guess, Initial};
-use selector::{Selector, place};
+use selector::{Known, Selector, place};
 use strategy::Pick;
 use trials::{Kept, Trials};
 
@@ -46,6 +46,8 @@ pub struct Mlr {
     initial: Initial,
     selectors: Vec<Selector>,
     shared_step: usize,
+    /// What the path forwarded in a warm-up trial under overload.
+    overload_rate: Option<f64>,
     due: Option<Due>,
     count: u32,
     wall: Duration,
@@ -58,14 +60,13 @@ impl Mlr {
     ///
     /// # Errors
     /// A goal out of range, or none at all.
-    pub fn new(
-        goals: Vec<Goal>,
-        min: Fps,
-        max: Fps,
-        timeout: Duration,
-    ) -> Result<Self, GoalError> {
+    pub fn new(goals: Vec<Goal>, min: Fps, max: Fps, timeout: Duration) -> Result<Self, GoalError> {
         if goals.is_empty() {
-            return Err(GoalError { field: "goals", value: 0.0, must: "at least one" });
+            return Err(GoalError {
+                field: "goals",
+                value: 0.0,
+                must: "at least one",
+            });
         }
         for goal in &goals {
             goal.check()?;
@@ -82,6 +83,7 @@ impl Mlr {
             initial: Initial::Max { after: None },
             selectors: Vec::new(),
             shared_step: 0,
+            overload_rate: None,
             due: None,
             count: 0,
             wall: Duration::ZERO,
@@ -103,15 +105,21 @@ impl Mlr {
         let bounds = self.trials.bounds(&target.rule);
         let width_met = bounds.width().is_some_and(|width| width <= target.width);
         let loss = bounds.lower.map(|load| {
-            let trials: Vec<(f64, f64)> =
-                self.trials.at(load).iter().map(|t| (t.duration_s, t.loss_ratio)).collect();
+            let trials: Vec<(f64, f64)> = self
+                .trials
+                .at(load)
+                .iter()
+                .map(|t| (t.duration_s, t.loss_ratio))
+                .collect();
             conditional_loss(&target.rule, &trials)
         });
         let lower = bounds.lower.map(|load| self.grid.load(load));
         Outcome {
             lower,
             upper: bounds.upper.map(|load| self.grid.load(load)),
-            throughput: lower.zip(loss).map(|(load, loss)| Fps(load.0 * (1.0 - loss))),
+            throughput: lower
+                .zip(loss)
+                .map(|(load, loss)| Fps(load.0 * (1.0 - loss))),
             width_met,
             at_max: !width_met && bounds.lower.is_some_and(|lower| lower >= self.top),
             at_min: bounds.lower.is_none() && bounds.upper == Some(0),
@@ -133,8 +141,13 @@ impl Mlr {
 
     fn guess(&self) -> Guess<'_> {
         let coarse = |a: &&Target, b: &&Target| a.rule.loss_ratio.total_cmp(&b.rule.loss_ratio);
-        let strictest = self.coarsest().min_by(coarse).unwrap_or(&self.targets[0][0]);
-        let width = (0..self.goals.len()).map(|goal| self.final_target(goal).width).max();
+        let strictest = self
+            .coarsest()
+            .min_by(coarse)
+            .unwrap_or(&self.targets[0][0]);
+        let width = (0..self.goals.len())
+            .map(|goal| self.final_target(goal).width)
+            .max();
         Guess {
             grid: &self.grid,
             rule: strictest.rule,
@@ -150,14 +163,20 @@ impl Mlr {
             return;
         }
         if self.wall > self.timeout {
-            self.failed =
-                Some(format!("the search took longer than its {} s", self.timeout.as_secs()));
+            self.failed = Some(format!(
+                "the search took longer than its {} s",
+                self.timeout.as_secs()
+            ));
             return;
         }
         if let Some(load) = self.initial.load(self.top) {
             let longest = self.coarsest().map(|target| target.trial).max();
             let duration = longest.unwrap_or(self.goals[0].final_trial);
-            self.due = Some(Due { load, duration, by: None });
+            self.due = Some(Due {
+                load,
+                duration,
+                by: None,
+            });
             return;
         }
         self.due = self.nominate();
@@ -171,9 +190,14 @@ impl Mlr {
     fn nominate(&mut self) -> Option<Due> {
         let mut best: Option<Due> = None;
         for (goal, selector) in self.selectors.iter_mut().enumerate() {
-            let Some((pick, duration)) =
-                selector.nominate(&self.trials, &self.grid, self.top, self.shared_step)
-            else {
+            let known = Known {
+                trials: &self.trials,
+                grid: &self.grid,
+                top: self.top,
+                shared_step: self.shared_step,
+                overload_rate: self.overload_rate,
+            };
+            let Some((pick, duration)) = selector.nominate(&known) else {
                 continue;
             };
             let key = |load: usize, duration: Duration, width: usize| {
@@ -184,16 +208,19 @@ impl Mlr {
                 key(pick.load, duration, pick.width) > key(best.load, best.duration, width)
             });
             if wins {
-                best = Some(Due { load: pick.load, duration, by: Some((goal, pick)) });
+                best = Some(Due {
+                    load: pick.load,
+                    duration,
+                    by: Some((goal, pick)),
+                });
             }
         }
         let mut due = best?;
-        if let Some((goal, _)) = due.by {
-            let width = self.goals[goal].width;
-            let target = self.final_target(goal);
-            if let Some(longer) = stretch::stretched(&self.trials, due.load, target, width) {
-                due.duration = due.duration.max(longer);
-            }
+        if let Some((goal, _)) = due.by
+            && let Some(longer) =
+                self.selectors[goal].stretched(&self.trials, due.load, self.overload_rate)
+        {
+            due.duration = due.duration.max(longer);
         }
         Some(due)
     }
@@ -221,7 +248,10 @@ impl Mlr {
 
 impl Search for Mlr {
     fn next_trial(&self) -> Option<Ask> {
-        self.due.map(|due| Ask { load: self.grid.load(due.load), duration: due.duration })
+        self.due.map(|due| Ask {
+            load: self.grid.load(due.load),
+            duration: due.duration,
+        })
     }
 
     fn observe(&mut self, seen: &Seen) {
@@ -235,7 +265,10 @@ impl Search for Mlr {
         };
         self.trials.add(load, kept);
         match self.due.filter(|due| due.load == load) {
-            Some(Due { by: Some((goal, pick)), .. }) => {
+            Some(Due {
+                by: Some((goal, pick)),
+                ..
+            }) => {
                 self.shared_step = self.selectors[goal].won(&self.trials, pick);
             }
             Some(Due { by: None, .. }) => {
@@ -251,12 +284,19 @@ impl Search for Mlr {
 
     fn cap(&mut self, max: Fps) {
         if max.0 < self.grid.load(0).0 {
-            self.failed =
-                Some(format!("the tester cannot offer even the lowest load, {}", self.grid.load(0)));
+            self.failed = Some(format!(
+                "the tester cannot offer even the lowest load, {}",
+                self.grid.load(0)
+            ));
         }
         self.top = self.top.min(self.grid.floor(max));
+        let running = matches!(self.initial, Initial::Done(..));
+        self.initial = self.initial.capped(self.top);
         for selector in &mut self.selectors {
             selector.cap(self.top);
+        }
+        if let (false, Initial::Done(low, high)) = (running, self.initial) {
+            self.start_selectors(low, high);
         }
         self.plan();
     }
@@ -265,11 +305,18 @@ impl Search for Mlr {
         if self.count > 0 || load.0 >= self.grid.load(self.top).0 {
             return;
         }
-        self.initial = Initial::First { at: self.grid.floor(load), hint: true };
+        self.initial = Initial::First {
+            at: self.grid.floor(load),
+            hint: true,
+        };
         self.plan();
     }
 
     fn expect_forwarding(&mut self, rate: Fps) {
+        if self.count > 0 {
+            return;
+        }
+        self.overload_rate = Some(rate.0);
         let guess = self.guess();
         let at = place(&self.grid, rate.0, guess.rule.loss_ratio, guess.width);
         // A path that forwarded nearly all of the highest load must be asked at that load.
@@ -303,7 +350,11 @@ impl Search for Mlr {
             let near = self.trials.bounds(&selector.target().rule);
             let missing = |load: Option<usize>, lower: bool| {
                 let sums = load.map_or_else(Default::default, |load| self.trials.sums(load, rule));
-                if lower { sums.good_missing_s(rule) } else { sums.bad_missing_s(rule) }
+                if lower {
+                    sums.good_missing_s(rule)
+                } else {
+                    sums.bad_missing_s(rule)
+                }
             };
             let mut seconds = missing(near.lower, true);
             if near.upper.is_some() || near.lower.is_none_or(|lower| lower < self.top) {
@@ -319,7 +370,9 @@ impl Search for Mlr {
     }
 
     fn decidable_by(&self, duration: Duration) -> Option<Fps> {
-        let (1, Some(due)) = (self.goals.len(), self.due) else { return None };
+        let (1, Some(due)) = (self.goals.len(), self.due) else {
+            return None;
+        };
         due.by?;
         let rule = &self.final_target(0).rule;
         // Would one good trial there leave nothing to be asked? Try it on a copy.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::bounds::Bounds;
 use crate::grid::Grid;
 use crate::mlr::strategy::{self, Grow, Pick, View};
+use crate::mlr::stretch;
 use crate::mlr::trials::Trials;
 use crate::target::Target;
 
@@ -13,6 +14,21 @@ const TELLING_LOSS_WIDTHS: f64 = 2.0;
 /// Guesses from forwarding rates per goal. On a path that loses the same share at every load
 /// they lead nowhere, and growing steps are faster.
 const GUESSES: u32 = 3;
+
+/// What all goals share.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// The trials so far.
+    pub trials: &'a Trials,
+    /// The grid.
+    pub grid: &'a Grid,
+    /// Highest position allowed.
+    pub top: usize,
+    /// Step of the last winner: no goal steps less far.
+    pub shared_step: usize,
+    /// Forwarding rate of a warm-up trial under overload.
+    pub overload_rate: Option<f64>,
+}
 
 /// One goal's state.
 #[derive(Debug, Clone)]
@@ -24,7 +40,6 @@ pub struct Selector {
     high: Option<usize>,
     next_step: usize,
     guesses: u32,
-    last: Option<Pick>,
 }
 
 impl Selector {
@@ -39,7 +54,6 @@ impl Selector {
             high: Some(loads.0.max(loads.1)),
             next_step: 1,
             guesses: GUESSES,
-            last: None,
         };
         selector.reset_step();
         selector
@@ -76,13 +90,10 @@ impl Selector {
     }
 
     /// The load to measure next, for how long, or `None` when the goal is reached.
-    pub fn nominate(
-        &mut self,
-        trials: &Trials,
-        grid: &Grid,
-        top: usize,
-        shared_step: usize,
-    ) -> Option<(Pick, Duration)> {
+    pub fn nominate(&mut self, known: &Known<'_>) -> Option<(Pick, Duration)> {
+        let Known {
+            trials, grid, top, ..
+        } = *known;
         loop {
             let bounds = trials.bounds(&self.target().rule);
             let view = View {
@@ -91,7 +102,10 @@ impl Selector {
                 low: self.low,
                 high: self.high,
                 top,
-                step: self.next_step.max(shared_step),
+                step: self.next_step.max(known.shared_step),
+                high_first: self.high.is_some_and(|high| {
+                    self.stretched(trials, high, known.overload_rate).is_some()
+                }),
                 forwarded: self.forwarded(trials, grid, bounds),
             };
             if let Some(pick) = strategy::nominate(&view) {
@@ -99,10 +113,8 @@ impl Selector {
                     let target = self.target();
                     self.next_step = limit.max(target.width) * target.expansion;
                 }
-                self.last = Some(pick);
                 return Some((pick, self.target().trial));
             }
-            self.last = None;
             if self.targets_left() == 0 {
                 return None;
             }
@@ -110,6 +122,16 @@ impl Selector {
             (self.low, self.high) = (bounds.lower, bounds.upper.filter(|upper| *upper <= top));
             self.reset_step();
         }
+    }
+
+    /// Length of a trial that settles a plainly overloaded load at once.
+    pub fn stretched(
+        &self,
+        trials: &Trials,
+        load: usize,
+        overload_rate: Option<f64>,
+    ) -> Option<Duration> {
+        stretch::stretched(trials, load, self.final_target(), self.width, overload_rate)
     }
 
     /// Half a width below the mean forwarding rate of the upper bound's trials.
@@ -124,7 +146,12 @@ impl Selector {
             return None;
         }
         let rate: f64 = kept.iter().map(|trial| trial.forwarding * share).sum();
-        Some(place(grid, rate, self.target().rule.loss_ratio, self.final_target().width))
+        Some(place(
+            grid,
+            rate,
+            self.target().rule.loss_ratio,
+            self.final_target().width,
+        ))
     }
 
     /// The nominated load was measured; returns the step other goals should not undercut.
@@ -137,6 +164,7 @@ impl Selector {
             }
             if bounds.lower == Some(pick.load) {
                 self.low = self.low.max(Some(pick.load));
+                self.high = self.high.filter(|high| Some(*high) > self.low);
             }
         }
         let grow = match pick.grow {

@@ -8,10 +8,10 @@ use crate::target::Target;
 /// Loss that is no accident: this many times the goal's loss ratio …
 const TIMES_GOAL: f64 = 10.0;
 /// … and at least this share of the goal's width.
-const SHARE_OF_WIDTH: f64 = 0.125;
+const SHARE_OF_WIDTH: f64 = 0.25;
 /// How far two forwarding rates may differ, as a share of the loss they show, and still be the
 /// same capacity.
-const SAME: f64 = 0.25;
+const SAME: f64 = 0.1;
 /// Longest trial made this way, in seconds.
 const LONGEST_S: f64 = 10.0;
 
@@ -20,7 +20,15 @@ const LONGEST_S: f64 = 10.0;
 /// trial, there or at a higher load, forwarded the same rate. Two trials that agree on the
 /// rate name the path's capacity; a stall or a burst does not repeat itself so exactly. The
 /// trial is as long as all trials that are still missing for the upper bound.
-pub fn stretched(trials: &Trials, load: usize, target: &Target, width: f64) -> Option<Duration> {
+///
+/// `overload_rate` is what a warm-up trial at the highest load forwarded: one more witness.
+pub fn stretched(
+    trials: &Trials,
+    load: usize,
+    target: &Target,
+    width: f64,
+    overload_rate: Option<f64>,
+) -> Option<Duration> {
     let rule = &target.rule;
     let here = trials.at(load);
     let sums = trials.sums(load, rule);
@@ -33,7 +41,9 @@ pub fn stretched(trials: &Trials, load: usize, target: &Target, width: f64) -> O
     let same = SAME * first.loss_ratio * offered;
     let agreeing = trials
         .from(load)
-        .filter(|other| (other.forwarding - first.forwarding).abs() <= same)
+        .map(|other| other.forwarding)
+        .chain(overload_rate)
+        .filter(|other| (other - first.forwarding).abs() <= same)
         .count();
     // `first` agrees with itself.
     if agreeing < 2 {

@@ -54,6 +54,10 @@ impl Trials {
 
     /// Relevant bounds under a rule.
     pub fn bounds(&self, rule: &Rule) -> Bounds {
-        Bounds::of(self.by_load.keys().map(|load| (*load, self.class(*load, rule))))
+        Bounds::of(
+            self.by_load
+                .keys()
+                .map(|load| (*load, self.class(*load, rule))),
+        )
     }
 }

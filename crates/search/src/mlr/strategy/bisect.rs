@@ -34,6 +34,8 @@ fn down(view: &View<'_>, split: usize) -> Option<Pick> {
 /// The start lies between the lower bound and the middle, and so does a step up.
 fn up(view: &View<'_>, split: usize) -> Option<Pick> {
     let (lower, upper, low) = (view.bounds.lower?, view.bounds.upper?, view.low?);
-    let load = view.room().fit(lower + view.step, Some(lower), Some(upper))?;
+    let load = view
+        .room()
+        .fit(lower + view.step, Some(lower), Some(upper))?;
     (load < split && load > low).then(|| Pick::step(load, view.step, Grow::OnLower))
 }

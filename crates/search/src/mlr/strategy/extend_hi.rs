@@ -10,5 +10,6 @@ pub fn nominate(view: &View<'_>) -> Option<Pick> {
         return None;
     }
     let load = view.room().fit(lower + view.step, Some(lower), None)?;
-    view.worth(load).then(|| Pick::step(load, view.step, Grow::OnLower))
+    view.worth(load)
+        .then(|| Pick::step(load, view.step, Grow::OnLower))
 }

@@ -9,6 +9,9 @@ pub fn nominate(view: &View<'_>) -> Option<Pick> {
     if upper == 0 {
         return None;
     }
-    let load = view.room().fit(upper.saturating_sub(view.step), None, Some(upper))?;
-    view.worth(load).then(|| Pick::step(load, view.step, Grow::OnUpper))
+    let load = view
+        .room()
+        .fit(upper.saturating_sub(view.step), None, Some(upper))?;
+    view.worth(load)
+        .then(|| Pick::step(load, view.step, Grow::OnUpper))
 }

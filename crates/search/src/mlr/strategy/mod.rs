@@ -28,6 +28,9 @@ pub struct View<'a> {
     pub top: usize,
     /// Step to take outside the known bounds.
     pub step: usize,
+    /// The higher load is plainly overloaded: one long trial settles it, so it comes first and
+    /// leaves the lower load, which the confirm trial may settle, for the end.
+    pub high_first: bool,
     /// Where the forwarding rate of the upper bound's trials says the path's capacity is,
     /// when its loss is great enough to say anything.
     pub forwarded: Option<usize>,
@@ -62,19 +65,34 @@ pub struct Pick {
 impl Pick {
     /// A load of which one of the target's own bounds is expected.
     fn near(load: usize, width: usize) -> Self {
-        Self { load, width, limit: Some(width), grow: Grow::Never, guided: false }
+        Self {
+            load,
+            width,
+            limit: Some(width),
+            grow: Grow::Never,
+            guided: false,
+        }
     }
 
     /// A step outside the bounds.
     fn step(load: usize, width: usize, grow: Grow) -> Self {
-        Self { load, width, limit: None, grow, guided: false }
+        Self {
+            load,
+            width,
+            limit: None,
+            grow,
+            guided: false,
+        }
     }
 }
 
 impl View<'_> {
     /// Loads at a distance from bounds and limits that suits the target.
     fn room(&self) -> Room {
-        Room { top: self.top, width: self.target.width }
+        Room {
+            top: self.top,
+            width: self.target.width,
+        }
     }
 
     /// Whether measuring at `load` can make or move a bound.
@@ -82,7 +100,10 @@ impl View<'_> {
         load <= self.top
             && self.bounds.lower.is_none_or(|lower| load > lower)
             && self.bounds.upper.is_none_or(|upper| load < upper)
-            && self.bounds.width().is_none_or(|width| width > self.target.width)
+            && self
+                .bounds
+                .width()
+                .is_none_or(|width| width > self.target.width)
     }
 }
 
@@ -97,5 +118,12 @@ pub fn nominate(view: &View<'_>) -> Option<Pick> {
         extend_hi::nominate,
         bisect::nominate,
     ];
-    ORDER.iter().find_map(|nominate| nominate(view)).filter(|pick| view.worth(pick.load))
+    let first = if view.high_first {
+        refine_hi::nominate(view)
+    } else {
+        None
+    };
+    first
+        .or_else(|| ORDER.iter().find_map(|nominate| nominate(view)))
+        .filter(|pick| view.worth(pick.load))
 }

@@ -4,5 +4,6 @@ use super::{Pick, View};
 
 pub fn nominate(view: &View<'_>) -> Option<Pick> {
     let load = view.high?;
-    view.worth(load).then(|| Pick::near(load, view.target.width))
+    view.worth(load)
+        .then(|| Pick::near(load, view.target.width))
 }

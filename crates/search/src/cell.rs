@@ -1,0 +1,376 @@
+//! One repeat of one cell: warm-up, search, confirm trial, latency trials.
+//!
+//! The confirm trial stands beside the search's result and never replaces it. When one good
+//! confirm trial would also end the search (the load is one step from being the lower bound),
+//! it runs at once and serves both: it is evidence of the same kind, only longer. A confirm
+//! trial that fails is never fed to the search, so a path that stalls now and then keeps the
+//! number the goal's short trials give, and the verdict says `unstable`. The machine then goes
+//! two widths down once and confirms there, so that the reader gets a load that held.
+
+mod evidence;
+mod invalid;
+mod left;
+
+use std::time::Duration;
+
+use nicety_model::{ConfirmResult, Fps, Purpose, SearchBounds, TrialRecord};
+
+use crate::goal::GoalError;
+use crate::machine::{Left, Search, Seen};
+use crate::preset::{DEFAULT_MIN_LOAD, Settings};
+
+pub use evidence::CellContext;
+
+/// Shares of the throughput at which latency is measured.
+pub const LATENCY_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
+
+/// What to do in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellPlan {
+    /// Search and confirm trial.
+    pub settings: Settings,
+    /// Lowest load.
+    pub min: Fps,
+    /// Highest load: line rate, or what the tester makes without the path.
+    pub max: Fps,
+    /// Length of the warm-up trial at the highest load; zero for none.
+    pub warm_up: Duration,
+    /// Shares of the throughput at which latency is measured.
+    pub latency_shares: Vec<f64>,
+    /// Length of each latency trial.
+    pub latency_trial: Duration,
+    /// Lower bound of an earlier repeat or visit.
+    pub expect: Option<Fps>,
+    /// Whether a confirm trial that failed is followed by one two widths below.
+    pub second_confirm: bool,
+}
+
+impl CellPlan {
+    /// Everything, with one second of warm-up and of each latency trial.
+    pub fn new(settings: Settings, max: Fps) -> Self {
+        Self {
+            settings,
+            min: DEFAULT_MIN_LOAD,
+            max,
+            warm_up: Duration::from_secs(1),
+            latency_shares: LATENCY_SHARES.to_vec(),
+            latency_trial: Duration::from_secs(1),
+            expect: None,
+            second_confirm: true,
+        }
+    }
+
+    /// A visit of the control cell: only the throughput is of interest.
+    #[must_use]
+    pub fn control(mut self) -> Self {
+        self.settings.confirm = Duration::ZERO;
+        self.latency_shares.clear();
+        self
+    }
+
+    /// Trials and traffic seconds on a path without noise.
+    pub fn typical(&self) -> Left {
+        let (mut trials, mut seconds) = self.settings.typical();
+        for (count, each) in [
+            (1, self.warm_up),
+            (1, self.settings.confirm),
+            (self.latency_shares.len() as u32, self.latency_trial),
+        ] {
+            if !each.is_zero() {
+                trials += count;
+                seconds += f64::from(count) * each.as_secs_f64();
+            }
+        }
+        Left { trials, seconds }
+    }
+}
+
+/// A trial the cell wants.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Why.
+    pub purpose: Purpose,
+    /// Load per direction.
+    pub load: Fps,
+    /// Length.
+    pub duration: Duration,
+    /// Number of the trial within the cell's repeat, from 1.
+    pub index: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Stage {
+    WarmUp,
+    Search,
+    /// Before the search has ended, at a load it would end with.
+    EarlyConfirm(Fps),
+    Confirm(Fps),
+    SecondConfirm(Fps),
+    Latency(usize),
+    Ended,
+}
+
+/// The machine for one repeat of one cell.
+#[derive(Debug)]
+pub struct Cell {
+    plan: CellPlan,
+    search: Box<dyn Search>,
+    stage: Stage,
+    index: u32,
+    /// The last trial was invalid: this is its second try.
+    retry: bool,
+    failed: Option<String>,
+    search_trials: u32,
+    search_wall: f64,
+    traffic_s: f64,
+    wall_s: f64,
+    /// Valid search trials that lost more than the goal, without their streams.
+    lossy: Vec<TrialRecord>,
+    held_up: Option<Fps>,
+    confirm: Option<TrialRecord>,
+    second_confirm: Option<ConfirmResult>,
+    /// Confirm trials that failed before the search had ended.
+    early: Vec<TrialRecord>,
+    /// Loads at which an early confirm trial did not end the search.
+    tried: Vec<f64>,
+    late: Option<String>,
+    latency: Vec<nicety_model::LatencySummary>,
+    notes: Vec<String>,
+}
+
+impl Cell {
+    /// The machine at its start.
+    ///
+    /// # Errors
+    /// A loss goal out of range.
+    pub fn new(plan: CellPlan) -> Result<Self, GoalError> {
+        let mut search = plan.settings.search(plan.min, plan.max)?;
+        let stage = if plan.warm_up.is_zero() {
+            Stage::Search
+        } else {
+            Stage::WarmUp
+        };
+        if let (Stage::Search, Some(load)) = (stage, plan.expect) {
+            search.expect(load);
+        }
+        Ok(Self {
+            plan,
+            search,
+            stage,
+            index: 0,
+            retry: false,
+            failed: None,
+            search_trials: 0,
+            search_wall: 0.0,
+            traffic_s: 0.0,
+            wall_s: 0.0,
+            lossy: Vec::new(),
+            held_up: None,
+            confirm: None,
+            second_confirm: None,
+            early: Vec::new(),
+            tried: Vec::new(),
+            late: None,
+            latency: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    /// The next trial, the same until its record is observed; `None` when the cell is done.
+    pub fn next(&self) -> Option<Step> {
+        let settings = &self.plan.settings;
+        let (purpose, load, duration) = match self.stage {
+            Stage::WarmUp => (Purpose::WarmUp, self.plan.max, self.plan.warm_up),
+            Stage::Search => {
+                let ask = self.search.next_trial()?;
+                (Purpose::Search, ask.load, ask.duration)
+            }
+            Stage::EarlyConfirm(load) | Stage::Confirm(load) | Stage::SecondConfirm(load) => {
+                (Purpose::Confirm, load, settings.confirm)
+            }
+            Stage::Latency(number) => {
+                let share = *self.plan.latency_shares.get(number)?;
+                let load = Fps(self.search.outcome().throughput?.0 * share);
+                (
+                    Purpose::Latency { load_ratio: share },
+                    load,
+                    self.plan.latency_trial,
+                )
+            }
+            Stage::Ended => return None,
+        };
+        Some(Step {
+            purpose,
+            load,
+            duration,
+            index: self.index + 1,
+        })
+    }
+
+    /// Takes the record of the trial that [`Self::next`] asked for; recorded trials of an
+    /// interrupted run are fed again in their order.
+    pub fn observe(&mut self, record: &TrialRecord) {
+        let Some(step) = self.next() else { return };
+        self.index += 1;
+        self.wall_s += record.wall_s;
+        self.traffic_s += record.duration_s;
+        if self.stage == Stage::Search {
+            self.search_trials += 1;
+            self.search_wall += record.wall_s;
+        }
+        if !record.validity.is_valid() {
+            self.invalid(record, &step);
+            return;
+        }
+        self.retry = false;
+        match self.stage {
+            Stage::WarmUp => self.warmed_up(Some(record)),
+            Stage::Search => self.searched(record),
+            Stage::EarlyConfirm(load) => {
+                self.tried.push(load.0);
+                if self.meets(record) {
+                    self.search.observe(&seen(record));
+                    self.confirm = Some(light(record));
+                    // The search ends with this trial; should it not, it goes on.
+                    self.stage = Stage::Search;
+                    self.after_search();
+                } else {
+                    self.early.push(light(record));
+                    self.stage = Stage::Search;
+                }
+            }
+            Stage::Confirm(_) => {
+                self.confirm = Some(light(record));
+                self.after_confirm();
+            }
+            Stage::SecondConfirm(_) => {
+                self.second_confirm = Some(self.confirmed(record));
+                self.stage = Stage::Latency(0);
+            }
+            Stage::Latency(number) => {
+                if let Some(mut summary) = record.latency_us {
+                    summary.load_ratio = self.plan.latency_shares.get(number).copied();
+                    self.latency.push(summary);
+                }
+                self.stage = Stage::Latency(number + 1);
+            }
+            Stage::Ended => {}
+        }
+    }
+
+    /// Bounds so far, for a progress line.
+    pub fn bounds(&self) -> SearchBounds {
+        self.search.bounds()
+    }
+
+    /// Ends the cell without a result.
+    pub fn fail(&mut self, why: String) {
+        self.failed = Some(why);
+        self.stage = Stage::Ended;
+    }
+
+    fn meets(&self, record: &TrialRecord) -> bool {
+        record.loss_ratio.0 <= self.plan.settings.loss_ratio
+    }
+
+    fn confirmed(&self, record: &TrialRecord) -> ConfirmResult {
+        ConfirmResult {
+            load_fps: record.load_fps,
+            duration_s: record.duration_s,
+            loss_ratio: record.loss_ratio,
+            met: self.meets(record),
+        }
+    }
+
+    fn warmed_up(&mut self, record: Option<&TrialRecord>) {
+        // Only overload tells what the path forwards.
+        if let Some(record) = record.filter(|record| !self.meets(record)) {
+            self.search.expect_forwarding(Fps(record.forwarding_fps));
+        }
+        if let Some(load) = self.plan.expect {
+            self.search.expect(load);
+        }
+        self.stage = Stage::Search;
+    }
+
+    fn searched(&mut self, record: &TrialRecord) {
+        if !self.meets(record) {
+            self.lossy.push(light(record));
+        }
+        self.search.observe(&seen(record));
+        self.after_search();
+    }
+
+    /// Search, confirm trial or what comes after it.
+    fn after_search(&mut self) {
+        let confirm = self.plan.settings.confirm;
+        if self.search.next_trial().is_some() {
+            let untried = |load: &Fps| !self.tried.contains(&load.0);
+            if let Some(load) = self
+                .search
+                .decidable_by(confirm)
+                .filter(untried)
+                .filter(|_| !confirm.is_zero())
+            {
+                self.stage = Stage::EarlyConfirm(load);
+            }
+            return;
+        }
+        let outcome = self.search.outcome();
+        if let Some(why) = outcome.failed {
+            self.fail(why);
+            return;
+        }
+        let Some(lower) = outcome.lower else {
+            self.fail("the search found no load within the goal".to_owned());
+            return;
+        };
+        if self.confirm.is_none() {
+            let tried = self.early.iter().find(|trial| trial.load_fps == lower.0);
+            self.confirm = tried.cloned();
+        }
+        if confirm.is_zero() {
+            self.stage = Stage::Latency(0);
+        } else if self
+            .confirm
+            .as_ref()
+            .is_some_and(|trial| trial.load_fps == lower.0)
+        {
+            self.after_confirm();
+        } else {
+            self.stage = Stage::Confirm(lower);
+        }
+    }
+
+    fn after_confirm(&mut self) {
+        let missed = self.confirm.as_ref().filter(|record| !self.meets(record));
+        self.stage = match missed {
+            Some(record) if self.plan.second_confirm => {
+                Stage::SecondConfirm(Fps(record.load_fps * (1.0 - 2.0 * self.plan.settings.width)))
+            }
+            _ => Stage::Latency(0),
+        };
+    }
+}
+
+fn seen(record: &TrialRecord) -> Seen {
+    let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
+    Seen {
+        load: Fps(record.load_fps),
+        duration: seconds(record.duration_s),
+        wall: seconds(record.wall_s),
+        loss_ratio: record.loss_ratio,
+        forwarding: Fps(record.forwarding_fps),
+    }
+}
+
+/// A record without its streams: what the result needs of it.
+fn light(record: &TrialRecord) -> TrialRecord {
+    TrialRecord {
+        streams: Vec::new(),
+        ..record.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! From a cell's trials to its result.
+
+use nicety_model::{CellKey, CellResult, Fps, SCHEMA, SearchBounds, TrialRecord, Verdict};
+
+use super::Cell;
+use crate::verdict::{Drift, Evidence, idle_note, judge, steal};
+
+/// What the result says beside what the trials showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellContext {
+    /// The cell.
+    pub key: CellKey,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Visit of the control cell, from 1.
+    pub control: Option<u32>,
+    /// Engine and how it worked.
+    pub engine: String,
+    /// The tester's own limit for this frame size.
+    pub tester_limit: Option<Fps>,
+    /// Line rate of the link, where there is one.
+    pub line_rate: Option<Fps>,
+    /// Drift of the control cell so far.
+    pub drift: Option<Drift>,
+}
+
+impl Cell {
+    /// The result. Before the cell has ended it is `failed` with what there is.
+    pub fn finish(&self, context: CellContext) -> CellResult {
+        let outcome = self.search.outcome();
+        let failed = self.failed.clone().or_else(|| {
+            self.next()
+                .map(|_| "interrupted before the cell had ended".to_owned())
+        });
+        let confirm = self.confirm.as_ref().map(|record| self.confirmed(record));
+        let throughput = outcome.throughput.filter(|_| failed.is_none());
+        let overload = self.overload(outcome.lower);
+        let cpu = self.confirm.as_ref().and_then(|record| record.cpu.clone());
+        let evidence = Evidence {
+            failed,
+            late: self.late.clone().filter(|_| self.confirm.is_none()),
+            throughput,
+            loss_goal: self.plan.settings.loss_ratio,
+            at_max: outcome.at_max,
+            held_up: self.held_up,
+            tester_limit: context.tester_limit,
+            line_rate: context.line_rate,
+            confirm,
+            second_confirm: self.second_confirm,
+            steal: cpu.as_ref().and_then(steal),
+            drift: context.drift,
+        };
+        let (verdict, mut notes) = judge(&evidence);
+        if verdict != Verdict::Failed {
+            notes.extend(
+                overload
+                    .and_then(|record| record.cpu.as_ref())
+                    .and_then(idle_note),
+            );
+        }
+        notes.extend(self.notes.iter().cloned());
+        let size = context.key.frame_size_bytes;
+        CellResult {
+            schema: SCHEMA,
+            cell: context.key.name(),
+            repeat: context.repeat,
+            control: context.control,
+            engine: context.engine,
+            loss_goal: self.plan.settings.loss_ratio,
+            throughput_fps: throughput.map(|fps| fps.0),
+            bounds: SearchBounds {
+                lower_fps: outcome.lower.map(|fps| fps.0),
+                upper_fps: outcome.upper.map(|fps| fps.0),
+            },
+            throughput_l1_mbps: throughput.map(|fps| size.l1_mbps(fps)),
+            throughput_l2_mbps: throughput.map(|fps| size.l2_mbps(fps)),
+            tester_limit_fps: context.tester_limit.map(|fps| fps.0),
+            confirm,
+            latency_us: self.latency.last().copied(),
+            latency_by_load_us: self.latency.clone(),
+            loss_ledger: self
+                .confirm
+                .as_ref()
+                .map_or_else(Vec::new, |r| r.loss_ledger.clone()),
+            overload_ledger: overload.map_or_else(Vec::new, |r| r.loss_ledger.clone()),
+            frames: self.confirm.as_ref().map(|record| record.frames),
+            cpu,
+            trials: self.search_trials,
+            search_s: self.search_wall,
+            verdict,
+            notes,
+            key: context.key,
+        }
+    }
+
+    /// The lowest lossy valid search trial above the lower bound: what gave out first. Without
+    /// a lower bound, the lowest of all.
+    fn overload(&self, lower: Option<Fps>) -> Option<&TrialRecord> {
+        let above = lower.map_or(0.0, |load| load.0);
+        self.lossy
+            .iter()
+            .filter(|record| record.load_fps > above)
+            .min_by(|a, b| a.load_fps.total_cmp(&b.load_fps))
+    }
+}

@@ -1,0 +1,50 @@
+//! What a cell will still take.
+
+use super::{Cell, Stage};
+use crate::machine::Left;
+
+impl Cell {
+    /// A guess at what is still to come, wall time included: overhead per trial is taken from
+    /// the trials so far, or half a second.
+    pub fn left(&self) -> Left {
+        let confirm = self.plan.settings.confirm.as_secs_f64();
+        let shares = self.plan.latency_shares.len();
+        let each = self.plan.latency_trial.as_secs_f64();
+        let latency = |done: usize| {
+            (
+                shares.saturating_sub(done) as u32,
+                (shares - done.min(shares)) as f64 * each,
+            )
+        };
+        let mut left = match self.stage {
+            Stage::WarmUp => {
+                let left = self.search.left();
+                Left {
+                    trials: left.trials + 1,
+                    seconds: left.seconds + self.plan.warm_up.as_secs_f64(),
+                }
+            }
+            Stage::Search => self.search.left(),
+            _ => Left::default(),
+        };
+        let confirms = match self.stage {
+            Stage::WarmUp | Stage::Search => u32::from(confirm > 0.0 && self.confirm.is_none()),
+            Stage::EarlyConfirm(_) | Stage::Confirm(_) | Stage::SecondConfirm(_) => 1,
+            Stage::Latency(_) | Stage::Ended => 0,
+        };
+        let (latencies, latency_s) = match self.stage {
+            Stage::Ended => (0, 0.0),
+            Stage::Latency(number) => latency(number),
+            _ => latency(0),
+        };
+        left.trials += confirms + latencies;
+        left.seconds += f64::from(confirms) * confirm + latency_s;
+        let overhead = if self.index > 0 {
+            ((self.wall_s - self.traffic_s) / f64::from(self.index)).max(0.0)
+        } else {
+            0.5
+        };
+        left.seconds += f64::from(left.trials) * overhead;
+        left
+    }
+}

@@ -1,0 +1,381 @@
+use std::collections::BTreeMap;
+
+use nicety_model::plan::Preset;
+use nicety_model::{
+    CellKey, CellResult, CoreUse, CpuUse, Direction, FrameSize, LatencySummary, LossEntry,
+    Validity, Verdict,
+};
+use nicety_testkit::sut::{Path, Sut, reference_paths};
+use proptest::prelude::*;
+
+use super::*;
+
+const MAX: Fps = Fps(14_880_952.0);
+
+fn plan(preset: Preset) -> CellPlan {
+    CellPlan::new(Settings::of(preset, 0.0001), MAX)
+}
+
+fn context() -> CellContext {
+    CellContext {
+        key: CellKey {
+            path: BTreeMap::from([("kind".to_owned(), "bridge".to_owned())]),
+            frame_size_bytes: FrameSize::new(64).unwrap(),
+            direction: Direction::Uni,
+            flows: 1,
+        },
+        repeat: 1,
+        control: None,
+        engine: "simulated".to_owned(),
+        tester_limit: Some(MAX),
+        line_rate: None,
+        drift: None,
+    }
+}
+
+/// Runs the cell; `change` may tamper with each record.
+fn run(
+    cell: &mut Cell,
+    sut: &mut Sut,
+    mut change: impl FnMut(&mut TrialRecord),
+) -> Vec<TrialRecord> {
+    let mut all = Vec::new();
+    while let Some(step) = cell.next() {
+        assert_eq!(cell.next(), Some(step));
+        let mut record = sut.record(step.purpose, step.load, step.duration.as_secs_f64());
+        record.index = step.index;
+        record.latency_us = Some(LatencySummary {
+            p50: 9.0,
+            samples: 10,
+            ..LatencySummary::default()
+        });
+        change(&mut record);
+        cell.observe(&record);
+        all.push(record);
+        assert!(all.len() < 5_000, "does not end");
+    }
+    all
+}
+
+fn purposes(records: &[TrialRecord]) -> String {
+    let letter = |record: &TrialRecord| match record.purpose {
+        Purpose::WarmUp => 'w',
+        Purpose::Search => 's',
+        Purpose::Confirm => 'c',
+        Purpose::Latency { .. } => 'l',
+    };
+    records.iter().map(letter).collect()
+}
+
+fn whole(preset: Preset, path: Path) -> (Vec<TrialRecord>, CellResult) {
+    let mut cell = Cell::new(plan(preset)).unwrap();
+    let records = run(&mut cell, &mut Sut::new(path, 1), |_| {});
+    (records, cell.finish(context()))
+}
+
+fn clean() -> Path {
+    reference_paths()[0].1
+}
+
+/// On a clean path the warm-up trial replaces the first trial of the search and the confirm
+/// trial settles the lower bound.
+#[test]
+fn trials_of_a_cell_on_a_clean_path() {
+    for (preset, sequence) in [
+        (Preset::Quick, "wssscl ll"),
+        (Preset::Std, "wssscl ll"),
+        (Preset::Csit, "wssscl ll"),
+        (Preset::Binary, "wsssssssssssssclll"),
+        (Preset::Rfc2544, "wsssslll"),
+    ] {
+        let (records, result) = whole(preset, clean());
+        assert_eq!(purposes(&records), sequence.replace(' ', ""), "{preset:?}");
+        assert_eq!(
+            result.verdict,
+            Verdict::Ok,
+            "{preset:?}: {:?}",
+            result.notes
+        );
+        let found = result.throughput_fps.unwrap();
+        assert!((0.98e6..=1e6).contains(&found), "{preset:?}: {found}");
+        assert_eq!(result.latency_by_load_us.len(), 3);
+        assert_eq!(result.latency_us.unwrap().load_ratio, Some(0.9));
+        assert!(
+            records
+                .iter()
+                .enumerate()
+                .all(|(i, r)| r.index as usize == i + 1)
+        );
+    }
+}
+
+#[test]
+fn the_result_is_filled_in() {
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        let core = CoreUse {
+            softirq: 1.0,
+            ..CoreUse::default()
+        };
+        let idle = CoreUse {
+            cpu: 1,
+            idle: 1.0,
+            ..CoreUse::default()
+        };
+        record.cpu = Some(CpuUse {
+            cores: vec![core, idle],
+            ..CpuUse::default()
+        });
+        let place = format!("{:?} at {:.0}", record.purpose, record.load_fps);
+        record.loss_ledger = vec![LossEntry {
+            place,
+            frames: record.frames.lost,
+        }];
+    });
+    let result = cell.finish(context());
+    let (lower, upper) = (
+        result.bounds.lower_fps.unwrap(),
+        result.bounds.upper_fps.unwrap(),
+    );
+    assert!(lower < upper && upper - lower <= 0.01 * upper);
+    let confirm = result.confirm.unwrap();
+    assert_eq!(
+        (confirm.load_fps, confirm.duration_s, confirm.met),
+        (lower, 30.0, true)
+    );
+    assert!(result.loss_ledger[0].place.starts_with("Confirm"));
+    // What gave out first is told by the lowest lossy trial above the result.
+    assert_eq!(
+        result.overload_ledger[0].place,
+        format!("Search at {upper:.0}")
+    );
+    assert_eq!(
+        result.notes,
+        ["loss with 50 % idle: CPU 0 (softirq) is full"]
+    );
+    assert_eq!(result.trials, 3);
+    assert!(
+        (result.search_s - (1.5 + 1.5 + 5.5)).abs() < 1e-9,
+        "{}",
+        result.search_s
+    );
+    let l1 = result.throughput_fps.unwrap() * 84.0 * 8.0 / 1e6;
+    assert!((result.throughput_l1_mbps.unwrap() - l1).abs() < 1e-9);
+}
+
+#[test]
+fn a_confirm_trial_that_fails_is_unstable_and_a_lower_load_is_tried() {
+    for (second, sequence_end) in [(true, "cclll"), (false, "clll")] {
+        let mut cell = Cell::new(CellPlan {
+            second_confirm: second,
+            ..plan(Preset::Quick)
+        })
+        .unwrap();
+        let mut confirms = 0;
+        let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+            if record.purpose == Purpose::Confirm {
+                confirms += 1;
+                record.loss_ratio = nicety_model::LossRatio(if confirms == 1 { 0.01 } else { 0.0 });
+            }
+        });
+        // The early confirm failed, so the search settled the load by itself; the confirm
+        // trial is not run again at the same load.
+        let sequence = purposes(&records);
+        assert!(
+            sequence.starts_with("wsssc") && sequence.matches('s').count() == 5,
+            "{sequence}"
+        );
+        let tail: String = sequence_end.replacen('c', "", 1);
+        assert!(sequence.ends_with(&tail), "{sequence}");
+        let result = cell.finish(context());
+        assert_eq!(result.verdict, Verdict::Unstable);
+        assert!(!result.confirm.unwrap().met);
+        let lower = result.bounds.lower_fps.unwrap();
+        assert_eq!(result.confirm.unwrap().load_fps, lower);
+        assert_eq!(
+            result.notes[0].contains("held"),
+            second,
+            "{:?}",
+            result.notes
+        );
+    }
+}
+
+#[test]
+fn a_tester_that_cannot_offer_more_caps_the_search() {
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
+    let mut sut = Sut::new(clean(), 1).with_tester_limit(4e5);
+    let records = run(&mut cell, &mut sut, |_| {});
+    // The missed warm-up trial counts as the first try of the highest load.
+    assert_eq!(records[1].load_fps, records[0].load_fps);
+    assert!(records[2..].iter().all(|record| record.load_fps <= 4e5));
+    let mut limited = context();
+    limited.tester_limit = Some(Fps(4.1e5));
+    let result = cell.finish(limited);
+    assert_eq!(result.verdict, Verdict::TesterLimited, "{:?}", result.notes);
+    assert!((0.99 * 4e5..=4e5).contains(&result.throughput_fps.unwrap()));
+    assert_eq!(result.bounds.upper_fps, None);
+    // Alone the tester makes far more: the path holds the sender up.
+    assert_eq!(cell.finish(context()).verdict, Verdict::Coupled);
+}
+
+#[test]
+fn frames_dropped_by_the_tester_are_never_loss() {
+    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        if record.load_fps > 5e5 {
+            record.validity = Validity::TesterDropped { frames: 9 };
+        }
+    });
+    let result = cell.finish(context());
+    assert_eq!(result.bounds.upper_fps, None);
+    assert!(result.throughput_fps.unwrap() <= 5e5);
+    assert_eq!(result.verdict, Verdict::TesterLimited, "{:?}", result.notes);
+    assert!(
+        result
+            .notes
+            .iter()
+            .any(|note| note.contains("dropped 9 frames"))
+    );
+}
+
+#[test]
+fn one_invalid_trial_is_run_again_and_forgotten() {
+    for broken in [
+        Validity::Broken {
+            why: "interface down".to_owned(),
+        },
+        Validity::LoadMissed {
+            why: "late".to_owned(),
+        },
+    ] {
+        for nth in 2..=8 {
+            let mut cell = Cell::new(plan(Preset::Std)).unwrap();
+            let mut count = 0;
+            let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+                count += 1;
+                if count == nth {
+                    record.validity = broken.clone();
+                }
+            });
+            let (bad, again) = (&records[nth - 1], records.get(nth));
+            if let Some(again) = again {
+                assert_eq!(
+                    (bad.load_fps, bad.purpose),
+                    (again.load_fps, again.purpose),
+                    "{nth}"
+                );
+            }
+            assert_eq!(cell.finish(context()).verdict, Verdict::Ok, "{nth}");
+        }
+    }
+}
+
+#[test]
+fn a_trial_that_breaks_twice_fails_the_cell() {
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
+    let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        if record.index >= 3 {
+            record.validity = Validity::Broken {
+                why: "interface d1 is down".to_owned(),
+            };
+        }
+    });
+    assert_eq!(records.len(), 4);
+    let result = cell.finish(context());
+    assert_eq!(
+        (result.verdict, result.throughput_fps),
+        (Verdict::Failed, None)
+    );
+    assert!(result.notes[0].contains("interface d1 is down"));
+}
+
+#[test]
+fn a_confirm_trial_missed_twice_is_late() {
+    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        if record.purpose == Purpose::Confirm {
+            record.validity = Validity::LoadMissed {
+                why: "slipped".to_owned(),
+            };
+        }
+    });
+    let result = cell.finish(context());
+    assert_eq!(result.verdict, Verdict::Late, "{:?}", result.notes);
+    assert!(result.confirm.is_none() && result.throughput_fps.is_some());
+}
+
+#[test]
+fn a_path_that_always_loses_fails_with_a_reason() {
+    let (_, result) = whole(Preset::Std, Path::Lossy { loss_ratio: 0.2 });
+    assert_eq!(
+        (result.verdict, result.throughput_fps),
+        (Verdict::Failed, None)
+    );
+    assert!(result.notes[0].contains("even the lowest load"));
+}
+
+#[test]
+fn an_interrupted_cell_says_so() {
+    let cell = Cell::new(plan(Preset::Std)).unwrap();
+    let result = cell.finish(context());
+    assert_eq!(result.verdict, Verdict::Failed);
+    assert!(result.notes[0].contains("interrupted"));
+}
+
+#[test]
+fn a_visit_of_the_control_cell_is_cheap() {
+    let (records, result) = whole(Preset::Quick, clean());
+    let mut visit = plan(Preset::Quick).control();
+    visit.expect = result.bounds.lower_fps.map(Fps);
+    let mut cell = Cell::new(visit).unwrap();
+    let again = run(&mut cell, &mut Sut::new(clean(), 1), |_| {});
+    assert_eq!(purposes(&again), "wsssss");
+    let wall = |records: &[TrialRecord]| records.iter().map(|r| r.wall_s).sum::<f64>();
+    assert!(wall(&again) < wall(&records) / 2.0);
+    let drift = cell.finish(context()).throughput_fps.unwrap() / result.throughput_fps.unwrap();
+    assert!((drift - 1.0).abs() < 0.001, "{drift}");
+}
+
+#[test]
+fn the_estimate_counts_down_to_nothing() {
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
+    let first = cell.left();
+    assert!(first.seconds > 30.0 && first.trials > 8, "{first:?}");
+    run(&mut cell, &mut Sut::new(clean(), 1), |_| {});
+    assert_eq!((cell.left().trials, cell.left().seconds), (0, 0.0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// Recorded trials fed again, with any of them invalid, lead to the same next step.
+    #[test]
+    fn a_resumed_cell_goes_on_where_it_was(
+        seed in 0u64..500, path in 0usize..4, cut in 0usize..40,
+        faults in proptest::collection::vec(0u8..40, 60),
+    ) {
+        let path = reference_paths()[path].1;
+        let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+        let mut faults = faults.into_iter().cycle();
+        let records = run(&mut cell, &mut Sut::new(path, seed), |record| {
+            record.validity = match faults.next() {
+                Some(0) => Validity::Broken { why: "broke".to_owned() },
+                Some(1) => Validity::LoadMissed { why: "missed".to_owned() },
+                Some(2) => Validity::TesterDropped { frames: 1 },
+                _ => Validity::Valid,
+            };
+        });
+        let mut again = Cell::new(plan(Preset::Quick)).unwrap();
+        for record in records.iter().take(cut) {
+            again.observe(record);
+        }
+        let next = again.next().map(|step| (step.purpose, step.load.0, step.index));
+        let recorded = records.get(cut).map(|r| (r.purpose, r.load_fps, r.index));
+        prop_assert_eq!(next, recorded);
+        for record in records.iter().skip(cut) {
+            again.observe(record);
+        }
+        prop_assert_eq!(again.finish(context()), cell.finish(context()));
+    }
+}

@@ -1,0 +1,309 @@
+//! Which cell next.
+//!
+//! Cells run in random order (from a seed) within rounds: no second repeat before every cell
+//! had its first, so a machine that changes in the course of a run changes for all cells alike.
+//! The first round begins with cells that show every path and every frame size once: a time
+//! box that cuts it short still has something of each. The control cell, the first of the
+//! plan, opens the run and is visited again in its middle and at its end, in long runs every
+//! [`CONTROL_EVERY`] cells.
+
+mod cost;
+
+use std::collections::HashSet;
+
+use cost::Costs;
+
+/// Cells between two visits of the control cell in a long run.
+pub const CONTROL_EVERY: usize = 20;
+/// Runs with fewer cells than this have no visits: they would be their own drift.
+const FEWEST_FOR_CONTROL: usize = 3;
+/// Expected cost over mean measured cost that a cell must fit in: cells differ.
+const MARGIN: f64 = 1.15;
+
+/// One repeat of one cell, or one visit of the control cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Task {
+    /// Number of the cell in the plan, from 0.
+    pub cell: u32,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Visit of the control cell, from 1; absent for ordinary repeats.
+    pub control: Option<u32>,
+}
+
+/// What is known of a cell: numbers that stand for its path and its frame size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks {
+    /// Path, numbered as the caller likes.
+    pub path: u32,
+    /// Frame size in bytes.
+    pub frame_size: u16,
+}
+
+/// What the order depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outline {
+    /// Repeats of every cell.
+    pub repeats: u32,
+    /// Seed of the random order.
+    pub seed: u64,
+    /// Wall time for the whole run in seconds, all sittings together.
+    pub time_box_s: Option<f64>,
+    /// Expected wall time of a cell before any was measured, in seconds.
+    pub cell_s: f64,
+    /// Likewise of a visit of the control cell.
+    pub visit_s: f64,
+}
+
+/// What to do now.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Next {
+    /// Run this; it is expected to take so many seconds.
+    Run(Task, f64),
+    /// Every task is done.
+    Done,
+    /// The rest does not fit in the time box.
+    OutOfTime,
+}
+
+/// The order of a run and where it stands.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    outline: Outline,
+    marks: Vec<Marks>,
+    /// Cells of the first round; later rounds are shuffled from it when they begin.
+    round: Vec<u32>,
+    current: u32,
+    position: usize,
+    done: HashSet<Task>,
+    /// Ordinary tasks after which the control cell is visited, in rising order.
+    visits: Vec<usize>,
+    /// Visits before this one are done.
+    visited: usize,
+    finished: usize,
+    costs: Costs,
+}
+
+impl Schedule {
+    /// The order for `cells`, of which `done` are done already.
+    pub fn new(
+        outline: Outline,
+        cells: impl IntoIterator<Item = Marks>,
+        done: impl IntoIterator<Item = Task>,
+    ) -> Self {
+        let marks: Vec<Marks> = cells.into_iter().collect();
+        let all = marks.len() * outline.repeats as usize;
+        let done: HashSet<Task> = done.into_iter().collect();
+        let mut schedule = Self {
+            round: first_round(&marks, outline.seed),
+            visits: visits(all),
+            visited: 0,
+            finished: done.iter().filter(|task| task.control.is_none()).count(),
+            costs: Costs::new(outline.cell_s, outline.visit_s),
+            outline,
+            marks,
+            current: 1,
+            position: 0,
+            done,
+        };
+        schedule.advance();
+        schedule
+    }
+
+    /// The next task. `elapsed_s` is the run's wall time so far over all sittings. A task that
+    /// would not end within the time box is not offered; a cheaper visit of the control cell at
+    /// the end still may be.
+    pub fn next(&self, elapsed_s: f64) -> Next {
+        let Some(task) = self.peek() else {
+            return Next::Done;
+        };
+        let expected = self.expected(task);
+        if self.fits(expected, elapsed_s) {
+            return Next::Run(task, expected);
+        }
+        match self.closing_visit() {
+            Some(visit) if self.fits(self.expected(visit), elapsed_s) => {
+                Next::Run(visit, self.expected(visit))
+            }
+            _ => Next::OutOfTime,
+        }
+    }
+
+    /// A task is done and took `wall_s`.
+    pub fn finish(&mut self, task: Task, wall_s: f64) {
+        self.costs
+            .add(self.path(task), task.control.is_some(), wall_s);
+        if self.done.insert(task) && task.control.is_none() {
+            self.finished += 1;
+        }
+        self.advance();
+    }
+
+    /// A cell turned out to be impossible here: none of its repeats will be offered.
+    pub fn skip(&mut self, cell: u32) {
+        for repeat in 1..=self.outline.repeats {
+            if self.done.insert(Task {
+                cell,
+                repeat,
+                control: None,
+            }) {
+                self.finished += 1;
+            }
+        }
+        if cell == 0 {
+            self.visits.clear();
+            self.visited = 0;
+        }
+        self.advance();
+    }
+
+    /// Seconds until the end of the run: the time box at most.
+    pub fn eta_s(&self, elapsed_s: f64) -> f64 {
+        let cells = self.all() - self.finished;
+        let visits = self.visits.len() - self.visited;
+        let all = cells as f64 * self.costs.mean() + visits as f64 * self.costs.visit();
+        match self.outline.time_box_s {
+            Some(time_box) => all.min((time_box - elapsed_s).max(0.0)),
+            None => all,
+        }
+    }
+
+    /// Ordinary tasks not done, in the plan's order.
+    pub fn left_out(&self) -> impl Iterator<Item = Task> + '_ {
+        (0..self.marks.len() as u32).flat_map(move |cell| {
+            (1..=self.outline.repeats)
+                .map(move |repeat| Task {
+                    cell,
+                    repeat,
+                    control: None,
+                })
+                .filter(|task| !self.done.contains(task))
+        })
+    }
+
+    /// Ordinary tasks done and all together.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.finished, self.all())
+    }
+
+    fn all(&self) -> usize {
+        self.marks.len() * self.outline.repeats as usize
+    }
+
+    fn path(&self, task: Task) -> u32 {
+        self.marks
+            .get(task.cell as usize)
+            .map_or(0, |marks| marks.path)
+    }
+
+    fn expected(&self, task: Task) -> f64 {
+        match task.control {
+            Some(_) => self.costs.visit(),
+            None => self.costs.of(self.path(task)),
+        }
+    }
+
+    fn fits(&self, expected: f64, elapsed_s: f64) -> bool {
+        self.outline
+            .time_box_s
+            .is_none_or(|limit| elapsed_s + expected * MARGIN <= limit)
+    }
+
+    /// A visit that is due, else the next ordinary task.
+    fn peek(&self) -> Option<Task> {
+        if self
+            .visits
+            .get(self.visited)
+            .is_some_and(|after| *after <= self.finished)
+        {
+            return Some(visit_of(self.visited + 1));
+        }
+        let cell = *self.round.get(self.position)?;
+        (self.current <= self.outline.repeats).then_some(Task {
+            cell,
+            repeat: self.current,
+            control: None,
+        })
+    }
+
+    /// The visit that ends a run cut short.
+    fn closing_visit(&self) -> Option<Task> {
+        let last = visit_of(self.visits.len());
+        let any = self.finished > 1 && !self.visits.is_empty();
+        (any && !self.done.contains(&last)).then_some(last)
+    }
+
+    /// Moves over what is done, from round to round.
+    fn advance(&mut self) {
+        while self.visited < self.visits.len() && self.done.contains(&visit_of(self.visited + 1)) {
+            self.visited += 1;
+        }
+        while self.current <= self.outline.repeats {
+            while let Some(cell) = self.round.get(self.position) {
+                let task = Task {
+                    cell: *cell,
+                    repeat: self.current,
+                    control: None,
+                };
+                if !self.done.contains(&task) {
+                    return;
+                }
+                self.position += 1;
+            }
+            self.current += 1;
+            self.position = 0;
+            // The same seed and round give the same order after a restart.
+            self.round.sort_unstable();
+            let seed =
+                self.outline.seed ^ u64::from(self.current).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            fastrand::Rng::with_seed(seed).shuffle(&mut self.round);
+        }
+    }
+}
+
+/// A visit by number, from 1.
+fn visit_of(visit: usize) -> Task {
+    Task {
+        cell: 0,
+        repeat: 1,
+        control: Some(u32::try_from(visit).unwrap_or(u32::MAX)),
+    }
+}
+
+/// The control cell, then cells that show a path or a frame size not shown before, then the
+/// rest; each part in random order.
+fn first_round(marks: &[Marks], seed: u64) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..marks.len() as u32).collect();
+    fastrand::Rng::with_seed(seed).shuffle(&mut order);
+    if let Some(control) = order.iter().position(|cell| *cell == 0) {
+        order[..=control].rotate_right(1);
+    }
+    let (mut paths, mut sizes) = (HashSet::new(), HashSet::new());
+    let (mut first, rest): (Vec<u32>, Vec<u32>) = order.into_iter().partition(|cell| {
+        let marks = marks[*cell as usize];
+        // Both sets must see the cell, so no short circuit.
+        let (path, size) = (paths.insert(marks.path), sizes.insert(marks.frame_size));
+        path || size
+    });
+    first.extend(rest);
+    first
+}
+
+/// After how many ordinary tasks the control cell is visited.
+fn visits(all: usize) -> Vec<usize> {
+    if all < FEWEST_FOR_CONTROL {
+        return Vec::new();
+    }
+    if all < 2 * CONTROL_EVERY {
+        return vec![all.div_ceil(2), all];
+    }
+    let mut visits: Vec<usize> = (1..)
+        .map(|k| k * CONTROL_EVERY)
+        .take_while(|at| at + CONTROL_EVERY / 2 <= all)
+        .collect();
+    visits.push(all);
+    visits
+}
+
+#[cfg(test)]
+mod tests;

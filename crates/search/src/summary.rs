@@ -1,0 +1,66 @@
+//! Repeats of a cell together, and the control cell's drift.
+
+use std::collections::HashMap;
+
+use nicety_model::run::{CellSummary, ControlSummary};
+use nicety_model::{CellResult, Verdict};
+
+use crate::stats::spread;
+use crate::verdict::worse;
+
+/// Drift of the control cell from which a run is called noisy.
+pub const DRIFT_LIMIT: f64 = 0.05;
+
+/// One summary per cell that has results, in the order of `plan` (cell names). Visits of the
+/// control cell beyond its own repeats do not count.
+pub fn summarise<'a>(
+    plan: impl IntoIterator<Item = &'a str>,
+    cells: &[CellResult],
+) -> Vec<CellSummary> {
+    let mut by_name: HashMap<&str, Vec<&CellResult>> = HashMap::new();
+    for cell in cells.iter().filter(|cell| cell.control.is_none()) {
+        by_name.entry(&cell.cell).or_default().push(cell);
+    }
+    plan.into_iter()
+        .filter_map(|name| {
+            // Taken out, so that a name listed twice gives one summary.
+            let repeats = by_name.remove(name)?;
+            let values: Vec<f64> = repeats
+                .iter()
+                .filter_map(|cell| cell.throughput_fps)
+                .collect();
+            Some(CellSummary {
+                cell: name.to_owned(),
+                throughput_fps: spread(&values),
+                verdict: repeats
+                    .iter()
+                    .fold(Verdict::Ok, |worst, cell| worse(worst, cell.verdict)),
+            })
+        })
+        .collect()
+}
+
+/// The control cell's throughput over the run: its own repeats and its further visits, in the
+/// order measured. `None` with fewer than two values.
+pub fn control(name: &str, cells: &[CellResult], drift_limit: f64) -> Option<ControlSummary> {
+    let throughput_fps: Vec<f64> = cells
+        .iter()
+        .filter(|cell| cell.cell == name)
+        .filter_map(|cell| cell.throughput_fps)
+        .collect();
+    let spread = spread(&throughput_fps).filter(|spread| spread.n > 1)?;
+    let drift = if spread.min > 0.0 {
+        spread.max / spread.min - 1.0
+    } else {
+        f64::MAX
+    };
+    Some(ControlSummary {
+        cell: name.to_owned(),
+        throughput_fps,
+        drift,
+        drift_limit,
+    })
+}
+
+#[cfg(test)]
+mod tests;

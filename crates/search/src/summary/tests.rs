@@ -1,0 +1,77 @@
+use nicety_model::{CellKey, Direction, FrameSize, SearchBounds};
+
+use super::*;
+
+fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) -> CellResult {
+    CellResult {
+        schema: 1,
+        cell: name.to_owned(),
+        repeat: 1,
+        control: None,
+        key: CellKey {
+            path: [("kind".to_owned(), "bridge".to_owned())].into(),
+            frame_size_bytes: FrameSize::new(64).unwrap(),
+            direction: Direction::Uni,
+            flows: 1,
+        },
+        engine: String::new(),
+        loss_goal: 0.0001,
+        throughput_fps,
+        bounds: SearchBounds::default(),
+        throughput_l1_mbps: None,
+        throughput_l2_mbps: None,
+        tester_limit_fps: None,
+        confirm: None,
+        latency_us: None,
+        latency_by_load_us: Vec::new(),
+        cpu: None,
+        loss_ledger: Vec::new(),
+        overload_ledger: Vec::new(),
+        frames: None,
+        trials: 1,
+        search_s: 1.0,
+        verdict,
+        notes: Vec::new(),
+    }
+}
+
+#[test]
+fn repeats_are_summed_up_in_the_plans_order_with_their_worst_verdict() {
+    let mut visit = cell("a", Some(50.0), Verdict::Failed);
+    visit.control = Some(1);
+    let cells = [
+        cell("b", Some(10.0), Verdict::Ok),
+        cell("a", Some(90.0), Verdict::Noisy),
+        visit,
+        cell("a", Some(110.0), Verdict::Unstable),
+        cell("b", None, Verdict::Failed),
+    ];
+    let summary = summarise(["a", "b", "never run"], &cells);
+    assert_eq!(summary.len(), 2);
+    assert_eq!(
+        (summary[0].cell.as_str(), summary[0].verdict),
+        ("a", Verdict::Unstable)
+    );
+    let spread = summary[0].throughput_fps.unwrap();
+    assert_eq!((spread.ave, spread.n), (100.0, 2));
+    assert_eq!(
+        (summary[1].throughput_fps.unwrap().n, summary[1].verdict),
+        (1, Verdict::Failed)
+    );
+}
+
+#[test]
+fn drift_is_the_largest_over_the_smallest() {
+    let mut cells = vec![cell("a", Some(100.0), Verdict::Ok)];
+    assert_eq!(control("a", &cells, DRIFT_LIMIT), None);
+    for (visit, value) in [(1, Some(95.0)), (2, None), (3, Some(104.5))] {
+        let mut result = cell("a", value, Verdict::Ok);
+        result.control = Some(visit);
+        cells.push(result);
+    }
+    cells.push(cell("b", Some(1.0), Verdict::Ok));
+    let summary = control("a", &cells, DRIFT_LIMIT).unwrap();
+    assert_eq!(summary.throughput_fps, [100.0, 95.0, 104.5]);
+    assert!((summary.drift - 0.1).abs() < 1e-12);
+    assert!(summary.drift > summary.drift_limit);
+}

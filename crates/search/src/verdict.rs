@@ -1,0 +1,256 @@
+//! What a number is worth: from what was seen to a verdict and its explanations.
+//!
+//! One verdict is given although several may apply; every finding leaves a note. Order, most
+//! telling first:
+//!
+//! 1. `failed`: there is no number.
+//! 2. `late`: the load of the confirm trial was not the intended one.
+//! 3. `coupled`: the number is that of sender and path together.
+//! 4. `unstable`: the longer trial lost too much. Before `tester-limited`, because a load that
+//!    the path could not hold is not one it carries "at least".
+//! 5. `tester-limited`: the path carries at least this much.
+//! 6. `noisy`: the machine was not quiet.
+//! 7. `ok`.
+
+use nicety_model::{CellResult, ConfirmResult, CpuUse, Fps, LossRatio, Verdict};
+
+/// Share of the tester's own limit from which a throughput is the tester's.
+pub const NEAR_TESTER_LIMIT: f64 = 0.95;
+/// Share of the tester's own limit below which a sender that lost nothing but missed its load
+/// was held up by the path.
+pub const HELD_UP: f64 = 0.9;
+/// Share of stolen CPU time from which a trial is noisy.
+pub const STEAL_LIMIT: f64 = 0.02;
+/// Busy share from which a CPU is full.
+const FULL: f64 = 0.95;
+/// Idle share over all CPUs from which loss needs an explanation.
+const IDLE: f64 = 0.2;
+
+/// What the search and the trials around it showed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// Why there is no result.
+    pub failed: Option<String>,
+    /// Why the confirm trial did not run with the intended load.
+    pub late: Option<String>,
+    /// Result.
+    pub throughput: Option<Fps>,
+    /// Goal.
+    pub loss_goal: f64,
+    /// The search ended at the highest load the tester could offer.
+    pub at_max: bool,
+    /// Highest load offered in a trial that missed its intended load although no more was lost
+    /// than the goal allows.
+    pub held_up: Option<Fps>,
+    /// The tester's own limit for this frame size, without the path.
+    pub tester_limit: Option<Fps>,
+    /// Line rate of the link, where there is one.
+    pub line_rate: Option<Fps>,
+    /// Confirm trial at the result.
+    pub confirm: Option<ConfirmResult>,
+    /// Second confirm trial below the result.
+    pub second_confirm: Option<ConfirmResult>,
+    /// Share of CPU time stolen during the confirm trial, of the CPU that lost most.
+    pub steal: Option<f64>,
+    /// Drift of the control cell over its limit.
+    pub drift: Option<Drift>,
+}
+
+/// Drift of the control cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drift {
+    /// `max / min - 1` over its visits.
+    pub drift: f64,
+    /// Where it becomes noise.
+    pub limit: f64,
+}
+
+/// The verdict and the notes, most important first.
+pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
+    if let Some(why) = &evidence.failed {
+        return (Verdict::Failed, vec![why.clone()]);
+    }
+    let findings = [
+        (Verdict::Late, late(evidence)),
+        (Verdict::Coupled, coupled(evidence)),
+        (Verdict::Unstable, unstable(evidence)),
+        (Verdict::TesterLimited, tester_limited(evidence)),
+        (Verdict::Noisy, noisy(evidence)),
+    ];
+    let mut verdict = Verdict::Ok;
+    let mut notes = Vec::new();
+    for (finding, note) in findings {
+        if let Some(note) = note {
+            if verdict == Verdict::Ok {
+                verdict = finding;
+            }
+            notes.push(note);
+        }
+    }
+    if at_line_rate(evidence) {
+        notes.push("the path carries the link's line rate".to_owned());
+    }
+    (verdict, notes)
+}
+
+/// The worse of two verdicts, by the order given above.
+pub fn worse(a: Verdict, b: Verdict) -> Verdict {
+    let rank = |verdict: Verdict| match verdict {
+        Verdict::Failed => 6,
+        Verdict::Late => 5,
+        Verdict::Coupled => 4,
+        Verdict::Unstable => 3,
+        Verdict::TesterLimited => 2,
+        Verdict::Noisy => 1,
+        Verdict::Ok => 0,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}
+
+/// Marks a result that was fine when it was measured, once the control cell has drifted.
+pub fn mark_drift(cell: &mut CellResult, drift: Drift) {
+    let evidence = Evidence {
+        drift: Some(drift),
+        ..Evidence::default()
+    };
+    if let (Verdict::Ok, Some(note)) = (cell.verdict, noisy(&evidence)) {
+        cell.verdict = Verdict::Noisy;
+        cell.notes.push(note);
+    }
+}
+
+fn late(evidence: &Evidence) -> Option<String> {
+    evidence
+        .late
+        .as_ref()
+        .map(|why| format!("no valid confirm trial: {why}"))
+}
+
+fn coupled(evidence: &Evidence) -> Option<String> {
+    let (offered, limit) = (evidence.held_up?, evidence.tester_limit?);
+    (evidence.at_max && offered.0 < HELD_UP * limit.0).then(|| {
+        format!(
+            "the sender alone makes {limit}, on this path {offered} with nothing lost: the path works in the sender's context"
+        )
+    })
+}
+
+fn unstable(evidence: &Evidence) -> Option<String> {
+    let confirm = evidence.confirm.filter(|confirm| !confirm.met)?;
+    let mut note = format!(
+        "the search passed {}, but {} s at that load lost {} (goal {})",
+        Fps(confirm.load_fps),
+        confirm.duration_s,
+        confirm.loss_ratio,
+        LossRatio(evidence.loss_goal),
+    );
+    if let Some(second) = evidence.second_confirm {
+        let held = if second.met { "held" } else { "failed as well" };
+        note.push_str(&format!(
+            "; {} {held} ({} lost)",
+            Fps(second.load_fps),
+            second.loss_ratio
+        ));
+    }
+    Some(note)
+}
+
+fn at_line_rate(evidence: &Evidence) -> bool {
+    evidence
+        .throughput
+        .zip(evidence.line_rate)
+        .is_some_and(|(found, line)| found.0 >= 0.999 * line.0)
+}
+
+fn tester_limited(evidence: &Evidence) -> Option<String> {
+    if at_line_rate(evidence) {
+        return None;
+    }
+    let found = evidence.throughput?;
+    let near = evidence
+        .tester_limit
+        .filter(|limit| found.0 >= NEAR_TESTER_LIMIT * limit.0);
+    match near {
+        Some(limit) => Some(format!(
+            "{:.0} % of the tester's own {limit}: the path carries at least this much",
+            found.0 / limit.0 * 100.0
+        )),
+        None if evidence.at_max => Some(format!(
+            "the tester could not offer more than about {found} here: the path carries at least this much"
+        )),
+        None => None,
+    }
+}
+
+fn noisy(evidence: &Evidence) -> Option<String> {
+    let steal = evidence.steal.filter(|steal| *steal > STEAL_LIMIT);
+    let drift = evidence.drift.filter(|drift| drift.drift > drift.limit);
+    let mut parts = Vec::new();
+    if let Some(steal) = steal {
+        parts.push(format!(
+            "{:.1} % of a CPU was stolen by the hypervisor",
+            steal * 100.0
+        ));
+    }
+    if let Some(drift) = drift {
+        parts.push(format!(
+            "the control cell drifted by {:.1} % (limit {:.1} %)",
+            drift.drift * 100.0,
+            drift.limit * 100.0
+        ));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Why frames were lost while CPUs idled: which CPU was full, and with what. `None` when there
+/// was little idle time.
+pub fn idle_note(cpu: &CpuUse) -> Option<String> {
+    if cpu.cores.is_empty() {
+        return None;
+    }
+    let idle = cpu.cores.iter().map(|core| core.idle).sum::<f64>() / cpu.cores.len() as f64;
+    if idle < IDLE {
+        return None;
+    }
+    let fullest = cpu
+        .cores
+        .iter()
+        .max_by(|a, b| a.busy().total_cmp(&b.busy()))?;
+    let percent = idle * 100.0;
+    if fullest.busy() < FULL {
+        return Some(format!(
+            "loss with {percent:.0} % idle and no CPU full: not CPU time, but queue lengths or bursts; see the ledger"
+        ));
+    }
+    let who = match &cpu.busiest {
+        Some(busiest) if busiest.cpu == fullest.cpu && !busiest.who.is_empty() => {
+            busiest.who.clone()
+        }
+        _ => {
+            let uses = [
+                ("softirq", fullest.softirq),
+                ("system", fullest.system),
+                ("user", fullest.user),
+                ("irq", fullest.irq),
+                ("steal", fullest.steal),
+            ];
+            let most = uses.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+            most.0.to_owned()
+        }
+    };
+    Some(format!(
+        "loss with {percent:.0} % idle: CPU {} ({who}) is full",
+        fullest.cpu
+    ))
+}
+
+/// Share of stolen time of the CPU that lost most of it.
+pub fn steal(cpu: &CpuUse) -> Option<f64> {
+    cpu.cores
+        .iter()
+        .map(|core| core.steal)
+        .max_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests;
