@@ -123,7 +123,11 @@ fn lists(page: &mut String, run: &Run, groups: &[Group<'_>]) {
     list(page, "The tester alone, without a path", &limits);
     let skipped: Vec<String> = run.skipped.iter().map(pick::skipped_line).collect();
     list(page, "Skipped: this machine cannot build them", &skipped);
-    list(page, "Left out: no time for them", &run.left_out);
+    list(
+        page,
+        "Left out by the time box or an interruption",
+        &run.left_out,
+    );
     list(page, "This run", &run.run.notes);
 }
 

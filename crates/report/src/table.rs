@@ -163,7 +163,7 @@ fn notes(page: &mut Page, run: &Run, groups: &[Group<'_>]) {
         }
     }
     if !run.left_out.is_empty() {
-        page.strong("left out: no time for them");
+        page.strong("left out by the time box or an interruption");
         page.prose(2, &run.left_out.join(", "));
     }
     if !run.run.notes.is_empty() {

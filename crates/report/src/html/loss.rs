@@ -32,7 +32,7 @@ pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Marku
     let goal = Some(group.shown.loss_goal).filter(|goal| goal.is_finite() && *goal > 0.0);
     let highest = trials.iter().map(|t| t.load_fps).fold(0.0, f64::max);
     let lowest = trials.iter().map(|t| t.load_fps).fold(highest, f64::min);
-    let x = Axis::around(lowest, highest, 4, tick);
+    let x = Axis::around(lowest, highest, 5, tick);
     let y = loss_axis(&trials, goal);
     let label = label(group, &trials);
     let frame = Frame {
@@ -45,6 +45,12 @@ pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Marku
     };
     let at = |trial: &TrialRecord| (trial.load_fps, coordinate(trial.loss_ratio.0, y.min));
     svg::draw(&frame, |plot| {
+        if let Some(fps) = group
+            .throughput_fps()
+            .filter(|f| (x.min..=x.max).contains(f))
+        {
+            plot.line(&[(fps, y.min), (fps, y.max)], Ink::Rule, 1, false)?;
+        }
         if let Some(goal) = goal {
             let height = goal.log10();
             plot.line(&[(x.min, height), (x.max, height)], Ink::Goal, 1, true)?;
@@ -84,6 +90,7 @@ pub fn legend() -> Markup {
             li { span.key.s2 aria-hidden="true" { "◇" } "confirm trial" }
             li { span.key.muted aria-hidden="true" { (Shape::Cross.glyph()) } "invalid: not used by the search" }
             li { span.key.goal-line aria-hidden="true" {} "loss goal" }
+            li { span.key.throughput-line aria-hidden="true" {} "throughput" }
         }
     }
 }

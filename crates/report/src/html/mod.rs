@@ -232,7 +232,7 @@ fn missing(run: &Run) -> Markup {
             ))
         }
         @if !run.left_out.is_empty() {
-            p { "Left out for want of time: " (run.left_out.join(", ")) "." }
+            p { "Left out by the time box or an interruption: " (run.left_out.join(", ")) "." }
         }
     }
 }
