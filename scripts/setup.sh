@@ -29,9 +29,8 @@ for need in "${needs[@]}"; do
 done
 # gcc alone does not bring the C library's start files.
 if [ ! -e /usr/include/stdlib.h ]; then packages+=(libc6-dev); fi
-if ! have cargo && ! have rustup && [ ! -e /etc/ssl/certs/ca-certificates.crt ]; then
-    packages+=(ca-certificates)
-fi
+# Without these neither rustup nor cargo can trust its server.
+if [ ! -e /etc/ssl/certs/ca-certificates.crt ]; then packages+=(ca-certificates); fi
 
 if [ ${#packages[@]} -gt 0 ]; then
     mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)

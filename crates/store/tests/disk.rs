@@ -61,19 +61,26 @@ fn fill_under(shell: &[String], test: &str) {
     assert!(text.contains("1 passed"), "{text}\n{errors}");
 }
 
-/// A command that runs another one with a tmpfs on the directory.
-fn mounting(options: &str) -> Vec<String> {
-    let mount = format!("mount -t tmpfs -o {options} tmpfs \"${FILL}\" && exec \"$0\" \"$@\"");
-    let words = ["unshare", "--map-root-user", "--mount", "sh", "-c", &mount];
-    words.map(str::to_owned).to_vec()
+/// Makes a mount namespace: as root, or as an ordinary user in a user namespace.
+fn unshare() -> Option<&'static [&'static str]> {
+    let ways: [&[&str]; 2] = [
+        &["unshare", "--mount"],
+        &["unshare", "--map-root-user", "--mount"],
+    ];
+    ways.into_iter().find(|way| {
+        std::process::Command::new(way[0])
+            .args(&way[1..])
+            .arg("true")
+            .output()
+            .is_ok_and(|output| output.status.success())
+    })
 }
 
-/// Whether [`mounting`] works for this user on this kernel.
-fn may_mount() -> bool {
-    std::process::Command::new("unshare")
-        .args(["--map-root-user", "--mount", "true"])
-        .output()
-        .is_ok_and(|output| output.status.success())
+/// A command that runs another one with a tmpfs on the directory to fill.
+fn mounting(options: &str) -> Option<Vec<String>> {
+    let mount = format!("mount -t tmpfs -o {options} tmpfs \"${FILL}\" && exec \"$0\" \"$@\"");
+    let words = unshare()?.iter().chain(&["sh", "-c", &mount]).copied();
+    Some(words.map(str::to_owned).collect())
 }
 
 #[test]
@@ -82,13 +89,13 @@ fn a_full_disk_keeps_what_was_written() {
         fill(&Path::new(&root).join("run"));
         return;
     }
-    if !may_mount() {
+    let Some(shell) = mounting("size=64k") else {
         println!(
             "SKIP a_full_disk_keeps_what_was_written: cannot make a mount namespace with unshare(1)"
         );
         return;
-    }
-    fill_under(&mounting("size=64k"), "a_full_disk_keeps_what_was_written");
+    };
+    fill_under(&shell, "a_full_disk_keeps_what_was_written");
 }
 
 #[test]
@@ -116,11 +123,11 @@ fn a_read_only_file_system_is_reported() {
         }
         return;
     }
-    if !may_mount() {
+    let Some(shell) = mounting("ro") else {
         println!("SKIP {TEST}: cannot make a mount namespace with unshare(1)");
         return;
-    }
-    fill_under(&mounting("ro"), TEST);
+    };
+    fill_under(&shell, TEST);
 }
 
 #[test]
