@@ -79,7 +79,8 @@ fn unshare() -> Option<&'static [&'static str]> {
 /// A command that runs another one with a tmpfs on the directory to fill.
 fn mounting(options: &str) -> Option<Vec<String>> {
     let mount = format!("mount -t tmpfs -o {options} tmpfs \"${FILL}\" && exec \"$0\" \"$@\"");
-    let words = unshare()?.iter().chain(&["sh", "-c", &mount]).copied();
+    let shell = ["sh", "-c", &mount];
+    let words = unshare()?.iter().chain(&shell).copied();
     Some(words.map(str::to_owned).collect())
 }
 
