@@ -27,10 +27,10 @@ PATHS = {
     "lambda5": (5.0, 0.2e-3, 256.0),
 }
 GOALS = {
-    "quick": dict(exceed_ratio=0.5, relative_width=0.02, final_trial_duration=1.0, duration_sum=5.0),
-    "std": dict(exceed_ratio=0.5, relative_width=0.01, final_trial_duration=1.0, duration_sum=11.0),
-    "csit": dict(exceed_ratio=0.5, relative_width=0.005, final_trial_duration=1.0, duration_sum=21.0),
-    "rfc2544": dict(exceed_ratio=0.0, relative_width=0.01, final_trial_duration=60.0, duration_sum=60.0),
+    "quick": dict(loss_ratio=0.0001, exceed_ratio=0.5, relative_width=0.02, final_trial_duration=1.0, duration_sum=5.0),
+    "std": dict(loss_ratio=0.0001, exceed_ratio=0.5, relative_width=0.01, final_trial_duration=1.0, duration_sum=11.0),
+    "csit": dict(loss_ratio=0.0001, exceed_ratio=0.5, relative_width=0.005, final_trial_duration=1.0, duration_sum=21.0),
+    "rfc2544": dict(loss_ratio=0.0, exceed_ratio=0.0, relative_width=0.01, final_trial_duration=60.0, duration_sum=60.0),
 }
 
 
@@ -80,7 +80,6 @@ def main():
                 config = Config()
                 config.goals = [
                     SearchGoal(
-                        loss_ratio=0.0001,
                         initial_trial_duration=1.0,
                         preceding_targets=2,
                         expansion_coefficient=2,

@@ -21,7 +21,7 @@ use std::time::Duration;
 use nicety_model::plan::Preset;
 use nicety_model::{Fps, LossRatio, Purpose};
 use nicety_search::mlr::Mlr;
-use nicety_search::{Cell, CellPlan, Outcome, Search, Seen, Settings};
+use nicety_search::{Cell, CellPlan, Outcome, Search, Seen, Settings, default_loss_ratio};
 use nicety_testkit::sut::{Path, REFERENCE_MAX, Sut, reference_paths};
 use serde_json::{Map, Value, json};
 
@@ -219,7 +219,7 @@ fn main() {
         Err(reason) => println!("skipped: peer MLRsearch: {reason}\n"),
     }
     println!(
-        "{SEEDS} seeds, goal {} %, half a second of overhead per trial",
+        "{SEEDS} seeds, goal {} % (rfc2544: no loss), half a second of overhead per trial",
         LOSS * 100.0
     );
     println!(
@@ -234,7 +234,7 @@ fn main() {
     } in REFERENCE
     {
         for (index, (path_name, path)) in reference_paths().into_iter().enumerate() {
-            let settings = Settings::of(preset, LOSS);
+            let settings = Settings::of(preset, default_loss_ratio(preset));
             let samples = series(|| settings.search(MIN, REFERENCE_MAX).unwrap(), path);
             row(name, path_name, &samples);
             let key = format!("{name}/{path_name}");

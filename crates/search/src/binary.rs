@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nicety_model::Fps;
 
-use crate::machine::{Ask, Left, Outcome, Search, Seen};
+use crate::machine::{Ask, Left, Outcome, Search, Seen, out_of_time};
 use crate::preset::Settings;
 
 /// The bisection.
@@ -24,6 +24,7 @@ pub struct Binary {
     trials: u32,
     wall: Duration,
     next: Option<f64>,
+    timed_out: bool,
 }
 
 impl Binary {
@@ -43,6 +44,7 @@ impl Binary {
             trials: 0,
             wall: Duration::ZERO,
             next: None,
+            timed_out: false,
         };
         binary.plan();
         binary
@@ -62,7 +64,7 @@ impl Binary {
 
     fn plan(&mut self) {
         self.next = match (self.passed, self.failed) {
-            _ if self.timed_out() || self.width_met() => None,
+            _ if self.width_met() => None,
             (None, None) => Some(self.max),
             // Nothing passed yet: halve. The lowest load is tried before giving up.
             (None, Some(failed)) if failed > self.min => Some((failed / 2.0).max(self.min)),
@@ -74,10 +76,10 @@ impl Binary {
                 Some(((passed + failed) / 2.0).min(self.max)).filter(|load| *load > passed)
             }
         };
-    }
-
-    fn timed_out(&self) -> bool {
-        self.wall > self.timeout
+        if self.next.is_some() && self.wall > self.timeout {
+            self.next = None;
+            self.timed_out = true;
+        }
     }
 }
 
@@ -122,11 +124,8 @@ impl Search for Binary {
     fn outcome(&self) -> Outcome {
         let at_min = self.passed.is_none() && self.failed.is_some_and(|f| f <= self.min);
         let ended = self.next.is_none();
-        let failed = if self.timed_out() {
-            Some(format!(
-                "the search took longer than its {} s",
-                self.timeout.as_secs()
-            ))
+        let failed = if self.timed_out {
+            Some(out_of_time(self.timeout))
         } else if ended && at_min {
             Some(format!(
                 "even the lowest load, {}, lost too much",

@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn the_lowest_failure_hides_whatever_passed_above_it() {
-        let table: [(&[(usize, Class)], Option<usize>, Option<usize>); 6] = [
+        type Loads<'a> = &'a [(usize, Class)];
+        let table: [(Loads<'_>, Option<usize>, Option<usize>); 6] = [
             (&[], None, None),
             (&[(1, Undecided)], None, None),
             (&[(1, Lower), (2, Undecided), (3, Lower)], Some(3), None),

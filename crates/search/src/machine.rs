@@ -104,3 +104,8 @@ pub trait Search: std::fmt::Debug + Send {
         }
     }
 }
+
+/// Why a search that took longer than `timeout` has no result.
+pub(crate) fn out_of_time(timeout: Duration) -> String {
+    format!("the search took longer than its {} s", timeout.as_secs())
+}

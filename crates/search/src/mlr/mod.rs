@@ -16,7 +16,7 @@ use nicety_model::Fps;
 
 use crate::goal::{Goal, GoalError};
 use crate::grid::Grid;
-use crate::machine::{Ask, Left, Outcome, Search, Seen};
+use crate::machine::{Ask, Left, Outcome, Search, Seen, out_of_time};
 use crate::target::{Target, targets};
 use crate::throughput::conditional_loss;
 
@@ -156,19 +156,20 @@ impl Mlr {
         }
     }
 
-    /// Decides on the next trial.
+    /// Decides on the next trial. The trial that ends the search may end after the time-out.
     fn plan(&mut self) {
         self.due = None;
         if self.failed.is_some() {
             return;
         }
-        if self.wall > self.timeout {
-            self.failed = Some(format!(
-                "the search took longer than its {} s",
-                self.timeout.as_secs()
-            ));
-            return;
+        self.decide();
+        if self.due.is_some() && self.wall > self.timeout {
+            self.due = None;
+            self.failed = Some(out_of_time(self.timeout));
         }
+    }
+
+    fn decide(&mut self) {
         if let Some(load) = self.initial.load(self.top) {
             let longest = self.coarsest().map(|target| target.trial).max();
             let duration = longest.unwrap_or(self.goals[0].final_trial);

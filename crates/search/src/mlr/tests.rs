@@ -436,3 +436,14 @@ proptest! {
         prop_assert!(search.next_trial().is_none());
     }
 }
+
+#[test]
+fn a_result_that_comes_just_after_the_time_out_counts() {
+    let settings = Settings::of(Preset::Std, 0.0001);
+    // Nine trials take 17.5 s; the last begins after 16 s.
+    let timeout = Duration::from_millis(17_000);
+    let mut search = Mlr::new(vec![settings.goal()], MIN, REFERENCE_MAX, timeout).unwrap();
+    run(&mut search, &mut Sut::new(fixed(), 1));
+    let outcome = search.outcome();
+    assert!(outcome.wall_s > 17.0 && outcome.failed.is_none() && outcome.width_met);
+}
