@@ -31,4 +31,8 @@ mkdir -p "$repository"
 mount --bind "$hold" "$repository"
 umount "$hold"
 cd "$here"
-NICETY_REPOSITORY_SHOWN=1 exec "$0" "$repository" "$@"
+# Not exec: this shell keeps the mount namespace, for a command that moves to one of its own
+# and then asks for its path.
+status=0
+NICETY_REPOSITORY_SHOWN=1 "$0" "$repository" "$@" || status=$?
+exit "$status"

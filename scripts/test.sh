@@ -50,8 +50,8 @@ layers() {
 
 # Licences, sources and duplicates need no network; advisories need the RustSec database.
 advisories() {
-    if cargo deny --log-level error fetch db >"$work/fetch" 2>&1; then
-        cargo deny --log-level error check --disable-fetch advisories
+    if cargo deny --locked --log-level error fetch db >"$work/fetch" 2>&1; then
+        cargo deny --locked --log-level error check --disable-fetch advisories
     else
         skip "advisories: the RustSec database cannot be fetched from here"
     fi
@@ -117,7 +117,7 @@ check "lints" cargo clippy --quiet --locked --workspace --all-targets -- -D warn
 check "documentation" env RUSTDOCFLAGS="-D warnings" \
     cargo doc --quiet --locked --workspace --no-deps
 check "layers" layers
-check "licences, sources, duplicates" cargo deny --log-level error check bans licenses sources
+check "licences, sources, duplicates" cargo deny --locked --log-level error check bans licenses sources
 check "advisories" advisories
 check "build" build_tests
 
