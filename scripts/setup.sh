@@ -42,6 +42,7 @@ if [ ${#packages[@]} -gt 0 ]; then
     else
         say "missing here: ${packages[*]}"
         say "install them, on Debian: sudo apt-get install ${packages[*]}"
+        have cargo || [ -x "$HOME/.cargo/bin/cargo" ] || say "and rustup from https://rustup.rs, it reads rust-toolchain.toml"
         exit 3
     fi
 fi
