@@ -1,5 +1,6 @@
 //! Facts read from made-up `/proc`, `/sys` and `/etc` trees: a big host, a container with one
 //! CPU, an empty tree and one full of nonsense.
+#![allow(clippy::unwrap_used)] // helpers outside #[test] functions
 
 use std::collections::BTreeMap;
 use std::path::Path;

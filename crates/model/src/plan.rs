@@ -75,7 +75,9 @@ pub struct SearchPlan {
 pub enum Preset {
     /// Bisection on acceptable loss, as a hardware tester's command sequencer does.
     Binary,
-    /// Width 2 %, five one-second trials classify a load.
+    /// Width 2 %, six seconds of two-second trials classify a load: two good ones are enough.
+    /// Two seconds, because one-second trials with a pause between them miss what happens once
+    /// a second.
     Quick,
     /// Width 1 %, eleven one-second trials.
     Std,

@@ -42,12 +42,18 @@ pub struct Failure {
 impl Failure {
     /// Bad usage or input.
     pub fn usage(error: impl Into<anyhow::Error>) -> Self {
-        Self { exit: Exit::Usage, error: error.into() }
+        Self {
+            exit: Exit::Usage,
+            error: error.into(),
+        }
     }
 
     /// Something is missing here.
     pub fn environment(error: impl Into<anyhow::Error>) -> Self {
-        Self { exit: Exit::Environment, error: error.into() }
+        Self {
+            exit: Exit::Environment,
+            error: error.into(),
+        }
     }
 }
 

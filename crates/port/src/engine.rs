@@ -1,5 +1,6 @@
 //! What an engine is asked and what it answers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -80,9 +81,14 @@ pub struct WorkerUse {
 
 /// Asks a running trial to end.
 #[derive(Debug, Default)]
-pub struct Stop(AtomicBool);
+pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
+    /// A stop that a signal handler sets through `flag`.
+    pub fn shared(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+
     /// Ends the trial at the next look.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);

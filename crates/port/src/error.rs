@@ -62,7 +62,10 @@ pub enum PortError {
 
 impl PortError {
     pub(crate) fn account(interface: &str, source: nicety_account::AccountError) -> Self {
-        Self::Account { interface: interface.to_owned(), source }
+        Self::Account {
+            interface: interface.to_owned(),
+            source,
+        }
     }
 
     /// The last error of the C library as an error of `interface`.
@@ -73,10 +76,14 @@ impl PortError {
     /// `source` as an error of `interface`; a vanished interface gets its own words.
     pub(crate) fn system(interface: &str, operation: &'static str, source: io::Error) -> Self {
         match source.raw_os_error() {
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
-                Self::Down { interface: interface.to_owned() }
-            }
-            _ => Self::System { interface: interface.to_owned(), operation, source },
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Self::Down {
+                interface: interface.to_owned(),
+            },
+            _ => Self::System {
+                interface: interface.to_owned(),
+                operation,
+                source,
+            },
         }
     }
 }

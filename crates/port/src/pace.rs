@@ -88,16 +88,26 @@ impl Pacer {
 
     /// The sender's account, with `end_ns` the time it stopped.
     pub fn report(&self, end_ns: u64) -> PacingReport {
-        let slot_ns = if self.rate.0 > 0.0 { 1e9 / self.rate.0 } else { 0.0 };
+        let slot_ns = if self.rate.0 > 0.0 {
+            1e9 / self.rate.0
+        } else {
+            0.0
+        };
         // The last frame's slot belongs to the sending time: N frames take N slots.
         let end = (end_ns as f64).max(self.slot_ns(self.done.saturating_sub(1)) + slot_ns);
         let sending_s = ((end - self.start_ns as f64) * 1e-9).max(0.0);
         let sent = self.done - self.refused;
         let late = |q: f64| {
-            self.late_ns.as_ref().map_or(0.0, |h| h.value_at_quantile(q) as f64 / 1000.0)
+            self.late_ns
+                .as_ref()
+                .map_or(0.0, |h| h.value_at_quantile(q) as f64 / 1000.0)
         };
         PacingReport {
-            offered_fps: if sending_s > 0.0 { sent as f64 / sending_s } else { 0.0 },
+            offered_fps: if sending_s > 0.0 {
+                sent as f64 / sending_s
+            } else {
+                0.0
+            },
             sending_s,
             burst_max: self.burst_max,
             slips: self.slips,

@@ -117,8 +117,10 @@ pub struct Cell {
     search: Box<dyn Search>,
     stage: Stage,
     index: u32,
-    /// The last trial was invalid: this is its second try.
-    retry: bool,
+    /// Invalid tries of the trial that is asked for.
+    tries: u32,
+    /// Most the tester has offered, in fps.
+    reached: f64,
     failed: Option<String>,
     search_trials: u32,
     search_wall: f64,
@@ -158,7 +160,8 @@ impl Cell {
             search,
             stage,
             index: 0,
-            retry: false,
+            tries: 0,
+            reached: 0.0,
             failed: None,
             search_trials: 0,
             search_wall: 0.0,
@@ -222,7 +225,8 @@ impl Cell {
             self.invalid(record, &step);
             return;
         }
-        self.retry = false;
+        self.tries = 0;
+        self.reached = self.reached.max(record.load_fps);
         match self.stage {
             Stage::WarmUp => self.warmed_up(Some(record)),
             Stage::Search => self.searched(record),

@@ -21,6 +21,8 @@ pub const NEAR_TESTER_LIMIT: f64 = 0.95;
 pub const HELD_UP: f64 = 0.9;
 /// Share of stolen CPU time from which a trial is noisy.
 pub const STEAL_LIMIT: f64 = 0.02;
+/// CPUs' worth of time of other programs from which a trial is noisy.
+pub const OTHERS_LIMIT: f64 = 0.1;
 /// Busy share from which a CPU is full.
 const FULL: f64 = 0.95;
 /// Idle share over all CPUs from which loss needs an explanation.
@@ -52,6 +54,10 @@ pub struct Evidence {
     pub second_confirm: Option<ConfirmResult>,
     /// Share of CPU time stolen during the confirm trial, of the CPU that lost most.
     pub steal: Option<f64>,
+    /// CPUs' worth of time that other programs used during the confirm trial.
+    pub others: Option<f64>,
+    /// The path is known to work in the sender's own context.
+    pub in_sender: bool,
     /// Drift of the control cell over its limit.
     pub drift: Option<Drift>,
 }
@@ -127,6 +133,11 @@ fn late(evidence: &Evidence) -> Option<String> {
 }
 
 fn coupled(evidence: &Evidence) -> Option<String> {
+    if evidence.in_sender {
+        return Some(
+            "the path has no threads of its own here and works in the sender's context".to_owned(),
+        );
+    }
     let (offered, limit) = (evidence.held_up?, evidence.tester_limit?);
     (evidence.at_max && offered.0 < HELD_UP * limit.0).then(|| {
         format!(
@@ -192,6 +203,10 @@ fn noisy(evidence: &Evidence) -> Option<String> {
             steal * 100.0
         ));
     }
+    let others = evidence.others.filter(|others| *others > OTHERS_LIMIT);
+    if let Some(others) = others {
+        parts.push(format!("other programs used {others:.2} CPUs"));
+    }
     if let Some(drift) = drift {
         parts.push(format!(
             "the control cell drifted by {:.1} % (limit {:.1} %)",
@@ -212,10 +227,17 @@ pub fn idle_note(cpu: &CpuUse) -> Option<String> {
     if idle < IDLE {
         return None;
     }
-    let fullest = cpu
-        .cores
-        .iter()
-        .max_by(|a, b| a.busy().total_cmp(&b.busy()))?;
+    // Where known, the busiest CPU is one that is not just polling for the tester.
+    let named = cpu
+        .busiest
+        .as_ref()
+        .and_then(|busiest| cpu.cores.iter().find(|core| core.cpu == busiest.cpu));
+    let most = || {
+        cpu.cores
+            .iter()
+            .max_by(|a, b| a.busy().total_cmp(&b.busy()))
+    };
+    let fullest = named.or_else(most)?;
     let percent = idle * 100.0;
     if fullest.busy() < FULL {
         return Some(format!(

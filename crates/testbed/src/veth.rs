@@ -148,6 +148,8 @@ fn place(interface: &str, thread: NapiThread, wanted: Option<u32>) -> Result<Pat
     Ok(PathThread {
         interface: interface.to_owned(),
         cpus: napi::cpus(&thread)?,
+        // Only a thread that keeps to its CPU may keep others from it.
+        before_programs: unpinned.is_none() && napi::before_programs(&thread).is_ok(),
         thread,
         unpinned,
     })
@@ -167,6 +169,17 @@ pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<String>) {
             interfaces.join(" and ")
         ));
     }
+    let waiting: Vec<&str> = threads
+        .iter()
+        .filter(|thread| !thread.before_programs)
+        .map(|thread| thread.interface.as_str())
+        .collect();
+    if !waiting.is_empty() {
+        notes.push(format!(
+            "the receive threads of {} run at ordinary priority: any program that wakes on their CPU stops them for up to a time slice, and frames are lost",
+            waiting.join(" and ")
+        ));
+    }
 }
 
 #[cfg(test)]
@@ -181,6 +194,7 @@ mod tests {
                 pid: 1,
             },
             cpus: vec![0],
+            before_programs: true,
             unpinned: unpinned.map(str::to_owned),
         }
     }

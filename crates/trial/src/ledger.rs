@@ -16,7 +16,10 @@ pub(crate) fn beside_path(
 ) -> Vec<LossEntry> {
     let mut entries = softnet.map(softnet::losses).unwrap_or_default();
     if tester_drops > 0 {
-        entries.push(LossEntry { place: TESTER_RING.to_owned(), frames: tester_drops });
+        entries.push(LossEntry {
+            place: TESTER_RING.to_owned(),
+            frames: tester_drops,
+        });
     }
     entries
 }

@@ -17,7 +17,7 @@ use nicety_port::{Engine, EngineReport, PortError, Stop, TrialOrder};
 use nicety_testbed::counters::PathCounters;
 use nicety_testbed::path::Path;
 
-pub use record::LOAD_TOLERANCE;
+pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
 
 /// Longest wait for late frames: RFC 2544 §23 asks for 2 s.
 pub const DRAIN_MAX: Duration = Duration::from_secs(2);
@@ -75,7 +75,13 @@ impl<'a> Trials<'a> {
     /// Trials with `engine` on the path `path`. `first` is the number of the first trial,
     /// so that frames still under way from an earlier engine are not taken for ours.
     pub fn new(engine: &'a mut dyn Engine, path: &'a dyn Path, first: u8) -> Self {
-        Self { engine, path, proc: ProcRoot::live(), learned: false, counter: first }
+        Self {
+            engine,
+            path,
+            proc: ProcRoot::live(),
+            learned: false,
+            counter: first,
+        }
     }
 
     /// Runs one trial. A path or port that breaks gives a record that says so; only an
@@ -117,12 +123,19 @@ impl<'a> Trials<'a> {
         record.cpu = Some(record::cpu(&watch, &before.cpu, &cpu_after, &report));
         match counters {
             Ok(after) => {
-                let softnet = before.softnet.zip(softnet).map(|(old, new)| new.since(&old));
+                let softnet = before
+                    .softnet
+                    .zip(softnet)
+                    .map(|(old, new)| new.since(&old));
                 let beside = ledger::beside_path(softnet.as_ref(), report.tester_drops);
                 record.loss_ledger =
                     ledger::whole(record.frames.lost, &before.counters, &after, beside);
             }
-            Err(error) => record.validity = Validity::Broken { why: error.to_string() },
+            Err(error) => {
+                record.validity = Validity::Broken {
+                    why: error.to_string(),
+                }
+            }
         }
         record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
         Ok(record)
@@ -139,7 +152,10 @@ impl<'a> Trials<'a> {
 
     fn before(&self, watch: &Watch) -> Result<Before, Trouble> {
         Ok(Before {
-            counters: self.path.counters().map_err(|error| Trouble::Path(error.to_string()))?,
+            counters: self
+                .path
+                .counters()
+                .map_err(|error| Trouble::Path(error.to_string()))?,
             softnet: SoftnetSample::read(&self.proc).ok(),
             cpu: CpuSnapshot::take(&self.proc, watch).map_err(Trouble::Facts)?,
         })

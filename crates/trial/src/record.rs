@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use nicety_host::cpu_load::{CpuSnapshot, CpuWindow, PathLabels, TESTER, ThreadUse, Watch};
 use nicety_host::cpu_load::{STEAL, us_per_frame};
-use nicety_model::{
-    CpuUse, FrameCounts, LossRatio, PacingReport, SCHEMA, TrialRecord, Validity,
-};
+use nicety_model::{CpuUse, FrameCounts, LossRatio, PacingReport, SCHEMA, TrialRecord, Validity};
 use nicety_port::EngineReport;
 
 use crate::TrialAsk;
 
-/// Largest share by which the offered load may miss the intended one in a valid trial.
-pub const LOAD_TOLERANCE: f64 = 0.01;
+/// Largest share of the intended frames that may be missing in a valid trial.
+pub const FRAMES_TOLERANCE: f64 = 0.001;
+/// Largest share by which the offered load may stay below the intended one over a valid trial.
+/// The difference is the sender's pauses: between them it sends at the intended rate.
+pub const LOAD_TOLERANCE: f64 = 0.03;
 
 /// The record of a trial that ran; counters and CPU are filled in by the caller.
 pub(crate) fn of(ask: &TrialAsk, report: &EngineReport) -> TrialRecord {
@@ -63,14 +64,26 @@ pub(crate) fn cpu(
     let seconds = elapsed.as_secs_f64();
     let workers = report.workers.iter().map(|worker| ThreadUse {
         label: TESTER.to_owned(),
-        cpus: if seconds > 0.0 { worker.cpu_s / seconds } else { 0.0 },
+        cpus: if seconds > 0.0 {
+            worker.cpu_s / seconds
+        } else {
+            0.0
+        },
         home: worker.cpu,
     });
     let window = CpuWindow::between(watch, before, after, workers);
-    let received = report.streams.iter().map(|stream| stream.frames.received).sum();
+    let received = report
+        .streams
+        .iter()
+        .map(|stream| stream.frames.received)
+        .sum();
     let mut cpu = window.cpu;
-    cpu.us_per_frame =
-        us_per_frame(&cpu, elapsed, received, PathLabels::AllBut(&[TESTER, STEAL, OTHER]));
+    cpu.us_per_frame = us_per_frame(
+        &cpu,
+        elapsed,
+        received,
+        PathLabels::AllBut(&[TESTER, STEAL, OTHER]),
+    );
     cpu
 }
 
@@ -114,12 +127,13 @@ fn slowest(report: &EngineReport) -> PacingReport {
 
 fn validity(ask: &TrialAsk, report: &EngineReport) -> Validity {
     if report.tester_drops > 0 {
-        return Validity::TesterDropped { frames: report.tester_drops };
+        return Validity::TesterDropped {
+            frames: report.tester_drops,
+        };
     }
-    let missed = |sent: f64, wanted: f64| sent < wanted * (1.0 - LOAD_TOLERANCE);
     for sender in &report.senders {
         let pacing = &sender.pacing;
-        if missed(sender.sent as f64, sender.intended as f64) {
+        if (sender.sent as f64) < sender.intended as f64 * (1.0 - FRAMES_TOLERANCE) {
             return Validity::LoadMissed {
                 why: format!(
                     "{} of {} frames sent in time: {:.0} of {:.0} fps",
@@ -127,7 +141,7 @@ fn validity(ask: &TrialAsk, report: &EngineReport) -> Validity {
                 ),
             };
         }
-        if missed(pacing.offered_fps, ask.load.0) {
+        if pacing.offered_fps < ask.load.0 * (1.0 - LOAD_TOLERANCE) {
             return Validity::LoadMissed {
                 why: format!(
                     "{:.0} of {:.0} fps offered; the schedule slipped {} times by {:.1} ms in all",

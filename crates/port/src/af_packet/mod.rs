@@ -31,7 +31,7 @@ const CLOCK_STEP_NS: i64 = 20_000;
 /// Time between making the schedule and its first slot: threads start in between.
 const LEAD: Duration = Duration::from_millis(3);
 /// Share of the duration that sending may take longer before what is left is given up.
-const OVERTIME: f64 = 0.02;
+const OVERTIME: f64 = 0.05;
 
 /// One end of the path, as the engine needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,14 +118,23 @@ impl AfPacket {
             let account = Account::new(0, &[stream])
                 .map_err(|source| PortError::account(&spec.interface, source))?;
             let expect = Expect::new(traffic.frame_size, false);
-            Ok::<_, PortError>(Receiver { ring, expect, account })
+            Ok::<_, PortError>(Receiver {
+                ring,
+                expect,
+                account,
+            })
         };
         let mut receivers = vec![receiver(&b.spec, b.rx, 0)?];
         if traffic.direction == Direction::Bi {
             receivers.push(receiver(&a.spec, a.rx, 1)?);
         }
         let cpus = if cpus.is_empty() { vec![None] } else { cpus };
-        Ok(Self { senders, receivers, interfaces, cpus })
+        Ok(Self {
+            senders,
+            receivers,
+            interfaces,
+            cpus,
+        })
     }
 
     /// Number of directions with load.
@@ -156,7 +165,9 @@ impl Engine for AfPacket {
             receiver.ring.take_drops()?;
             receiver.account.reset(order.trial);
             for sender in &self.senders {
-                receiver.account.expect_at_most(sender.stream, order.frames());
+                receiver
+                    .account
+                    .expect_at_most(sender.stream, order.frames());
             }
         }
         let offset = realtime_offset_ns();
@@ -174,7 +185,9 @@ impl Engine for AfPacket {
         };
         let pacer = || Pacer::new(order.load, order.frames(), start_ns);
         let works = share_out(
-            self.senders[..directions].iter_mut().map(|sender| (sender, pacer())),
+            self.senders[..directions]
+                .iter_mut()
+                .map(|sender| (sender, pacer())),
             self.receivers.iter_mut(),
             &self.cpus,
         );
@@ -187,9 +200,9 @@ impl Engine for AfPacket {
                 .into_iter()
                 .map(|thread| match thread.join() {
                     Ok(result) => result,
-                    Err(_) => {
-                        Err(PortError::Worker { interface: self.interfaces[0].clone() })
-                    }
+                    Err(_) => Err(PortError::Worker {
+                        interface: self.interfaces[0].clone(),
+                    }),
                 })
                 .collect()
         });
@@ -225,7 +238,10 @@ fn template(
                 flows,
             })
         })
-        .map_err(|source| PortError::Packet { interface: from.interface.clone(), source })
+        .map_err(|source| PortError::Packet {
+            interface: from.interface.clone(),
+            source,
+        })
 }
 
 /// Frames sent for every port by [`Engine::learn`].
@@ -252,7 +268,12 @@ impl AfPacket {
             streams.extend(receiver.account.finish(&[totals]).map_err(error)?);
             receiver.account.merge_latency_into(&mut latency);
         }
-        let starts = || sendings.iter().map(|sending| sending.first_ns).filter(|ns| *ns > 0);
+        let starts = || {
+            sendings
+                .iter()
+                .map(|sending| sending.first_ns)
+                .filter(|ns| *ns > 0)
+        };
         let spread = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
         Ok(EngineReport {
             senders: sendings
@@ -286,7 +307,11 @@ fn share_out<'s>(
     let count = cpus.len();
     let mut works: Vec<Work<'s>> = cpus
         .iter()
-        .map(|cpu| Work { cpu: *cpu, senders: Vec::new(), receivers: Vec::new() })
+        .map(|cpu| Work {
+            cpu: *cpu,
+            senders: Vec::new(),
+            receivers: Vec::new(),
+        })
         .collect();
     for (n, sender) in senders.enumerate() {
         works[n % count].senders.push(sender);

@@ -48,7 +48,12 @@ impl RxRing {
     ) -> Result<Self, PortError> {
         let socket = Socket::open(interface)?;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choose ring version 2")?;
+        socket.set(
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &version,
+            "choose ring version 2",
+        )?;
         // Header, link-layer address and headroom stand before the frame; a tag that the kernel
         // puts back takes 4 bytes more.
         let slot_bytes = (libc::TPACKET2_HDRLEN + 16 + frame_bytes + 4).next_multiple_of(64);
@@ -61,7 +66,12 @@ impl RxRing {
             tp_frame_size: slot_bytes as u32,
             tp_frame_nr: slots as u32,
         };
-        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "make a receive ring")?;
+        socket.set(
+            libc::SOL_PACKET,
+            libc::PACKET_RX_RING,
+            &request,
+            "make a receive ring",
+        )?;
         socket.ignore_outgoing()?;
         if promiscuous {
             socket.promiscuous()?;
@@ -82,7 +92,15 @@ impl RxRing {
             Some(memory) if memory.as_ptr().cast() != libc::MAP_FAILED => memory,
             _ => return Err(PortError::last(interface, "map the receive ring")),
         };
-        let ring = Self { socket, memory, length, slot_bytes, slots_per_block, slots, next: 0 };
+        let ring = Self {
+            socket,
+            memory,
+            length,
+            slot_bytes,
+            slots_per_block,
+            slots,
+            next: 0,
+        };
         // Only now may frames flow: a socket bound earlier would queue them outside the ring.
         ring.socket.bind(libc::ETH_P_ALL)?;
         Ok(ring)
@@ -108,8 +126,7 @@ impl RxRing {
             let length = (fields.tp_snaplen as usize).min(self.slot_bytes.saturating_sub(start));
             // SAFETY: start + length is within the slot by the line above.
             let bytes = unsafe { std::slice::from_raw_parts(header.add(start).as_ptr(), length) };
-            let realtime_ns =
-                i64::from(fields.tp_sec) * 1_000_000_000 + i64::from(fields.tp_nsec);
+            let realtime_ns = i64::from(fields.tp_sec) * 1_000_000_000 + i64::from(fields.tp_nsec);
             each(Received { bytes, realtime_ns });
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;

@@ -42,7 +42,11 @@ impl Socket {
         if index == 0 {
             return Err(PortError::last(interface, "find the interface"));
         }
-        Ok(Self { fd, interface: interface.to_owned(), index: index as libc::c_int })
+        Ok(Self {
+            fd,
+            interface: interface.to_owned(),
+            index: index as libc::c_int,
+        })
     }
 
     /// Binds to the interface; `protocol` 0 receives nothing, `ETH_P_ALL` everything.
@@ -96,7 +100,13 @@ impl Socket {
         let mut length = size_of::<T>() as libc::socklen_t;
         // SAFETY: value and length live for the call; the kernel writes at most `length` bytes.
         let done = unsafe {
-            libc::getsockopt(self.raw(), level, option, (&raw mut value).cast(), &raw mut length)
+            libc::getsockopt(
+                self.raw(),
+                level,
+                option,
+                (&raw mut value).cast(),
+                &raw mut length,
+            )
         };
         self.check(done, operation)?;
         Ok(value)
@@ -111,13 +121,23 @@ impl Socket {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request, "see all frames")
+        self.set(
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            &request,
+            "see all frames",
+        )
     }
 
     /// Does not see what this host sends through the interface.
     pub(crate) fn ignore_outgoing(&self) -> Result<(), PortError> {
         let on: libc::c_int = 1;
-        self.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, "ignore outgoing frames")
+        self.set(
+            libc::SOL_PACKET,
+            PACKET_IGNORE_OUTGOING,
+            &on,
+            "ignore outgoing frames",
+        )
     }
 
     /// Interface name.
@@ -146,6 +166,10 @@ impl Socket {
     }
 
     fn check(&self, result: libc::c_int, operation: &'static str) -> Result<(), PortError> {
-        if result < 0 { Err(PortError::last(&self.interface, operation)) } else { Ok(()) }
+        if result < 0 {
+            Err(PortError::last(&self.interface, operation))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -56,21 +56,39 @@ impl TxSocket {
     ) -> Result<Self, PortError> {
         let socket = Socket::open(interface)?;
         let on: libc::c_int = 1;
-        socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on, "bypass the qdisc")?;
+        socket.set(
+            libc::SOL_PACKET,
+            libc::PACKET_QDISC_BYPASS,
+            &on,
+            "bypass the qdisc",
+        )?;
         // Beyond wmem_max only with CAP_NET_ADMIN on the host; without it the kernel's limit
         // is what we get, and a full socket then makes the call wait.
         let size = SEND_BUFFER_BYTES;
         if socket
-            .set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &size, "enlarge the send buffer")
+            .set(
+                libc::SOL_SOCKET,
+                libc::SO_SNDBUFFORCE,
+                &size,
+                "enlarge the send buffer",
+            )
             .is_err()
         {
-            socket.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &size, "enlarge the send buffer")?;
+            socket.set(
+                libc::SOL_SOCKET,
+                libc::SO_SNDBUF,
+                &size,
+                "enlarge the send buffer",
+            )?;
         }
         socket.bind(0)?;
         let mut frames = vec![0u8; BATCH * frame_bytes].into_boxed_slice();
         let mut vectors: Box<[libc::iovec]> = frames
             .chunks_exact_mut(frame_bytes)
-            .map(|frame| libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame_bytes })
+            .map(|frame| libc::iovec {
+                iov_base: frame.as_mut_ptr().cast(),
+                iov_len: frame_bytes,
+            })
             .collect();
         let messages = vectors
             .iter_mut()
@@ -82,7 +100,14 @@ impl TxSocket {
                 message
             })
             .collect();
-        Ok(Self { socket, refusal, frame_bytes, frames, messages, _vectors: vectors })
+        Ok(Self {
+            socket,
+            refusal,
+            frame_bytes,
+            frames,
+            messages,
+            _vectors: vectors,
+        })
     }
 
     /// Buffer of frame `n` of the next batch.

@@ -31,12 +31,12 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// Puts the template into every buffer of the batch, so that only the stamp changes later.
-    pub(crate) fn new(
-        socket: TxSocket,
-        template: Template,
-        stream: u8,
-    ) -> Result<Self, PortError> {
-        let mut sender = Self { socket, template, stream };
+    pub(crate) fn new(socket: TxSocket, template: Template, stream: u8) -> Result<Self, PortError> {
+        let mut sender = Self {
+            socket,
+            template,
+            stream,
+        };
         for n in 0..BATCH {
             let prepared = sender.template.prepare(sender.socket.frame(n));
             prepared.map_err(|source| sender.packet_error(source))?;
@@ -53,7 +53,10 @@ impl Sender {
     }
 
     fn packet_error(&self, source: PacketError) -> PortError {
-        PortError::Packet { interface: self.socket.interface().to_owned(), source }
+        PortError::Packet {
+            interface: self.socket.interface().to_owned(),
+            source,
+        }
     }
 }
 
@@ -113,6 +116,7 @@ pub(crate) fn run(
     shared: &Shared<'_>,
 ) -> Result<(Vec<Sending>, WorkerUse), PortError> {
     let pinned = pin::to_cpu(work.cpu);
+    pin::prefer();
     let (wall, cpu) = (monotonic_ns(), thread_cpu_ns());
     let result = poll(work.senders, work.receivers, shared);
     if result.is_err() {
@@ -151,8 +155,12 @@ fn poll(
         }
         if now >= next_check_ns {
             next_check_ns = now + CHECK_NS;
-            senders.iter().try_for_each(|active| active.sender.socket.check_up())?;
-            receivers.iter().try_for_each(|receiver| receiver.ring.check_up())?;
+            senders
+                .iter()
+                .try_for_each(|active| active.sender.socket.check_up())?;
+            receivers
+                .iter()
+                .try_for_each(|receiver| receiver.ring.check_up())?;
         }
         for active in &mut senders {
             send(active, shared, now)?;
@@ -203,7 +211,12 @@ fn send(active: &mut Active<'_>, shared: &Shared<'_>, now: u64) -> Result<(), Po
     for n in 0..due {
         // The stamp carries the low 32 bits; the receiver extends them.
         let sequence = (first + n as u64) as u32;
-        let stamp = Stamp { stream: sender.stream, trial: shared.trial, sequence, tx_ns };
+        let stamp = Stamp {
+            stream: sender.stream,
+            trial: shared.trial,
+            sequence,
+            tx_ns,
+        };
         sender.stamp(n, &stamp)?;
     }
     let sent = sender.socket.send(due)?;
@@ -217,7 +230,11 @@ fn send(active: &mut Active<'_>, shared: &Shared<'_>, now: u64) -> Result<(), Po
 
 /// Reads what has come; returns how many frames.
 fn receive(receiver: &mut Receiver, shared: &Shared<'_>) -> usize {
-    let Receiver { ring, expect, account } = receiver;
+    let Receiver {
+        ring,
+        expect,
+        account,
+    } = receiver;
     ring.poll(RX_BURST, |frame| {
         let seen = expect.classify(frame.bytes, CheckCorruption::Full);
         let at_ns = (frame.realtime_ns - shared.realtime_offset_ns).max(0) as u64;

@@ -27,7 +27,10 @@ fn every_frame_is_sent_and_the_rate_is_exact() {
         let (pacer, end) = run(rate, Fps(rate).frames_in(1.0), 500, None);
         let report = pacer.report(end);
         assert_eq!(report.slips, 0, "{rate}");
-        assert!((report.offered_fps / rate - 1.0).abs() < 1e-4, "{rate}: {report:?}");
+        assert!(
+            (report.offered_fps / rate - 1.0).abs() < 1e-4,
+            "{rate}: {report:?}"
+        );
     }
 }
 
@@ -62,7 +65,10 @@ fn a_sender_too_slow_for_the_rate_slips_until_the_end() {
     let (pacer, end) = run(3e6, 300_000, 10_000, None);
     let report = pacer.report(end);
     assert!(report.slips > 100);
-    assert!((report.offered_fps / 1.6e6 - 1.0).abs() < 0.02, "{report:?}");
+    assert!(
+        (report.offered_fps / 1.6e6 - 1.0).abs() < 0.02,
+        "{report:?}"
+    );
 }
 
 #[test]

@@ -20,9 +20,14 @@ pub struct CellContext {
     pub tester_limit: Option<Fps>,
     /// Line rate of the link, where there is one.
     pub line_rate: Option<Fps>,
+    /// The path is known to work in the sender's own context.
+    pub in_sender: bool,
     /// Drift of the control cell so far.
     pub drift: Option<Drift>,
 }
+
+/// Label of other programs' time in [`nicety_model::CpuUse::who`].
+const OTHER: &str = "other";
 
 impl Cell {
     /// The result. Before the cell has ended it is `failed` with what there is.
@@ -48,6 +53,8 @@ impl Cell {
             confirm,
             second_confirm: self.second_confirm,
             steal: cpu.as_ref().and_then(steal),
+            others: cpu.as_ref().and_then(|cpu| cpu.who.get(OTHER).copied()),
+            in_sender: context.in_sender,
             drift: context.drift,
         };
         let (verdict, mut notes) = judge(&evidence);

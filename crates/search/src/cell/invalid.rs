@@ -4,37 +4,60 @@ use nicety_model::{Fps, TrialRecord, Validity};
 
 use super::{Cell, Stage, Step};
 
+/// Tries of a search trial that the tester should manage, having offered as much before.
+const MOST_TRIES: u32 = 5;
+
 impl Cell {
-    /// An invalid trial is never loss. It is run again once; then the search is told what the
-    /// tester can do, or the trial is given up.
+    /// An invalid trial is never loss. It is run again; then the search is told what the tester
+    /// can do, or the trial is given up. A load that the tester has offered before is not a
+    /// limit of the tester: something disturbed it, and lowering the search would only turn the
+    /// disturbance into a result.
     pub(super) fn invalid(&mut self, record: &TrialRecord, step: &Step) {
-        if let Validity::LoadMissed { .. } = record.validity
-            && self.meets(record)
-        {
+        if let Validity::LoadMissed { .. } = record.validity {
             let offered = record.pacing.offered_fps;
-            let most = self.held_up.map_or(offered, |held| held.0.max(offered));
-            self.held_up = Some(Fps(most));
+            self.reached = self.reached.max(offered);
+            if self.meets(record) {
+                let most = self.held_up.map_or(offered, |held| held.0.max(offered));
+                self.held_up = Some(Fps(most));
+            }
         }
         let why = why(&record.validity);
-        let warm_up_missed =
-            self.stage == Stage::WarmUp && !matches!(record.validity, Validity::Broken { .. });
-        if !self.retry && !warm_up_missed {
-            self.retry = true;
+        self.tries += 1;
+        let broken = matches!(record.validity, Validity::Broken { .. });
+        if self.stage == Stage::WarmUp && !broken {
+            // The warm-up's load is that of the search's first trial, which is its second try.
+            // Overload tells what the path forwards even if it was less than intended.
+            let overload = matches!(record.validity, Validity::LoadMissed { .. });
+            self.warmed_up(overload.then_some(record));
+            self.tries = u32::from(self.next().is_some_and(|next| next.load == step.load));
             return;
         }
-        // The warm-up's load is that of the search's first trial, which is its second try.
-        self.retry = warm_up_missed;
-        if let Validity::Broken { .. } = record.validity {
+        if self.tries < 2 {
+            return;
+        }
+        if broken {
             self.fail(format!("a trial at {} broke twice: {why}", step.load));
             return;
         }
+        if self.stage == Stage::Search && step.load.0 <= self.reached {
+            if self.tries >= MOST_TRIES {
+                self.fail(format!(
+                    "the machine was not quiet: {} tries at {} came to nothing, although the tester reached {}; last: {why}",
+                    self.tries,
+                    step.load,
+                    Fps(self.reached)
+                ));
+            }
+            return;
+        }
+        self.tries = 0;
         match self.stage {
-            Stage::WarmUp => self.warmed_up(None),
+            Stage::WarmUp => {}
             Stage::Search => {
                 let below = step.load.0 * (1.0 - self.plan.settings.width);
                 let managed = match record.validity {
                     Validity::TesterDropped { .. } => record.forwarding_fps,
-                    _ => record.pacing.offered_fps,
+                    _ => self.reached,
                 };
                 self.search.cap(Fps(managed.min(below)));
                 self.notes

@@ -29,6 +29,7 @@ fn context() -> CellContext {
         engine: "simulated".to_owned(),
         tester_limit: Some(MAX),
         line_rate: None,
+        in_sender: false,
         drift: None,
     }
 }
@@ -82,7 +83,7 @@ fn clean() -> Path {
 #[test]
 fn trials_of_a_cell_on_a_clean_path() {
     for (preset, sequence) in [
-        (Preset::Quick, "wssscl ll"),
+        (Preset::Quick, "wssssclll"),
         (Preset::Std, "wssscl ll"),
         (Preset::Csit, "wssscl ll"),
         (Preset::Binary, "wsssssssssssssclll"),
@@ -178,11 +179,9 @@ fn a_confirm_trial_that_fails_is_unstable_and_a_lower_load_is_tried() {
                 record.loss_ratio = nicety_model::LossRatio(if confirms == 1 { 0.01 } else { 0.0 });
             }
         });
-        // The early confirm failed, so the search settled the load by itself; the confirm
-        // trial is not run again at the same load.
         let sequence = purposes(&records);
         assert!(
-            sequence.starts_with("wsssc") && sequence.matches('s').count() == 5,
+            sequence.starts_with("wssssc") && sequence.matches('s').count() == 4,
             "{sequence}"
         );
         let tail: String = sequence_end.replacen('c', "", 1);
@@ -272,6 +271,27 @@ fn one_invalid_trial_is_run_again_and_forgotten() {
 }
 
 #[test]
+fn a_disturbed_tester_is_not_its_limit() {
+    // Everything after the second trial is disturbed: the search must not follow it down.
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
+    let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        if record.index > 2 && record.purpose == Purpose::Search {
+            record.pacing.offered_fps = record.load_fps * 0.9;
+            record.validity = Validity::LoadMissed {
+                why: "slipped".to_owned(),
+            };
+        }
+    });
+    let result = cell.finish(context());
+    assert_eq!(
+        (result.verdict, result.throughput_fps),
+        (Verdict::Failed, None)
+    );
+    assert!(result.notes[0].contains("not quiet"), "{:?}", result.notes);
+    assert_eq!(records.len(), 2 + 5);
+}
+
+#[test]
 fn a_trial_that_breaks_twice_fails_the_cell() {
     let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
@@ -330,7 +350,7 @@ fn a_visit_of_the_control_cell_is_cheap() {
     visit.expect = result.bounds.lower_fps.map(Fps);
     let mut cell = Cell::new(visit).unwrap();
     let again = run(&mut cell, &mut Sut::new(clean(), 1), |_| {});
-    assert_eq!(purposes(&again), "wsssss");
+    assert_eq!(purposes(&again), "wssss");
     let wall = |records: &[TrialRecord]| records.iter().map(|r| r.wall_s).sum::<f64>();
     assert!(wall(&again) < wall(&records) / 2.0);
     let drift = cell.finish(context()).throughput_fps.unwrap() / result.throughput_fps.unwrap();

@@ -1,0 +1,25 @@
+//! `nicety bench`: finds the honest throughput of paths.
+
+pub mod assemble;
+mod host;
+mod measure;
+mod progress;
+mod request;
+mod run;
+mod setup;
+mod signals;
+mod tester_limit;
+
+use anyhow::Context;
+
+use crate::cli::BenchArgs;
+use crate::exit::{Exit, Failure};
+
+/// Runs the command.
+pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    let request = request::read(args)?;
+    let signals = signals::Signals::install()
+        .context("cannot take over SIGINT and SIGTERM")
+        .map_err(Failure::environment)?;
+    run::run(request, &signals)
+}

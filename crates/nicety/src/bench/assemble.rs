@@ -1,0 +1,49 @@
+//! From a run directory to the object every renderer takes.
+
+use nicety_model::{Plan, PlanError, Run, SCHEMA};
+use nicety_search::summary;
+use nicety_search::verdict::{Drift, mark_drift};
+use nicety_store::RunContents;
+
+/// Puts a run together from what its directory holds; finished or not.
+///
+/// # Errors
+/// When the plan in the directory does not parse.
+pub fn run(contents: RunContents) -> Result<Run, PlanError> {
+    let plan = Plan::parse("plan.toml", &contents.plan_toml)?;
+    let mut cells = contents.cells;
+    let control = plan
+        .buildable_cells()
+        .next()
+        .and_then(|key| summary::control(&key.name(), &cells, summary::DRIFT_LIMIT));
+    if let Some(control) = &control {
+        let drift = Drift {
+            drift: control.drift,
+            limit: control.drift_limit,
+        };
+        cells.iter_mut().for_each(|cell| mark_drift(cell, drift));
+    }
+    // Visits of the control cell beyond its own result show drift; they are no results.
+    let results: Vec<_> = cells
+        .into_iter()
+        .filter(|cell| cell.control.is_none())
+        .collect();
+    let names: Vec<String> = plan.buildable_cells().map(|key| key.name()).collect();
+    let summary = summary::summarise(names.iter().map(String::as_str), &results);
+    let mut head = contents.meta.head(contents.host);
+    head.notes.extend(contents.notes);
+    Ok(Run {
+        schema: SCHEMA,
+        run: head,
+        tester_limit_fps: contents
+            .tester
+            .map(|limits| limits.limit_fps)
+            .unwrap_or_default(),
+        cells: results,
+        control,
+        summary,
+        skipped: contents.meta.skipped,
+        left_out: contents.meta.left_out,
+        trials: contents.trials,
+    })
+}

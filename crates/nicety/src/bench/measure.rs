@@ -1,0 +1,149 @@
+//! Measures one repeat of one cell: asks the cell's machine what to try, tries it, writes it
+//! down.
+
+use std::time::Duration;
+
+use nicety_host::placement::Placement;
+use nicety_model::plan::PathPlan;
+use nicety_model::{CellKey, CellResult, Fps, TrialRecord};
+use nicety_port::{Engine, Stop};
+use nicety_search::{Cell, CellContext, CellPlan, GoalError};
+use nicety_store::{RunDir, StoreError};
+use nicety_testbed::{Coupling, Path};
+use nicety_trial::{TrialAsk, TrialError, Trials};
+
+use super::progress::Progress;
+use super::setup::{self, SetupError};
+
+/// Why a cell has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// The user stopped the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// What was measured cannot be written down: the run ends.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The path or its ports cannot be had: the cell is skipped.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The host cannot be read.
+    #[error(transparent)]
+    Trial(TrialError),
+    /// The goal cannot be searched for.
+    #[error(transparent)]
+    Goal(#[from] GoalError),
+}
+
+impl From<TrialError> for MeasureError {
+    fn from(error: TrialError) -> Self {
+        match error {
+            TrialError::Interrupted => Self::Interrupted,
+            other => Self::Trial(other),
+        }
+    }
+}
+
+/// One repeat of one cell, or one visit of the control cell.
+#[derive(Debug, Clone)]
+pub struct Visit<'a> {
+    /// The path's plan.
+    pub path: &'a PathPlan,
+    /// The cell.
+    pub key: CellKey,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Visit of the control cell, from 1.
+    pub control: Option<u32>,
+    /// What to do.
+    pub plan: CellPlan,
+    /// The tester's own limit.
+    pub tester_limit: Option<Fps>,
+}
+
+/// What all cells of a run share.
+pub struct Bench<'a> {
+    /// Where everything runs.
+    pub placement: &'a Placement,
+    /// Set by Ctrl-C.
+    pub stop: Stop,
+    /// Where results go.
+    pub dir: &'a mut RunDir,
+    /// The live line.
+    pub progress: &'a mut Progress,
+    /// Said about every path of the run, each sentence once.
+    pub notes: Vec<String>,
+}
+
+impl Bench<'_> {
+    /// Measures `visit`, going on after the trials in `earlier`; `rest` is what the run needs
+    /// beyond this cell, for the time left.
+    ///
+    /// # Errors
+    /// [`MeasureError::Setup`] when the path cannot be had; the others end the run.
+    pub fn measure(
+        &mut self,
+        visit: Visit<'_>,
+        earlier: &[TrialRecord],
+        rest: Duration,
+    ) -> Result<CellResult, MeasureError> {
+        let name = visit.key.name();
+        self.progress.cell(&name, visit.control.is_some());
+        let mut cell = Cell::new(visit.plan.clone())?;
+        for record in earlier {
+            cell.observe(record);
+        }
+        let path = setup::path(visit.path, visit.key.frame_size_bytes, self.placement)?;
+        self.note(path.notes());
+        let mut engine = setup::engine(path.as_ref(), setup::traffic(&visit.key), self.placement)?;
+        let engine_name = engine.name();
+        // Frames of an earlier sitting or cell carry other trial numbers.
+        let first = (earlier.len() as u8).wrapping_mul(31);
+        let mut trials = Trials::new(&mut engine, path.as_ref(), first);
+        while let Some(step) = cell.next() {
+            self.progress
+                .left(rest + Duration::from_secs_f64(cell.left().seconds));
+            self.progress
+                .trial(step.index, step.purpose, step.load.0, cell.bounds());
+            let ask = TrialAsk {
+                cell: name.clone(),
+                repeat: visit.repeat,
+                control: visit.control,
+                index: step.index,
+                purpose: step.purpose,
+                load: step.load,
+                duration: step.duration,
+            };
+            let record = trials.run(&ask, &self.stop)?;
+            self.dir.append_trial(&record)?;
+            cell.observe(&record);
+        }
+        let result = cell.finish(CellContext {
+            key: visit.key,
+            repeat: visit.repeat,
+            control: visit.control,
+            engine: engine_name,
+            tester_limit: visit.tester_limit,
+            line_rate: line_rate(path.as_ref(), visit.plan.max),
+            in_sender: path.coupling() == Coupling::SenderContext,
+            drift: None,
+        });
+        self.dir.append_cell(&result)?;
+        self.progress.done(&result);
+        Ok(result)
+    }
+
+    fn note(&mut self, notes: &[String]) {
+        for note in notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+    }
+}
+
+/// The highest load, when it is the link's rate and not the tester's.
+fn line_rate(path: &dyn Path, max: Fps) -> Option<Fps> {
+    (path.kind() == "ports" && path.ports().iter().any(|port| port.speed_mbps.is_some()))
+        .then_some(max)
+}

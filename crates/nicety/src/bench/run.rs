@@ -1,0 +1,422 @@
+//! A run from its first look at the host to its report.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use nicety_host::clock;
+use nicety_host::placement::Placement;
+use nicety_model::cell::SkippedCell;
+use nicety_model::plan::PathPlan;
+use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Verdict};
+use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
+use nicety_search::{CellPlan, Settings};
+
+use nicety_store::{RunContents, RunDir, RunMeta, StoreError, TesterLimits};
+
+use super::measure::{Bench, MeasureError, Visit};
+use super::progress::Progress;
+use super::request::{self, Place, Request};
+use super::signals::Signals;
+use super::{assemble, host, setup, tester_limit};
+use crate::exit::{Exit, Failure};
+use crate::{output, report};
+
+/// Wall time a trial takes beyond its sending: start, drain, counters.
+const TRIAL_OVERHEAD_S: f64 = 0.1;
+/// Share of the tester's limit that is the highest load of a search. The limit was found by
+/// steps down, so a little more may be possible.
+const ABOVE_LIMIT: f64 = 1.05;
+/// Highest load when the tester's limit could not be measured.
+const UNKNOWN_LIMIT: Fps = Fps(2e6);
+
+/// A run under way.
+struct Sitting {
+    plan: Plan,
+    cells: Vec<CellKey>,
+    placement: Placement,
+    settings: Settings,
+    dir: RunDir,
+    meta: RunMeta,
+    limits: TesterLimits,
+    /// Trials of cells without a result, from an earlier sitting.
+    earlier: Vec<TrialRecord>,
+    results: Vec<CellResult>,
+    started: Instant,
+    elapsed_before: f64,
+    time_box: Option<Duration>,
+}
+
+/// How the cells ended.
+enum Ending {
+    Complete,
+    OutOfTime,
+    Interrupted,
+}
+
+/// Runs the request.
+pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
+    let json = request.json;
+    // Facts first: some are hidden once the user namespace is entered.
+    let privileged = rustix::process::geteuid().is_root();
+    let facts = host::read(privileged, &request.plan.paths);
+    let (_, given_up) = setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
+    let mut sitting = Sitting::open(request, facts, given_up)?;
+    for note in &sitting.meta.notes {
+        output::say(&format!("note: {note}"));
+    }
+    let mut progress = Progress::start(sitting.to_do());
+    let ending = sitting.measure(&mut progress, signals);
+    progress.finish();
+    let ending = ending?;
+    let exit = sitting.close(&ending)?;
+    let path = sitting.dir.path().to_owned();
+    // The lock goes with the directory handle; the report is read from what is on disk.
+    drop(sitting);
+    let run = finished(&path)?;
+    if json {
+        report::print_json(run)?
+    } else {
+        report::print_table(&run)?
+    }
+    output::say(&format!("report: {}", path.join("report.html").display()));
+    if matches!(ending, Ending::Interrupted) {
+        output::say(&format!(
+            "interrupted; go on with: nicety bench --resume {}",
+            path.display()
+        ));
+    }
+    Ok(exit)
+}
+
+fn finished(path: &Path) -> Result<Run, Failure> {
+    let contents = RunContents::read(path).map_err(Failure::environment)?;
+    assemble::run(contents).map_err(Failure::environment)
+}
+
+impl Sitting {
+    fn open(
+        request: Request,
+        facts: nicety_model::Fingerprint,
+        given_up: Vec<String>,
+    ) -> Result<Self, Failure> {
+        let Request {
+            plan,
+            place,
+            seed,
+            time_box,
+            ..
+        } = request;
+        let placement = setup::placement().map_err(Failure::environment)?;
+        let loss_goal = request::loss_goal(&plan);
+        let mut settings = Settings::of(plan.search.preset, loss_goal);
+        if let Some(confirm) = plan.search.confirm {
+            settings.confirm = confirm;
+        }
+        let (dir, contents) = match &place {
+            Place::New(path) => {
+                let seed = seed.unwrap_or_else(|| clock::unix_time().as_nanos() as u64 >> 8);
+                let mut meta = RunMeta {
+                    schema: SCHEMA,
+                    name: plan.name.clone(),
+                    started: clock::rfc3339(clock::unix_time()),
+                    seed,
+                    preset: plan.search.preset.word().to_owned(),
+                    loss_goal,
+                    command: request::command(&path.join("plan.toml"), plan.search.preset, seed),
+                    elapsed_s: 0.0,
+                    complete: false,
+                    notes: given_up,
+                    skipped: plan.unavailable_cells().collect(),
+                    left_out: Vec::new(),
+                };
+                meta.notes.extend(placement.notes.iter().cloned());
+                let toml = plan
+                    .to_toml()
+                    .context("cannot write the plan down")
+                    .map_err(Failure::usage)?;
+                let dir = RunDir::create(path, &toml, &meta, &facts).map_err(store_failure)?;
+                let contents = RunContents::read(path).map_err(store_failure)?;
+                (dir, contents)
+            }
+            Place::Resume(path) => RunDir::open(path).map_err(store_failure)?,
+        };
+        let cells: Vec<CellKey> = plan.buildable_cells().collect();
+        let mut meta = contents.meta;
+        meta.left_out.clear();
+        Ok(Self {
+            earlier: contents.trials,
+            results: contents.cells,
+            limits: contents.tester.unwrap_or_default(),
+            elapsed_before: meta.elapsed_s,
+            started: Instant::now(),
+            plan,
+            cells,
+            placement,
+            settings,
+            dir,
+            meta,
+            time_box,
+        })
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.elapsed_before + self.started.elapsed().as_secs_f64()
+    }
+
+    /// Results still to come, for the progress line.
+    fn to_do(&self) -> u64 {
+        let all = self.cells.len() as u64 * u64::from(self.plan.search.repeats);
+        let done = self
+            .results
+            .iter()
+            .filter(|cell| cell.control.is_none())
+            .count() as u64;
+        all.saturating_sub(done)
+    }
+
+    fn measure(&mut self, progress: &mut Progress, signals: &Signals) -> Result<Ending, Failure> {
+        if !self.measure_tester(progress, signals)? {
+            return Ok(Ending::Interrupted);
+        }
+        let mut schedule = self.schedule();
+        loop {
+            let (task, _) = match schedule.next(self.elapsed_s()) {
+                Next::Run(task, expected) => (task, expected),
+                Next::Done => return Ok(Ending::Complete),
+                Next::OutOfTime => {
+                    self.leave_out(&schedule);
+                    return Ok(Ending::OutOfTime);
+                }
+            };
+            let Some(key) = self.cells.get(task.cell as usize).cloned() else {
+                return Err(Failure::environment(anyhow!(
+                    "cell {} is not in the plan",
+                    task.cell
+                )));
+            };
+            let before = Instant::now();
+            match self.visit(task, &key, &schedule, (progress, signals)) {
+                Ok(result) => {
+                    self.results.push(result);
+                    schedule.finish(task, before.elapsed().as_secs_f64());
+                    self.save()?;
+                }
+                Err(MeasureError::Interrupted) => {
+                    self.leave_out(&schedule);
+                    return Ok(Ending::Interrupted);
+                }
+                Err(MeasureError::Setup(error)) => {
+                    self.meta.skipped.push(SkippedCell {
+                        cell: key.name(),
+                        reason: error.to_string(),
+                        remedy: "see the reason; every other cell goes on".to_owned(),
+                    });
+                    schedule.skip(task.cell);
+                    self.save()?;
+                }
+                Err(MeasureError::Store(error)) => return Err(store_failure(error)),
+                Err(error) => return Err(Failure::environment(error)),
+            }
+        }
+    }
+
+    /// Measures the tester alone for every size and direction of the plan. False on an
+    /// interruption.
+    fn measure_tester(&mut self, progress: &Progress, signals: &Signals) -> Result<bool, Failure> {
+        let mut wanted: BTreeMap<String, (nicety_model::FrameSize, nicety_model::Direction)> =
+            BTreeMap::new();
+        for key in &self.cells {
+            let limit = setup::limit_key(key.frame_size_bytes, key.direction);
+            if !self.limits.limit_fps.contains_key(&limit) {
+                wanted.insert(limit, (key.frame_size_bytes, key.direction));
+            }
+        }
+        for (key, (size, direction)) in wanted {
+            progress.stage(&format!("the tester alone, {size} bytes {direction}"));
+            let goal = self.settings.loss_ratio;
+            let stop = signals.stop();
+            match tester_limit::measure(size, direction, &self.placement, goal, &stop) {
+                Ok(Some(limit)) => {
+                    self.limits.limit_fps.insert(key, limit.0);
+                }
+                Ok(None) => self.limits.notes.push(format!(
+                    "the tester alone lost frames at every load tried with {size} bytes"
+                )),
+                Err(_) if signals.stopped() => return Ok(false),
+                // Where no veth pair can be made the ports may still be measured.
+                Err(error) => {
+                    self.limits
+                        .notes
+                        .push(format!("the tester alone was not measured: {error}"));
+                    break;
+                }
+            }
+        }
+        self.dir.write_tester(&self.limits).map_err(store_failure)?;
+        Ok(true)
+    }
+
+    fn schedule(&self) -> Schedule {
+        let typical = |plan: &CellPlan| {
+            let left = plan.typical();
+            left.seconds + f64::from(left.trials) * TRIAL_OVERHEAD_S
+        };
+        let plan = CellPlan::new(self.settings, UNKNOWN_LIMIT);
+        let outline = Outline {
+            repeats: self.plan.search.repeats,
+            seed: self.meta.seed,
+            time_box_s: self.time_box.map(|limit| limit.as_secs_f64()),
+            cell_s: typical(&plan),
+            visit_s: typical(&plan.control()),
+        };
+        let mut paths: Vec<String> = Vec::new();
+        let marks: Vec<Marks> = self
+            .cells
+            .iter()
+            .map(|key| {
+                let name = key.path_name();
+                let path = paths
+                    .iter()
+                    .position(|known| *known == name)
+                    .unwrap_or_else(|| {
+                        paths.push(name);
+                        paths.len() - 1
+                    });
+                Marks {
+                    path: path as u32,
+                    frame_size: key.frame_size_bytes.bytes(),
+                }
+            })
+            .collect();
+        let numbers: BTreeMap<String, u32> =
+            self.cells.iter().map(CellKey::name).zip(0u32..).collect();
+        let done = self.results.iter().filter_map(|result| {
+            let cell = *numbers.get(&result.cell)?;
+            Some(Task {
+                cell,
+                repeat: result.repeat,
+                control: result.control,
+            })
+        });
+        Schedule::new(outline, marks, done)
+    }
+
+    fn visit(
+        &mut self,
+        task: Task,
+        key: &CellKey,
+        schedule: &Schedule,
+        (progress, signals): (&mut Progress, &Signals),
+    ) -> Result<CellResult, MeasureError> {
+        let limit_key = setup::limit_key(key.frame_size_bytes, key.direction);
+        let tester_limit = self.limits.limit_fps.get(&limit_key).copied().map(Fps);
+        let max = tester_limit.map_or(UNKNOWN_LIMIT, |limit| Fps(limit.0 * ABOVE_LIMIT));
+        let name = key.name();
+        let mut plan = CellPlan::new(
+            self.settings,
+            self.line_rate(key)
+                .map_or(max, |line| if line.0 < max.0 { line } else { max }),
+        );
+        if task.control.is_some() {
+            plan = plan.control();
+        }
+        plan.expect = self
+            .results
+            .iter()
+            .rev()
+            .find(|result| result.cell == name)
+            .and_then(|result| result.bounds.lower_fps)
+            .map(Fps);
+        let path = self.path_of(key);
+        let own = |trial: &&TrialRecord| {
+            (trial.cell == name) && trial.repeat == task.repeat && trial.control == task.control
+        };
+        let earlier: Vec<TrialRecord> = self.earlier.iter().filter(own).cloned().collect();
+        let rest = (schedule.eta_s(self.elapsed_s()) - plan.typical().seconds).max(0.0);
+        let visit = Visit {
+            path: &path,
+            key: key.clone(),
+            repeat: task.repeat,
+            control: task.control,
+            plan,
+            tester_limit,
+        };
+        let mut bench = Bench {
+            placement: &self.placement,
+            stop: signals.stop(),
+            dir: &mut self.dir,
+            progress,
+            notes: Vec::new(),
+        };
+        let result = bench.measure(visit, &earlier, Duration::from_secs_f64(rest));
+        for note in bench.notes {
+            if !self.meta.notes.contains(&note) {
+                self.meta.notes.push(note);
+            }
+        }
+        result
+    }
+
+    /// Line rate of the slower port, where its driver states a speed to be believed.
+    fn line_rate(&self, key: &CellKey) -> Option<Fps> {
+        let _ = key;
+        None
+    }
+
+    fn path_of(&self, key: &CellKey) -> PathPlan {
+        let found = self
+            .plan
+            .paths
+            .iter()
+            .find(|path| self.plan.cells_of(path).any(|cell| cell.path == key.path));
+        found.cloned().unwrap_or(PathPlan::Bridge)
+    }
+
+    fn leave_out(&mut self, schedule: &Schedule) {
+        let repeats = self.plan.search.repeats;
+        self.meta.left_out = schedule
+            .left_out()
+            .filter_map(|task| {
+                let name = self.cells.get(task.cell as usize)?.name();
+                Some(if repeats > 1 {
+                    format!("{name} repeat {}", task.repeat)
+                } else {
+                    name
+                })
+            })
+            .collect();
+    }
+
+    fn save(&mut self) -> Result<(), Failure> {
+        self.meta.elapsed_s = self.elapsed_s();
+        self.dir.write_meta(&self.meta).map_err(store_failure)
+    }
+
+    /// Writes the run's last facts and its report.
+    fn close(&mut self, ending: &Ending) -> Result<Exit, Failure> {
+        self.meta.complete = matches!(ending, Ending::Complete);
+        self.save()?;
+        let run = finished(self.dir.path())?;
+        let mut html = Vec::new();
+        nicety_report::html::render(&run, &mut html)
+            .context("cannot render the report")
+            .map_err(Failure::environment)?;
+        self.dir
+            .write_report("report.html", &html)
+            .map_err(store_failure)?;
+        let bad = |verdict| matches!(verdict, Verdict::Failed);
+        Ok(match ending {
+            Ending::Interrupted => Exit::Interrupted,
+            _ if run.cells.is_empty() && !run.skipped.is_empty() => Exit::Environment,
+            _ if run.cells.iter().any(|cell| bad(cell.verdict)) => Exit::Negative,
+            _ => Exit::Done,
+        })
+    }
+}
+
+/// A run directory that is refused is bad input; one that fails is the environment.
+fn store_failure(error: StoreError) -> Failure {
+    Failure::environment(error)
+}

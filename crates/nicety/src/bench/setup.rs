@@ -1,0 +1,167 @@
+//! What a run needs before its first trial: rights, CPUs, a path, an engine.
+
+use nicety_host::link::Links;
+use nicety_host::placement::{Placement, Wants, place};
+use nicety_host::privilege::{self, Privilege, PrivilegeError};
+use nicety_host::topology::{FactError, Roots, Topology};
+use nicety_model::plan::PathPlan;
+use nicety_model::{CellKey, Direction, FrameSize};
+use nicety_packet::MacAddr;
+use nicety_port::PortError;
+use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_testbed::{
+    BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
+};
+
+/// Receive and transmit queues of the veth ends of paths made here.
+const QUEUES: u32 = 1;
+
+/// Why a cell cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The path cannot be had.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// A port cannot be opened.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// The kernel refused something.
+    #[error(transparent)]
+    Net(#[from] nicety_host::net_error::NetError),
+}
+
+/// Makes sure that paths may be built, as root or in a user namespace. Must be called before
+/// any thread is started. Returns what an ordinary user gives up, to be said once.
+pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError> {
+    let builds = paths.iter().any(|path| matches!(path, PathPlan::Bridge));
+    match privilege::privilege()? {
+        Privilege::Privileged => Ok((true, Vec::new())),
+        Privilege::UserNamespace => Ok((false, Vec::new())),
+        Privilege::Ordinary if builds => {
+            privilege::enter_user_namespace()?;
+            Ok((
+                false,
+                vec![
+                    "ordinary user: measured in a user namespace; the path's kernel threads \
+                     cannot be pinned apart from the tester, and existing interfaces cannot be \
+                     used"
+                        .to_owned(),
+                ],
+            ))
+        }
+        Privilege::Ordinary => Ok((false, Vec::new())),
+    }
+}
+
+/// CPUs for the tester and the path.
+pub fn placement() -> Result<Placement, FactError> {
+    let roots = Roots::live();
+    let topology = Topology::read(&roots.proc, &roots.sys)?;
+    // Two directions need two workers on either side where there are CPUs for them.
+    Ok(place(
+        &topology,
+        Wants {
+            tester: 2,
+            path: 2,
+            nic_node: None,
+        },
+    ))
+}
+
+/// CPUs to pin the path's threads to: none where the tester polls on the same CPU, because a
+/// pinned thread runs before every program and would never let the tester in.
+fn path_cpus(placement: &Placement) -> Vec<u32> {
+    if placement.shared {
+        Vec::new()
+    } else {
+        placement.path.clone()
+    }
+}
+
+/// Builds the path of a cell.
+pub fn path(
+    plan: &PathPlan,
+    size: FrameSize,
+    placement: &Placement,
+) -> Result<Box<dyn Path>, SetupError> {
+    Ok(match plan {
+        PathPlan::Ports { a, b } => Box::new(ExternalPath::open(a, b, size)?),
+        _ => Box::new(BridgePath::build(&BridgeSpec {
+            path_cpus: path_cpus(placement),
+            largest_frame: size,
+            queues: QUEUES,
+        })?),
+    })
+}
+
+/// The tester without a path.
+pub fn direct(size: FrameSize, placement: &Placement) -> Result<DirectPath, SetupError> {
+    Ok(DirectPath::build(&DirectSpec {
+        path_cpus: path_cpus(placement),
+        largest_frame: size,
+        queues: QUEUES,
+    })?)
+}
+
+/// What is sent in a cell.
+pub fn traffic(key: &CellKey) -> TrafficSpec {
+    TrafficSpec {
+        frame_size: key.frame_size_bytes,
+        direction: key.direction,
+        flows: key.flows,
+    }
+}
+
+/// Opens the engine on both ports of `path`.
+pub fn engine(
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<AfPacket, SetupError> {
+    let [a, b] = path.ports();
+    let own = path.kind() == "ports";
+    let open = |port: &nicety_testbed::Port, number| -> Result<Port, SetupError> {
+        let veth = Links::open(&port.ns)?.get(&port.name)?.kind == "veth";
+        let spec = PortSpec {
+            interface: port.name.clone(),
+            // On paths made here the tester's stations have addresses of their own, so that
+            // the namespace's IP stack drops their frames at once instead of routing them.
+            mac: if own {
+                MacAddr(port.mac.0)
+            } else {
+                MacAddr::local(number)
+            },
+            mtu: port.mtu,
+            refusal: if veth {
+                Refusal::LostInPath
+            } else {
+                Refusal::NotSent
+            },
+            promiscuous: own,
+        };
+        Ok(port.ns.run(|| Port::open(&spec, traffic.frame_size))??)
+    };
+    let cpus = placement
+        .tester
+        .iter()
+        .map(|tester| Some(tester.cpu))
+        .collect();
+    Ok(AfPacket::new(
+        open(a, STATION_A)?,
+        open(b, STATION_B)?,
+        traffic,
+        cpus,
+    )?)
+}
+
+/// Numbers of the tester's stations in [`MacAddr::local`].
+const STATION_A: u32 = 1;
+const STATION_B: u32 = 2;
+
+/// Key of a tester limit: the frame size, and the direction when both ports send.
+pub fn limit_key(size: FrameSize, direction: Direction) -> String {
+    match direction {
+        Direction::Uni => size.to_string(),
+        Direction::Bi => format!("{size}/{direction}"),
+    }
+}

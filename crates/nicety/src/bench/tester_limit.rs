@@ -1,0 +1,81 @@
+//! The tester's own limit: what it can send and count when nothing stands in between.
+
+use std::time::Duration;
+
+use nicety_host::placement::Placement;
+use nicety_model::{Direction, Fps, FrameSize, Purpose, Validity};
+use nicety_port::Stop;
+use nicety_port::af_packet::TrafficSpec;
+use nicety_trial::{TrialAsk, TrialError, Trials};
+
+use super::setup::{self, SetupError};
+
+/// Length of one trial.
+const TRIAL: Duration = Duration::from_millis(300);
+/// More than any engine sends: the first trial finds out what "as fast as it can" is.
+const FLAT_OUT: Fps = Fps(50e6);
+/// Trials at most, the first included.
+const TRIALS: u32 = 6;
+/// Step down after a trial that lost frames.
+const STEP: f64 = 0.94;
+
+/// Why there is no limit.
+#[derive(Debug, thiserror::Error)]
+pub enum LimitError {
+    /// The veth pair or its sockets cannot be had.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A trial had no result.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+}
+
+/// Highest load per direction that the tester sends, receives and counts without losing more
+/// than `loss_goal`; `None` when even the lowest load tried lost frames.
+///
+/// # Errors
+/// When the pair cannot be built, or on an interruption.
+pub fn measure(
+    size: FrameSize,
+    direction: Direction,
+    placement: &Placement,
+    loss_goal: f64,
+    stop: &Stop,
+) -> Result<Option<Fps>, LimitError> {
+    let path = setup::direct(size, placement)?;
+    let traffic = TrafficSpec {
+        frame_size: size,
+        direction,
+        flows: 1,
+    };
+    let mut engine = setup::engine(&path, traffic, placement)?;
+    let mut trials = Trials::new(&mut engine, &path, 0);
+    let mut load = FLAT_OUT;
+    for index in 1..=TRIALS {
+        let record = trials.run(&ask(load, index), stop)?;
+        if record.validity == Validity::Valid && record.loss_ratio.0 <= loss_goal {
+            return Ok(Some(load));
+        }
+        load = if index == 1 {
+            Fps(record.pacing.offered_fps.min(record.forwarding_fps))
+        } else {
+            Fps((load.0 * STEP).min(record.pacing.offered_fps))
+        };
+        if load.0 < 1.0 {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+fn ask(load: Fps, index: u32) -> TrialAsk {
+    TrialAsk {
+        cell: "tester".to_owned(),
+        repeat: 1,
+        control: None,
+        index,
+        purpose: Purpose::WarmUp,
+        load,
+        duration: TRIAL,
+    }
+}
