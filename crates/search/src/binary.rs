@@ -124,7 +124,7 @@ impl Search for Binary {
     fn outcome(&self) -> Outcome {
         let at_min = self.passed.is_none() && self.failed.is_some_and(|f| f <= self.min);
         let ended = self.next.is_none();
-        let failed = if self.timed_out {
+        let failed = if self.timed_out && self.passed.is_none() {
             Some(out_of_time(self.timeout))
         } else if ended && at_min {
             Some(format!(
@@ -142,6 +142,7 @@ impl Search for Binary {
             at_max: !self.width_met() && self.passed.is_some_and(|passed| passed >= self.max),
             at_min,
             failed,
+            timed_out: self.timed_out,
             trials: self.trials,
             wall_s: self.wall.as_secs_f64(),
         }

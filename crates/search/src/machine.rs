@@ -46,6 +46,9 @@ pub struct Outcome {
     pub at_min: bool,
     /// Why there is no result; absent while the search goes on and when it succeeded.
     pub failed: Option<String>,
+    /// The search ran out of time: the bounds are wider apart than the goal asks, or there is
+    /// no lower bound and so no result.
+    pub timed_out: bool,
     /// Trials observed.
     pub trials: u32,
     /// Sum of the wall time of the trials observed, in seconds.

@@ -29,7 +29,8 @@ pub struct Settings {
     pub trial: Duration,
     /// Length of the confirm trial; zero for none.
     pub confirm: Duration,
-    /// Wall time after which the search gives up.
+    /// Wall time after which the search stops with the bounds it has, or without a result when
+    /// it has none.
     pub timeout: Duration,
 }
 
@@ -49,7 +50,7 @@ impl Settings {
         // The confirm trial of rfc2544 would repeat its own last 60 s trial.
         let (width, trial, confirm, timeout) = match preset {
             Preset::Binary => (0.005, 10, 30, 900),
-            Preset::Quick => (0.02, 2, 10, 60),
+            Preset::Quick => (0.02, 2, 10, 14),
             Preset::Std => (0.01, 1, 30, 600),
             Preset::Csit => (0.005, 1, 30, 1200),
             Preset::Rfc2544 => (0.01, 60, 0, 7200),
@@ -70,7 +71,7 @@ impl Settings {
         // Number of preceding targets: what took the fewest trials on the reference path with
         // five stalls a second. Without noise it makes no difference.
         let (duration_sum, exceed_ratio, preceding_targets) = match self.preset {
-            Preset::Quick => (6, 0.5, 0),
+            Preset::Quick => (6, 0.5, 2),
             Preset::Std => (11, 0.5, 1),
             Preset::Csit => (21, 0.5, 3),
             Preset::Rfc2544 => (60, 0.0, 2),
@@ -82,7 +83,6 @@ impl Settings {
             width: self.width,
             initial_trial: self.trial.min(Duration::from_secs(match self.preset {
                 Preset::Binary => 10,
-                Preset::Quick => 2,
                 _ => 1,
             })),
             final_trial: self.trial,
@@ -111,7 +111,7 @@ impl Settings {
     pub fn typical(&self) -> (u32, f64) {
         match self.preset {
             Preset::Binary => (13, 130.0),
-            Preset::Quick => (5, 10.0),
+            Preset::Quick => (6, 11.0),
             Preset::Std => (9, 13.0),
             Preset::Csit => (14, 23.0),
             Preset::Rfc2544 => (5, 71.0),

@@ -54,6 +54,8 @@ pub struct Evidence {
     pub second_confirm: Option<ConfirmResult>,
     /// Share of CPU time stolen during the confirm trial, of the CPU that lost most.
     pub steal: Option<f64>,
+    /// The search ran out of time with these bounds, if it had both.
+    pub apart: Option<Option<(Fps, Fps)>>,
     /// CPUs' worth of time that other programs used during the confirm trial.
     pub others: Option<f64>,
     /// The path is known to work in the sender's own context.
@@ -202,6 +204,13 @@ fn noisy(evidence: &Evidence) -> Option<String> {
             "{:.1} % of a CPU was stolen by the hypervisor",
             steal * 100.0
         ));
+    }
+    match evidence.apart {
+        Some(Some((lower, upper))) => parts.push(format!(
+            "the trials disagreed until the search's time was up: the result lies between {lower} and {upper}"
+        )),
+        Some(None) => parts.push("the search's time was up before it had an upper bound".to_owned()),
+        None => {}
     }
     let others = evidence.others.filter(|others| *others > OTHERS_LIMIT);
     if let Some(others) = others {

@@ -181,7 +181,7 @@ fn a_confirm_trial_that_fails_is_unstable_and_a_lower_load_is_tried() {
         });
         let sequence = purposes(&records);
         assert!(
-            sequence.starts_with("wssssc") && sequence.matches('s').count() == 4,
+            sequence.starts_with("wssssc") && sequence.matches('s').count() == 5,
             "{sequence}"
         );
         let tail: String = sequence_end.replacen('c', "", 1);
@@ -350,9 +350,9 @@ fn a_visit_of_the_control_cell_is_cheap() {
     visit.expect = result.bounds.lower_fps.map(Fps);
     let mut cell = Cell::new(visit).unwrap();
     let again = run(&mut cell, &mut Sut::new(clean(), 1), |_| {});
-    assert_eq!(purposes(&again), "wssss");
+    assert_eq!(purposes(&again), "wsssss");
     let wall = |records: &[TrialRecord]| records.iter().map(|r| r.wall_s).sum::<f64>();
-    assert!(wall(&again) < wall(&records) / 2.0);
+    assert!(wall(&again) < wall(&records) * 0.6);
     let drift = cell.finish(context()).throughput_fps.unwrap() / result.throughput_fps.unwrap();
     assert!((drift - 1.0).abs() < 0.001, "{drift}");
 }

@@ -52,6 +52,7 @@ pub struct Mlr {
     count: u32,
     wall: Duration,
     failed: Option<String>,
+    timed_out: bool,
 }
 
 impl Mlr {
@@ -88,6 +89,7 @@ impl Mlr {
             count: 0,
             wall: Duration::ZERO,
             failed: None,
+            timed_out: false,
         };
         search.plan();
         Ok(search)
@@ -101,9 +103,15 @@ impl Mlr {
     /// Result for the goal of this number, from 0; the last goal's for numbers beyond.
     pub fn outcome_of(&self, goal: usize) -> Outcome {
         let goal = goal.min(self.goals.len() - 1);
-        let target = self.final_target(goal);
+        // A search cut short has what its coarser targets settled.
+        let settled = |target: &&Target| self.trials.bounds(&target.rule).lower.is_some();
+        let target = match self.targets[goal].iter().rev().find(settled) {
+            Some(target) if self.timed_out => target,
+            _ => self.final_target(goal),
+        };
         let bounds = self.trials.bounds(&target.rule);
-        let width_met = bounds.width().is_some_and(|width| width <= target.width);
+        let wanted = self.final_target(goal).width;
+        let width_met = bounds.width().is_some_and(|width| width <= wanted);
         let loss = bounds.lower.map(|load| {
             let trials: Vec<(f64, f64)> = self
                 .trials
@@ -123,7 +131,11 @@ impl Mlr {
             width_met,
             at_max: !width_met && bounds.lower.is_some_and(|lower| lower >= self.top),
             at_min: bounds.lower.is_none() && bounds.upper == Some(0),
-            failed: self.failed.clone(),
+            failed: match &self.failed {
+                None if self.timed_out && lower.is_none() => Some(out_of_time(self.timeout)),
+                failed => failed.clone(),
+            },
+            timed_out: self.timed_out,
             trials: self.count,
             wall_s: self.wall.as_secs_f64(),
         }
@@ -159,13 +171,13 @@ impl Mlr {
     /// Decides on the next trial. The trial that ends the search may end after the time-out.
     fn plan(&mut self) {
         self.due = None;
-        if self.failed.is_some() {
+        if self.failed.is_some() || self.timed_out {
             return;
         }
         self.decide();
         if self.due.is_some() && self.wall > self.timeout {
             self.due = None;
-            self.failed = Some(out_of_time(self.timeout));
+            self.timed_out = true;
         }
     }
 
@@ -392,7 +404,8 @@ impl Search for Mlr {
             forwarding: load,
         });
         let outcome = copy.outcome();
-        (copy.due.is_none() && outcome.failed.is_none() && outcome.lower == Some(load))
+        let ended = copy.due.is_none() && outcome.failed.is_none() && !outcome.timed_out;
+        (ended && outcome.lower == Some(load))
             .then_some(load)
     }
 }
