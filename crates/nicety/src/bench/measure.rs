@@ -9,7 +9,7 @@ use nicety_model::{CellKey, CellResult, Fps, TrialRecord};
 use nicety_port::{Engine, Stop};
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
 use nicety_store::{RunDir, StoreError};
-use nicety_testbed::{Coupling, Path};
+use nicety_testbed::Coupling;
 use nicety_trial::{TrialAsk, TrialError, Trials};
 
 use super::progress::Progress;
@@ -59,6 +59,8 @@ pub struct Visit<'a> {
     pub plan: CellPlan,
     /// The tester's own limit.
     pub tester_limit: Option<Fps>,
+    /// Line rate of the link, when it is the highest load of the search.
+    pub line_rate: Option<Fps>,
 }
 
 /// What all cells of a run share.
@@ -124,7 +126,7 @@ impl Bench<'_> {
             control: visit.control,
             engine: engine_name,
             tester_limit: visit.tester_limit,
-            line_rate: line_rate(path.as_ref(), visit.plan.max),
+            line_rate: visit.line_rate,
             in_sender: path.coupling() == Coupling::SenderContext,
             drift: None,
         });
@@ -140,10 +142,4 @@ impl Bench<'_> {
             }
         }
     }
-}
-
-/// The highest load, when it is the link's rate and not the tester's.
-fn line_rate(path: &dyn Path, max: Fps) -> Option<Fps> {
-    (path.kind() == "ports" && path.ports().iter().any(|port| port.speed_mbps.is_some()))
-        .then_some(max)
 }

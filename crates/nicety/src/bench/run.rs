@@ -28,6 +28,8 @@ const TRIAL_OVERHEAD_S: f64 = 0.1;
 /// Share of the tester's limit that is the highest load of a search. The limit was found by
 /// steps down, so a little more may be possible.
 const ABOVE_LIMIT: f64 = 1.05;
+/// Time box of the run without arguments.
+const DEFAULT_RUN: Duration = Duration::from_secs(235);
 /// Highest load when the tester's limit could not be measured.
 const UNKNOWN_LIMIT: Fps = Fps(2e6);
 
@@ -46,6 +48,8 @@ struct Sitting {
     started: Instant,
     elapsed_before: f64,
     time_box: Option<Duration>,
+    /// Speed of the slower port in Mbit/s, where a driver states one to be believed.
+    line_mbps: Option<f64>,
 }
 
 /// How the cells ended.
@@ -59,9 +63,11 @@ enum Ending {
 pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
     let json = request.json;
     // Facts first: some are hidden once the user namespace is entered.
-    let privileged = rustix::process::geteuid().is_root();
-    let facts = host::read(privileged, &request.plan.paths);
-    let (_, given_up) = setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
+    let mut facts = host::read(false, &request.plan.paths);
+    let (privileged, given_up) =
+        setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
+    facts.privileged = privileged;
+    check_ports(&request.plan)?;
     let mut sitting = Sitting::open(request, facts, given_up)?;
     for note in &sitting.meta.notes {
         output::say(&format!("note: {note}"));
@@ -88,6 +94,23 @@ pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
         ));
     }
     Ok(exit)
+}
+
+/// A plan that measures nothing but existing ports is refused before anything is written when
+/// they cannot be used. Beside other paths such ports only make their own cells skipped.
+fn check_ports(plan: &Plan) -> Result<(), Failure> {
+    let ports = |path: &PathPlan| matches!(path, PathPlan::Ports { .. });
+    if !plan.paths.iter().all(ports) {
+        return Ok(());
+    }
+    let largest = plan.traffic.frame_sizes.iter().max();
+    for (path, size) in plan.paths.iter().zip(largest.into_iter().cycle()) {
+        setup::check(path, *size).map_err(|error| match error.is_bad_input() {
+            true => Failure::usage(error),
+            false => Failure::environment(error),
+        })?;
+    }
+    Ok(())
 }
 
 fn finished(path: &Path) -> Result<Run, Failure> {
@@ -142,6 +165,15 @@ impl Sitting {
             }
             Place::Resume(path) => RunDir::open(path).map_err(store_failure)?,
         };
+        // Said to end in a few minutes: on a machine that is not quiet something is left out.
+        let boxed = matches!(place, Place::New(_)) && plan == Plan::default_bridge();
+        let time_box = time_box.or(boxed.then_some(DEFAULT_RUN));
+        let speeds = contents
+            .host
+            .interfaces
+            .values()
+            .filter_map(|facts| facts.speed_mbps);
+        let line_mbps = speeds.filter(|mbps| *mbps > 0).min().map(f64::from);
         let cells: Vec<CellKey> = plan.buildable_cells().collect();
         let mut meta = contents.meta;
         meta.left_out.clear();
@@ -158,6 +190,7 @@ impl Sitting {
             dir,
             meta,
             time_box,
+            line_mbps,
         })
     }
 
@@ -211,7 +244,7 @@ impl Sitting {
                     self.meta.skipped.push(SkippedCell {
                         cell: key.name(),
                         reason: error.to_string(),
-                        remedy: "see the reason; every other cell goes on".to_owned(),
+                        remedy: "put it right, then go on with --resume".to_owned(),
                     });
                     schedule.skip(task.cell);
                     self.save()?;
@@ -314,11 +347,12 @@ impl Sitting {
         let tester_limit = self.limits.limit_fps.get(&limit_key).copied().map(Fps);
         let max = tester_limit.map_or(UNKNOWN_LIMIT, |limit| Fps(limit.0 * ABOVE_LIMIT));
         let name = key.name();
-        let mut plan = CellPlan::new(
-            self.settings,
-            self.line_rate(key)
-                .map_or(max, |line| if line.0 < max.0 { line } else { max }),
-        );
+        let line = (key.kind() == "ports")
+            .then_some(self.line_mbps)
+            .flatten()
+            .map(|mbps| key.frame_size_bytes.line_rate(mbps))
+            .filter(|line| line.0 <= max.0);
+        let mut plan = CellPlan::new(self.settings, line.unwrap_or(max));
         if task.control.is_some() {
             plan = plan.control();
         }
@@ -342,6 +376,7 @@ impl Sitting {
             control: task.control,
             plan,
             tester_limit,
+            line_rate: line,
         };
         let mut bench = Bench {
             placement: &self.placement,
@@ -357,12 +392,6 @@ impl Sitting {
             }
         }
         result
-    }
-
-    /// Line rate of the slower port, where its driver states a speed to be believed.
-    fn line_rate(&self, key: &CellKey) -> Option<Fps> {
-        let _ = key;
-        None
     }
 
     fn path_of(&self, key: &CellKey) -> PathPlan {
@@ -409,6 +438,7 @@ impl Sitting {
         let bad = |verdict| matches!(verdict, Verdict::Failed);
         Ok(match ending {
             Ending::Interrupted => Exit::Interrupted,
+            Ending::OutOfTime if run.cells.is_empty() => Exit::Negative,
             _ if run.cells.is_empty() && !run.skipped.is_empty() => Exit::Environment,
             _ if run.cells.iter().any(|cell| bad(cell.verdict)) => Exit::Negative,
             _ => Exit::Done,
@@ -418,5 +448,8 @@ impl Sitting {
 
 /// A run directory that is refused is bad input; one that fails is the environment.
 fn store_failure(error: StoreError) -> Failure {
-    Failure::environment(error)
+    match error.is_bad_input() {
+        true => Failure::usage(error),
+        false => Failure::environment(error),
+    }
 }

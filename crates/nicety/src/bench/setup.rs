@@ -30,6 +30,21 @@ pub enum SetupError {
     Net(#[from] nicety_host::net_error::NetError),
 }
 
+impl SetupError {
+    /// Whether other ports or sizes are what is needed, rather than another machine or user.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            Self::Path(
+                PathError::NoSuchPort { .. }
+                    | PathError::SamePort { .. }
+                    | PathError::Unusable { .. }
+                    | PathError::MtuTooSmall { .. }
+            )
+        )
+    }
+}
+
 /// Makes sure that paths may be built, as root or in a user namespace. Must be called before
 /// any thread is started. Returns what an ordinary user gives up, to be said once.
 pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError> {
@@ -92,6 +107,21 @@ pub fn path(
             queues: QUEUES,
         })?),
     })
+}
+
+/// Whether existing ports can be used for frames of `size`: they are there, up, and may be
+/// opened. Sends nothing.
+pub fn check(plan: &PathPlan, size: FrameSize) -> Result<(), SetupError> {
+    let PathPlan::Ports { a, b } = plan else {
+        return Ok(());
+    };
+    let path = ExternalPath::open(a, b, size)?;
+    let traffic = TrafficSpec {
+        frame_size: size,
+        direction: Direction::Bi,
+        flows: 1,
+    };
+    engine(&path, traffic, &Placement::default()).map(drop)
 }
 
 /// The tester without a path.
