@@ -118,7 +118,13 @@ fn lists(page: &mut String, run: &Run, groups: &[Group<'_>]) {
     }
     let limits: Vec<String> = pick::tester_limits(run)
         .iter()
-        .map(|(size, fps)| format!("{size} bytes: {} frames/s", number::grouped(*fps)))
+        .map(|(key, fps)| {
+            format!(
+                "{}: {} frames/s",
+                pick::limit_words(key),
+                number::grouped(*fps)
+            )
+        })
         .collect();
     list(page, "The tester alone, without a path", &limits);
     let skipped: Vec<String> = run.skipped.iter().map(pick::skipped_line).collect();

@@ -193,6 +193,15 @@ pub fn trials_by_cell(run: &Run) -> HashMap<&str, Vec<&TrialRecord>> {
     by_cell
 }
 
+/// A key of the tester's limits in words: `64` is `64 bytes`, `64/bi` is `64 bytes both ways`.
+pub fn limit_words(key: &str) -> String {
+    match key.split_once('/') {
+        None => format!("{key} bytes"),
+        Some((size, "bi")) => format!("{size} bytes both ways"),
+        Some((size, rest)) => format!("{size} bytes {rest}"),
+    }
+}
+
 /// The tester's own limits in order of frame size: bytes as written, fps.
 pub fn tester_limits(run: &Run) -> Vec<(&str, f64)> {
     let mut limits: Vec<(&str, f64)> = run
@@ -200,7 +209,10 @@ pub fn tester_limits(run: &Run) -> Vec<(&str, f64)> {
         .iter()
         .map(|(size, fps)| (size.as_str(), *fps))
         .collect();
-    limits.sort_by_key(|(size, _)| size.parse::<u32>().unwrap_or(u32::MAX));
+    limits.sort_by_key(|(key, _)| {
+        let size = key.split('/').next().unwrap_or(key);
+        size.parse::<u32>().unwrap_or(u32::MAX)
+    });
     limits
 }
 

@@ -152,7 +152,7 @@ fn notes(page: &mut Page, run: &Run, groups: &[Group<'_>]) {
         page.strong("the tester alone, without a path");
         let limits: Vec<String> = pick::tester_limits(run)
             .iter()
-            .map(|(size, fps)| format!("{size} bytes: {}", number::grouped(*fps)))
+            .map(|(key, fps)| format!("{}: {}", pick::limit_words(key), number::grouped(*fps)))
             .collect();
         page.prose(2, &format!("{} frames/s", limits.join(", ")));
     }

@@ -50,7 +50,7 @@ impl Settings {
         // The confirm trial of rfc2544 would repeat its own last 60 s trial.
         let (width, trial, confirm, timeout) = match preset {
             Preset::Binary => (0.005, 10, 30, 900),
-            Preset::Quick => (0.02, 2, 10, 14),
+            Preset::Quick => (0.02, 2, 10, 16),
             Preset::Std => (0.01, 1, 30, 600),
             Preset::Csit => (0.005, 1, 30, 1200),
             Preset::Rfc2544 => (0.01, 60, 0, 7200),

@@ -32,13 +32,15 @@ pub fn run(contents: RunContents) -> Result<Run, PlanError> {
     let summary = summary::summarise(names.iter().map(String::as_str), &results);
     let mut head = contents.meta.head(contents.host);
     head.notes.extend(contents.notes);
+    let (tester_limit_fps, notes) = contents
+        .tester
+        .map(|limits| (limits.limit_fps, limits.notes))
+        .unwrap_or_default();
+    head.notes.extend(notes);
     Ok(Run {
         schema: SCHEMA,
         run: head,
-        tester_limit_fps: contents
-            .tester
-            .map(|limits| limits.limit_fps)
-            .unwrap_or_default(),
+        tester_limit_fps,
         cells: results,
         control,
         summary,

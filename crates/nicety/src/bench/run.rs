@@ -268,14 +268,12 @@ impl Sitting {
         }
         for (key, (size, direction)) in wanted {
             progress.stage(&format!("the tester alone, {size} bytes {direction}"));
-            let goal = self.settings.loss_ratio;
-            let stop = signals.stop();
-            match tester_limit::measure(size, direction, &self.placement, goal, &stop) {
+            match tester_limit::measure(size, direction, &self.placement, &signals.stop()) {
                 Ok(Some(limit)) => {
                     self.limits.limit_fps.insert(key, limit.0);
                 }
                 Ok(None) => self.limits.notes.push(format!(
-                    "the tester alone lost frames at every load tried with {size} bytes"
+                    "the tester alone lost frames at every load tried with {size} bytes, {direction}"
                 )),
                 Err(_) if signals.stopped() => return Ok(false),
                 // Where no veth pair can be made the ports may still be measured.

@@ -53,7 +53,9 @@ impl Cell {
             confirm,
             second_confirm: self.second_confirm,
             steal: cpu.as_ref().and_then(steal),
-            apart: outcome.timed_out.then_some(outcome.lower.zip(outcome.upper)),
+            apart: outcome
+                .timed_out
+                .then_some(outcome.lower.zip(outcome.upper)),
             others: cpu.as_ref().and_then(|cpu| cpu.who.get(OTHER).copied()),
             in_sender: context.in_sender,
             drift: context.drift,

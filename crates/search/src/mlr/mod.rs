@@ -175,10 +175,21 @@ impl Mlr {
             return;
         }
         self.decide();
-        if self.due.is_some() && self.wall > self.timeout {
+        if self.due.is_some() && self.wall > self.timeout && self.may_stop() {
             self.due = None;
             self.timed_out = true;
         }
+    }
+
+    /// Out of time, a search without any lower bound goes on for as long again: bounds far
+    /// apart are a result, none is not.
+    fn may_stop(&self) -> bool {
+        let settled = |targets: &Vec<Target>| {
+            targets
+                .iter()
+                .any(|target| self.trials.bounds(&target.rule).lower.is_some())
+        };
+        self.wall > 2 * self.timeout || self.targets.iter().all(settled)
     }
 
     fn decide(&mut self) {
@@ -405,8 +416,7 @@ impl Search for Mlr {
         });
         let outcome = copy.outcome();
         let ended = copy.due.is_none() && outcome.failed.is_none() && !outcome.timed_out;
-        (ended && outcome.lower == Some(load))
-            .then_some(load)
+        (ended && outcome.lower == Some(load)).then_some(load)
     }
 }
 
