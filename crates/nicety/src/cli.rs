@@ -60,10 +60,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "preset", "seed"])]
     pub resume: Option<PathBuf>,
     /// Spend at most this long, where it matters most; says what was left out.
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = time_box)]
     pub time_box: Option<Duration>,
     /// Seed of the random cell order, to repeat a run exactly.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed)]
     pub seed: Option<u64>,
     /// Print the results as one JSON object on standard output.
     #[arg(long)]
@@ -88,4 +88,25 @@ pub struct ReportArgs {
     /// Print the run as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Shortest time box: less than this fits no trial.
+const SHORTEST_BOX: Duration = Duration::from_secs(1);
+
+/// `--time-box`.
+fn time_box(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    if time < SHORTEST_BOX {
+        return Err(format!(
+            "{text:?} is too short to measure anything; write at least \"1s\""
+        ));
+    }
+    Ok(time)
+}
+
+/// `--seed`.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        format!("{text:?} is no seed; write a whole number, as printed with the results")
+    })
 }

@@ -5,6 +5,7 @@ mod cli;
 mod exit;
 mod output;
 mod report;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -23,7 +24,11 @@ fn main() -> ExitCode {
             } else {
                 Exit::Done
             };
-            let _ = error.print();
+            match usage::line(&error) {
+                Some(line) => output::error(&line),
+                // Nobody reads a closed terminal; there is nobody left to tell.
+                None => drop(error.print()),
+            }
             return exit.code();
         }
     };

@@ -5,8 +5,6 @@ use std::path::Path;
 
 use nicety_report::table;
 
-use crate::exit::Failure;
-
 /// Width assumed when standard output is not a terminal.
 const PLAIN_WIDTH: u16 = 160;
 
@@ -16,9 +14,17 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// The error a command ends with.
-pub fn error(failure: &Failure) {
-    say(&format!("nicety: {failure}"));
+/// The error a command ends with, on one line whatever names it quotes.
+pub fn error(what: &impl std::fmt::Display) {
+    let mut line = String::new();
+    for c in what.to_string().chars() {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    say(&format!("nicety: {line}"));
 }
 
 /// How the table may look on standard output.

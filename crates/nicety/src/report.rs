@@ -76,7 +76,12 @@ fn write(
     render: impl FnOnce(&mut Box<dyn Write>) -> Result<(), nicety_report::ReportError>,
 ) -> Result<(), Failure> {
     let open = || -> anyhow::Result<Box<dyn Write>> {
-        output::sink(file).with_context(|| format!("cannot write {}", file.display()))
+        output::sink(file).map_err(|error| {
+            anyhow!(
+                "cannot write {}: {error}; name a file in a directory you may write to",
+                file.display()
+            )
+        })
     };
     let mut out = open().map_err(Failure::environment)?;
     rendered(render(&mut out))?;

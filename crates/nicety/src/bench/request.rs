@@ -1,10 +1,11 @@
 //! From the command line to a checked plan and a place for its results.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, anyhow};
-use nicety_model::plan::{Plan, Preset};
+use anyhow::anyhow;
+use nicety_model::plan::{Plan, PortsError, Preset};
 use nicety_search::default_loss_ratio;
 
 use crate::cli::BenchArgs;
@@ -32,7 +33,7 @@ pub struct Request {
 #[derive(Debug)]
 pub enum Place {
     /// To be made.
-    New(PathBuf),
+    New(NewDir),
     /// Holds an interrupted run.
     Resume(PathBuf),
 }
@@ -44,8 +45,8 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
         None => {
             let plan = asked(args)?;
             let place = match &args.out {
-                Some(dir) => dir.clone(),
-                None => fresh(&plan)?,
+                Some(dir) => NewDir::named(dir),
+                None => NewDir::fresh(&plan)?,
             };
             (plan, Place::New(place))
         }
@@ -68,7 +69,7 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
     if let Some(ports) = &args.ports {
         plan = plan
             .with_ports(ports)
-            .map_err(|error| Failure::usage(anyhow!("--ports {ports}: {error}")))?;
+            .map_err(|error| Failure::usage(anyhow!("--ports {ports}: {}", with_fix(&error))))?;
     }
     if let Some(preset) = args.preset {
         plan = plan.with_preset(preset);
@@ -76,10 +77,24 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
+/// What is wrong with `--ports`, and what to do.
+fn with_fix(error: &PortsError) -> String {
+    match error {
+        PortsError::NotTwo(_) => {
+            "not two interfaces; write both with a comma between them, as in eth1,eth2".to_owned()
+        }
+        PortsError::Same(_) => "a path needs two different interfaces; name another one".to_owned(),
+        other => format!("{other}; write names that `ip link` shows"),
+    }
+}
+
 fn parse(file: &Path) -> Result<Plan, Failure> {
-    let text = std::fs::read_to_string(file)
-        .with_context(|| format!("cannot read the plan {}", file.display()))
-        .map_err(Failure::usage)?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::usage(anyhow!(
+            "cannot read the plan {}: {error}; name a TOML file, or leave it out for the default",
+            file.display()
+        ))
+    })?;
     Plan::parse(&file.display().to_string(), &text).map_err(Failure::usage)
 }
 
@@ -90,10 +105,52 @@ fn recorded(dir: &Path) -> Result<Plan, Failure> {
     Plan::parse(&name.display().to_string(), &contents.plan_toml).map_err(Failure::usage)
 }
 
-/// A directory name nobody uses yet.
-fn fresh(plan: &Plan) -> Result<PathBuf, Failure> {
-    let name = nicety_store::run_dir_name(SystemTime::now(), &plan.name);
-    nicety_store::new_dir(Path::new(RUNS), &name).map_err(Failure::environment)
+/// Where a new run goes. What was made for it is taken away again when the run did not begin.
+#[derive(Debug)]
+pub struct NewDir {
+    path: PathBuf,
+    /// Directories made here, innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl NewDir {
+    /// The directory of `--out`, not made yet.
+    fn named(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            made: Vec::new(),
+        }
+    }
+
+    /// Makes a directory with a name nobody uses yet.
+    fn fresh(plan: &Plan) -> Result<Self, Failure> {
+        let runs = Path::new(RUNS);
+        let new_root = !runs.exists();
+        let name = nicety_store::run_dir_name(SystemTime::now(), &plan.name);
+        let path = nicety_store::new_dir(runs, &name).map_err(Failure::environment)?;
+        let mut made = vec![path.clone()];
+        if new_root {
+            made.push(runs.to_owned());
+        }
+        Ok(Self { path, made })
+    }
+}
+
+impl Deref for NewDir {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for NewDir {
+    fn drop(&mut self) {
+        for dir in &self.made {
+            // Refused where something is in it: the run began, or somebody else's did.
+            let _ = std::fs::remove_dir(dir);
+        }
+    }
 }
 
 /// Loss goal of a plan.

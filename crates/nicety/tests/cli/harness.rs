@@ -1,0 +1,293 @@
+//! Starts the binary, with a limit on its time, as whoever the test needs.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// The binary under test.
+pub const NICETY: &str = env!("CARGO_BIN_EXE_nicety");
+
+/// Limit of a call that measures nothing.
+pub const SHORT: Duration = Duration::from_secs(20);
+
+/// Limit of a call that measures one cell.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// A call of a program.
+#[derive(Debug)]
+pub struct Call {
+    /// Words before the program: `setpriv …`, `nsenter …`.
+    before: Vec<OsString>,
+    program: OsString,
+    arguments: Vec<OsString>,
+    dir: Option<PathBuf>,
+    environment: Vec<(OsString, OsString)>,
+    bare: bool,
+    limit: Duration,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A call under way; killed when dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    outputs: TempDir,
+    what: String,
+    end: Instant,
+}
+
+/// `nicety` with these arguments.
+pub fn nicety<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
+    Call {
+        before: Vec::new(),
+        program: NICETY.into(),
+        arguments: arguments.into_iter().map(|a| a.as_ref().into()).collect(),
+        dir: None,
+        environment: Vec::new(),
+        bare: false,
+        limit: SHORT,
+    }
+}
+
+impl Call {
+    /// Runs it below another command.
+    pub fn below<A: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = A>) -> Self {
+        let words: Vec<OsString> = words.into_iter().map(|a| a.as_ref().into()).collect();
+        self.before.splice(0..0, words);
+        self
+    }
+
+    pub fn dir(mut self, dir: &Path) -> Self {
+        self.dir = Some(dir.to_owned());
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// As the user `nobody` without HOME or any other variable; as root only.
+    pub fn as_nobody(mut self) -> Self {
+        self.program = READABLE.1.clone().into();
+        self.bare = true;
+        self.below([
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+        ])
+    }
+
+    fn command(&self) -> Command {
+        let mut words = self
+            .before
+            .iter()
+            .chain([&self.program])
+            .chain(&self.arguments);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).stdin(Stdio::null());
+        if let Some(dir) = &self.dir {
+            command.current_dir(dir);
+        }
+        if self.bare {
+            command
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        }
+        command.envs(self.environment.iter().cloned());
+        command
+    }
+
+    /// Starts it.
+    pub fn start(self) -> Running {
+        self.start_with(|_| ())
+    }
+
+    /// Starts it, the streams as `change` wants them.
+    pub fn start_with(self, change: impl FnOnce(&mut Command)) -> Running {
+        let outputs = tempfile::tempdir().unwrap();
+        let mut command = self.command();
+        // Files, because nobody reads a pipe while the test waits.
+        for (name, set) in [
+            (
+                "stdout",
+                Command::stdout as fn(&mut Command, File) -> &mut Command,
+            ),
+            ("stderr", Command::stderr),
+        ] {
+            set(
+                &mut command,
+                File::create(outputs.path().join(name)).unwrap(),
+            );
+        }
+        change(&mut command);
+        let what = format!("{command:?}");
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
+        Running {
+            child,
+            outputs,
+            what,
+            end: Instant::now() + self.limit,
+        }
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Ended {
+        self.start().wait()
+    }
+}
+
+impl Running {
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub fn stdout(&self) -> String {
+        self.read("stdout")
+    }
+
+    pub fn stderr(&self) -> String {
+        self.read("stderr")
+    }
+
+    fn read(&self, name: &str) -> String {
+        let bytes = fs::read(self.outputs.path().join(name)).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// Waits until `seen` says so; panics when the program ends or its limit passes before.
+    pub fn until(&mut self, what: &str, mut seen: impl FnMut(&Self) -> bool) {
+        while !seen(self) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                panic!(
+                    "{}: ended with {status} before {what}: {}",
+                    self.what,
+                    self.stderr()
+                );
+            }
+            assert!(
+                Instant::now() < self.end,
+                "{}: no {what}: {}",
+                self.what,
+                self.stderr()
+            );
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for the end.
+    pub fn wait(mut self) -> Ended {
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(
+                Instant::now() < self.end,
+                "{}: still running at its limit; stderr: {}",
+                self.what,
+                self.stderr()
+            );
+            sleep(Duration::from_millis(10));
+        };
+        Ended {
+            status,
+            stdout: self.stdout(),
+            stderr: self.stderr(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails only when it has ended, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    /// The exit code; a signal or a panic (101) fails the test.
+    #[track_caller]
+    pub fn code(&self) -> i32 {
+        let code = self.status.code();
+        assert!(
+            self.status.signal().is_none() && code != Some(101),
+            "{self:?}"
+        );
+        code.unwrap()
+    }
+
+    #[track_caller]
+    pub fn assert_code(&self, code: i32) -> &Self {
+        assert_eq!(
+            self.code(),
+            code,
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// Nothing on standard output, one line on standard error; returns it without the
+    /// program's name.
+    #[track_caller]
+    pub fn only_line(&self) -> &str {
+        assert_eq!(self.stdout, "");
+        let line = self.stderr.strip_suffix('\n').unwrap();
+        assert!(!line.contains('\n'), "more than one line: {line}");
+        line.strip_prefix("nicety: ").unwrap()
+    }
+}
+
+/// Whether the test is root in the initial user namespace.
+pub fn root() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap();
+    rustix::process::geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// Held by every test with real traffic.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A copy of the binary that every user may run, wherever the target directory lies.
+static READABLE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
+    let dir = open_dir();
+    let copy = dir.path().join("nicety");
+    fs::copy(NICETY, &copy).unwrap();
+    (dir, copy)
+});
+
+/// A temporary directory everybody may enter.
+pub fn open_dir() -> TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o755))
+        .tempdir()
+        .unwrap()
+}

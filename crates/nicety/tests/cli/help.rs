@@ -1,0 +1,113 @@
+//! Help texts and wrong usage.
+
+use crate::harness::nicety;
+
+/// Help of a command in a terminal of 80 columns.
+fn help(arguments: &[&str]) -> String {
+    let ended = nicety(arguments).env("COLUMNS", "80").run();
+    ended.assert_code(0);
+    assert_eq!(ended.stderr, "");
+    ended.stdout
+}
+
+#[test]
+fn help_texts() {
+    insta::assert_snapshot!("nicety", help(&["--help"]));
+    insta::assert_snapshot!("bench", help(&["bench", "--help"]));
+    insta::assert_snapshot!("report", help(&["report", "--help"]));
+    assert_eq!(help(&["help", "bench"]), help(&["bench", "--help"]));
+}
+
+#[test]
+fn version() {
+    let ended = nicety(["--version"]).run();
+    assert_eq!(
+        ended.assert_code(0).stdout,
+        concat!("nicety ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+}
+
+#[test]
+fn no_command_prints_help_as_wrong_usage() {
+    let ended = nicety::<&str>([]).env("COLUMNS", "80").run();
+    ended.assert_code(2);
+    assert_eq!(ended.stdout, "");
+    assert_eq!(ended.stderr, help(&["-h"]));
+}
+
+#[test]
+fn wrong_usage_is_one_line() {
+    for (arguments, line) in [
+        (&["bnech"][..], "unknown command bnech; did you mean bench?"),
+        (
+            &["frobnicate"],
+            "unknown command frobnicate; see nicety --help",
+        ),
+        (&["--jsn"], "unknown argument --jsn; see nicety --help"),
+        (
+            &["bench", "--jsn"],
+            "unknown argument --jsn; did you mean --json?",
+        ),
+        (
+            &["bench", "--frobnicate"],
+            "unknown argument --frobnicate; see nicety bench --help",
+        ),
+        (
+            &["bench", "a.toml", "b.toml"],
+            "unknown argument b.toml; see nicety bench --help",
+        ),
+        (&["bench", "--out"], "--out needs a value; write --out DIR"),
+        (
+            &["bench", "--out", ""],
+            "--out needs a value; write --out DIR",
+        ),
+        (
+            &["bench", "--json", "--json"],
+            "--json is given twice; remove one of them",
+        ),
+        (
+            &["bench", "--out", "a", "--resume", "b"],
+            "--out and --resume exclude each other; remove one of them",
+        ),
+        (
+            &["bench", "plan.toml", "--resume", "b"],
+            "--resume and PLAN exclude each other; remove one of them",
+        ),
+        (&["report"], "RUN is missing; see nicety report --help"),
+        (
+            &["bench", "--preset", "quik"],
+            r#"--preset: unknown preset "quik"; did you mean "quick"?"#,
+        ),
+        (
+            &["bench", "--preset", "fast"],
+            r#"--preset: unknown preset "fast"; write one of quick, binary, std, csit, rfc2544"#,
+        ),
+        (
+            &["bench", "--seed", "x"],
+            r#"--seed: "x" is no seed; write a whole number, as printed with the results"#,
+        ),
+        (
+            &["bench", "--time-box", "30"],
+            r#"--time-box: "30" has no unit; write "30s" for seconds (ms, s, m or h)"#,
+        ),
+        (
+            &["bench", "--time-box", "soon"],
+            r#"--time-box: "soon" is no duration; write a number and ms, s, m or h, as in "30s""#,
+        ),
+        (
+            &["bench", "--time-box=-5m"],
+            r#"--time-box: "-5m" is no duration; write a number and ms, s, m or h, as in "30s""#,
+        ),
+        (
+            &["bench", "--time-box", "0s"],
+            r#"--time-box: "0s" is too short to measure anything; write at least "1s""#,
+        ),
+        (
+            &["bench", "--time-box", "200h"],
+            r#"--time-box: "200h" is longer than 168h; write a shorter duration"#,
+        ),
+    ] {
+        let ended = nicety(arguments).run();
+        assert_eq!(ended.assert_code(2).only_line(), line, "{arguments:?}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The command line of the real binary, in good use and bad.
+//!
+//! Every child is started with a limit and killed by its own id when it exceeds it. Tests with
+//! real traffic run one at a time, because they would take the CPU from each other.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and says what it skips"
+)]
+
+mod harness;
+mod help;
+mod refused;
