@@ -142,7 +142,7 @@ fn says_where(privilege: Privilege) {
         assert!(
             path.threads()
                 .iter()
-                .all(|t| t.cpus == [path_cpu()] && t.unpinned.is_none())
+                .all(|t| t.cpus == [path_cpu()] && t.unpinned.is_none() && t.before_programs)
         );
         assert_eq!(path.notes(), [""; 0]);
     } else {
@@ -150,7 +150,8 @@ fn says_where(privilege: Privilege) {
         assert_eq!(
             path.notes(),
             [
-                "the scheduler places the receive threads of d0 and d1: only root may pin kernel threads"
+                "the scheduler places the receive threads of d0 and d1: only root may pin kernel threads",
+                "the receive threads of d0 and d1 run at ordinary priority: any program that wakes on their CPU stops them for up to a time slice, and frames are lost"
             ]
         );
     }
