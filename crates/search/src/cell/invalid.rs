@@ -3,6 +3,7 @@
 use nicety_model::{Fps, TrialRecord, Validity};
 
 use super::{Cell, Stage, Step};
+use crate::verdict::OTHERS_LIMIT;
 
 /// Tries of a search trial that the tester should manage, having offered as much before.
 const MOST_TRIES: u32 = 5;
@@ -42,7 +43,8 @@ impl Cell {
         if self.stage == Stage::Search && step.load.0 <= self.reached {
             if self.tries >= MOST_TRIES {
                 self.fail(format!(
-                    "the machine was not quiet: {} tries at {} came to nothing, although the tester reached {}; last: {why}",
+                    "the machine was not quiet{}: {} tries at {} came to nothing, although the tester reached {}; last: {why}",
+                    others(record),
                     self.tries,
                     step.load,
                     Fps(self.reached)
@@ -86,6 +88,14 @@ impl Cell {
             Stage::Ended => {}
         }
     }
+}
+
+/// How much CPU time other programs took from the trial, when that is worth a word.
+fn others(record: &TrialRecord) -> String {
+    let cpus = record.cpu.as_ref().and_then(|cpu| cpu.who.get("other"));
+    cpus.filter(|cpus| **cpus > OTHERS_LIMIT)
+        .map(|cpus| format!(", other programs used {cpus:.2} CPUs"))
+        .unwrap_or_default()
 }
 
 fn why(validity: &Validity) -> String {
