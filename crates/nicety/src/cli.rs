@@ -30,17 +30,17 @@ pub enum Command {
 }
 
 const BENCH_EXAMPLES: &str = "Examples:
-  nicety bench                         a Linux bridge between two namespaces, seven frame sizes
+  nicety bench                         a kernel bridge, seven frame sizes, 4 min
   nicety bench plans/bridge-default.toml --out runs/mine
-  nicety bench --ports eth1,eth2       whatever lies between two interfaces of this host
+  nicety bench --ports eth1,eth2       whatever lies between two interfaces
   nicety bench --preset std --time-box 2h plan.toml
-  nicety bench --resume runs/mine      go on after an interruption, even kill -9
+  nicety bench --resume runs/mine      go on after Ctrl-C, even after kill -9
   nicety bench --json | jq '.cells[].throughput_fps'";
 
 const REPORT_EXAMPLES: &str = "Examples:
   nicety report runs/mine                        the table again
   nicety report runs/mine --html report.html --csv cells.csv
-  nicety report runs/mine --md -                 Markdown on standard output";
+  nicety report runs/mine --md -                 Markdown, to read at once";
 
 /// `nicety bench`.
 #[derive(Debug, Args)]
@@ -79,10 +79,10 @@ pub struct ReportArgs {
     /// Write the HTML report to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write one row per cell as CSV.
+    /// Write one row per cell as CSV; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write a Markdown table.
+    /// Write a Markdown table; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub md: Option<PathBuf>,
     /// Print the run as one JSON object on standard output.

@@ -59,15 +59,23 @@ impl Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Library errors carry their cause in their own text; anyhow contexts do not.
-        let mut text = self.error.to_string();
+        // Library errors carry their cause in their own text; anyhow contexts do not. What to do
+        // stays at the end of the line.
+        let text = self.error.to_string();
+        let (what, fix) = match text.split_once("; ") {
+            Some((what, fix)) => (what, Some(fix)),
+            None => (text.as_str(), None),
+        };
+        f.write_str(what)?;
         for cause in self.error.chain().skip(1) {
             let cause = cause.to_string();
             if !text.contains(&cause) {
-                text.push_str(": ");
-                text.push_str(&cause);
+                write!(f, ": {cause}")?;
             }
         }
-        f.write_str(&text)
+        match fix {
+            Some(fix) => write!(f, "; {fix}"),
+            None => Ok(()),
+        }
     }
 }

@@ -71,7 +71,7 @@ fn wrong_usage_is_one_line() {
         ),
         (
             &["bench", "plan.toml", "--resume", "b"],
-            "--resume and PLAN exclude each other; remove one of them",
+            "PLAN and --resume exclude each other; remove one of them",
         ),
         (&["report"], "RUN is missing; see nicety report --help"),
         (

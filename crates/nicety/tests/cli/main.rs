@@ -9,6 +9,11 @@
     reason = "a test fails by panicking and says what it skips"
 )]
 
+mod environment;
 mod harness;
 mod help;
+mod interrupted;
+mod lab;
+mod leftovers;
 mod refused;
+mod runs;

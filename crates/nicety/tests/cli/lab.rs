@@ -1,0 +1,143 @@
+//! A network namespace with two ports and a slow switch between them.
+//!
+//! ```text
+//!   p0 --- q0 - sw - q1 --- p1        q1 sends at 40 Mbit/s
+//! ```
+//!
+//! The rate is so low that every machine finds it, however busy it is.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::harness::{Call, root};
+
+const SETUP: &str = "
+set -e
+sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+ip link set lo up
+ip link add p0 type veth peer name q0
+ip link add p1 type veth peer name q1
+ip link add sw type bridge
+ip address add 192.0.2.1/24 dev p0
+for port in q0 q1; do ip link set $port master sw; done
+for port in sw q0 q1 p0 p1; do ip link set $port up; done
+tc qdisc add dev q1 root tbf rate 40mbit burst 16kb limit 32kb
+";
+
+/// The namespace; the kernel removes it with the process that holds it.
+#[derive(Debug)]
+pub struct Lab {
+    holder: Child,
+}
+
+impl Lab {
+    /// Makes the namespace, as an ordinary user in a user namespace. Says `SKIP` where that
+    /// cannot be had.
+    pub fn new(test: &str) -> Option<Self> {
+        Self::with(test, SETUP)
+    }
+
+    /// The same with other commands in it.
+    pub fn with(test: &str, setup: &str) -> Option<Self> {
+        let unshare = if root() { "-n" } else { "-Urn" };
+        let made = Command::new("unshare").args([unshare, "true"]).status();
+        if !made.is_ok_and(|status| status.success()) {
+            println!("SKIP {test}: unshare {unshare} cannot make a namespace here");
+            return None;
+        }
+        let mut holder = Command::new("unshare")
+            .args([unshare, "sh", "-c"])
+            .arg(format!("{setup}\necho ready\nexec sleep 600"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let stdout = holder.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut said).unwrap();
+        let lab = Self { holder };
+        assert_eq!(said, "ready\n", "the namespace's setup failed");
+        Some(lab)
+    }
+
+    fn enter(&self) -> Vec<String> {
+        let pid = self.holder.id().to_string();
+        let mut words = vec!["nsenter".to_owned(), "-t".to_owned(), pid, "-n".to_owned()];
+        if !root() {
+            words.extend(["-U".to_owned(), "--preserve-credentials".to_owned()]);
+        }
+        words
+    }
+
+    /// The call inside.
+    pub fn inside(&self, call: Call) -> Call {
+        call.below(self.enter())
+    }
+
+    /// Runs a command inside and returns what it says.
+    pub fn sh(&self, command: &str) -> String {
+        let enter = self.enter();
+        let output = Command::new(&enter[0])
+            .args(&enter[1..])
+            .args(["sh", "-c", command])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Everything about the interfaces that must not change, as lines of text.
+    pub fn state(&self) -> Vec<String> {
+        let mut links: Value = serde_json::from_str(&self.sh("ip -d -j link")).unwrap();
+        without_timers(&mut links);
+        let mut state = Vec::new();
+        for link in links.as_array().unwrap() {
+            let name = link["ifname"].as_str().unwrap();
+            let features = self.sh(&format!("ethtool -k {name}"));
+            let qdiscs = self.sh(&format!("tc qdisc show dev {name}"));
+            for text in [format!("{link:#}"), features, qdiscs] {
+                state.extend(text.lines().map(|line| format!("{name}: {line}")));
+            }
+        }
+        let all = self.sh("ip -o address; ip route show table all");
+        state.extend(all.lines().map(str::to_owned));
+        state
+    }
+
+    /// The interfaces are as they were.
+    #[track_caller]
+    pub fn assert_state(&self, before: &[String]) {
+        let now = self.state();
+        let changed: Vec<_> = before
+            .iter()
+            .zip(&now)
+            .filter(|(old, new)| old != new)
+            .collect();
+        assert!(
+            changed.is_empty() && before.len() == now.len(),
+            "changed: {changed:#?}"
+        );
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        // Fails only when it has ended.
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// Takes out what runs by itself in a bridge.
+fn without_timers(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(without_timers),
+        Value::Object(map) => {
+            map.retain(|key, _| !key.ends_with("timer"));
+            map.values_mut().for_each(without_timers);
+        }
+        _ => {}
+    }
+}

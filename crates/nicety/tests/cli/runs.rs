@@ -1,0 +1,293 @@
+//! Whole runs: what they print, what they leave behind, and what they leave alone.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::{Call, Ended, LONG, alone, nicety, open_dir, root};
+use crate::lab::Lab;
+use crate::leftovers::Before;
+
+/// One cell, found fast on any machine: much loss is allowed.
+pub const TINY: &str = "name = \"tiny\"
+[traffic]
+frame_sizes = [1518]
+[search]
+preset = \"quick\"
+loss_ratio = 0.05
+confirm = \"1s\"
+";
+
+/// The files of a complete run.
+const FILES: [&str; 7] = [
+    "cells.jsonl",
+    "host.json",
+    "plan.toml",
+    "report.html",
+    "run.json",
+    "tester.json",
+    "trials.jsonl",
+];
+
+/// Writes the plan of one cell into `dir`.
+pub fn tiny(dir: &Path) {
+    fs::write(
+        dir.join("tiny.toml"),
+        format!("{TINY}[[path]]\nkind = \"bridge\"\n"),
+    )
+    .unwrap();
+}
+
+/// `nicety bench tiny.toml --out run` in `dir`, with more arguments.
+pub fn bench(dir: &Path, more: &[&str]) -> Call {
+    tiny(dir);
+    let words = ["bench", "tiny.toml", "--out", "run"];
+    nicety(words.iter().chain(more)).dir(dir).limit(LONG)
+}
+
+/// Values of a JSON-lines file.
+pub fn lines(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let whole = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    whole
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// A run on a machine that is not quiet may have no result; the exit code must say so.
+#[track_caller]
+fn check_ending(ended: &Ended, run: &Path) {
+    let cells = lines(&run.join("cells.jsonl"));
+    assert!(!cells.is_empty(), "{ended:?}");
+    let failed = cells.iter().any(|cell| cell["verdict"] == "failed");
+    ended.assert_code(i32::from(failed));
+    let mut names: Vec<_> = fs::read_dir(run)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, FILES);
+    assert!(
+        fs::read_to_string(run.join("report.html"))
+            .unwrap()
+            .contains("</html>")
+    );
+    let meta: Value = serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap();
+    assert_eq!(meta["complete"], true);
+}
+
+/// Standard error holds progress and notes only.
+#[track_caller]
+fn check_stderr(text: &str) {
+    for line in text.lines() {
+        let known = ["note: ", "the tester alone", "report: "]
+            .iter()
+            .any(|word| line.starts_with(word))
+            || line.contains("/1518/uni: ")
+            || line.contains("/1518/uni (control): ");
+        assert!(known, "{line:?} in {text}");
+    }
+}
+
+/// What `--json` prints: one object, as `schema/run.schema.json` has it.
+#[track_caller]
+fn check_json(text: &str) -> Value {
+    let run: Value = serde_json::from_str(text).unwrap();
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/run.schema.json");
+    let schema: Value = serde_json::from_slice(&fs::read(schema).unwrap()).unwrap();
+    let errors: Vec<String> = jsonschema::validator_for(&schema)
+        .unwrap()
+        .iter_errors(&run)
+        .map(|error| format!("{}: {error}", error.instance_path))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    for key in ["schema", "run", "tester_limit_fps", "cells", "summary"] {
+        assert!(keys(&run).contains(&key.to_owned()), "no {key}");
+    }
+    for key in [
+        "schema",
+        "cell",
+        "repeat",
+        "path",
+        "frame_size_bytes",
+        "direction",
+        "loss_goal",
+        "trials",
+        "search_s",
+        "verdict",
+    ] {
+        assert!(
+            keys(&run["cells"][0]).contains(&key.to_owned()),
+            "no {key} in a cell"
+        );
+    }
+    run
+}
+
+#[test]
+fn ports_are_measured_and_left_as_they_were() {
+    let _alone = alone();
+    let Some(lab) = Lab::new("ports_are_measured_and_left_as_they_were") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let before = lab.state();
+    let ended = lab.inside(bench(dir.path(), &["--ports", "p0,p1"])).run();
+    ended.assert_code(0);
+    lab.assert_state(&before);
+    let run = dir.path().join("run");
+    check_ending(&ended, &run);
+    check_stderr(&ended.stderr);
+    assert!(ended.stdout.contains("verdict"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("ports,a=p0,b=p1"), "{}", ended.stdout);
+    for text in [&ended.stdout, &ended.stderr] {
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\r'),
+            "control codes: {text:?}"
+        );
+    }
+    // 40 Mbit/s on layer 2 without the FCS; a token bucket has a burst, hence the margin.
+    let cell = &lines(&run.join("cells.jsonl"))[0];
+    let rate = cell["throughput_l2_mbps"].as_f64().unwrap();
+    assert!((38.0..44.0).contains(&rate), "{cell}");
+    rendered(dir.path());
+    closed_output(dir.path());
+    // A finished run resumed: nothing is measured again.
+    let trials = fs::read(run.join("trials.jsonl")).unwrap();
+    let again = lab
+        .inside(nicety(["bench", "--resume", "run", "--json"]))
+        .dir(dir.path())
+        .run();
+    check_json(&again.assert_code(0).stdout);
+    assert_eq!(fs::read(run.join("trials.jsonl")).unwrap(), trials);
+}
+
+/// `nicety report` in all its forms.
+fn rendered(dir: &Path) {
+    let report = |more: &[&str]| {
+        let ended = nicety(["report", "run"].iter().chain(more)).dir(dir).run();
+        ended.assert_code(0);
+        assert_eq!(ended.stderr, "", "{more:?}");
+        ended.stdout
+    };
+    assert!(report(&[]).contains("verdict"));
+    let csv = report(&["--csv", "-"]);
+    assert_eq!(csv.lines().count(), 2, "a head and a row: {csv}");
+    let columns = |line: &str| line.split(',').count();
+    assert!(columns(csv.lines().next().unwrap()) > 10);
+    assert!(report(&["--md", "-"]).contains("| ---"), "a table");
+    assert!(report(&["--html", "-"]).contains("</html>"));
+    check_json(&report(&["--json"]));
+    let three = ["--html", "x.html", "--csv", "x.csv", "--md", "x.md"];
+    assert_eq!(report(&three), "");
+    assert_eq!(fs::read_to_string(dir.join("x.csv")).unwrap(), csv);
+    assert_eq!(
+        fs::read_to_string(dir.join("x.html")).unwrap(),
+        report(&["--html", "-"])
+    );
+    let ended = nicety(["report", "run", "--html", "none/x.html"])
+        .dir(dir)
+        .run();
+    assert_eq!(
+        ended.assert_code(3).only_line(),
+        "cannot write none/x.html: No such file or directory (os error 2); name a file in a directory you may write to"
+    );
+    let ended = nicety(["report", "run", "run", "--json"]).dir(dir).run();
+    assert_eq!(
+        ended.assert_code(2).only_line(),
+        "files and --json hold one run; give one run directory at a time"
+    );
+}
+
+/// A reader that goes away early.
+fn closed_output(dir: &Path) {
+    for arguments in [
+        &["report", "run"][..],
+        &["report", "run", "--html", "-"],
+        &["report", "run", "--csv", "-"],
+        &["report", "run", "--md", "-"],
+        &["report", "run", "--json"],
+        &["bench", "--help"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = nicety(arguments)
+            .dir(dir)
+            .start_with(|c| {
+                c.stdout(writer);
+            })
+            .wait();
+        ended.assert_code(0);
+        assert_eq!(ended.stderr, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn names_of_the_path_may_be_in_use() {
+    const SETUP: &str = "set -e
+sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+ip link add name br0 type bridge
+ip link add name a type veth peer name b
+ip link add name d0 type veth peer name d1
+for port in br0 a b d0 d1; do ip link set dev $port up; done";
+    let _alone = alone();
+    let Some(lab) = Lab::with("names_of_the_path_may_be_in_use", SETUP) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let state = lab.state();
+    let before = Before::now(dir.path());
+    let ended = lab.inside(bench(dir.path(), &["--json"])).run();
+    check_ending(&ended, &dir.path().join("run"));
+    check_stderr(&ended.stderr);
+    let run = check_json(&ended.stdout);
+    assert_eq!(run["cells"][0]["cell"], "bridge/1518/uni");
+    lab.assert_state(&state);
+    before.check();
+}
+
+#[test]
+fn an_ordinary_user_measures_a_bridge() {
+    if !root() {
+        println!(
+            "SKIP an_ordinary_user_measures_a_bridge: only root can become nobody; names_of_the_path_may_be_in_use is the same run"
+        );
+        return;
+    }
+    let _alone = alone();
+    let dir = open_dir();
+    tiny(dir.path());
+    let mine = dir.path().join("mine");
+    fs::create_dir(&mine).unwrap();
+    std::os::unix::fs::chown(&mine, Some(65534), Some(65534)).unwrap();
+    let before = Before::now(dir.path());
+    let call = nicety(["bench", "../tiny.toml", "--out", "run"])
+        .dir(&mine)
+        .limit(LONG);
+    let ended = call.as_nobody().run();
+    let run = mine.join("run");
+    check_ending(&ended, &run);
+    check_stderr(&ended.stderr);
+    assert_eq!(
+        ended.stderr.matches("note: ordinary user: ").count(),
+        1,
+        "{}",
+        ended.stderr
+    );
+    for file in FILES {
+        assert_eq!(fs::metadata(run.join(file)).unwrap().uid(), 65534, "{file}");
+    }
+    before.check();
+}
