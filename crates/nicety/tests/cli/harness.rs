@@ -88,7 +88,7 @@ impl Call {
     }
 
     /// As the user `nobody` without HOME or any other variable; as root only.
-    pub fn as_nobody(mut self) -> Self {
+    pub fn by_nobody(mut self) -> Self {
         self.program = READABLE.1.clone().into();
         self.bare = true;
         self.below([

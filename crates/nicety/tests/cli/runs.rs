@@ -276,7 +276,7 @@ fn an_ordinary_user_measures_a_bridge() {
     let call = nicety(["bench", "../tiny.toml", "--out", "run"])
         .dir(&mine)
         .limit(LONG);
-    let ended = call.as_nobody().run();
+    let ended = call.by_nobody().run();
     let run = mine.join("run");
     check_ending(&ended, &run);
     check_stderr(&ended.stderr);
