@@ -161,10 +161,12 @@ fn says_where(privilege: Privilege) {
         cpu_ns(&path, "d0") > before.0,
         "the thread of d0 did the work"
     );
-    assert_eq!(
-        switches(&path, "d1"),
-        before.1,
-        "frames from A do not come in at d1"
+    // A thread just made may still be on its way to its first sleep; 200 frames one by one
+    // would wake it 200 times.
+    let woken = switches(&path, "d1") - before.1;
+    assert!(
+        woken <= 5,
+        "frames from A do not come in at d1: woken {woken} times"
     );
 }
 
