@@ -161,7 +161,13 @@ pub fn loss_goal(plan: &Plan) -> f64 {
 }
 
 /// The command line that repeats a run.
-pub fn command(plan_file: &Path, preset: Preset, seed: u64) -> String {
-    let _ = preset;
-    format!("nicety bench {} --seed {seed}", plan_file.display())
+pub fn command(plan_file: &Path, seed: u64) -> String {
+    let file = plan_file.display().to_string();
+    // For a shell: a quote inside single quotes ends them, stands escaped, and begins them anew.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,".contains(c);
+    let file = match file.chars().all(plain) {
+        true => file,
+        false => format!("'{}'", file.replace('\'', "'\\''")),
+    };
+    format!("nicety bench {file} --seed {seed}")
 }

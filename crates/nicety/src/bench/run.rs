@@ -1,6 +1,6 @@
 //! A run from its first look at the host to its report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ const TRIAL_OVERHEAD_S: f64 = 0.1;
 const ABOVE_LIMIT: f64 = 1.05;
 /// Time box of the run without arguments.
 const DEFAULT_RUN: Duration = Duration::from_secs(235);
+/// Most cells named as left out.
+const NAMED: usize = 50;
 /// Highest load when the tester's limit could not be measured.
 const UNKNOWN_LIMIT: Fps = Fps(2e6);
 
@@ -42,6 +44,8 @@ struct Sitting {
     dir: RunDir,
     meta: RunMeta,
     limits: TesterLimits,
+    /// Sizes and directions for which the tester was measured in this sitting.
+    limits_tried: BTreeSet<String>,
     /// Trials of cells without a result, from an earlier sitting.
     earlier: Vec<TrialRecord>,
     results: Vec<CellResult>,
@@ -147,7 +151,7 @@ impl Sitting {
                     seed,
                     preset: plan.search.preset.word().to_owned(),
                     loss_goal,
-                    command: request::command(&path.join("plan.toml"), plan.search.preset, seed),
+                    command: request::command(&path.join("plan.toml"), seed),
                     elapsed_s: 0.0,
                     complete: false,
                     notes: given_up,
@@ -181,6 +185,7 @@ impl Sitting {
             earlier: contents.trials,
             results: contents.cells,
             limits: contents.tester.unwrap_or_default(),
+            limits_tried: BTreeSet::new(),
             elapsed_before: meta.elapsed_s,
             started: Instant::now(),
             plan,
@@ -210,9 +215,6 @@ impl Sitting {
     }
 
     fn measure(&mut self, progress: &mut Progress, signals: &Signals) -> Result<Ending, Failure> {
-        if !self.measure_tester(progress, signals)? {
-            return Ok(Ending::Interrupted);
-        }
         let mut schedule = self.schedule();
         loop {
             let (task, _) = match schedule.next(self.elapsed_s()) {
@@ -230,6 +232,10 @@ impl Sitting {
                 )));
             };
             let before = Instant::now();
+            if !self.measure_tester(&key, progress, signals)? {
+                self.leave_out(&schedule);
+                return Ok(Ending::Interrupted);
+            }
             match self.visit(task, &key, &schedule, (progress, signals)) {
                 Ok(result) => {
                     self.results.push(result);
@@ -255,35 +261,32 @@ impl Sitting {
         }
     }
 
-    /// Measures the tester alone for every size and direction of the plan. False on an
+    /// Measures the tester alone as `key` needs it, when the first such cell comes. False on an
     /// interruption.
-    fn measure_tester(&mut self, progress: &Progress, signals: &Signals) -> Result<bool, Failure> {
-        let mut wanted: BTreeMap<String, (nicety_model::FrameSize, nicety_model::Direction)> =
-            BTreeMap::new();
-        for key in &self.cells {
-            let limit = setup::limit_key(key.frame_size_bytes, key.direction);
-            if !self.limits.limit_fps.contains_key(&limit) {
-                wanted.insert(limit, (key.frame_size_bytes, key.direction));
-            }
+    fn measure_tester(
+        &mut self,
+        key: &CellKey,
+        progress: &Progress,
+        signals: &Signals,
+    ) -> Result<bool, Failure> {
+        let (size, direction) = (key.frame_size_bytes, key.direction);
+        let name = setup::limit_key(size, direction);
+        if !self.limits_tried.insert(name.clone()) || self.limits.limit_fps.contains_key(&name) {
+            return Ok(true);
         }
-        for (key, (size, direction)) in wanted {
-            progress.stage(&format!("the tester alone, {size} bytes {direction}"));
-            match tester_limit::measure(size, direction, &self.placement, &signals.stop()) {
-                Ok(Some(limit)) => {
-                    self.limits.limit_fps.insert(key, limit.0);
-                }
-                Ok(None) => self.limits.notes.push(format!(
-                    "the tester alone lost frames at every load tried with {size} bytes, {direction}"
-                )),
-                Err(_) if signals.stopped() => return Ok(false),
-                // Where no veth pair can be made the ports may still be measured.
-                Err(error) => {
-                    self.limits
-                        .notes
-                        .push(format!("the tester alone was not measured: {error}"));
-                    break;
-                }
+        progress.stage(&format!("the tester alone, {size} bytes {direction}"));
+        match tester_limit::measure(size, direction, &self.placement, &signals.stop()) {
+            Ok(Some(limit)) => {
+                self.limits.limit_fps.insert(name, limit.0);
             }
+            Ok(None) => self.limits.notes.push(format!(
+                "the tester alone lost frames at every load tried with {size} bytes, {direction}"
+            )),
+            Err(_) if signals.stopped() => return Ok(false),
+            // Where no veth pair can be made the ports may still be measured.
+            Err(error) => self.limits.notes.push(format!(
+                "the tester alone was not measured with {size} bytes, {direction}: {error}"
+            )),
         }
         self.dir.write_tester(&self.limits).map_err(store_failure)?;
         Ok(true)
@@ -401,19 +404,23 @@ impl Sitting {
         found.cloned().unwrap_or(PathPlan::Bridge)
     }
 
+    /// Names what was left out; of very many only the first.
     fn leave_out(&mut self, schedule: &Schedule) {
         let repeats = self.plan.search.repeats;
-        self.meta.left_out = schedule
-            .left_out()
-            .filter_map(|task| {
-                let name = self.cells.get(task.cell as usize)?.name();
-                Some(if repeats > 1 {
-                    format!("{name} repeat {}", task.repeat)
-                } else {
-                    name
-                })
+        let mut names = schedule.left_out().filter_map(|task| {
+            let name = self.cells.get(task.cell as usize)?.name();
+            Some(if repeats > 1 {
+                format!("{name} repeat {}", task.repeat)
+            } else {
+                name
             })
-            .collect();
+        });
+        let mut left_out: Vec<String> = names.by_ref().take(NAMED).collect();
+        let more = names.count();
+        if more > 0 {
+            left_out.push(format!("and {more} more"));
+        }
+        self.meta.left_out = left_out;
     }
 
     fn save(&mut self) -> Result<(), Failure> {
