@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
-use nicety_model::plan::{Plan, PortsError, Preset};
+use nicety_model::plan::{Plan, PortsError};
 use nicety_search::default_loss_ratio;
 
 use crate::cli::BenchArgs;
