@@ -1,0 +1,143 @@
+//! Where everything is measured: the paths, the CPUs, and the kernel's own counters.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use nicety_host::link::Links;
+use nicety_host::topology::{Roots, Topology};
+use nicety_model::{Direction, FrameSize};
+use nicety_packet::{FlowRange, MacAddr, Side, Template, TemplateSpec};
+use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_testbed::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
+
+/// Numbers of the tester's stations in [`MacAddr::local`].
+const STATIONS: [u32; 2] = [1, 2];
+
+/// One CPU for whoever sends, another for the path's threads.
+#[derive(Debug, Clone, Copy)]
+pub struct Cpus {
+    pub sender: u32,
+    pub path: u32,
+}
+
+impl Cpus {
+    /// The sender gets the lowest CPU, because the first worker of trafgen pins itself to CPU 0;
+    /// the path one that shares no core with it, if there is one.
+    pub fn choose() -> Result<Self> {
+        let roots = Roots::live();
+        let topology = Topology::read(&roots.proc, &roots.sys)?;
+        let sender = *topology.allowed.first().context("no CPU is allowed")?;
+        let siblings = topology.siblings(sender);
+        let others = || topology.allowed.iter().copied().filter(|c| *c != sender);
+        let path = others()
+            .find(|cpu| !siblings.contains(cpu))
+            .or_else(|| others().next())
+            .context("this needs two CPUs: one sends, the other carries")?;
+        Ok(Self { sender, path })
+    }
+}
+
+/// The smallest frame.
+pub fn frame_size() -> Result<FrameSize> {
+    Ok(FrameSize::new(FrameSize::MIN)?)
+}
+
+/// The frame every tool sends: UDP in IPv4 from station A to station B, without FCS.
+pub fn frame() -> Result<Vec<u8>> {
+    let template = Template::new(TemplateSpec {
+        frame_size: frame_size()?,
+        source_mac: MacAddr::local(STATIONS[0]),
+        destination_mac: MacAddr::local(STATIONS[1]),
+        vlan: None,
+        flows: FlowRange::single(Side::A),
+    })?;
+    Ok(template.bytes().to_vec())
+}
+
+/// A veth pair whose ends receive in threads of their own.
+pub fn direct(cpus: Cpus) -> Result<DirectPath> {
+    Ok(DirectPath::build(&DirectSpec {
+        path_cpus: vec![cpus.path],
+        largest_frame: frame_size()?,
+        queues: 1,
+    })?)
+}
+
+/// The default path of `nicety bench`.
+pub fn bridge(cpus: Cpus) -> Result<BridgePath> {
+    Ok(BridgePath::build(&BridgeSpec {
+        path_cpus: vec![cpus.path],
+        largest_frame: frame_size()?,
+        queues: 1,
+    })?)
+}
+
+/// nicety's engine from the first port to the second. With ports of two different paths nothing
+/// ever arrives: the engine then only sends.
+pub fn engine(
+    from: &nicety_testbed::Port,
+    to: &nicety_testbed::Port,
+    cpus: Cpus,
+) -> Result<AfPacket> {
+    let open = |port: &nicety_testbed::Port, station| -> Result<Port> {
+        let spec = PortSpec {
+            interface: port.name.clone(),
+            mac: MacAddr::local(station),
+            mtu: port.mtu,
+            refusal: Refusal::LostInPath,
+            promiscuous: false,
+        };
+        let size = frame_size()?;
+        Ok(port.ns.run(|| Port::open(&spec, size))??)
+    };
+    let traffic = TrafficSpec {
+        frame_size: frame_size()?,
+        direction: Direction::Uni,
+        flows: 1,
+    };
+    Ok(AfPacket::new(
+        open(from, STATIONS[0])?,
+        open(to, STATIONS[1])?,
+        traffic,
+        vec![Some(cpus.sender)],
+    )?)
+}
+
+/// The kernel's counters at both ends of a path at one moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Count {
+    pub at: Instant,
+    /// Frames handed to the sending end: those it carried and those its far end refused.
+    pub offered: u64,
+    /// Frames that reached the receiving end.
+    pub arrived: u64,
+}
+
+/// Reads [`Count`]s of one path.
+pub struct Counters {
+    ends: [(Links, String); 2],
+}
+
+impl Counters {
+    pub fn of(path: &dyn Path) -> Result<Self> {
+        let [a, b] = path.ports();
+        Ok(Self {
+            ends: [
+                (Links::open(&a.ns)?, a.name.clone()),
+                (Links::open(&b.ns)?, b.name.clone()),
+            ],
+        })
+    }
+
+    pub fn read(&self) -> Result<Count> {
+        let [(a, a_name), (b, b_name)] = &self.ends;
+        let at = Instant::now();
+        let sent = a.get(a_name)?.counters;
+        let got = b.get(b_name)?.counters;
+        Ok(Count {
+            at,
+            offered: sent.tx_packets + sent.tx_dropped,
+            arrived: got.rx_packets,
+        })
+    }
+}
