@@ -47,6 +47,8 @@ const LOSS_FREE: f64 = 0.0001;
 /// What nicety and its peers are compared by.
 const COMPARED: [(&str, &str); 2] = [("transmit", "offered_fps"), ("bridge", "arrived_fps")];
 const BEST_PEER: &str = "best peer";
+/// nicety as its peers do it: without receiving and accounting, which cost the path too.
+const SENDING_ONLY: &str = "nicety sending only";
 
 /// A path with its counters.
 struct Stand<'a> {
@@ -176,13 +178,13 @@ impl Bench<'_> {
         }
         self.part("transmit only");
         for sender in &senders {
-            self.transmit(*sender)?;
+            self.sending_only(*sender, true)?;
         }
         self.part("end to end over the bridge");
         for sender in &senders {
-            match sender {
-                Some(peer) => self.peer_flat_out(*peer, false)?,
-                None => self.end_to_end()?,
+            self.sending_only(*sender, false)?;
+            if sender.is_none() {
+                self.end_to_end()?;
             }
         }
         self.part("pacing");
@@ -208,24 +210,27 @@ impl Bench<'_> {
         if direct { &self.direct } else { &self.bridge }
     }
 
-    /// Flat out over the pair; nobody listens at the far end.
-    fn transmit(&mut self, sender: Option<Peer>) -> Result<()> {
-        let Some(peer) = sender else {
-            let engine = stage::engine(&self.direct.path.ports()[0], self.nowhere, self.cpus)?;
-            self.trial = self.trial.wrapping_add(1);
-            let mut source = Source::nicety(engine, FLAT_OUT, self.trial);
-            let seen = window::measure(
-                &mut source,
-                &self.direct.counters,
-                self.window,
-                None,
-                &self.interrupted,
-            );
-            source.end()?;
-            self.put_seen("transmit", "nicety", seen)?;
-            return Ok(());
-        };
-        self.peer_flat_out(peer, true)
+    /// Flat out; nobody listens at the far end.
+    fn sending_only(&mut self, sender: Option<Peer>, direct: bool) -> Result<()> {
+        if let Some(peer) = sender {
+            return self.peer_flat_out(peer, direct);
+        }
+        self.trial = self.trial.wrapping_add(1);
+        let stand = self.stand(direct);
+        let engine = stage::engine(&stand.path.ports()[0], self.nowhere, self.cpus)?;
+        let mut source = Source::nicety(engine, FLAT_OUT, self.trial);
+        let seen = window::measure(
+            &mut source,
+            &stand.counters,
+            self.window,
+            None,
+            &self.interrupted,
+        );
+        source.end()?;
+        match direct {
+            true => self.put_seen("transmit", "nicety", seen),
+            false => self.put_seen("bridge", SENDING_ONLY, seen),
+        }
     }
 
     fn peer_flat_out(&mut self, peer: Peer, direct: bool) -> Result<()> {
@@ -467,10 +472,10 @@ impl Bench<'_> {
         let others: Vec<&str> = self.peers.iter().map(|peer| peer.name()).collect();
         for (part, what) in COMPARED {
             for other in others.iter().chain([&BEST_PEER]) {
-                self.figures.ratio(
-                    &format!("{part}/nicety {what}"),
-                    &format!("{part}/{other} {what}"),
-                );
+                let other = format!("{part}/{other} {what}");
+                for own in ["nicety", SENDING_ONLY] {
+                    self.figures.ratio(&format!("{part}/{own} {what}"), &other);
+                }
             }
         }
     }
