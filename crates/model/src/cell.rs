@@ -117,6 +117,9 @@ pub struct CellResult {
     /// Confirm trial.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub confirm: Option<ConfirmResult>,
+    /// Lower load that held for as long as the confirm trial, which lost more than the goal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub held: Option<ConfirmResult>,
     /// Latency at the highest share of the throughput that was measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<LatencySummary>,

@@ -7,7 +7,7 @@ use nicety_model::{CellResult, LatencySummary, LossEntry, Run};
 
 use crate::error::{ReportError, write_text};
 
-const FIXED: [&str; 41] = [
+const FIXED: [&str; 42] = [
     "cell",
     "path",
     "frame_size_bytes",
@@ -27,6 +27,7 @@ const FIXED: [&str; 41] = [
     "confirm_duration_s",
     "confirm_loss_ratio",
     "confirm_met",
+    "held_fps",
     "busiest_cpu",
     "busiest_cpu_busy_ratio",
     "busiest_cpu_who",
@@ -134,6 +135,7 @@ fn row(cell: &CellResult, shares: &[u64]) -> Vec<String> {
         number(confirm.map(|c| c.duration_s)),
         number(confirm.map(|c| c.loss_ratio.0)),
         text(confirm.map(|c| c.met)),
+        number(cell.held.map(|c| c.load_fps)),
         text(busiest.map(|b| b.cpu)),
         number(busiest.map(|b| b.busy_ratio)),
         text(busiest.map(|b| &b.who)),

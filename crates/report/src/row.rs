@@ -10,6 +10,7 @@ pub enum Column {
     Direction,
     Size,
     Throughput,
+    Held,
     Range,
     Variation,
     L1,
@@ -22,11 +23,12 @@ pub enum Column {
 
 impl Column {
     /// All columns in order; the verdict stands last.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Path,
         Self::Direction,
         Self::Size,
         Self::Throughput,
+        Self::Held,
         Self::Range,
         Self::Variation,
         Self::L1,
@@ -44,6 +46,7 @@ impl Column {
             Self::Direction => "direction",
             Self::Size => "bytes",
             Self::Throughput => "frames/s",
+            Self::Held => "held",
             Self::Range => "min to max",
             Self::Variation => "cv",
             Self::L1 => "Mbit/s",
@@ -71,6 +74,10 @@ impl Column {
             Self::Direction => group.key.direction.to_string(),
             Self::Size => group.key.frame_size_bytes.to_string(),
             Self::Throughput => number::fps(group.throughput_fps()),
+            Self::Held => group
+                .shown
+                .held
+                .map_or_else(absent, |held| number::grouped(held.load_fps)),
             Self::Range => group.extremes_fps().map_or_else(absent, |(min, max)| {
                 format!("{} to {}", number::grouped(min), number::grouped(max))
             }),
@@ -150,6 +157,9 @@ pub fn legend(groups: &[Group<'_>]) -> String {
     }
     if groups.iter().any(|group| group.shown.confirm.is_some()) {
         text.push_str("; loss is that of the confirm trial");
+    }
+    if groups.iter().any(|group| group.shown.held.is_some()) {
+        text.push_str("; held is a lower load, in frames/s, that met the goal for as long");
     }
     let mut shares: Vec<String> = groups
         .iter()

@@ -86,6 +86,7 @@ impl Cell {
             throughput_l2_mbps: throughput.map(|fps| size.l2_mbps(fps)),
             tester_limit_fps: context.tester_limit.map(|fps| fps.0),
             confirm,
+            held: self.second_confirm.filter(|second| second.met),
             latency_us: self.latency.last().copied(),
             latency_by_load_us: self.latency.clone(),
             loss_ledger: self

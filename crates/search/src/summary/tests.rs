@@ -22,6 +22,7 @@ fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) -> CellResult
         throughput_l2_mbps: None,
         tester_limit_fps: None,
         confirm: None,
+        held: None,
         latency_us: None,
         latency_by_load_us: Vec::new(),
         cpu: None,

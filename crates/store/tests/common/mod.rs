@@ -86,6 +86,7 @@ pub fn cell(repeat: u32) -> CellResult {
         throughput_l2_mbps: None,
         tester_limit_fps: None,
         confirm: None,
+        held: None,
         latency_us: None,
         latency_by_load_us: Vec::new(),
         cpu: None,
