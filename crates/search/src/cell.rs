@@ -29,6 +29,11 @@ pub const LATENCY_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 /// a queue that overflowed in 3 ms only after 4.3 ms.
 const STEP_DOWN: f64 = 0.7;
 
+/// Relative difference up to which two loads are the same, rounding on the way considered.
+const SAME_LOAD: f64 = 1e-9;
+/// Share of a cell's wall time in which frames are sent, or the search thinks it does.
+const TRAFFIC_SHARE: f64 = 0.9;
+
 /// What to do in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellPlan {
@@ -48,6 +53,8 @@ pub struct CellPlan {
     pub expect: Option<Fps>,
     /// Whether a confirm trial that failed is followed by one at a lower load.
     pub second_confirm: bool,
+    /// Wall time to make do with, see [`Self::within`].
+    pub budget: Option<Duration>,
 }
 
 impl CellPlan {
@@ -62,7 +69,24 @@ impl CellPlan {
             latency_trial: Duration::from_secs(1),
             expect: None,
             second_confirm: true,
+            budget: None,
         }
+    }
+
+    /// Makes do with `budget` of wall time where that leaves a search worth having: a search
+    /// whose trials disagree is cut earlier, and a confirm trial that failed is followed by
+    /// another only while there is time.
+    #[must_use]
+    pub fn within(mut self, budget: Duration) -> Self {
+        let around = self.warm_up
+            + self.settings.confirm
+            + self.latency_trial * self.latency_shares.len() as u32;
+        let left = budget.mul_f64(TRAFFIC_SHARE).saturating_sub(around);
+        self.settings.timeout = left
+            .max(self.settings.timeout / 2)
+            .min(self.settings.timeout);
+        self.budget = Some(budget);
+        self
     }
 
     /// A visit of the control cell: only the throughput is of interest.
@@ -215,8 +239,26 @@ impl Cell {
         })
     }
 
-    /// Takes the record of the trial that [`Self::next`] asked for; recorded trials of an
-    /// interrupted run are fed again in their order.
+    /// Takes the recorded trials of an interrupted run in their order, up to one that is not
+    /// what the machine asks for: with another budget it goes another way. Returns how many.
+    pub fn replay(&mut self, records: &[TrialRecord]) -> usize {
+        let asked = |step: Step, record: &TrialRecord| {
+            step.purpose == record.purpose
+                && (step.load.0 - record.load_fps).abs() <= SAME_LOAD * record.load_fps
+        };
+        records
+            .iter()
+            .take_while(|record| {
+                let fits = self.next().is_some_and(|step| asked(step, record));
+                if fits {
+                    self.observe(record);
+                }
+                fits
+            })
+            .count()
+    }
+
+    /// Takes the record of the trial that [`Self::next`] asked for.
     pub fn observe(&mut self, record: &TrialRecord) {
         let Some(step) = self.next() else { return };
         self.index += 1;
@@ -351,10 +393,19 @@ impl Cell {
         }
     }
 
+    /// Whether another confirm trial and the latency trials fit in the budget.
+    fn has_time(&self) -> bool {
+        let plan = &self.plan;
+        let latency = plan.latency_trial * plan.latency_shares.len() as u32;
+        let needed = (plan.settings.confirm + latency).as_secs_f64() / TRAFFIC_SHARE;
+        plan.budget
+            .is_none_or(|budget| self.wall_s + needed <= budget.as_secs_f64())
+    }
+
     fn after_confirm(&mut self) {
         let missed = self.confirm.as_ref().filter(|record| !self.meets(record));
         self.stage = match missed {
-            Some(record) if self.plan.second_confirm => {
+            Some(record) if self.plan.second_confirm && self.has_time() => {
                 Stage::SecondConfirm(Fps(record.load_fps * STEP_DOWN))
             }
             _ => Stage::Latency(0),

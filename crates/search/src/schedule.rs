@@ -5,7 +5,8 @@
 //! The first round begins with cells that show every path and every frame size once: a time
 //! box that cuts it short still has something of each. The control cell, the first of the
 //! plan, opens the run and is visited again in its middle and at its end, in long runs every
-//! [`CONTROL_EVERY`] cells.
+//! [`CONTROL_EVERY`] cells. Where the time box is tight, cells come before visits, all but the
+//! one at the end.
 
 mod cost;
 
@@ -114,7 +115,12 @@ impl Schedule {
     /// would not end within the time box is not offered; a cheaper visit of the control cell at
     /// the end still may be.
     pub fn next(&self, elapsed_s: f64) -> Next {
-        let Some(task) = self.peek() else {
+        let due = self.peek();
+        let Some(task) = due
+            .filter(|task| task.control.is_none() || self.roomy(elapsed_s))
+            .or_else(|| self.ordinary())
+            .or(due)
+        else {
             return Next::Done;
         };
         let expected = self.expected(task);
@@ -127,6 +133,15 @@ impl Schedule {
             }
             _ => Next::OutOfTime,
         }
+    }
+
+    /// Seconds that each task still to come may take for all of them to fit in the time box;
+    /// `None` without one.
+    pub fn share_s(&self, elapsed_s: f64) -> Option<f64> {
+        let cells = self.all() - self.finished;
+        let visits = usize::from(self.closing_visit().is_some());
+        let left = self.outline.time_box_s? - elapsed_s - visits as f64 * self.costs.visit();
+        Some((left / (MARGIN * cells.max(1) as f64)).max(0.0))
     }
 
     /// A task is done and took `wall_s`.
@@ -209,6 +224,13 @@ impl Schedule {
             .is_none_or(|limit| elapsed_s + expected * MARGIN <= limit)
     }
 
+    /// Whether there is time for everything, so that a visit takes none from a cell.
+    fn roomy(&self, elapsed_s: f64) -> bool {
+        let cells = (self.all() - self.finished) as f64 * self.costs.mean();
+        let visits = (self.visits.len() - self.visited) as f64 * self.costs.visit();
+        self.fits(cells + visits, elapsed_s)
+    }
+
     /// A visit that is due, else the next ordinary task.
     fn peek(&self) -> Option<Task> {
         if self
@@ -218,6 +240,11 @@ impl Schedule {
         {
             return Some(visit_of(self.visited + 1));
         }
+        self.ordinary()
+    }
+
+    /// The next ordinary task.
+    fn ordinary(&self) -> Option<Task> {
         let cell = *self.round.get(self.position)?;
         (self.current <= self.outline.repeats).then_some(Task {
             cell,

@@ -92,9 +92,7 @@ impl Bench<'_> {
         let name = visit.key.name();
         self.progress.cell(&name, visit.control.is_some());
         let mut cell = Cell::new(visit.plan.clone())?;
-        for record in earlier {
-            cell.observe(record);
-        }
+        cell.replay(earlier);
         let path = setup::path(visit.path, visit.key.frame_size_bytes, self.placement)?;
         self.note(path.notes());
         let mut engine = setup::engine(path.as_ref(), setup::traffic(&visit.key), self.placement)?;

@@ -357,6 +357,10 @@ impl Sitting {
         if task.control.is_some() {
             plan = plan.control();
         }
+        if let Some(share) = schedule.share_s(self.elapsed_s()) {
+            let fixed = f64::from(plan.typical().trials) * TRIAL_OVERHEAD_S;
+            plan = plan.within(Duration::from_secs_f64((share - fixed).max(0.0)));
+        }
         plan.expect = self
             .results
             .iter()

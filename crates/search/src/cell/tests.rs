@@ -399,3 +399,38 @@ proptest! {
         prop_assert_eq!(again.finish(context()), cell.finish(context()));
     }
 }
+
+#[test]
+fn a_budget_cuts_the_search_and_what_follows_a_failed_confirm_trial() {
+    let whole = plan(Preset::Quick);
+    let timeout = |seconds| {
+        let budget = Duration::from_secs(seconds);
+        whole.clone().within(budget).settings.timeout.as_secs_f64()
+    };
+    assert_eq!(timeout(100), 16.0);
+    assert!((timeout(27) - (27.0 * TRAFFIC_SHARE - 14.0)).abs() < 1e-9);
+    assert_eq!(timeout(5), 8.0);
+    for (budget, confirms) in [(60, 2), (25, 1)] {
+        let mut cell = Cell::new(whole.clone().within(Duration::from_secs(budget))).unwrap();
+        let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+            if record.purpose == Purpose::Confirm {
+                record.loss_ratio = nicety_model::LossRatio(0.01);
+            }
+        });
+        let sequence = purposes(&records);
+        assert_eq!(sequence.matches('c').count(), confirms, "{sequence}");
+    }
+}
+
+#[test]
+fn a_replay_ends_where_the_machine_wants_something_else() {
+    let (records, result) = whole(Preset::Quick, clean());
+    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    assert_eq!(cell.replay(&records), records.len());
+    assert_eq!(cell.finish(context()), result);
+    let mut other = records.clone();
+    other[3].load_fps *= 0.9;
+    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    assert_eq!(cell.replay(&other), 3);
+    assert_eq!(cell.next().unwrap().load.0, records[3].load_fps);
+}

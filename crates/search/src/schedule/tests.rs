@@ -190,3 +190,25 @@ fn short_runs_have_no_visits() {
     assert_eq!(run(&mut schedule, |_| 1.0).0.len(), 2);
     assert_eq!(Schedule::new(outline(2), [], []).next(0.0), Next::Done);
 }
+
+#[test]
+fn where_time_is_short_cells_come_before_visits_and_share_what_is_left() {
+    // Seven cells of 25 s and the closing visit fill 185 s.
+    let boxed = Outline {
+        time_box_s: Some(205.0),
+        ..outline(1)
+    };
+    let mut schedule = Schedule::new(boxed, matrix(1), []);
+    let (order, _, end) = run(
+        &mut schedule,
+        |t| if t.control.is_some() { 10.0 } else { 25.0 },
+    );
+    let visits: Vec<usize> = (0..order.len())
+        .filter(|n| order[*n].control.is_some())
+        .collect();
+    assert_eq!((visits, end), (vec![7, 8], Next::Done));
+    let schedule = Schedule::new(boxed, matrix(1), []);
+    let share = schedule.share_s(30.0).unwrap();
+    assert!((share - 175.0 / 7.0 / MARGIN).abs() < 1e-9, "{share}");
+    assert_eq!(Schedule::new(outline(1), matrix(1), []).share_s(0.0), None);
+}
