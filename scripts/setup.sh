@@ -47,6 +47,23 @@ if [ ${#packages[@]} -gt 0 ]; then
     fi
 fi
 
+# The xdp engine's programs are compiled when nicety is built. Without these the build works and
+# the engine is left out, so they are installed where that may be done and never insisted on.
+bpf=()
+have "${CLANG:-clang}" || bpf+=(clang)
+[ -e /usr/include/bpf/bpf_helpers.h ] || bpf+=(libbpf-dev)
+[ -e /usr/include/linux/bpf.h ] || bpf+=(linux-libc-dev)
+if [ ${#bpf[@]} -gt 0 ] && [ "$(id -u)" -eq 0 ] && have apt-get; then
+    say "installing ${bpf[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    if { apt-get update -q && apt-get install -q -y --no-install-recommends "${bpf[@]}"; } >&2; then
+        bpf=()
+    fi
+fi
+if [ ${#bpf[@]} -gt 0 ]; then
+    say "the xdp engine will not be built in, missing here: ${bpf[*]} (on Debian: sudo apt-get install ${bpf[*]})"
+fi
+
 if ! have cargo && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
     if [ "$(id -u)" -eq 0 ] || [ "${CI:-}" = true ]; then
         say "installing rustup for the toolchain in rust-toolchain.toml"

@@ -13,6 +13,7 @@ pub mod engine;
 mod error;
 pub mod pace;
 pub mod pin;
+pub mod xdp;
 
 pub use engine::{Engine, EngineReport, SenderReport, Stop, TrialOrder, WorkerUse};
 pub use error::PortError;

@@ -1,0 +1,109 @@
+//! What this kernel, this user and this binary can do.
+
+use std::io;
+
+use aya::programs::{ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
+use aya::{Ebpf, EbpfError};
+
+use super::object;
+
+/// Why the engine cannot be used here at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Unsupported {
+    /// clang or its headers were missing when nicety was built.
+    #[error("the engine is not built in: {0}")]
+    NotBuilt(&'static str),
+    /// The user may not load BPF programs.
+    #[error(
+        "BPF programs may not be loaded: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"
+    )]
+    NotPermitted,
+    /// The kernel is older than 5.18.
+    #[error("this kernel does not send frames from a BPF program (XDP live frames, Linux 5.18)")]
+    NoLiveFrames,
+    /// Anything else the kernel answers.
+    #[error("the kernel refuses BPF programs: {0}")]
+    Refused(String),
+}
+
+/// Bytes of the frame of a trial run.
+const FRAME_BYTES: usize = 60;
+
+/// Whether frames can be sent from a BPF program: loads one that does nothing and runs it once
+/// as a sender would. No frame is sent.
+///
+/// # Errors
+/// What is missing.
+pub fn live_frames() -> Result<(), Unsupported> {
+    let bytes = object::PROBE.ok_or(Unsupported::NotBuilt(object::MISSING))?;
+    let mut loaded = Ebpf::load(bytes).map_err(|error| refused_load(&error))?;
+    let program: &mut Xdp = loaded
+        .program_mut("probe")
+        .ok_or_else(|| Unsupported::Refused("the object has no program".to_owned()))?
+        .try_into()
+        .map_err(|error: ProgramError| refused(&error))?;
+    program.load().map_err(|error| refused(&error))?;
+    let frame = [0; FRAME_BYTES];
+    let run = |attrs| {
+        program.test_run(TestRunOptions {
+            data_in: Some(&frame),
+            attrs,
+            ..TestRunOptions::new()
+        })
+    };
+    match run(TestRunAttrs::new().xdp_live_frames(1)) {
+        Ok(_) => Ok(()),
+        // An older kernel refuses the flag, but runs the program without it.
+        Err(error) if errno(&error) == Some(libc::EINVAL) => match run(TestRunAttrs::new()) {
+            Ok(_) => Err(Unsupported::NoLiveFrames),
+            Err(_) => Err(refused(&error)),
+        },
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+fn refused_load(error: &EbpfError) -> Unsupported {
+    refused(error)
+}
+
+/// The words for what the kernel answered.
+fn refused(error: &(dyn std::error::Error + 'static)) -> Unsupported {
+    match errno(error) {
+        Some(libc::EPERM | libc::EACCES) => Unsupported::NotPermitted,
+        Some(number) => Unsupported::Refused(io::Error::from_raw_os_error(number).to_string()),
+        None => Unsupported::Refused(error.to_string()),
+    }
+}
+
+/// The error number at the bottom of `error`, if it comes from the kernel.
+pub(crate) fn errno(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
+    let mut error = error;
+    loop {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            return io.raw_os_error();
+        }
+        error = error.source()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_number_is_found_below_other_errors() {
+        let error = ProgramError::IOError(io::Error::from_raw_os_error(libc::EPERM));
+        assert_eq!(errno(&error), Some(libc::EPERM));
+        assert!(matches!(refused(&error), Unsupported::NotPermitted));
+        assert_eq!(errno(&ProgramError::NotLoaded), None);
+    }
+
+    #[test]
+    fn what_is_built_in_is_a_loadable_object() {
+        match (object::PROBE, object::missing()) {
+            (Some(bytes), None) => assert_eq!(bytes[..4], *b"\x7fELF"),
+            (None, Some(why)) => println!("SKIP what_is_built_in_is_a_loadable_object: {why}"),
+            (_, missing) => panic!("{missing:?}"),
+        }
+    }
+}
