@@ -79,6 +79,10 @@ fn refused(error: &(dyn std::error::Error + 'static)) -> Unsupported {
 pub(crate) fn errno(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
     let mut error = error;
     loop {
+        // A transparent variant hides its error from `source`.
+        if let Some(ProgramError::IOError(io)) = error.downcast_ref() {
+            return io.raw_os_error();
+        }
         if let Some(io) = error.downcast_ref::<io::Error>() {
             return io.raw_os_error();
         }
