@@ -10,6 +10,7 @@
 )]
 
 mod environment;
+mod guide;
 mod harness;
 mod help;
 mod interrupted;

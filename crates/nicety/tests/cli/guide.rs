@@ -1,0 +1,66 @@
+//! The commands of the guide do what the page says.
+
+use std::fs;
+use std::path::Path;
+
+use crate::harness::{LONG, alone, nicety, open_dir};
+use crate::leftovers::Before;
+
+/// A fenced block: what stands behind the fence, and its text.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let mut rest = page;
+    let mut found = Vec::new();
+    while let Some((_, after)) = rest.split_once("\n```") {
+        let Some((info, after)) = after.split_once('\n') else {
+            break;
+        };
+        let Some((text, after)) = after.split_once("\n```") else {
+            break;
+        };
+        found.push((info, text));
+        rest = after;
+    }
+    found
+}
+
+/// Writes the files of a page and runs its commands, in order. Returns the number of commands.
+fn follow(page: &str, dir: &Path) -> usize {
+    let mut commands = 0;
+    for (info, text) in blocks(page) {
+        if let Some(file) = info.strip_prefix("toml ") {
+            fs::write(dir.join(file), text).unwrap();
+        }
+        for line in text.lines().filter(|_| info == "sh") {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [program, arguments @ ..] = words.as_slice() else {
+                continue;
+            };
+            assert_eq!(*program, "nicety", "{line}");
+            let ended = nicety(arguments).dir(dir).limit(LONG).run();
+            // A machine that is not quiet may leave a cell without a result: exit code 1.
+            assert!(
+                matches!(ended.status.code(), Some(0 | 1)),
+                "{line}: {ended:?}"
+            );
+            assert!(
+                !ended.stdout.is_empty() || line.contains("--html"),
+                "{line}"
+            );
+            commands += 1;
+        }
+    }
+    commands
+}
+
+#[test]
+fn the_page_about_measuring() {
+    let _alone = alone();
+    let dir = open_dir();
+    let before = Before::now(dir.path());
+    let page = include_str!("../../../../docs/guide/bench.md");
+    assert_eq!(follow(page, dir.path()), 6);
+    for file in ["first.html", "first.csv", "first.md"] {
+        assert!(dir.path().join(file).exists(), "{file}");
+    }
+    before.check();
+}
