@@ -15,7 +15,9 @@ pub enum PortError {
         source: io::Error,
     },
     /// The interface went down or away while in use.
-    #[error("{interface}: the interface went down during the trial; bring it up and run again")]
+    #[error(
+        "{interface}: the interface went down or away during the trial; bring it back and run again"
+    )]
     Down {
         /// Interface of the port.
         interface: String,

@@ -1,3 +1,8 @@
-//! Help for the tests of the other crates: simulated paths.
+//! Help for the tests of the other crates: simulated paths, and with the feature `wire` a path
+//! with known faults and a runner for tests that make kernel objects.
 
+#[cfg(feature = "wire")]
+pub mod runner;
 pub mod sut;
+#[cfg(feature = "wire")]
+pub mod wire;

@@ -150,19 +150,37 @@ impl Socket {
         self.fd.as_raw_fd()
     }
 
-    /// Whether the interface still exists and is up: the kernel puts ENETDOWN into the socket
-    /// when it goes.
+    /// Whether the interface still exists and is up. The kernel puts ENETDOWN into the socket when
+    /// it goes, and tells it once; the flags say it for as long as it lasts.
     pub(crate) fn check_up(&self) -> Result<(), PortError> {
         let error: libc::c_int =
             self.get(libc::SOL_SOCKET, libc::SO_ERROR, "read the socket's error")?;
-        if error == 0 {
-            return Ok(());
-        }
+        let error = match error {
+            0 if self.is_up()? => return Ok(()),
+            0 => libc::ENETDOWN,
+            error => error,
+        };
         Err(PortError::system(
             &self.interface,
             "use the interface",
             io::Error::from_raw_os_error(error),
         ))
+    }
+
+    /// IFF_UP of the interface, in the socket's namespace.
+    fn is_up(&self) -> Result<bool, PortError> {
+        // SAFETY: an all-zero ifreq is valid.
+        let mut request: libc::ifreq = unsafe { zeroed() };
+        // The name has passed if_nametoindex, so it fits with its end.
+        for (to, from) in request.ifr_name.iter_mut().zip(self.interface.bytes()) {
+            *to = from as libc::c_char;
+        }
+        // SAFETY: SIOCGIFFLAGS takes a pointer to an ifreq, which lives through the call.
+        let done = unsafe { libc::ioctl(self.raw(), libc::SIOCGIFFLAGS, &raw mut request) };
+        self.check(done, "read the interface's flags")?;
+        // SAFETY: SIOCGIFFLAGS fills the flags.
+        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        Ok(libc::c_int::from(flags) & libc::IFF_UP != 0)
     }
 
     fn check(&self, result: libc::c_int, operation: &'static str) -> Result<(), PortError> {

@@ -1,0 +1,141 @@
+//! Runs tests that make kernel objects, one at a time in the program's main thread: as root, then
+//! once more as an ordinary user in a user namespace; started as an ordinary user, only that.
+#![allow(clippy::print_stdout)] // a test program talks to whoever runs it
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, ExitCode};
+
+use nicety_host::link::Links;
+use nicety_host::netns::NetNs;
+use nicety_host::privilege::{Privilege, enter_user_namespace, privilege};
+
+/// `nobody` on every Linux.
+const NOBODY: u32 = 65534;
+
+/// Why a test could not be run here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skip(pub String);
+
+/// A test. It fails by a panic.
+pub struct Test {
+    name: String,
+    run: Box<dyn Fn(Privilege) -> Result<(), Skip>>,
+}
+
+impl Test {
+    /// A test with its name.
+    pub fn new(
+        name: impl Into<String>,
+        run: impl Fn(Privilege) -> Result<(), Skip> + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            run: Box::new(run),
+        }
+    }
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Runs `tests`, of which arguments select some by part of their name. Prints one line for each,
+/// `SKIP name: reason` for those that cannot be run, and fails when interfaces or named
+/// namespaces are not as they were before.
+pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--list") {
+        tests
+            .iter()
+            .for_each(|test| println!("{}: test", test.name));
+        return ExitCode::SUCCESS;
+    }
+    let filters: Vec<_> = arguments
+        .into_iter()
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    match run_all(suite, tests, &filters) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("{suite}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_all(suite: &str, tests: &[Test], filters: &[String]) -> Result<bool, Failure> {
+    let chosen: Vec<_> = tests
+        .iter()
+        .filter(|test| filters.is_empty() || filters.iter().any(|f| test.name.contains(f)))
+        .collect();
+    if privilege()? == Privilege::Ordinary
+        && let Err(error) = enter_user_namespace()
+    {
+        chosen
+            .iter()
+            .for_each(|test| println!("SKIP user::{}: {error}", test.name));
+        return Ok(true);
+    }
+    let privilege = privilege()?;
+    let who = match privilege {
+        Privilege::Privileged => "root",
+        _ => "user",
+    };
+    let before = surroundings()?;
+    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
+    for test in &chosen {
+        let name = &test.name;
+        match catch_unwind(AssertUnwindSafe(|| (test.run)(privilege))) {
+            Ok(Ok(())) => {
+                println!("test {who}::{name} ... ok");
+                passed += 1;
+            }
+            Ok(Err(Skip(reason))) => {
+                println!("SKIP {who}::{name}: {reason}");
+                skipped += 1;
+            }
+            Err(_) => {
+                println!("test {who}::{name} ... FAILED");
+                failed += 1;
+            }
+        }
+    }
+    let after = surroundings()?;
+    if after != before {
+        println!("left behind: {before:?} became {after:?}");
+        failed += 1;
+    }
+    println!("{suite} ({who}): {passed} passed, {failed} failed, {skipped} skipped");
+    let user_passed = privilege != Privilege::Privileged || again_as_user(filters)?;
+    Ok(failed == 0 && user_passed)
+}
+
+/// Interfaces and named namespaces that the tests must leave as they were.
+fn surroundings() -> Result<(Vec<String>, Vec<String>), Failure> {
+    let links = Links::open(&NetNs::current()?)?.list()?;
+    let mut named = Vec::new();
+    if let Ok(entries) = std::fs::read_dir("/run/netns") {
+        for entry in entries {
+            named.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+    }
+    named.sort();
+    Ok((links.into_iter().map(|link| link.name).collect(), named))
+}
+
+/// The same program as `nobody`; a copy, because the build directory may be closed to others.
+fn again_as_user(filters: &[String]) -> Result<bool, Failure> {
+    let directory = tempfile::tempdir()?;
+    let program = directory.path().join("test");
+    std::fs::copy(std::env::current_exe()?, &program)?;
+    std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
+    let status = Command::new(&program)
+        .args(filters)
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .status()?;
+    Ok(status.success())
+}

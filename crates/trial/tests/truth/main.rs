@@ -1,0 +1,64 @@
+//! Real traffic through the real engine, over paths whose faults, rates and counts are known
+//! from elsewhere: what the tester says must be what happened.
+// A test with its own main function is not known as a test to the lints.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod broken;
+mod commands;
+mod coupled;
+mod damage;
+mod expected;
+mod faults;
+mod goal;
+mod independent;
+mod kernel;
+mod shaped;
+mod stage;
+mod ways;
+
+use std::process::ExitCode;
+
+use nicety_testkit::runner::{Skip, Test, run};
+use stage::Tester;
+
+/// A test of one engine.
+type Truth = fn(Tester) -> Result<(), Skip>;
+
+const TESTS: [(&str, Truth); 21] = [
+    ("a_faultless_wire_loses_nothing", faults::none),
+    ("every_lost_frame_is_counted", faults::every_nth),
+    ("bursts_of_loss_keep_their_lengths", faults::bursts),
+    ("copies_are_duplicates", faults::duplicates),
+    ("late_frames_are_reordered", faults::reordered),
+    ("every_flipped_bit_is_seen", damage::flipped),
+    ("frames_of_others_are_foreign", damage::foreign),
+    ("frames_of_an_earlier_trial_are_foreign", damage::stale),
+    ("directions_are_counted_apart", ways::both),
+    ("flows_are_counted_together", ways::flows),
+    ("loss_just_under_the_goal_passes", goal::under),
+    ("loss_just_over_the_goal_fails", goal::over),
+    ("a_rule_at_an_ingress_drops_every_nth", kernel::ingress),
+    ("a_rule_in_a_bridge_drops_every_nth", kernel::bridge),
+    ("interface_statistics_agree", independent::both_ways),
+    (
+        "interface_statistics_agree_in_overload",
+        independent::overload,
+    ),
+    ("a_shaper_loses_what_it_says", shaped::overload),
+    ("a_search_finds_a_shaped_rate", shaped::search),
+    ("a_port_that_goes_ends_the_trial", broken::ports),
+    ("a_stop_ends_the_trial", broken::stopped),
+    ("a_path_in_the_senders_context_is_coupled", coupled::search),
+];
+
+fn main() -> ExitCode {
+    let mut tests = Vec::new();
+    for tester in Tester::ALL {
+        for (name, test) in TESTS {
+            tests.push(Test::new(format!("{}::{name}", tester.word()), move |_| {
+                test(tester)
+            }));
+        }
+    }
+    run("truth", &tests)
+}

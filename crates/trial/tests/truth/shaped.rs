@@ -1,0 +1,87 @@
+//! A path of known rate: a token bucket where frames leave the bridge.
+//!
+//! The bucket counts bytes of a frame without FCS (`qdisc_pkt_len` of include/net/sch_generic.h
+//! is the length of the buffer, which has its Ethernet header back by then).
+
+use std::time::Duration;
+
+use nicety_model::plan::Preset;
+use nicety_model::{Direction, Fps, Verdict};
+use nicety_search::{CellPlan, Settings};
+use nicety_testbed::BridgePath;
+use nicety_testbed::counters::UNEXPLAINED;
+use nicety_testkit::runner::Skip;
+use nicety_trial::Trials;
+
+use crate::commands::{number, run};
+use crate::stage::{Tester, bridge, counted, first, quiet, search_cell, traffic};
+
+/// Rate of the path.
+const RATE: f64 = 20_000.0;
+/// Bytes of a 64-byte frame in the kernel.
+const BYTES: u64 = 60;
+/// Frames let through at once, and frames that may wait: together 0.75 % of what two seconds
+/// carry, which is how far a trial can be above the rate without loss.
+const BURST: u64 = 100;
+const QUEUE: u64 = 200;
+/// How exactly the rate has to be found.
+const WITHIN: f64 = 0.02;
+
+fn shaped() -> Result<BridgePath, Skip> {
+    let path = bridge();
+    let rate = format!("{}bit", RATE as u64 * BYTES * 8);
+    let burst = format!("{}b", BURST * BYTES);
+    let limit = format!("{}b", QUEUE * BYTES);
+    let bucket = [
+        "qdisc", "add", "dev", "d1", "root", "tbf", "rate", &rate, "burst", &burst, "limit", &limit,
+    ];
+    run(path.dut(), "tc", &bucket, "")?;
+    Ok(path)
+}
+
+fn drops(path: &BridgePath) -> Result<u64, Skip> {
+    let shown = run(
+        path.dut(),
+        "tc",
+        &["-s", "-j", "qdisc", "show", "dev", "d1"],
+        "",
+    )?;
+    Ok(number(&shown, "\"drops\""))
+}
+
+/// Twice the rate: half of it is lost in the bucket, which counts as many as the tester misses.
+pub fn overload(tester: Tester) -> Result<(), Skip> {
+    let path = shaped()?;
+    let mut engine = tester.open(&path, traffic(Direction::Uni))?;
+    let mut trials = Trials::new(engine.as_mut(), &path, 0);
+    first(&mut trials);
+    let before = drops(&path)?;
+    let record = counted(&mut trials, Fps(2.0 * RATE), 4 * RATE as u64);
+    let dropped = drops(&path)? - before;
+    let unexplained = record.loss_ledger.iter().find(|e| e.place == UNEXPLAINED);
+    assert_eq!(unexplained.map(|entry| entry.frames), Some(dropped));
+    // Never more than the bucket lets through; less where the machine kept it waiting.
+    let found = record.forwarding_fps / RATE;
+    assert!((0.9..1.0 + WITHIN).contains(&found), "{found}");
+    Ok(())
+}
+
+pub fn search(tester: Tester) -> Result<(), Skip> {
+    let path = shaped()?;
+    let mut engine = tester.open(&path, traffic(Direction::Uni))?;
+    let name = engine.name();
+    let mut trials = Trials::new(engine.as_mut(), &path, 0);
+    let mut settings = Settings::of(Preset::Quick, 0.0001);
+    // Half the tolerance; the other half is for the bucket's depth.
+    settings.width = WITHIN / 2.0;
+    settings.confirm = Duration::ZERO;
+    settings.timeout = Duration::from_secs(60);
+    let mut plan = CellPlan::new(settings, Fps(3.0 * RATE));
+    plan.latency_shares.clear();
+    let result = search_cell(&mut trials, plan, None, &name);
+    quiet(&result)?;
+    assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
+    let found = result.throughput_fps.unwrap();
+    assert!((found / RATE - 1.0).abs() < WITHIN, "{found}");
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! What every test needs: an engine opened on a path, trials on it, and the laws that hold for
+//! each of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use nicety_host::link::Links;
+use nicety_host::placement::{Placement, Wants, place};
+use nicety_host::topology::{Roots, Topology};
+use nicety_model::{
+    CellKey, CellResult, Direction, Fps, FrameSize, Purpose, TrialRecord, Validity,
+};
+use nicety_packet::MacAddr;
+use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::{Engine, Stop};
+use nicety_search::{Cell, CellContext, CellPlan};
+use nicety_testbed::{BridgePath, BridgeSpec, Path};
+use nicety_testkit::runner::Skip;
+use nicety_trial::{TrialAsk, Trials};
+
+/// The engine under test.
+#[derive(Debug, Clone, Copy)]
+pub enum Tester {
+    AfPacket,
+}
+
+impl Tester {
+    pub const ALL: [Self; 1] = [Self::AfPacket];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::AfPacket => "af_packet",
+        }
+    }
+
+    /// Opens the engine on the ports of `path`, with one thread where the path's own threads
+    /// are the only ones to need a CPU, and as the application does it otherwise.
+    pub fn open(self, path: &dyn Path, traffic: TrafficSpec) -> Result<Box<dyn Engine>, Skip> {
+        match self {
+            Self::AfPacket => Ok(Box::new(af_packet(path, traffic))),
+        }
+    }
+}
+
+fn af_packet(path: &dyn Path, traffic: TrafficSpec) -> AfPacket {
+    let [a, b] = path.ports();
+    let open = |port: &nicety_testbed::Port, number| {
+        let links = Links::open(&port.ns).unwrap();
+        let spec = PortSpec {
+            interface: port.name.clone(),
+            mac: MacAddr::local(number),
+            mtu: port.mtu,
+            refusal: if links.get(&port.name).unwrap().kind == "veth" {
+                Refusal::LostInPath
+            } else {
+                Refusal::NotSent
+            },
+            promiscuous: false,
+        };
+        let opened = port.ns.run(|| Port::open(&spec, traffic.frame_size));
+        opened.unwrap().unwrap()
+    };
+    let cpus = match path.kind() {
+        // Its thread is one of this process; it needs the other CPU.
+        "wire" => vec![None],
+        _ => placement().tester.iter().map(|t| Some(t.cpu)).collect(),
+    };
+    AfPacket::new(open(a, 1), open(b, 2), traffic, cpus).unwrap()
+}
+
+pub fn placement() -> Placement {
+    let roots = Roots::live();
+    let topology = Topology::read(&roots.proc, &roots.sys).unwrap();
+    let wants = Wants {
+        tester: 2,
+        path: 2,
+        nic_node: None,
+    };
+    place(&topology, wants)
+}
+
+/// CPUs for the threads of a path, none where they have to share with the tester.
+pub fn path_cpus() -> Vec<u32> {
+    let placement = placement();
+    if placement.shared {
+        Vec::new()
+    } else {
+        placement.path
+    }
+}
+
+/// The default path, for frames of up to 1518 bytes.
+pub fn bridge() -> BridgePath {
+    let spec = BridgeSpec {
+        path_cpus: path_cpus(),
+        largest_frame: size(1518),
+        queues: 1,
+    };
+    BridgePath::build(&spec).unwrap()
+}
+
+pub fn size(bytes: u16) -> FrameSize {
+    FrameSize::new(bytes).unwrap()
+}
+
+/// Frames of 64 bytes of one flow.
+pub fn traffic(direction: Direction) -> TrafficSpec {
+    TrafficSpec {
+        frame_size: size(64),
+        direction,
+        flows: 1,
+    }
+}
+
+/// A trial of `frames` frames per direction.
+pub fn ask(load: Fps, frames: u64) -> TrialAsk {
+    TrialAsk {
+        cell: "truth".to_owned(),
+        repeat: 1,
+        control: None,
+        index: 1,
+        purpose: Purpose::Search,
+        load,
+        duration: Duration::from_secs_f64(frames as f64 / load.0),
+    }
+}
+
+/// Runs a trial and checks what holds for every trial that the machine let run to its end. Where
+/// it is too busy for the load, fewer frames are sent; those that are sent are counted.
+pub fn counted(trials: &mut Trials<'_>, load: Fps, frames: u64) -> TrialRecord {
+    let record = trials.run(&ask(load, frames), &Stop::default()).unwrap();
+    assert!(
+        matches!(
+            record.validity,
+            Validity::Valid | Validity::LoadMissed { .. }
+        ),
+        "{:?}",
+        record.validity
+    );
+    let count = &record.frames;
+    assert!(count.sent > 0 && count.sent <= count.intended, "{count:?}");
+    for stream in &record.streams {
+        let count = &stream.frames;
+        assert_eq!(count.received + count.lost, count.sent, "{count:?}");
+        let in_bursts = &stream.loss_bursts;
+        assert!(in_bursts.bursts <= count.lost && in_bursts.longest <= count.lost);
+        assert_eq!(in_bursts.bursts == 0, count.lost == 0, "{stream:?}");
+    }
+    record
+}
+
+/// Learning frames, and a few of a first trial: what comes later starts on a quiet path.
+pub fn first(trials: &mut Trials<'_>) {
+    counted(trials, Fps(5_000.0), FIRST);
+}
+
+/// Frames per direction of [`first`].
+pub const FIRST: u64 = 100;
+
+/// Lets the search of a cell have the trials it asks for; its result. The path is not known to
+/// work in the sender's context.
+pub fn search_cell(
+    trials: &mut Trials<'_>,
+    plan: CellPlan,
+    tester_limit: Option<Fps>,
+    engine: &str,
+) -> CellResult {
+    let mut cell = Cell::new(plan).unwrap();
+    while let Some(step) = cell.next() {
+        let ask = TrialAsk {
+            index: step.index,
+            purpose: step.purpose,
+            duration: step.duration,
+            ..ask(step.load, 0)
+        };
+        cell.observe(&trials.run(&ask, &Stop::default()).unwrap());
+    }
+    cell.finish(CellContext {
+        key: CellKey {
+            path: BTreeMap::from([("kind".to_owned(), "bridge".to_owned())]),
+            frame_size_bytes: size(64),
+            direction: Direction::Uni,
+            flows: 1,
+        },
+        repeat: 1,
+        control: None,
+        engine: engine.to_owned(),
+        tester_limit,
+        line_rate: None,
+        in_sender: false,
+        drift: None,
+    })
+}
+
+/// Whether the machine was quiet enough for a search: where other programs kept the tester from
+/// its schedule again and again it says so, and there is no rate to judge.
+pub fn quiet(result: &CellResult) -> Result<(), Skip> {
+    let busy = |note: &&String| {
+        note.starts_with("the machine was not quiet") || note.starts_with("the trials disagreed")
+    };
+    result
+        .notes
+        .iter()
+        .find(busy)
+        .map_or(Ok(()), |note| Err(Skip(note.clone())))
+}

@@ -1,0 +1,153 @@
+//! Trials over the wire, in one direction or both, and with many flows.
+
+use nicety_model::{Direction, Fps, TrialRecord};
+use nicety_packet::{FlowRange, Side};
+use nicety_port::af_packet::TrafficSpec;
+use nicety_testkit::runner::Skip;
+use nicety_testkit::wire::{Direction as Way, Fault, Wire, WireCounts};
+use nicety_trial::{DRAIN_QUIET, Trials};
+
+use crate::expected::{Fates, agree, fates};
+use crate::stage::{FIRST, Tester, counted, first, traffic};
+
+const LOAD: Fps = Fps(10_000.0);
+pub const WAYS: [Way; 2] = [Way::AToB, Way::BToA];
+
+pub fn wire() -> Result<Wire, Skip> {
+    Wire::build().map_err(|error| Skip(error.to_string()))
+}
+
+/// A trial of some rate and frames on the wire that was made.
+type Run<'r> = dyn FnMut(Fps, u64) -> TrialRecord + 'r;
+
+/// Runs the trial that `ask` asks for over a wire with `faults` for both ways. What the wire
+/// counted agrees with the record.
+pub fn over_wire(
+    tester: Tester,
+    faults: [Fault; 2],
+    direction: Direction,
+    ask: impl FnOnce(&mut Run<'_>) -> TrialRecord,
+) -> Result<(TrialRecord, [WireCounts; 2]), Skip> {
+    let wire = wire()?;
+    let mut engine = tester.open(&wire, traffic(direction))?;
+    let mut trials = Trials::new(engine.as_mut(), &wire, 0);
+    begin(&wire, &mut trials, direction, faults);
+    let record = ask(&mut |load, frames| counted(&mut trials, load, frames));
+    let wires = end(&wire, &record)?;
+    Ok((record, wires))
+}
+
+/// The first trial over a faultless wire, then its faults.
+pub fn begin(wire: &Wire, trials: &mut Trials<'_>, direction: Direction, faults: [Fault; 2]) {
+    first(trials);
+    let loaded = [true, direction == Direction::Bi];
+    for ((way, fault), loaded) in WAYS.into_iter().zip(faults).zip(loaded) {
+        // Learning frames go both ways.
+        wire.entered(way, LEARNING + if loaded { FIRST } else { 0 });
+        wire.set(way, fault);
+    }
+    wire.take_pause();
+}
+
+/// The wire's counts after a trial, held against those of the tester. A wire that stood still for
+/// longer than the tester waits for late frames has lost them by the tester's definition.
+pub fn end(wire: &Wire, record: &TrialRecord) -> Result<[WireCounts; 2], Skip> {
+    let pause = wire.take_pause();
+    if pause > DRAIN_QUIET / 2 {
+        let why = "the machine was too busy: the wire had no CPU for";
+        return Err(Skip(format!("{why} {} ms", pause.as_millis())));
+    }
+    for (stream, way) in record.streams.iter().zip(WAYS) {
+        agree(stream, &wire.entered(way, stream.frames.sent));
+    }
+    Ok(WAYS.map(|way| wire.counts(way)))
+}
+
+/// Learning frames that each port sends before the first trial.
+const LEARNING: u64 = 3;
+
+pub fn both(tester: Tester) -> Result<(), Skip> {
+    let pairs = [
+        [
+            Fault::Drop {
+                every: 40,
+                run: 3,
+                times: u64::MAX,
+            },
+            Fault::Duplicate { every: 9 },
+        ],
+        [
+            Fault::Delay {
+                every: 20,
+                run: 2,
+                by: 5,
+            },
+            Fault::Drop {
+                every: 777,
+                run: 1,
+                times: 2,
+            },
+        ],
+        [Fault::None, Fault::None],
+    ];
+    for faults in pairs {
+        let (record, _) = over_wire(tester, faults.clone(), Direction::Bi, |run| {
+            run(LOAD, 9_990)
+        })?;
+        assert_eq!(record.streams.len(), 2);
+        let mut sums = [0; 4];
+        for (stream, fault) in record.streams.iter().zip(&faults) {
+            let frames = &stream.frames;
+            assert_eq!(Fates::from(stream), fates(fault, frames.sent), "{fault:?}");
+            assert_eq!((frames.corrupt, frames.foreign), (0, 0));
+            for (sum, count) in
+                sums.iter_mut()
+                    .zip([frames.sent, frames.lost, frames.duplicate, frames.reordered])
+            {
+                *sum += count;
+            }
+        }
+        let all = &record.frames;
+        assert_eq!(
+            [all.sent, all.lost, all.duplicate, all.reordered],
+            sums,
+            "{faults:?}"
+        );
+    }
+    Ok(())
+}
+
+pub fn flows(tester: Tester) -> Result<(), Skip> {
+    const FLOWS: u32 = 64;
+    let fault = Fault::Drop {
+        every: 50,
+        run: 2,
+        times: u64::MAX,
+    };
+    let wire = wire()?;
+    let traffic = TrafficSpec {
+        flows: FLOWS,
+        ..traffic(Direction::Uni)
+    };
+    let mut engine = tester.open(&wire, traffic)?;
+    let mut trials = Trials::new(engine.as_mut(), &wire, 0);
+    begin(
+        &wire,
+        &mut trials,
+        Direction::Uni,
+        [fault.clone(), Fault::None],
+    );
+    let record = counted(&mut trials, LOAD, 10_000);
+    end(&wire, &record)?;
+    let stream = &record.streams[0];
+    assert_eq!(Fates::from(stream), fates(&fault, stream.frames.sent));
+    // The last frame is of the flow that its number says.
+    let last = wire.last_frame(Way::AToB);
+    let number = (stream.frames.sent - 1) as u32;
+    let flow = FlowRange::new(FLOWS, Side::A).unwrap().flow(number);
+    assert_eq!(last[26..30], flow.source.octets());
+    assert_eq!(last[30..34], flow.destination.octets());
+    assert_eq!(last[34..36], flow.source_port.to_be_bytes());
+    assert_eq!(last[36..38], flow.destination_port.to_be_bytes());
+    Ok(())
+}
