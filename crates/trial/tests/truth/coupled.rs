@@ -1,18 +1,17 @@
 //! A path that works in the sender's own system call slows the sender and loses nothing.
 
-use std::time::Duration;
-
 use nicety_host::ethtool::Ethtool;
-use nicety_model::plan::Preset;
-use nicety_model::{Direction, Fps, Verdict};
-use nicety_search::{CellPlan, Settings};
-use nicety_testbed::{DirectPath, DirectSpec, Path};
+use nicety_model::{Direction, Fps, TrialRecord, Validity, Verdict};
+use nicety_search::verdict::{Evidence, judge};
+use nicety_testbed::{BridgePath, DirectPath, DirectSpec, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
 use crate::commands::run;
-use crate::stage::{Tester, bridge, counted, first, path_cpus, quiet, search_cell, size, traffic};
+use crate::stage::{Tester, bridge, counted, first, path_cpus, size, traffic};
 
+/// Loss goal.
+const GOAL: f64 = 0.0001;
 /// More than any tester sends.
 const FLAT_OUT: Fps = Fps(10e6);
 /// Rules that every frame walks through in vain: the path costs several times what sending does.
@@ -33,39 +32,61 @@ fn alone(tester: Tester) -> Result<Fps, Skip> {
     Ok(Fps(record.pacing.offered_fps.min(record.forwarding_fps)))
 }
 
-pub fn search(tester: Tester) -> Result<(), Skip> {
-    let limit = alone(tester)?;
+/// The bridge path with its rules; in the sender's context when `coupled`.
+fn slow(coupled: bool) -> Result<BridgePath, Skip> {
     let path = bridge();
-    // A sending end with segmentation offload gives its frames to the far end's backlog instead
-    // of its thread (drivers/net/veth.c, veth_skb_is_eligible_for_gro).
-    Ethtool::open(&path.ports()[0].ns)
-        .unwrap()
-        .set_features("a", &[("tx-tcp-segmentation", true)])
-        .unwrap();
+    if coupled {
+        // A sending end with segmentation offload gives its frames to the far end's backlog
+        // instead of its thread (drivers/net/veth.c, veth_skb_is_eligible_for_gro).
+        Ethtool::open(&path.ports()[0].ns)
+            .unwrap()
+            .set_features("a", &[("tx-tcp-segmentation", true)])
+            .unwrap();
+    }
     let rules = "meta length 0 drop\n".repeat(RULES);
     let rules = format!(
-        "table netdev truth {{ chain frames {{
-            type filter hook ingress device d0 priority 0; policy accept;
-            {rules}
-        }}
+        "table netdev truth {{
+            chain frames {{
+                type filter hook ingress device d0 priority 0; policy accept;
+                {rules}
+            }}
         }}"
     );
     run(path.dut(), "nft", &["-f", "-"], &rules)?;
-    let mut engine = tester.open(&path, traffic(Direction::Uni))?;
-    let name = engine.name();
-    let mut trials = Trials::new(engine.as_mut(), &path, 0);
+    Ok(path)
+}
+
+/// A trial with all that the tester can send.
+fn flat_out(tester: Tester, path: &dyn Path, limit: Fps) -> Result<TrialRecord, Skip> {
+    let mut engine = tester.open(path, traffic(Direction::Uni))?;
+    let mut trials = Trials::new(engine.as_mut(), path, 0);
     first(&mut trials);
-    let mut settings = Settings::of(Preset::Quick, 0.0001);
-    settings.confirm = Duration::ZERO;
-    let mut plan = CellPlan::new(settings, limit);
-    plan.latency_shares.clear();
-    let result = search_cell(&mut trials, plan, Some(limit), &name);
-    quiet(&result)?;
-    assert_eq!(result.verdict, Verdict::Coupled, "{:?}", result.notes);
-    assert!(
-        result.notes[0].ends_with("nothing lost: the path works in the sender's context"),
-        "{:?}",
-        result.notes
-    );
+    Ok(counted(&mut trials, limit, limit.0 as u64))
+}
+
+/// What a cell concludes when a trial like `record` is where its search ends.
+fn judged(record: &TrialRecord, limit: Fps) -> Verdict {
+    let offered = Fps(record.pacing.offered_fps);
+    let missed = matches!(record.validity, Validity::LoadMissed { .. });
+    let (verdict, _) = judge(&Evidence {
+        throughput: Some(offered),
+        loss_goal: GOAL,
+        at_max: true,
+        held_up: (missed && record.loss_ratio.0 <= GOAL).then_some(offered),
+        tester_limit: Some(limit),
+        ..Evidence::default()
+    });
+    verdict
+}
+
+pub fn offered(tester: Tester) -> Result<(), Skip> {
+    let limit = alone(tester)?;
+    let coupled = flat_out(tester, &slow(true)?, limit)?;
+    assert!(coupled.loss_ratio.0 <= GOAL, "{:?}", coupled.loss_ledger);
+    assert_eq!(judged(&coupled, limit), Verdict::Coupled, "{coupled:?}");
+    // The same work in a thread of its own is overload, and frames are lost.
+    let apart = flat_out(tester, &slow(false)?, limit)?;
+    assert!(apart.loss_ratio.0 > 0.1, "{:?}", apart.frames);
+    assert_ne!(judged(&apart, limit), Verdict::Coupled);
     Ok(())
 }

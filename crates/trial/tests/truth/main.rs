@@ -48,7 +48,7 @@ const TESTS: [(&str, Truth); 21] = [
     ("a_search_finds_a_shaped_rate", shaped::search),
     ("a_port_that_goes_ends_the_trial", broken::ports),
     ("a_stop_ends_the_trial", broken::stopped),
-    ("a_path_in_the_senders_context_is_coupled", coupled::search),
+    ("a_path_in_the_senders_context_is_coupled", coupled::offered),
 ];
 
 fn main() -> ExitCode {
