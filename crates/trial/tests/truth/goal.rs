@@ -10,7 +10,7 @@ use crate::stage::Tester;
 use crate::ways::over_wire;
 
 const GOAL: f64 = 0.0001;
-const LOAD: Fps = Fps(50_000.0);
+const LOAD: Fps = Fps(20_000.0);
 const FRAMES: u64 = 200_000;
 
 const PRESETS: [Preset; 5] = [

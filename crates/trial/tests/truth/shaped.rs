@@ -17,13 +17,13 @@ use crate::commands::{number, run};
 use crate::stage::{Tester, bridge, counted, first, quiet, search_cell, traffic};
 
 /// Rate of the path.
-const RATE: f64 = 20_000.0;
+const RATE: f64 = 10_000.0;
 /// Bytes of a 64-byte frame in the kernel.
 const BYTES: u64 = 60;
 /// Frames let through at once, and frames that may wait: together 0.75 % of what two seconds
 /// carry, which is how far a trial can be above the rate without loss.
-const BURST: u64 = 100;
-const QUEUE: u64 = 200;
+const BURST: u64 = 50;
+const QUEUE: u64 = 100;
 /// How exactly the rate has to be found.
 const WITHIN: f64 = 0.02;
 

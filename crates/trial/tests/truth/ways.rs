@@ -8,7 +8,7 @@ use nicety_testkit::wire::{Direction as Way, Fault, Wire, WireCounts};
 use nicety_trial::{DRAIN_QUIET, Trials};
 
 use crate::expected::{Fates, agree, fates};
-use crate::stage::{FIRST, Tester, counted, first, traffic};
+use crate::stage::{Tester, counted, first, traffic};
 
 const LOAD: Fps = Fps(10_000.0);
 pub const WAYS: [Way; 2] = [Way::AToB, Way::BToA];
@@ -31,19 +31,22 @@ pub fn over_wire(
     let wire = wire()?;
     let mut engine = tester.open(&wire, traffic(direction))?;
     let mut trials = Trials::new(engine.as_mut(), &wire, 0);
-    begin(&wire, &mut trials, direction, faults);
+    begin(&wire, &mut trials, faults);
     let record = ask(&mut |load, frames| counted(&mut trials, load, frames));
     let wires = end(&wire, &record)?;
     Ok((record, wires))
 }
 
 /// The first trial over a faultless wire, then its faults.
-pub fn begin(wire: &Wire, trials: &mut Trials<'_>, direction: Direction, faults: [Fault; 2]) {
-    first(trials);
-    let loaded = [true, direction == Direction::Bi];
-    for ((way, fault), loaded) in WAYS.into_iter().zip(faults).zip(loaded) {
-        // Learning frames go both ways.
-        wire.entered(way, LEARNING + if loaded { FIRST } else { 0 });
+pub fn begin(wire: &Wire, trials: &mut Trials<'_>, faults: [Fault; 2]) {
+    let record = first(trials);
+    for (number, (way, fault)) in WAYS.into_iter().zip(faults).enumerate() {
+        // Learning frames go both ways, whatever the direction of the trial.
+        let loaded = record.streams.get(number);
+        wire.entered(
+            way,
+            LEARNING + loaded.map_or(0, |stream| stream.frames.sent),
+        );
         wire.set(way, fault);
     }
     wire.take_pause();
@@ -131,12 +134,7 @@ pub fn flows(tester: Tester) -> Result<(), Skip> {
     };
     let mut engine = tester.open(&wire, traffic)?;
     let mut trials = Trials::new(engine.as_mut(), &wire, 0);
-    begin(
-        &wire,
-        &mut trials,
-        Direction::Uni,
-        [fault.clone(), Fault::None],
-    );
+    begin(&wire, &mut trials, [fault.clone(), Fault::None]);
     let record = counted(&mut trials, LOAD, 10_000);
     end(&wire, &record)?;
     let stream = &record.streams[0];
