@@ -43,7 +43,7 @@ pub fn read(roots: &Roots, measurer: Measurer<'_>) -> Fingerprint {
         nicety: measurer.version.to_owned(),
         privileged: measurer.privileged,
         kernel: or_unknown(proc.text("sys/kernel/osrelease")),
-        cmdline: or_unknown(proc.text("cmdline").map(|line| public_cmdline(&line))),
+        cmdline: or_unknown(proc.text_as("cmdline", public_cmdline)),
         os: distribution(etc),
         cpu_model: or_unknown(hardware::cpu_model(&cpuinfo)),
         cpus: u32::try_from(topology.cpus.len()).unwrap_or(u32::MAX),
@@ -90,13 +90,9 @@ fn governors(sys: &SysRoot, topology: &Topology) -> BTreeMap<String, String> {
 
 fn mitigations(sys: &SysRoot) -> BTreeMap<String, String> {
     const DIR: &str = "devices/system/cpu/vulnerabilities";
-    let Ok(entries) = std::fs::read_dir(sys.path(DIR)) else {
-        return BTreeMap::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().to_str()?.to_owned();
+    sys.entries(DIR)
+        .into_iter()
+        .filter_map(|name| {
             let state = sys.text(format!("{DIR}/{name}"))?;
             Some((name, state))
         })

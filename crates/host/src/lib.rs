@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod cpu_load;
 pub mod ethtool;
+pub mod facts;
 pub mod fingerprint;
 mod genetlink;
 pub mod link;
@@ -13,6 +14,7 @@ pub mod netns;
 pub mod ns_sysfs;
 pub mod placement;
 pub mod privilege;
+pub mod qdisc;
 pub mod softnet;
 pub mod sysctl;
 pub mod tasks;

@@ -180,12 +180,10 @@ pub fn any_threads(proc: &ProcRoot, matches: impl Fn(&str) -> bool) -> Vec<Task>
 
 /// Directory entries below `dir` that are numbers.
 fn numbers(proc: &ProcRoot, dir: &str) -> impl Iterator<Item = u32> + use<> {
-    let entries = std::fs::read_dir(proc.path(dir));
-    entries
+    let number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    proc.entries_where(dir, number)
         .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|name| name.parse().ok())
 }
 
 /// The name a thread's time is booked under: `napi/d0-8193` (device, NAPI id; net/core/dev.c,

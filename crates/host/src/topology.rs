@@ -7,9 +7,9 @@ mod roots;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use cpulist::{format_cpu_list, parse_cpu_list};
+pub use cpulist::{format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask};
 pub use quota::cpu_quota;
-pub use roots::{EtcRoot, FactError, ProcRoot, Roots, SysRoot};
+pub use roots::{EtcRoot, FactError, ProcRoot, Roots, SysRoot, TopRoot};
 
 /// Where one CPU sits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,14 +132,10 @@ fn isolated_cpus(sys: &SysRoot) -> Vec<u32> {
 }
 
 fn numa_nodes(sys: &SysRoot, online: &[u32]) -> BTreeMap<u32, Vec<u32>> {
-    let Ok(entries) = std::fs::read_dir(sys.path("devices/system/node")) else {
-        return BTreeMap::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name();
-            let node: u32 = name.to_str()?.strip_prefix("node")?.parse().ok()?;
+    sys.entries("devices/system/node")
+        .iter()
+        .filter_map(|name| {
+            let node: u32 = name.strip_prefix("node")?.parse().ok()?;
             let list = sys.text(format!("devices/system/node/node{node}/cpulist"))?;
             let mut cpus = parse_cpu_list(&list)?;
             cpus.retain(|cpu| online.binary_search(cpu).is_ok());

@@ -8,6 +8,7 @@
 
 pub mod cell;
 pub mod cpu;
+pub mod facts;
 pub mod frame;
 pub mod frames;
 pub mod latency;
@@ -22,6 +23,7 @@ pub mod verdict;
 
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
 pub use cpu::{CoreUse, CpuUse, WhoUse};
+pub use facts::HostFacts;
 pub use frame::{Direction, FrameSize};
 pub use frames::{BurstLengths, FrameCounts, StreamCounts};
 pub use latency::LatencySummary;

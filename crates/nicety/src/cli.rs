@@ -24,6 +24,9 @@ pub enum Command {
     /// Finds the highest rate a path carries with almost no loss, its latency, and what limits it.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
+    /// Tells what this host, its interfaces and its virtual machines are made of.
+    #[command(after_help = INSPECT_EXAMPLES)]
+    Inspect(InspectArgs),
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
@@ -36,6 +39,12 @@ const BENCH_EXAMPLES: &str = "Examples:
   nicety bench --preset std --time-box 2h plan.toml
   nicety bench --resume runs/mine      go on after Ctrl-C, even after kill -9
   nicety bench --json | jq '.cells[].throughput_fps'";
+
+const INSPECT_EXAMPLES: &str = "Examples:
+  nicety inspect                       CPUs, nodes, interfaces, interrupts, VMs, settings
+  nicety inspect --json | jq '.interfaces[] | {name, numa_node, irqs}'
+  nicety inspect --record host1        the same, kept as a tree of files
+  nicety inspect --sysroot host1       the recorded host, on any machine and without root";
 
 const REPORT_EXAMPLES: &str = "Examples:
   nicety report runs/mine                        the table again
@@ -66,6 +75,20 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = seed)]
     pub seed: Option<u64>,
     /// Print the results as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety inspect`.
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// Read a recorded host below this directory instead of this one.
+    #[arg(long, value_name = "DIR")]
+    pub sysroot: Option<PathBuf>,
+    /// Also write everything read to this new or empty directory.
+    #[arg(long, value_name = "DIR", conflicts_with = "sysroot")]
+    pub record: Option<PathBuf>,
+    /// Print the facts as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod cli;
 mod exit;
+mod inspect;
 mod output;
 mod report;
 mod usage;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
         Command::Report(args) => report::run(&args),
     };
     match result {

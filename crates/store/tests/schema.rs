@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use nicety_model::plan::PlanFile;
-use nicety_model::{CellResult, Fingerprint, Run, TrialRecord};
+use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
 
@@ -38,6 +38,7 @@ fn schemas_are_those_of_the_types() {
     check::<RunMeta>("run-meta");
     check::<TesterLimits>("tester");
     check::<PlanFile>("plan");
+    check::<HostFacts>("facts");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 7, "schema/ holds the generated schemas only");
+    assert_eq!(files, 8, "schema/ holds the generated schemas only");
 }

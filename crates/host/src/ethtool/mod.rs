@@ -2,14 +2,19 @@
 //! include/uapi/linux/ethtool.h). The ioctl instead of the netlink family: one small system
 //! call per question, on every kernel.
 
+mod coalesce;
 mod request;
+mod rss;
+mod set;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
 
+pub use coalesce::Coalesce;
 use request::{ETH_GSTRING_LEN, Request, ioctl};
+pub use rss::RssTable;
 
 use crate::link::check_name;
 use crate::net_error::NetError;

@@ -39,13 +39,9 @@ pub(super) fn memory_mib(proc: &ProcRoot) -> Option<u64> {
 /// Huge pages reserved on all nodes together, by size in KiB.
 pub(super) fn hugepages(sys: &SysRoot) -> BTreeMap<String, u64> {
     const DIR: &str = "kernel/mm/hugepages";
-    let Ok(entries) = std::fs::read_dir(sys.path(DIR)) else {
-        return BTreeMap::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().to_str()?.to_owned();
+    sys.entries(DIR)
+        .into_iter()
+        .filter_map(|name| {
             let size = name.strip_prefix("hugepages-")?.strip_suffix("kB")?;
             let count = sys.text(format!("{DIR}/{name}/nr_hugepages"))?;
             Some((size.to_owned(), count.parse().ok()?))

@@ -3,7 +3,11 @@
 use std::fmt;
 
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, State};
+use netlink_packet_route::link::{
+    InfoBridge, InfoData, InfoMacVlan, InfoMacVtap, InfoVlan, LinkAttribute, LinkFlags, LinkInfo,
+    State,
+};
+use nicety_model::facts::BridgeFacts;
 
 use super::LinkCounters;
 
@@ -69,6 +73,12 @@ pub struct Link {
     pub rx_queues: u32,
     /// Queueing discipline.
     pub qdisc: String,
+    /// Settings of a bridge.
+    pub bridge: Option<BridgeFacts>,
+    /// Number of a VLAN.
+    pub vlan: Option<u16>,
+    /// Mode of a macvlan or macvtap: `bridge`, `private`, …
+    pub mode: Option<String>,
     /// Counters.
     pub counters: LinkCounters,
 }
@@ -103,6 +113,9 @@ pub(super) fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
         tx_queues: 1,
         rx_queues: 1,
         qdisc: String::new(),
+        bridge: None,
+        vlan: None,
+        mode: None,
         counters: LinkCounters::default(),
     };
     for attribute in message.attributes {
@@ -132,8 +145,10 @@ pub(super) fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
             }
             LinkAttribute::LinkInfo(infos) => {
                 for info in infos {
-                    if let LinkInfo::Kind(kind) = info {
-                        link.kind = kind.to_string();
+                    match info {
+                        LinkInfo::Kind(kind) => link.kind = kind.to_string(),
+                        LinkInfo::Data(data) => read_data(&mut link, data),
+                        _ => {}
                     }
                 }
             }
@@ -141,4 +156,43 @@ pub(super) fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
         }
     }
     Some(link)
+}
+
+/// What only interfaces of this kind have.
+fn read_data(link: &mut Link, data: InfoData) {
+    match data {
+        InfoData::Bridge(infos) => {
+            let mut bridge = BridgeFacts::default();
+            for info in infos {
+                match info {
+                    InfoBridge::NfCallIpTables(on) => bridge.nf_call_iptables = Some(on),
+                    InfoBridge::NfCallIp6Tables(on) => bridge.nf_call_ip6tables = Some(on),
+                    InfoBridge::NfCallArpTables(on) => bridge.nf_call_arptables = Some(on),
+                    InfoBridge::VlanFiltering(on) => bridge.vlan_filtering = Some(on),
+                    InfoBridge::MulticastSnooping(on) => bridge.multicast_snooping = Some(on),
+                    _ => {}
+                }
+            }
+            link.bridge = Some(bridge);
+        }
+        InfoData::Vlan(infos) => {
+            link.vlan = infos.into_iter().find_map(|info| match info {
+                InfoVlan::Id(id) => Some(id),
+                _ => None,
+            });
+        }
+        InfoData::MacVlan(infos) => {
+            link.mode = infos.into_iter().find_map(|info| match info {
+                InfoMacVlan::Mode(mode) => Some(format!("{mode:?}").to_lowercase()),
+                _ => None,
+            });
+        }
+        InfoData::MacVtap(infos) => {
+            link.mode = infos.into_iter().find_map(|info| match info {
+                InfoMacVtap::Mode(mode) => Some(format!("{mode:?}").to_lowercase()),
+                _ => None,
+            });
+        }
+        _ => {}
+    }
 }

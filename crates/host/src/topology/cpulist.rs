@@ -21,6 +21,39 @@ pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
+/// CPU numbers of a mask such as `ff` or `00000001,00000000` (the leftmost word is the highest,
+/// 32 bits each), sorted; `None` when it is no mask.
+pub fn parse_cpu_mask(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for (index, word) in text.trim().rsplit(',').enumerate() {
+        let first = u32::try_from(index).ok()?.checked_mul(32)?;
+        let bits = u32::from_str_radix(word.trim(), 16).ok()?;
+        if first > HIGHEST_CPU {
+            return None;
+        }
+        cpus.extend(
+            (0..32)
+                .filter(|bit| bits & (1 << bit) != 0)
+                .map(|bit| first + bit),
+        );
+    }
+    Some(cpus)
+}
+
+/// The mask in the kernel's format (lib/bitmap.c, `%*pb`): words of 32 bits, highest first.
+pub fn format_cpu_mask(cpus: &[u32]) -> String {
+    let words = cpus.iter().max().map_or(1, |cpu| cpu / 32 + 1);
+    let word = |index: u32| {
+        let bits = cpus.iter().filter(|&&cpu| cpu / 32 == index);
+        bits.fold(0u32, |word, cpu| word | 1 << (cpu % 32))
+    };
+    let text: Vec<String> = (0..words)
+        .rev()
+        .map(|index| format!("{:08x}", word(index)))
+        .collect();
+    text.join(",")
+}
+
 /// The list in the kernel's format; `cpus` sorted.
 pub fn format_cpu_list(cpus: &[u32]) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
@@ -64,6 +97,22 @@ mod tests {
         ] {
             assert_eq!(parse_cpu_list(text), cpus, "{text:?}");
         }
+    }
+
+    #[test]
+    fn masks_read_and_print_as_the_kernel_prints_them() {
+        for (text, cpus) in [
+            ("00000000", Some(vec![])),
+            ("f", Some(vec![0, 1, 2, 3])),
+            ("00000001,80000000\n", Some(vec![31, 32])),
+            ("", None),
+            ("0x1", None),
+            ("100000000", None),
+        ] {
+            assert_eq!(parse_cpu_mask(text), cpus, "{text:?}");
+        }
+        assert_eq!(format_cpu_mask(&[]), "00000000");
+        assert_eq!(format_cpu_mask(&[31, 32]), "00000001,80000000");
     }
 
     #[test]

@@ -1,4 +1,8 @@
 //! Where `/proc`, `/sys` and `/etc` are: the live ones, or a recorded tree.
+//!
+//! A root can record: every file, folder and link that is read through it is written to a second
+//! tree as it was read. What was not read is not recorded, and reading the record gives what
+//! reading the machine gave.
 
 use std::path::{Path, PathBuf};
 
@@ -42,12 +46,15 @@ macro_rules! root {
     ($(#[$doc:meta])* $name:ident, $live:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct $name(PathBuf);
+        pub struct $name {
+            root: PathBuf,
+            record: Option<PathBuf>,
+        }
 
         impl $name {
             /// A tree at `path`, live or recorded.
             pub fn new(path: impl Into<PathBuf>) -> Self {
-                Self(path.into())
+                Self { root: path.into(), record: None }
             }
 
             /// The running system's.
@@ -55,17 +62,125 @@ macro_rules! root {
                 Self::new($live)
             }
 
-            /// A file or directory below the root; `relative` has no leading slash.
+            /// The same tree; what is read from it is written to `record` as well.
+            pub fn recording(self, record: impl Into<PathBuf>) -> Self {
+                Self { record: Some(record.into()), ..self }
+            }
+
+            /// A file or directory below the root; `relative` has no leading slash. What is read
+            /// by that path is not recorded.
             pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
-                self.0.join(relative)
+                self.root.join(relative)
             }
 
             /// Trimmed text of a file; `None` when it is unreadable or empty.
             pub fn text(&self, relative: impl AsRef<Path>) -> Option<String> {
-                text(&self.path(relative))
+                self.text_as(relative, str::to_owned)
+            }
+
+            /// As [`Self::text`], passed through `public` first, so that what must not leave the
+            /// machine is neither returned nor recorded.
+            pub fn text_as(
+                &self,
+                relative: impl AsRef<Path>,
+                public: impl FnOnce(&str) -> String,
+            ) -> Option<String> {
+                self.text_if(relative, |text| Some(public(text)))
+            }
+
+            /// As [`Self::text_as`]; a text that gives `None` is not recorded either.
+            pub fn text_if(
+                &self,
+                relative: impl AsRef<Path>,
+                wanted: impl FnOnce(&str) -> Option<String>,
+            ) -> Option<String> {
+                let relative = relative.as_ref();
+                let text = wanted(&text(&self.path(relative))?)?;
+                if let Some(record) = &self.record {
+                    keep_file(&record.join(relative), text.as_bytes());
+                }
+                Some(text)
+            }
+
+            /// Names in a folder, sorted; none when it cannot be read.
+            pub fn entries(&self, relative: impl AsRef<Path>) -> Vec<String> {
+                self.entries_where(relative, |_| true)
+            }
+
+            /// As [`Self::entries`], only the names that are `wanted`.
+            pub fn entries_where(
+                &self,
+                relative: impl AsRef<Path>,
+                wanted: impl Fn(&str) -> bool,
+            ) -> Vec<String> {
+                let relative = relative.as_ref();
+                let mut names: Vec<String> = std::fs::read_dir(self.path(relative))
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .filter_map(|entry| entry.file_name().into_string().ok())
+                    .filter(|name| wanted(name))
+                    .collect();
+                names.sort_unstable();
+                if let Some(record) = &self.record {
+                    keep_names(&record.join(relative), &names);
+                }
+                names
+            }
+
+            /// Last part of what a symbolic link points to; `None` when it is no link.
+            pub fn link_name(&self, relative: impl AsRef<Path>) -> Option<String> {
+                let relative = relative.as_ref();
+                let target = std::fs::read_link(self.path(relative)).ok()?;
+                let name = target.file_name()?.to_str()?.to_owned();
+                if let Some(record) = &self.record {
+                    keep_link(&record.join(relative), &name);
+                }
+                Some(name)
             }
         }
     };
+}
+
+/// Names a folder of the record must show. A name that is read later becomes what it was; until
+/// then it is an empty file, which reads as nothing.
+fn keep_names(folder: &Path, names: &[String]) {
+    // A record that cannot be written shows at its end: see `facts::record`.
+    make_folder(&folder.join("any"));
+    for name in names {
+        let path = folder.join(name);
+        if path.symlink_metadata().is_err() {
+            let _ = std::fs::write(path, "");
+        }
+    }
+}
+
+/// Writes a file of the record; an empty file standing for one of its folders gives way.
+fn keep_file(path: &Path, bytes: &[u8]) {
+    make_folder(path);
+    let mut line = bytes.to_vec();
+    line.push(b'\n');
+    let _ = std::fs::write(path, line);
+}
+
+fn keep_link(path: &Path, target: &str) {
+    make_folder(path);
+    let _ = std::fs::remove_file(path);
+    let _ = std::os::unix::fs::symlink(target, path);
+}
+
+fn make_folder(path: &Path) {
+    for folder in path.ancestors().skip(1) {
+        if folder.is_dir() {
+            break;
+        }
+        if folder.is_file() {
+            let _ = std::fs::remove_file(folder);
+        }
+    }
+    if let Some(folder) = path.parent() {
+        let _ = std::fs::create_dir_all(folder);
+    }
 }
 
 root!(
@@ -83,13 +198,23 @@ root!(
     EtcRoot,
     "/etc"
 );
+root!(
+    /// Root of everything else that is read: `/run`, `/usr/lib`, `/boot`.
+    TopRoot,
+    "/"
+);
 
 impl ProcRoot {
     /// Untrimmed text of a file that must be there.
     pub(crate) fn require(&self, relative: &str, what: &'static str) -> Result<String, FactError> {
         let path = self.path(relative);
         match std::fs::read(&path) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(bytes) => {
+                if let Some(record) = &self.record {
+                    keep_file(&record.join(relative), &bytes);
+                }
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
+            }
             Err(source) => Err(FactError::Read { what, path, source }),
         }
     }
@@ -122,6 +247,15 @@ impl Roots {
             proc: ProcRoot::new(sysroot.join("proc")),
             sys: SysRoot::new(sysroot.join("sys")),
             etc: EtcRoot::new(sysroot.join("etc")),
+        }
+    }
+
+    /// The same trees; what is read from them is written below `record` as well.
+    pub fn recording(self, record: &Path) -> Self {
+        Self {
+            proc: self.proc.recording(record.join("proc")),
+            sys: self.sys.recording(record.join("sys")),
+            etc: self.etc.recording(record.join("etc")),
         }
     }
 }

@@ -13,6 +13,7 @@ mod environment;
 mod guide;
 mod harness;
 mod help;
+mod inspect;
 mod interrupted;
 mod lab;
 mod leftovers;

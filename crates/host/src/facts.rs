@@ -1,0 +1,72 @@
+//! Reads the facts of a host: the running one, or one recorded as a tree.
+//!
+//! Files are read below the roots they are given. What the kernel tells over netlink and ethtool
+//! only is recorded into the same tree as `nicety/links.json`, and what `xl` prints as
+//! `nicety/xl-info` and `nicety/xl-vcpu-list`.
+
+mod cpu;
+mod interface;
+mod irq;
+mod links;
+mod memory;
+mod owner;
+mod services;
+mod softnet;
+mod source;
+mod sysctl;
+mod sysfs_links;
+mod vm;
+mod vm_args;
+mod xen;
+
+use nicety_model::facts::HostFacts;
+
+use crate::fingerprint::{self, Measurer};
+
+pub use source::{RecordError, Source};
+
+/// Reads everything. What cannot be read is absent; the notes say what is missing as a whole.
+/// Settings under `net.` and interfaces are those of the network namespace this process is in.
+pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
+    let mut notes = Vec::new();
+    let links = source.links(&mut notes);
+    let interrupts = irq::Interrupts::read(&source.roots.proc);
+    let mut interfaces = Vec::new();
+    let mut irqs = Vec::new();
+    for link in links {
+        if link.name == "lo" {
+            continue;
+        }
+        let net = interface::read(source, link, &interrupts, &mut notes);
+        irqs.extend(
+            net.irqs
+                .iter()
+                .filter_map(|&number| interrupts.facts(&source.roots, number, &net.link.name)),
+        );
+        interfaces.push(net);
+    }
+    let processes = services::Processes::read(&source.roots.proc);
+    let host = fingerprint::read(&source.roots, measurer);
+    let cpu = cpu::read(&source.roots, &host);
+    let xen = xen::read(source);
+    let mut vms = vm::read(&source.roots.proc, &processes);
+    vms.extend(xen::guests(source));
+    HostFacts {
+        schema: nicety_model::SCHEMA,
+        memory: memory::read(&source.roots, host.memory_mib),
+        softnet: softnet::read(&source.roots.proc),
+        sysctl: sysctl::read(&source.roots.proc),
+        module_parameters: sysctl::module_parameters(&source.roots.sys),
+        iommu_groups: sysctl::iommu_groups(&source.roots.sys),
+        udp_rcvbuf_errors: sysctl::udp_rcvbuf_errors(&source.roots.proc),
+        services: processes.services(&source.roots.etc),
+        owners: owner::read(source),
+        host,
+        cpu,
+        interfaces,
+        irqs,
+        vms,
+        xen,
+        notes,
+    }
+}

@@ -1,0 +1,127 @@
+//! What sysfs adds to an interface: node, virtual functions, interrupts, steering.
+
+use nicety_model::facts::{InterfaceClass, LinkFacts, NetFacts, QueueSteering, VfFacts};
+
+use super::irq::Interrupts;
+use super::source::Source;
+use crate::topology::{SysRoot, parse_cpu_mask};
+
+/// Adds what files tell.
+pub(super) fn read(
+    source: &Source,
+    link: LinkFacts,
+    interrupts: &Interrupts,
+    notes: &mut Vec<String>,
+) -> NetFacts {
+    let sys = &source.roots.sys;
+    let dir = format!("class/net/{}", link.name);
+    // /sys shows the network namespace it was mounted from, perhaps not that of this process.
+    let index = sys
+        .text(format!("{dir}/ifindex"))
+        .and_then(|t| t.parse().ok());
+    if index != Some(link.index) {
+        let note = "/sys belongs to another network namespace: nodes, interrupts and steering of \
+                    its interfaces are left out; enter it with ip netns exec or mount sysfs anew";
+        if index.is_some() || source.is_live() {
+            if !notes.iter().any(|known| known == note) {
+                notes.push(note.to_owned());
+            }
+            return NetFacts {
+                class: class(&link, false, false),
+                link,
+                ..NetFacts::default()
+            };
+        }
+    }
+    let has_tun = sys.text(format!("{dir}/tun_flags"));
+    let tap = has_tun.is_some_and(|flags| {
+        let bits = u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap_or(0);
+        bits & IFF_TAP != 0
+    });
+    let has_device = sys.text(format!("{dir}/device/uevent")).is_some()
+        || sys.link_name(format!("{dir}/device/driver")).is_some();
+    let count = |file: &str| {
+        sys.text(format!("{dir}/device/{file}"))?
+            .parse::<u32>()
+            .ok()
+    };
+    let queues = sys.entries_where(format!("{dir}/queues"), |name| {
+        name.starts_with("rx-") || name.starts_with("tx-")
+    });
+    NetFacts {
+        class: class(&link, has_device || link.bus.is_some(), tap),
+        numa_node: count("numa_node").or_else(|| pci(sys, &link, "numa_node")?.parse().ok()),
+        vfs: count("sriov_totalvfs")
+            .filter(|&max| max > 0)
+            .map(|max| VfFacts {
+                count: count("sriov_numvfs").unwrap_or(0),
+                max,
+            }),
+        is_vf: sys.link_name(format!("{dir}/device/physfn")).is_some(),
+        irqs: interrupts.of(&link.name, &msi(sys, &dir, &link)),
+        rx_steering: steering(sys, &dir, &queues, "rx-"),
+        tx_steering: steering(sys, &dir, &queues, "tx-"),
+        napi_threaded: sys.text(format!("{dir}/threaded")).map(|text| text == "1"),
+        link,
+    }
+}
+
+/// IFF_TAP of include/uapi/linux/if_tun.h.
+const IFF_TAP: u32 = 2;
+
+fn class(link: &LinkFacts, device: bool, tap: bool) -> InterfaceClass {
+    match link.kind.as_str() {
+        "bridge" => InterfaceClass::Bridge,
+        "vlan" => InterfaceClass::Vlan,
+        "bond" | "team" => InterfaceClass::Bond,
+        "macvtap" | "ipvtap" => InterfaceClass::Macvtap,
+        "macvlan" | "ipvlan" => InterfaceClass::Macvlan,
+        "veth" => InterfaceClass::Veth,
+        "openvswitch" => InterfaceClass::OpenVswitch,
+        "tun" if tap => InterfaceClass::Tap,
+        "tun" => InterfaceClass::Tun,
+        _ if device => InterfaceClass::Hardware,
+        _ => InterfaceClass::Virtual,
+    }
+}
+
+/// A file of the PCI function.
+fn pci(sys: &SysRoot, link: &LinkFacts, file: &str) -> Option<String> {
+    let bus = link.bus.as_deref()?;
+    sys.text(format!("bus/pci/devices/{bus}/{file}"))
+}
+
+/// Numbers of the MSI interrupts: of the device itself, or of the PCI function that carries a
+/// virtio device.
+fn msi(sys: &SysRoot, dir: &str, link: &LinkFacts) -> Vec<u32> {
+    let mut names = sys.entries(format!("{dir}/device/msi_irqs"));
+    if let (true, Some(bus)) = (names.is_empty(), &link.bus) {
+        names = sys.entries(format!("bus/pci/devices/{bus}/msi_irqs"));
+    }
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// CPUs of each queue: receive packet steering, or transmit packet steering.
+fn steering(sys: &SysRoot, dir: &str, queues: &[String], prefix: &str) -> Vec<QueueSteering> {
+    let file = if prefix == "rx-" {
+        "rps_cpus"
+    } else {
+        "xps_cpus"
+    };
+    let mut steering: Vec<QueueSteering> = queues
+        .iter()
+        .filter_map(|name| {
+            let queue = name.strip_prefix(prefix)?.parse().ok()?;
+            let path = format!("{dir}/queues/{name}");
+            Some(QueueSteering {
+                queue,
+                cpus: parse_cpu_mask(&sys.text(format!("{path}/{file}"))?)?,
+                flow_entries: sys
+                    .text(format!("{path}/rps_flow_cnt"))
+                    .and_then(|text| text.parse().ok()),
+            })
+        })
+        .collect();
+    steering.sort_by_key(|queue| queue.queue);
+    steering
+}

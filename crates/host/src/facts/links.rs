@@ -1,0 +1,190 @@
+//! Interfaces as netlink and ethtool tell them.
+
+use std::collections::BTreeMap;
+
+use nicety_model::facts::{
+    Coalescing, FeatureFacts, LinkFacts, QdiscFacts, QueuesFacts, RingsFacts, RssFacts,
+};
+
+use crate::ethtool::{Ethtool, RssTable};
+use crate::link::{Link, Links};
+use crate::net_error::NetError;
+use crate::netns::NetNs;
+use crate::qdisc;
+
+/// Words in the driver's counters that tell of drops.
+const DROP_WORDS: [&str; 6] = [
+    "drop",
+    "no_buffer",
+    "missed",
+    "out_of_buffer",
+    "discard",
+    "fifo",
+];
+
+/// All interfaces of `ns`.
+pub(super) fn read(ns: &NetNs) -> Result<Vec<LinkFacts>, NetError> {
+    let links = Links::open(ns)?.list()?;
+    let ethtool = Ethtool::open(ns)?;
+    let qdiscs = qdisc::list(ns).unwrap_or_default();
+    let names: BTreeMap<u32, &str> = links.iter().map(|l| (l.index, l.name.as_str())).collect();
+    let facts = links.iter().map(|link| {
+        let of = |index: Option<u32>| {
+            let name = names.get(&index?)?;
+            Some((*name).to_owned())
+        };
+        let own = qdiscs.iter().filter(|(index, _)| *index == link.index);
+        LinkFacts {
+            master: of(link.master),
+            // The peer of a veth is no interface below it.
+            lower: of(link.lower).filter(|_| link.kind != "veth"),
+            qdiscs: merged(own.map(|(_, qdisc)| qdisc)),
+            ..one(link, &ethtool)
+        }
+    });
+    Ok(facts.collect())
+}
+
+fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
+    let name = link.name.as_str();
+    let driver = ethtool.driver(name).ok();
+    let said = |text: &String| (!text.is_empty() && text != "N/A").then(|| text.clone());
+    let hardware = link.kind.is_empty() && !link.loopback;
+    LinkFacts {
+        name: link.name.clone(),
+        index: link.index,
+        kind: link.kind.clone(),
+        up: link.up,
+        carrier: link.carrier,
+        mtu: link.mtu,
+        mtu_max: Some(link.mtu_range.1).filter(|&mtu| mtu > 0),
+        master: None,
+        lower: None,
+        vlan: link.vlan,
+        mode: link.mode.clone(),
+        driver: driver.as_ref().and_then(|d| said(&d.driver)),
+        driver_version: driver.as_ref().and_then(|d| said(&d.version)),
+        firmware: driver.as_ref().and_then(|d| said(&d.firmware)),
+        bus: driver
+            .as_ref()
+            .and_then(|d| said(&d.bus))
+            .filter(|_| hardware),
+        speed_mbps: match hardware {
+            true => ethtool.speed_mbps(name).ok().flatten(),
+            false => None,
+        },
+        queues: queues(link, ethtool),
+        rings: ethtool.rings(name).ok().map(|rings| RingsFacts {
+            rx: rings.rx,
+            rx_max: rings.rx_max,
+            tx: rings.tx,
+            tx_max: rings.tx_max,
+        }),
+        coalescing: ethtool.coalesce(name).ok().map(|c| Coalescing {
+            rx_usecs: c.rx_usecs,
+            rx_frames: c.rx_frames,
+            tx_usecs: c.tx_usecs,
+            tx_frames: c.tx_frames,
+            adaptive_rx: c.adaptive_rx,
+            adaptive_tx: c.adaptive_tx,
+        }),
+        features: features(name, ethtool),
+        rss: rss(name, ethtool),
+        qdiscs: Vec::new(),
+        bridge: link.bridge.clone(),
+        counters: link
+            .counters
+            .named()
+            .filter(|(_, value)| *value > 0)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+        driver_drops: match hardware {
+            true => driver_drops(name, ethtool),
+            false => BTreeMap::new(),
+        },
+    }
+}
+
+/// Queues by kind; a kind of which there can be none is absent.
+fn queues(link: &Link, ethtool: &Ethtool) -> QueuesFacts {
+    let channels = ethtool.channels(&link.name).ok();
+    let there = |most: u32, value: u32| (most > 0).then_some(value);
+    let max = channels.map(|c| c.max);
+    let now = channels.map(|c| c.current);
+    let pair = |of: fn(&crate::ethtool::QueueCounts) -> u32| {
+        let most = max.as_ref().map(of).unwrap_or(0);
+        let current = now.as_ref().map(of).unwrap_or(0);
+        (there(most, current), there(most, most))
+    };
+    let (combined, combined_max) = pair(|c| c.combined);
+    let (rx_only, rx_only_max) = pair(|c| c.rx);
+    let (tx_only, tx_only_max) = pair(|c| c.tx);
+    QueuesFacts {
+        rx: link.rx_queues,
+        tx: link.tx_queues,
+        combined,
+        combined_max,
+        rx_only,
+        rx_only_max,
+        tx_only,
+        tx_only_max,
+    }
+}
+
+/// Switches that are on or can be changed; the rest are fixed to off.
+fn features(name: &str, ethtool: &Ethtool) -> BTreeMap<String, FeatureFacts> {
+    let features = ethtool.features(name).unwrap_or_default();
+    features
+        .into_iter()
+        .filter(|(_, feature)| feature.active || feature.changeable)
+        .map(|(name, feature)| {
+            let facts = FeatureFacts {
+                on: feature.active,
+                changeable: feature.changeable,
+            };
+            (name, facts)
+        })
+        .collect()
+}
+
+fn rss(name: &str, ethtool: &Ethtool) -> Option<RssFacts> {
+    let RssTable(table) = ethtool.rss_table(name).ok()?;
+    let mut entries_by_queue = BTreeMap::new();
+    for queue in &table {
+        *entries_by_queue.entry(*queue).or_insert(0) += 1;
+    }
+    Some(RssFacts {
+        entries: table.len() as u32,
+        entries_by_queue,
+        udp4_ports: ethtool.udp4_hashes_ports(name).ok(),
+    })
+}
+
+fn driver_drops(name: &str, ethtool: &Ethtool) -> BTreeMap<String, u64> {
+    let statistics = ethtool.statistics(name).unwrap_or_default();
+    let tells = |name: &str| DROP_WORDS.iter().any(|word| name.contains(word));
+    statistics
+        .into_iter()
+        .filter(|(name, value)| *value > 0 && tells(name))
+        .collect()
+}
+
+/// The many equal children of `mq` become one line with their drops added up.
+fn merged<'a>(qdiscs: impl Iterator<Item = &'a QdiscFacts>) -> Vec<QdiscFacts> {
+    let mut merged: Vec<QdiscFacts> = Vec::new();
+    for qdisc in qdiscs {
+        match merged
+            .iter_mut()
+            .find(|known| known.kind == qdisc.kind && known.root == qdisc.root)
+        {
+            Some(known) => {
+                known.drops = match (known.drops, qdisc.drops) {
+                    (Some(a), Some(b)) => Some(a + b),
+                    (a, b) => a.or(b),
+                };
+            }
+            None => merged.push(qdisc.clone()),
+        }
+    }
+    merged
+}

@@ -1,0 +1,140 @@
+//! Where facts come from, and where they are recorded.
+
+use std::path::{Path, PathBuf};
+
+use nicety_model::facts::LinkFacts;
+
+use super::{links, sysfs_links};
+use crate::netns::NetNs;
+use crate::topology::{Roots, TopRoot};
+
+const LINKS: &str = "nicety/links.json";
+
+/// A record that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the record {}: {source}; give --record an empty folder with room", path.display())]
+pub struct RecordError {
+    /// File or folder.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub source: std::io::Error,
+}
+
+/// The running host or a recorded one.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// `/proc`, `/sys` and `/etc`.
+    pub roots: Roots,
+    /// Everything else.
+    pub top: TopRoot,
+    /// The kernel may be asked.
+    live: bool,
+    record: Option<PathBuf>,
+}
+
+impl Source {
+    /// The running host.
+    pub fn live() -> Self {
+        Self {
+            roots: Roots::live(),
+            top: TopRoot::live(),
+            live: true,
+            record: None,
+        }
+    }
+
+    /// A host recorded below `sysroot`.
+    pub fn under(sysroot: &Path) -> Self {
+        Self {
+            roots: Roots::under(sysroot),
+            top: TopRoot::new(sysroot),
+            live: false,
+            record: None,
+        }
+    }
+
+    /// The same; everything read from it is written below `record`, an empty or new folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or is not empty.
+    pub fn recording(self, record: &Path) -> Result<Self, RecordError> {
+        let error = |source| RecordError {
+            path: record.to_owned(),
+            source,
+        };
+        std::fs::create_dir_all(record).map_err(error)?;
+        if std::fs::read_dir(record).map_err(error)?.next().is_some() {
+            return Err(error(std::io::Error::from_raw_os_error(libc::ENOTEMPTY)));
+        }
+        // One write that must succeed; the readers cannot report one that fails later.
+        let folder = record.join("nicety");
+        std::fs::create_dir(&folder).map_err(error)?;
+        Ok(Self {
+            roots: self.roots.recording(record),
+            top: self.top.recording(record),
+            live: self.live,
+            record: Some(record.to_owned()),
+        })
+    }
+
+    /// Whether this is the running host.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// What netlink and ethtool tell; where that was not recorded, what sysfs tells instead.
+    pub(super) fn links(&self, notes: &mut Vec<String>) -> Vec<LinkFacts> {
+        if !self.live {
+            let recorded = self.top.text(LINKS);
+            return match recorded.as_deref().map(serde_json::from_str) {
+                Some(Ok(links)) => links,
+                Some(Err(error)) => {
+                    notes.push(format!("{LINKS} is not understood ({error}); sysfs only"));
+                    sysfs_links::read(&self.roots.sys)
+                }
+                None => {
+                    notes.push(format!(
+                        "{LINKS} is not in this tree: no rings, coalescing, offloads and qdiscs; \
+                         record with nicety inspect --record"
+                    ));
+                    sysfs_links::read(&self.roots.sys)
+                }
+            };
+        }
+        let links = NetNs::current().and_then(|ns| links::read(&ns));
+        let links = match links {
+            Ok(links) => links,
+            Err(error) => {
+                notes.push(format!("{error}; sysfs only"));
+                sysfs_links::read(&self.roots.sys)
+            }
+        };
+        self.keep(LINKS, || {
+            serde_json::to_string_pretty(&links).unwrap_or_default()
+        });
+        links
+    }
+
+    /// Output of a command of the host; of a recorded one, what was recorded as `file`.
+    pub(super) fn command(&self, file: &str, words: &[&str]) -> Option<String> {
+        if !self.live {
+            return self.top.text(file);
+        }
+        let (program, arguments) = words.split_first()?;
+        let output = std::process::Command::new(program)
+            .args(arguments)
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        self.keep(file, || text.clone());
+        output.status.success().then_some(text)
+    }
+
+    fn keep(&self, file: &str, text: impl FnOnce() -> String) {
+        if let Some(record) = &self.record {
+            // `recording` has tried the folder; a full disk shows as a note of its reader.
+            let _ = std::fs::write(record.join(file), text());
+        }
+    }
+}

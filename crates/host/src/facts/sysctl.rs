@@ -1,0 +1,85 @@
+//! Settings of the kernel and its modules.
+
+use std::collections::BTreeMap;
+
+use crate::fingerprint::SYSCTLS;
+use crate::topology::{ProcRoot, SysRoot};
+
+/// Settings of the TCP stack and of virtual memory that rules look at, beyond those of the
+/// fingerprint.
+const MORE: [&str; 12] = [
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_mem",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.udp_mem",
+    "vm.nr_hugepages",
+    "vm.zone_reclaim_mode",
+];
+
+/// Parameters of modules that carry frames of virtual machines.
+const PARAMETERS: [(&str, &str); 6] = [
+    ("kvm", "halt_poll_ns"),
+    ("kvm", "halt_poll_ns_grow"),
+    ("kvm", "halt_poll_ns_grow_start"),
+    ("vhost_net", "experimental_zcopytx"),
+    ("vfio_iommu_type1", "allow_unsafe_interrupts"),
+    ("tun", "tun_default"),
+];
+
+pub(super) fn read(proc: &ProcRoot) -> BTreeMap<String, String> {
+    let one = |name: &&str| {
+        let value = proc.text(format!("sys/{}", name.replace('.', "/")))?;
+        // Settings of several numbers are separated by tabs.
+        let words: Vec<&str> = value.split_ascii_whitespace().collect();
+        Some(((*name).to_owned(), words.join(" ")))
+    };
+    SYSCTLS.iter().chain(&MORE).filter_map(one).collect()
+}
+
+/// Parameters of modules that are loaded or built in; a module without them leaves `module` as
+/// a key of empty value.
+pub(super) fn module_parameters(sys: &SysRoot) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for (module, parameter) in PARAMETERS {
+        if let Some(value) = sys.text(format!("module/{module}/parameters/{parameter}")) {
+            found.insert(format!("{module}.{parameter}"), value);
+        }
+    }
+    found
+}
+
+/// IOMMU groups by type.
+pub(super) fn iommu_groups(sys: &SysRoot) -> BTreeMap<String, u32> {
+    let mut types = BTreeMap::new();
+    for group in sys.entries("kernel/iommu_groups") {
+        if let Some(kind) = sys.text(format!("kernel/iommu_groups/{group}/type")) {
+            *types.entry(kind).or_insert(0) += 1;
+        }
+    }
+    types
+}
+
+/// `RcvbufErrors` of UDP: datagrams for which the socket's buffer had no room.
+pub(super) fn udp_rcvbuf_errors(proc: &ProcRoot) -> Option<u64> {
+    let text = proc.text_as("net/snmp", |text| {
+        let udp = text.lines().filter(|line| line.starts_with("Udp:"));
+        udp.collect::<Vec<_>>().join("\n")
+    })?;
+    let mut lines = text.lines();
+    let column = lines
+        .next()?
+        .split_ascii_whitespace()
+        .position(|word| word == "RcvbufErrors")?;
+    lines
+        .next()?
+        .split_ascii_whitespace()
+        .nth(column)?
+        .parse()
+        .ok()
+}

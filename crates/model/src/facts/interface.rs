@@ -1,0 +1,295 @@
+//! Interfaces: hardware, bridges, VLANs, taps and what hangs on them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What an interface is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterfaceClass {
+    /// A function of a device: a NIC's port, or a virtual machine's paravirtual one.
+    Hardware,
+    /// Kernel bridge.
+    Bridge,
+    /// VLAN on another interface.
+    Vlan,
+    /// Bond or team.
+    Bond,
+    /// Tap: Ethernet frames to a program.
+    Tap,
+    /// Tun: IP packets to a program.
+    Tun,
+    /// Tap on top of another interface.
+    Macvtap,
+    /// Interface with a MAC of its own on top of another one.
+    Macvlan,
+    /// One end of a cable to another namespace.
+    Veth,
+    /// Open vSwitch datapath or internal port.
+    OpenVswitch,
+    /// Anything else made of software.
+    #[default]
+    Virtual,
+}
+
+/// What netlink and ethtool tell about one interface, and nothing that files tell.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LinkFacts {
+    /// Name.
+    pub name: String,
+    /// Number in its namespace.
+    pub index: u32,
+    /// Kind as the kernel names it; empty for hardware.
+    pub kind: String,
+    /// Set up by the administrator.
+    pub up: bool,
+    /// Has carrier.
+    pub carrier: bool,
+    /// MTU in bytes.
+    pub mtu: u32,
+    /// Largest MTU the driver takes, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu_max: Option<u32>,
+    /// Bridge, bond or switch it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub master: Option<String>,
+    /// Interface it is stacked on, in the same namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lower: Option<String>,
+    /// Number of the VLAN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+    /// Mode of a macvlan or macvtap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Driver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// Driver version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver_version: Option<String>,
+    /// Firmware version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+    /// Bus address of the device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bus: Option<String>,
+    /// Link speed in Mbit/s; of hardware only, a software link does not keep to what it states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_mbps: Option<u32>,
+    /// Queues.
+    pub queues: QueuesFacts,
+    /// Descriptor rings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rings: Option<RingsFacts>,
+    /// Interrupt coalescing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coalescing: Option<Coalescing>,
+    /// Offloads and other feature switches by the kernel's name.
+    pub features: BTreeMap<String, FeatureFacts>,
+    /// Receive side scaling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rss: Option<RssFacts>,
+    /// Queueing disciplines.
+    pub qdiscs: Vec<QdiscFacts>,
+    /// Bridge settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<BridgeFacts>,
+    /// The kernel's counters that are not 0, since the interface was made.
+    pub counters: BTreeMap<String, u64>,
+    /// The driver's own counters that tell of drops and are not 0.
+    pub driver_drops: BTreeMap<String, u64>,
+}
+
+/// Facts about one interface.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NetFacts {
+    /// What it is.
+    pub class: InterfaceClass,
+    /// What netlink and ethtool tell.
+    #[serde(flatten)]
+    pub link: LinkFacts,
+    /// NUMA node of the device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numa_node: Option<u32>,
+    /// SR-IOV.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vfs: Option<VfFacts>,
+    /// It is itself a virtual function.
+    pub is_vf: bool,
+    /// Interrupts, as indices by number into the host's list.
+    pub irqs: Vec<u32>,
+    /// Steering of each receive queue.
+    pub rx_steering: Vec<QueueSteering>,
+    /// Steering of each transmit queue.
+    pub tx_steering: Vec<QueueSteering>,
+    /// Receives in kernel threads of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub napi_threaded: Option<bool>,
+}
+
+/// Queues. Absent where the driver does not say.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QueuesFacts {
+    /// Receive queues of the interface.
+    pub rx: u32,
+    /// Transmit queues of the interface.
+    pub tx: u32,
+    /// Combined channels in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub combined: Option<u32>,
+    /// Most combined channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub combined_max: Option<u32>,
+    /// Receive-only channels in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_only: Option<u32>,
+    /// Most receive-only channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_only_max: Option<u32>,
+    /// Transmit-only channels in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_only: Option<u32>,
+    /// Most transmit-only channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_only_max: Option<u32>,
+}
+
+/// Descriptor rings, in descriptors.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RingsFacts {
+    /// Receive ring.
+    pub rx: u32,
+    /// Longest receive ring.
+    pub rx_max: u32,
+    /// Transmit ring.
+    pub tx: u32,
+    /// Longest transmit ring.
+    pub tx_max: u32,
+}
+
+/// Interrupt coalescing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Coalescing {
+    /// Wait this long after a received frame, in µs.
+    pub rx_usecs: u32,
+    /// Or until so many frames came.
+    pub rx_frames: u32,
+    /// Wait this long after a sent frame, in µs.
+    pub tx_usecs: u32,
+    /// Or until so many frames went.
+    pub tx_frames: u32,
+    /// The driver adapts the receive values by itself.
+    pub adaptive_rx: bool,
+    /// The driver adapts the transmit values by itself.
+    pub adaptive_tx: bool,
+}
+
+/// A feature switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FeatureFacts {
+    /// In effect.
+    pub on: bool,
+    /// Can be changed.
+    pub changeable: bool,
+}
+
+/// Receive side scaling.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RssFacts {
+    /// Entries of the indirection table.
+    pub entries: u32,
+    /// Entries by receive queue.
+    pub entries_by_queue: BTreeMap<u32, u32>,
+    /// Whether the hash of UDP over IPv4 takes the ports in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp4_ports: Option<bool>,
+}
+
+/// A queueing discipline.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QdiscFacts {
+    /// Kind: `mq`, `fq_codel`, `htb`.
+    pub kind: String,
+    /// At the root; otherwise below another one, or for what comes in.
+    pub root: bool,
+    /// Frames dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drops: Option<u64>,
+}
+
+/// Settings of a bridge.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BridgeFacts {
+    /// Passes frames to iptables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nf_call_iptables: Option<bool>,
+    /// Passes frames to ip6tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nf_call_ip6tables: Option<bool>,
+    /// Passes frames to arptables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nf_call_arptables: Option<bool>,
+    /// Filters by VLAN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan_filtering: Option<bool>,
+    /// Snoops multicast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multicast_snooping: Option<bool>,
+}
+
+/// SR-IOV of a physical function.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct VfFacts {
+    /// Virtual functions there are.
+    pub count: u32,
+    /// Most there can be.
+    pub max: u32,
+}
+
+/// Steering of one queue.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QueueSteering {
+    /// Queue number.
+    pub queue: u32,
+    /// CPUs its frames are given to (RPS) or that use it (XPS); empty means no steering.
+    pub cpus: Vec<u32>,
+    /// Entries of its flow table (RFS), receive queues only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_entries: Option<u32>,
+}
+
+impl NetFacts {
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.link.name
+    }
+
+    /// Whether a feature is on; `None` when the driver does not know it.
+    pub fn feature(&self, name: &str) -> Option<FeatureFacts> {
+        self.link.features.get(name).copied()
+    }
+
+    /// A physical port that is up: what rules about NICs look at.
+    pub fn is_active_nic(&self) -> bool {
+        self.class == InterfaceClass::Hardware && self.link.up
+    }
+
+    /// A counter of the kernel, 0 when it never counted.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.link.counters.get(name).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,34 @@
+//! Interrupts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One interrupt of an interface.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct IrqFacts {
+    /// Number.
+    pub irq: u32,
+    /// Name of its handler: `eth0-TxRx-3`.
+    pub name: String,
+    /// Interface.
+    pub interface: String,
+    /// Interrupts since boot by CPU, CPUs that had none left out.
+    pub counts: std::collections::BTreeMap<u32, u64>,
+    /// CPUs it may go to.
+    pub affinity: Vec<u32>,
+    /// CPUs it does go to.
+    pub effective: Vec<u32>,
+    /// What the driver would like.
+    pub hint: Vec<u32>,
+    /// Placed by the kernel, which refuses other placements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managed: Option<bool>,
+}
+
+impl IrqFacts {
+    /// Interrupts since boot.
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+}

@@ -1,0 +1,68 @@
+//! `nicety inspect`: facts about a host.
+
+mod interfaces;
+mod page;
+mod settings;
+mod table;
+mod vms;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::anyhow;
+use nicety_host::facts::{self, Source};
+use nicety_host::fingerprint::Measurer;
+use nicety_host::privilege::{Privilege, privilege};
+use nicety_model::HostFacts;
+
+use crate::cli::InspectArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Runs the command.
+pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
+    let mut source = source(args.sysroot.as_deref())?;
+    if let Some(record) = &args.record {
+        source = source.recording(record).map_err(Failure::usage)?;
+    }
+    let facts = read(&source);
+    let mut out = io::stdout().lock();
+    let written = if args.json {
+        serde_json::to_string_pretty(&facts)
+            .map_err(io::Error::other)
+            .and_then(|text| writeln!(out, "{text}"))
+    } else {
+        let width = output::table_options().width;
+        out.write_all(table::render(&facts, width).as_bytes())
+    };
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(
+            anyhow!("cannot write the facts: {error}"),
+        )),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// The running host, or the one recorded below `sysroot`.
+pub fn source(sysroot: Option<&Path>) -> Result<Source, Failure> {
+    let Some(dir) = sysroot else {
+        return Ok(Source::live());
+    };
+    if !dir.join("proc").is_dir() && !dir.join("sys").is_dir() {
+        return Err(Failure::usage(anyhow!(
+            "{} holds neither proc nor sys; give a folder that nicety inspect --record made, or \
+             a copy of both",
+            dir.display()
+        )));
+    }
+    Ok(Source::under(dir))
+}
+
+/// Reads the facts as this program.
+pub fn read(source: &Source) -> HostFacts {
+    let measurer = Measurer {
+        version: env!("CARGO_PKG_VERSION"),
+        privileged: matches!(privilege(), Ok(Privilege::Privileged)),
+    };
+    facts::read(source, measurer)
+}

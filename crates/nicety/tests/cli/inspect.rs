@@ -1,0 +1,85 @@
+//! `nicety inspect` with the real binary.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{nicety, open_dir, root};
+use crate::lab::Lab;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn facts_follow_their_schema_live_and_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("host");
+    let record = record.to_str().unwrap();
+    let live = nicety(["inspect", "--json", "--record", record]).run();
+    let recorded = nicety(["inspect", "--json", "--sysroot", record]).run();
+    assert_eq!(live.assert_code(0).stdout, recorded.assert_code(0).stdout);
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../schema/facts.schema.json"
+    );
+    let schema = json(&fs::read_to_string(schema).unwrap());
+    let facts = json(&live.stdout);
+    jsonschema::validate(&schema, &facts).unwrap();
+    assert!(facts["cpu"]["cpus"][0]["cpu"].is_number());
+    let table = nicety(["inspect", "--sysroot", record]).run();
+    assert!(table.assert_code(0).stdout.contains("net.core.rmem_max"));
+}
+
+#[test]
+fn a_namespace_shows_its_own_interfaces() {
+    let setup = "ip link add br0 type bridge; ip link add v0 type veth peer name v1;\
+                 ip link set v0 master br0; ip link set v0 mtu 9000";
+    let Some(lab) = Lab::with("a_namespace_shows_its_own_interfaces", setup) else {
+        return;
+    };
+    let ended = lab.inside(nicety(["inspect", "--json"])).run();
+    let facts = json(&ended.assert_code(0).stdout);
+    let interfaces = facts["interfaces"].as_array().unwrap();
+    let by_name = |name: &str| interfaces.iter().find(|net| net["name"] == name).unwrap();
+    assert_eq!(by_name("br0")["class"], "bridge");
+    assert_eq!(by_name("v0")["class"], "veth");
+    assert_eq!(by_name("v0")["master"], "br0");
+    assert_eq!(by_name("v0")["mtu"], 9000);
+    // /sys was mounted outside: nothing of it may be told about these interfaces.
+    assert!(
+        ended
+            .stdout
+            .contains("/sys belongs to another network namespace")
+    );
+    assert!(interfaces.iter().all(|net| net["irqs"] == json("[]")));
+}
+
+#[test]
+fn an_ordinary_user_sees_the_host() {
+    if !root() {
+        println!("SKIP an_ordinary_user_sees_the_host: this is an ordinary user's run already");
+        return;
+    }
+    let dir = open_dir();
+    let ended = nicety(["inspect", "--json"])
+        .dir(dir.path())
+        .by_nobody()
+        .run();
+    let facts = json(&ended.assert_code(0).stdout);
+    assert!(!facts["cpu"]["cpus"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn bad_folders_are_one_line() {
+    let empty = tempfile::tempdir().unwrap();
+    let path = empty.path().to_str().unwrap();
+    let ended = nicety(["inspect", "--sysroot", path]).run();
+    let line = ended.assert_code(2).only_line().to_owned();
+    assert!(line.contains("holds neither proc nor sys"), "{line}");
+    fs::write(empty.path().join("mine"), "").unwrap();
+    let ended = nicety(["inspect", "--record", path]).run();
+    let line = ended.assert_code(2).only_line().to_owned();
+    assert!(line.contains("empty folder"), "{line}");
+    assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 1);
+}
