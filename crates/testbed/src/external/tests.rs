@@ -20,6 +20,9 @@ fn link(index: u32, name: &str) -> Link {
         tx_queues: 1,
         rx_queues: 1,
         qdisc: String::new(),
+        bridge: None,
+        vlan: None,
+        mode: None,
         counters: LinkCounters::default(),
     }
 }
