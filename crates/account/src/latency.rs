@@ -21,6 +21,19 @@ pub struct Latency {
     clock_errors: u64,
 }
 
+/// What a distribution counted elsewhere knows exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exact {
+    /// Smallest value in ns; `u64::MAX` when there is none.
+    pub min_ns: u64,
+    /// Largest value in ns.
+    pub max_ns: u64,
+    /// Sum of all values in ns.
+    pub sum_ns: u128,
+    /// Frames that arrived before they were sent, by the clocks.
+    pub clock_errors: u64,
+}
+
 impl Latency {
     /// An empty distribution; about 220 KB.
     pub fn new() -> Result<Self, AccountError> {
@@ -62,6 +75,18 @@ impl Latency {
             self.sum_ns += other.sum_ns;
             self.clock_errors += other.clock_errors;
         }
+    }
+
+    /// Adds a distribution that was counted elsewhere, such as inside the kernel: values in ns
+    /// that stand for their buckets, each with its count, and what is known exactly.
+    pub fn add_counted(&mut self, buckets: impl IntoIterator<Item = (u64, u64)>, exact: &Exact) {
+        for (ns, count) in buckets {
+            self.histogram.saturating_record_n(ns.min(MAX_NS), count);
+        }
+        self.min_ns = self.min_ns.min(exact.min_ns);
+        self.max_ns = self.max_ns.max(exact.max_ns);
+        self.sum_ns += exact.sum_ns;
+        self.clock_errors += exact.clock_errors;
     }
 
     /// Empties the distribution and keeps its memory.
@@ -166,6 +191,23 @@ mod tests {
         let together = of(a.into_iter().chain(b));
         assert_eq!(merged.summary(), together.summary());
         assert_eq!(merged.clock_errors(), together.clock_errors());
+    }
+
+    #[test]
+    fn what_was_counted_elsewhere_keeps_its_exact_figures() {
+        let exact = Exact {
+            min_ns: 1_001,
+            max_ns: 1_009,
+            sum_ns: 3_015,
+            clock_errors: 2,
+        };
+        let mut latency = of([900]);
+        latency.add_counted([(1_004, 3)], &exact);
+        let summary = latency.summary().unwrap();
+        assert_eq!((summary.min, summary.max, summary.samples), (0.9, 1.009, 4));
+        assert!((summary.mean - 3.915 / 4.0).abs() < 1e-9);
+        assert!((summary.p50 / 1.004 - 1.0).abs() < 0.001);
+        assert_eq!(latency.clock_errors(), 2);
     }
 
     #[test]

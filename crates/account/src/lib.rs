@@ -11,8 +11,9 @@ pub mod port;
 pub mod runs;
 pub mod sequence;
 
-pub use latency::Latency;
+pub use latency::{Exact, Latency};
 pub use port::{Account, PortCounts, StreamTotals};
+pub use runs::Runs;
 pub use sequence::{Arrival, SequenceCounts, Tracker};
 
 /// Why accounting could not be set up or closed.

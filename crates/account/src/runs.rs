@@ -4,25 +4,25 @@ use nicety_model::BurstLengths;
 
 /// Collects run lengths from a walk over frames in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Runs {
+pub struct Runs {
     open: u64,
     lengths: BurstLengths,
 }
 
 impl Runs {
     /// The open run goes on for `frames` more.
-    pub(crate) fn extend(&mut self, frames: u64) {
+    pub fn extend(&mut self, frames: u64) {
         self.open += frames;
     }
 
     /// The open run, if any, ends here.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.lengths.record(self.open);
         self.open = 0;
     }
 
     /// Walks the low `bits` bits of `seen` from the lowest: zeros extend the run, ones end it.
-    pub(crate) fn walk_zeros(&mut self, seen: u64, bits: u32) {
+    pub fn walk_zeros(&mut self, seen: u64, bits: u32) {
         let mut at = 0;
         while at < bits {
             let rest = seen >> at;
@@ -37,7 +37,7 @@ impl Runs {
     }
 
     /// Ends the open run and takes what was collected.
-    pub(crate) fn take(&mut self) -> BurstLengths {
+    pub fn take(&mut self) -> BurstLengths {
         self.end();
         std::mem::take(&mut self.lengths)
     }
