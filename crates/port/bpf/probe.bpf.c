@@ -4,7 +4,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-char license[] SEC("license") = "Dual MIT/GPL";
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 SEC("xdp")
 int probe(struct xdp_md *ctx)

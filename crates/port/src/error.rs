@@ -60,6 +60,38 @@ pub enum PortError {
         /// MTU the frame needs.
         needed: u32,
     },
+    /// The port carries an XDP program of somebody else.
+    #[error("{interface}: carries the XDP program {program} (id {id}) already; {remedy}")]
+    XdpBusy {
+        /// Interface of the port.
+        interface: String,
+        /// Name of the program, as its owner gave it.
+        program: String,
+        /// Its number, as in `bpftool prog`.
+        id: u32,
+        /// What to do.
+        remedy: String,
+    },
+    /// The receive program cannot be used on this port.
+    #[error("{interface}: cannot count frames by XDP: {why}")]
+    XdpReceive {
+        /// Interface of the port.
+        interface: String,
+        /// The reason, and what to do.
+        why: String,
+    },
+    /// More frames than can be told apart.
+    #[error(
+        "{interface}: a trial of {frames} frames is too long to account, at most {max} frames per stream can be; make it shorter or slower"
+    )]
+    TrialTooLong {
+        /// Interface of the port.
+        interface: String,
+        /// Frames of the longest stream.
+        frames: u64,
+        /// Most frames of a stream.
+        max: u64,
+    },
 }
 
 impl PortError {

@@ -5,7 +5,7 @@
 //! `docs/methodology/engines.md` for what was measured to choose this.
 
 mod rx;
-mod socket;
+pub(crate) mod socket;
 mod tx;
 mod worker;
 

@@ -140,6 +140,11 @@ impl Socket {
         )
     }
 
+    /// Number of the interface in its network namespace.
+    pub(crate) fn index(&self) -> u32 {
+        self.index.unsigned_abs()
+    }
+
     /// Interface name.
     pub(crate) fn interface(&self) -> &str {
         &self.interface

@@ -1,0 +1,510 @@
+//! The receive half: an XDP program on the port accounts every test frame and drops it; what is
+//! not a test frame goes on into the network stack.
+//!
+//! The counts mean what they mean in [`nicety_account::Account`], with two differences, both
+//! stated in `docs/methodology/engines.md`: every number of the trial has a bit, so none is ever
+//! too late; and order is judged per receive queue (in generic mode per CPU).
+
+mod device;
+mod layout;
+mod mapping;
+mod program;
+mod totals;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use nicety_account::{AccountError, Latency, StreamTotals};
+use nicety_model::StreamCounts;
+use nicety_packet::checksum::Sum;
+use nicety_packet::pattern::pattern;
+use nicety_packet::stamp::{STAMP_BYTES, STREAM_LEARNING};
+use nicety_packet::{ethernet, ipv4, udp};
+
+use super::attach::{self, Mode};
+use super::probe;
+use crate::af_packet::socket::Socket;
+use crate::af_packet::{PortSpec, TrafficSpec};
+use crate::error::PortError;
+use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
+use program::{LoadError, Program, Settings};
+use totals::Judged;
+
+/// Most frames of a stream in one trial: their bits fill 256 MiB.
+pub const FRAMES_MAX: u64 = 1 << 31;
+/// Bits every stream has from the start; more are taken when a trial needs them.
+const CAPACITY_MIN: u64 = 1 << 23;
+/// Largest MTU whose frames fit into one page with what the kernel keeps beside them; above,
+/// drivers want a program that takes fragments.
+const MTU_ONE_PAGE: u32 = 3498;
+/// Wait for programs under way where the kernel offers nothing better.
+const GRACE: Duration = Duration::from_millis(50);
+/// `XDP_DROP` of linux/bpf.h: the program took the frame.
+pub const XDP_DROP: u32 = 1;
+/// `XDP_PASS`: the frame is somebody else's.
+pub const XDP_PASS: u32 = 2;
+
+/// A program that runs on frames given to it instead of an interface's, at a time given to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bench {
+    /// Arrival time of every frame in ns of the monotonic clock; 0 takes the clock.
+    pub arrival_ns: u64,
+    /// Jumps remembered for the extent of reordering, a power of two up to 16,384.
+    pub jumps: u32,
+    /// The program for frames in several buffers.
+    pub fragments: bool,
+    /// Every frame takes the number after the last, so that one frame fed many times costs what
+    /// many frames cost.
+    pub renumber: bool,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self {
+            arrival_ns: 0,
+            jumps: JUMPS_MAX,
+            fragments: false,
+            renumber: false,
+        }
+    }
+}
+
+/// Where the program is attached. The link goes first when dropped.
+#[derive(Debug)]
+struct Attached {
+    link: OwnedFd,
+    socket: Socket,
+}
+
+/// Accounts what arrives at one port. Ends with its value: the kernel takes the program off the
+/// interface when the process ends, however it ends.
+#[derive(Debug)]
+pub struct Receiver {
+    attached: Option<Attached>,
+    program: Program,
+    settings: Settings,
+    interface: String,
+    mode: String,
+    limit: u64,
+    judged: Judged,
+}
+
+impl Receiver {
+    /// Attaches the program to the port, in the driver if that can be had, else in the network
+    /// stack. Must be called on a thread inside the interface's network namespace; it may be
+    /// used from any. Nothing is counted before [`Self::reset`].
+    ///
+    /// # Errors
+    /// [`PortError::XdpBusy`] when another program is attached: it is left alone.
+    pub fn open(
+        spec: &PortSpec,
+        traffic: TrafficSpec,
+        expected_streams: &[u8],
+    ) -> Result<Self, PortError> {
+        let name = spec.interface.as_str();
+        check_streams(expected_streams).map_err(|source| PortError::account(name, source))?;
+        if spec.mtu < traffic.frame_size.mtu_needed() {
+            return Err(PortError::Mtu {
+                interface: name.to_owned(),
+                mtu: spec.mtu,
+                frame_size: traffic.frame_size.bytes(),
+                needed: traffic.frame_size.mtu_needed(),
+            });
+        }
+        let socket = Socket::open(name)?;
+        if spec.promiscuous {
+            socket.promiscuous()?;
+        }
+        device::check_up(&socket)?;
+        let queues = device::receive_queues(&socket);
+        let mut settings = settings(traffic, expected_streams, Bench::default());
+        let mut refusals = Vec::new();
+        for (mode, fragments) in ways(spec.mtu) {
+            settings.fragments = fragments;
+            settings.lane_is_cpu = mode == Mode::Generic;
+            settings.lanes = match mode {
+                Mode::Native => queues,
+                Mode::Generic => cpus(),
+            };
+            let program = match Program::load(&settings) {
+                Ok(program) => program,
+                // Fragments need a newer kernel than the rest.
+                Err(LoadError::Program(_)) if fragments => continue,
+                Err(error) => return Err(unloadable(name, &settings, &error)),
+            };
+            match try_way(&program, &socket, mode)? {
+                Ok(link) => {
+                    return Ok(Self {
+                        attached: Some(Attached { link, socket }),
+                        program,
+                        settings,
+                        interface: name.to_owned(),
+                        mode: in_words(mode, &refusals),
+                        limit: 0,
+                        judged: Judged::default(),
+                    });
+                }
+                Err(why) => refusals.push(why),
+            }
+        }
+        refusals.dedup();
+        Err(PortError::XdpReceive {
+            interface: name.to_owned(),
+            why: format!("the interface takes no program: {}", refusals.join("; ")),
+        })
+    }
+
+    /// A receiver without an interface, for checks and for measuring the program: frames come
+    /// from [`Self::feed`].
+    ///
+    /// # Errors
+    /// When the program cannot be loaded.
+    pub fn unattached(
+        traffic: TrafficSpec,
+        expected_streams: &[u8],
+        bench: Bench,
+    ) -> Result<Self, PortError> {
+        let interface = "no interface".to_owned();
+        check_streams(expected_streams).map_err(|source| PortError::account(&interface, source))?;
+        let settings = settings(traffic, expected_streams, bench);
+        let program =
+            Program::load(&settings).map_err(|error| unloadable(&interface, &settings, &error))?;
+        Ok(Self {
+            attached: None,
+            program,
+            settings,
+            interface,
+            mode: "fed".to_owned(),
+            limit: 0,
+            judged: Judged::default(),
+        })
+    }
+
+    /// Runs the program `repeat` times on a frame (without FCS) as if it arrived at queue 0.
+    /// Returns what the program does with it ([`XDP_DROP`], [`XDP_PASS`]) and the mean time of
+    /// one run.
+    ///
+    /// # Errors
+    /// When the kernel refuses to run it.
+    pub fn feed(&self, frame: &[u8], repeat: u32) -> Result<(u32, Duration), PortError> {
+        let ran = self
+            .program
+            .run(frame, repeat)
+            .map_err(|error| unloadable(&self.interface, &self.settings, &error))?;
+        Ok((ran.return_value, ran.duration))
+    }
+
+    /// How the program runs: `native`, or `generic` and why not native.
+    pub fn mode(&self) -> &str {
+        &self.mode
+    }
+
+    /// Starts the account of `trial` (low byte of its counter), in which no stream has more than
+    /// `limit_frames` frames. What was counted before is forgotten.
+    ///
+    /// # Errors
+    /// [`PortError::TrialTooLong`]; or when the kernel has no memory for a bit per frame.
+    pub fn reset(&mut self, trial: u8, limit_frames: u64) -> Result<(), PortError> {
+        if limit_frames > FRAMES_MAX {
+            return Err(PortError::TrialTooLong {
+                interface: self.interface.clone(),
+                frames: limit_frames,
+                max: FRAMES_MAX,
+            });
+        }
+        self.stop();
+        if limit_frames > self.settings.capacity {
+            self.grow(limit_frames)?;
+        }
+        let words = (self.settings.capacity / 64) as usize;
+        let used = self.limit.div_ceil(64) as usize;
+        for stream in self.program.seen.words().chunks_exact(words) {
+            clear(&stream[..used.min(words)]);
+        }
+        for table in [
+            &self.program.cpus,
+            &self.program.streams,
+            &self.program.lanes,
+        ] {
+            clear(table.words());
+        }
+        self.limit = limit_frames;
+        self.judged = Judged::default();
+        self.order(ORDER_ARMED | u64::from(trial) << 32 | limit_frames);
+        Ok(())
+    }
+
+    /// Distinct frames that have arrived since [`Self::reset`], over all streams; those of
+    /// numbers that were never sent among them. Takes no system call.
+    pub fn received_so_far(&self) -> u64 {
+        totals::sum(self.program.cpus.words(), cpu::WORDS, cpu::RECEIVED)
+    }
+
+    /// Whether the interface is still there and up.
+    ///
+    /// # Errors
+    /// [`PortError::Down`] when it is not.
+    pub fn check_up(&self) -> Result<(), PortError> {
+        match &self.attached {
+            Some(attached) => device::check_up(&attached.socket),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the account with what the senders say, as [`nicety_account::Account::finish`] does;
+    /// nothing is counted from here on until [`Self::reset`]. The latencies are of all streams.
+    ///
+    /// # Errors
+    /// When totals of a stream are missing.
+    pub fn finish(
+        &mut self,
+        totals: &[StreamTotals],
+    ) -> Result<(Vec<StreamCounts>, Latency), PortError> {
+        self.stop();
+        let error = |source| PortError::account(&self.interface, source);
+        let streams = self.settings.streams.len();
+        let words = (self.settings.capacity / 64) as usize;
+        let lane_words = self.settings.lanes as usize * lane::WORDS;
+        let (seen, lanes, rare) = (
+            self.program.seen.words().chunks_exact(words),
+            self.program.lanes.words().chunks_exact(lane_words),
+            self.program.streams.words(),
+        );
+        let cpus = self.program.cpus.words();
+        let port = |at| totals::sum(cpus, cpu::WORDS, at);
+        let (mut foreign, mut corrupt) = (port(cpu::FOREIGN), port(cpu::CORRUPT));
+        let mut judged = Judged::default();
+        let mut counts = Vec::with_capacity(streams);
+        for (n, ((stream, seen), lanes)) in self
+            .settings
+            .streams
+            .iter()
+            .zip(seen)
+            .zip(lanes)
+            .enumerate()
+        {
+            let totals = totals
+                .iter()
+                .find(|totals| totals.stream == *stream)
+                .ok_or_else(|| error(AccountError::NoTotals { stream: *stream }))?;
+            let rare = rare.chunks_exact(stream::WORDS).skip(n).step_by(streams);
+            let mut one = totals::stream_counts(totals, self.limit, seen, lanes, rare, &mut judged);
+            // What belongs to no stream stands in the first one, so that sums are right.
+            one.frames.corrupt += std::mem::take(&mut corrupt);
+            one.frames.foreign += std::mem::take(&mut foreign);
+            counts.push(one);
+        }
+        let mut latency = Latency::new().map_err(error)?;
+        totals::add_latency(cpus, &mut latency);
+        self.judged = judged;
+        Ok((counts, latency))
+    }
+
+    /// What the figures of the last [`Self::finish`] know less exactly than those of one queue.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.judged.lanes > 1 {
+            let lanes = if self.settings.lane_is_cpu {
+                "CPUs"
+            } else {
+                "receive queues"
+            };
+            notes.push(format!(
+                "{}: frames of one stream arrived in {} {lanes}; their order is judged within each",
+                self.interface, self.judged.lanes
+            ));
+        }
+        if self.judged.extent_open > 0 {
+            notes.push(format!(
+                "{}: {} reordered frames were overtaken more than {} gaps ago; the reordering extent is at least the one given",
+                self.interface, self.judged.extent_open, self.settings.jumps
+            ));
+        }
+        notes
+    }
+
+    /// Counts nothing from here on, and waits until no CPU is inside the program.
+    fn stop(&self) {
+        let Some(order) = self.program.order.words().first() else {
+            return;
+        };
+        if order.swap(0, Ordering::SeqCst) & ORDER_ARMED != 0 {
+            grace();
+        }
+    }
+
+    fn order(&self, order: u64) {
+        if let Some(word) = self.program.order.words().first() {
+            word.store(order, Ordering::SeqCst);
+        }
+    }
+
+    /// Takes room for `frames` frames per stream: a program with larger maps replaces the one
+    /// that is attached.
+    fn grow(&mut self, frames: u64) -> Result<(), PortError> {
+        let settings = Settings {
+            capacity: frames.next_power_of_two(),
+            ..self.settings.clone()
+        };
+        let failed = |error: LoadError| unloadable(&self.interface, &settings, &error);
+        let program = Program::load(&settings).map_err(failed)?;
+        if let Some(attached) = &self.attached {
+            attach::replace(attached.link.as_fd(), program.fd().map_err(failed)?).map_err(
+                |error| PortError::system(&self.interface, "replace the receive program", error),
+            )?;
+        }
+        self.program = program;
+        self.settings = settings;
+        Ok(())
+    }
+}
+
+/// The program's ways onto an interface, the fastest first; the second word says whether frames
+/// may come in several buffers.
+fn ways(mtu: u32) -> [(Mode, bool); 3] {
+    let large = mtu > MTU_ONE_PAGE;
+    [
+        (Mode::Native, large),
+        (Mode::Native, !large),
+        (Mode::Generic, false),
+    ]
+}
+
+/// Tries one way: the link, or why the driver refuses.
+fn try_way(
+    program: &Program,
+    socket: &Socket,
+    mode: Mode,
+) -> Result<Result<OwnedFd, String>, PortError> {
+    let (name, index) = (socket.interface(), socket.index());
+    let failed = |error: LoadError| PortError::XdpReceive {
+        interface: name.to_owned(),
+        why: one_line(&error),
+    };
+    let fd = program.fd().map_err(failed)?;
+    let error = match attach::attach(fd, index, mode) {
+        Ok(link) => return Ok(Ok(link)),
+        Err(error) => error,
+    };
+    match error.raw_os_error() {
+        Some(libc::EBUSY | libc::EEXIST) => Err(attach::busy(name, index)),
+        Some(libc::EPERM | libc::EACCES) => Err(PortError::XdpReceive {
+            interface: name.to_owned(),
+            why: "programs may not be attached: run as root, or with CAP_NET_ADMIN and CAP_BPF"
+                .to_owned(),
+        }),
+        Some(libc::ENODEV | libc::ENXIO) => Err(PortError::Down {
+            interface: name.to_owned(),
+        }),
+        Some(libc::EOPNOTSUPP) if mode == Mode::Native => {
+            Ok(Err("the driver has no native XDP".to_owned()))
+        }
+        _ => {
+            let words = match mode {
+                Mode::Native => attach::driver_words(fd, index),
+                Mode::Generic => None,
+            };
+            Ok(Err(format!(
+                "{mode} XDP is refused: {}",
+                words.unwrap_or_else(|| error.to_string())
+            )))
+        }
+    }
+}
+
+fn in_words(mode: Mode, refusals: &[String]) -> String {
+    match (mode, refusals.last()) {
+        (Mode::Generic, Some(why)) => format!("generic ({why})"),
+        _ => mode.to_string(),
+    }
+}
+
+fn settings(traffic: TrafficSpec, streams: &[u8], bench: Bench) -> Settings {
+    let bytes = traffic.frame_size.bytes_without_fcs() - ethernet::HEADER_BYTES;
+    // At most 9000, and at least 46.
+    let total_length = bytes as u16;
+    let head = ipv4::HEADER_BYTES + udp::HEADER_BYTES + STAMP_BYTES;
+    let constant = Sum::default()
+        .add_u16(u16::from(ipv4::PROTOCOL_UDP))
+        .add_u16(total_length - ipv4::HEADER_BYTES as u16)
+        .add_bytes(pattern(bytes.saturating_sub(head)));
+    Settings {
+        total_length,
+        constant_sum: u16::from_ne_bytes(constant.fold().to_be_bytes()),
+        streams: streams.to_vec(),
+        capacity: CAPACITY_MIN,
+        lanes: 1,
+        lane_is_cpu: false,
+        jumps: bench.jumps.next_power_of_two().min(JUMPS_MAX),
+        fixed_time_ns: bench.arrival_ns,
+        fragments: bench.fragments,
+        renumber: bench.renumber,
+    }
+}
+
+/// The rules of [`nicety_account::Account::new`].
+fn check_streams(streams: &[u8]) -> Result<(), AccountError> {
+    if streams.is_empty() {
+        return Err(AccountError::NoStreams);
+    }
+    for (n, stream) in streams.iter().enumerate() {
+        if *stream == STREAM_LEARNING {
+            return Err(AccountError::ReservedStream { stream: *stream });
+        }
+        if streams[..n].contains(stream) {
+            return Err(AccountError::StreamTwice { stream: *stream });
+        }
+    }
+    Ok(())
+}
+
+fn unloadable(interface: &str, settings: &Settings, error: &LoadError) -> PortError {
+    let why = match probe::errno(error) {
+        Some(libc::EPERM | libc::EACCES) => {
+            "BPF programs may not be loaded: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON (unprivileged BPF is off, or the kernel is locked down)"
+                .to_owned()
+        }
+        Some(libc::ENOMEM | libc::E2BIG) => format!(
+            "the kernel has no memory for {} MiB that tell the frames apart: make the trial shorter, or raise the control group's memory limit",
+            settings.seen_bytes() >> 20
+        ),
+        _ => one_line(error),
+    };
+    PortError::XdpReceive {
+        interface: interface.to_owned(),
+        why,
+    }
+}
+
+/// A verifier's log is long; its first line says what is wrong.
+fn one_line(error: &LoadError) -> String {
+    let words = error.to_string();
+    words.lines().next().unwrap_or_default().to_owned()
+}
+
+fn cpus() -> u32 {
+    aya::util::nr_cpus().map_or(1, |cpus| cpus as u32)
+}
+
+fn clear(words: &[AtomicU64]) {
+    for word in words {
+        word.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Waits until every program that runs now has ended: membarrier(2) waits for an RCU grace
+/// period, and XDP programs run inside RCU read sections.
+#[allow(unsafe_code)] // edge: membarrier(2)
+fn grace() {
+    /// `MEMBARRIER_CMD_GLOBAL` of linux/membarrier.h.
+    const GLOBAL: libc::c_int = 1;
+    // SAFETY: plain numbers.
+    let done = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
+    if done < 0 {
+        // Refused where CPUs run without a tick (nohz_full).
+        let _: io::Error = io::Error::last_os_error();
+        std::thread::sleep(GRACE);
+    }
+}

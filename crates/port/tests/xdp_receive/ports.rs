@@ -1,0 +1,278 @@
+//! The program on real interfaces.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use nicety_account::StreamTotals;
+use nicety_host::link::Links;
+use nicety_host::privilege::Privilege;
+use nicety_model::{Fps, FrameSize};
+use nicety_packet::MacAddr;
+use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal};
+use nicety_port::xdp::receive::Receiver;
+use nicety_port::{Engine, EngineReport, PortError, Stop, TrialOrder};
+use nicety_testbed::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
+
+use crate::packet::{PacketSocket, udp_frame};
+use crate::{can_run, traffic};
+
+/// Set for the copy of this program that attaches to an interface of its namespace and waits to
+/// be killed.
+pub const HOLD: &str = "NICETY_TEST_HOLD_XDP";
+
+fn direct(largest: u16) -> DirectPath {
+    DirectPath::build(&DirectSpec {
+        path_cpus: Vec::new(),
+        largest_frame: FrameSize::new(largest).unwrap(),
+        queues: 1,
+    })
+    .unwrap()
+}
+
+fn spec(port: &nicety_testbed::Port, number: u32) -> PortSpec {
+    PortSpec {
+        interface: port.name.clone(),
+        mac: MacAddr::local(number),
+        mtu: port.mtu,
+        refusal: Refusal::LostInPath,
+        promiscuous: false,
+    }
+}
+
+/// A receiver at the path's far port.
+fn receiver(path: &dyn Path, size: u16, flows: u32) -> Result<Receiver, PortError> {
+    let port = &path.ports()[1];
+    let spec = spec(port, 2);
+    port.ns
+        .run(|| Receiver::open(&spec, traffic(size, flows), &[0]))
+        .unwrap()
+}
+
+/// Sends `frames` frames from the path's near port by the af_packet engine.
+fn send(path: &dyn Path, size: u16, flows: u32, trial: u8, frames: u32) -> EngineReport {
+    let [a, b] = [0, 1].map(|n| {
+        let port = &path.ports()[n];
+        let spec = spec(port, n as u32 + 1);
+        let size = FrameSize::new(size).unwrap();
+        port.ns.run(|| Port::open(&spec, size)).unwrap().unwrap()
+    });
+    let mut engine = AfPacket::new(a, b, traffic(size, flows), vec![None]).unwrap();
+    let order = TrialOrder {
+        load: Fps(f64::from(frames) * 4.0),
+        duration: Duration::from_millis(250),
+        drain_max: Duration::from_secs(2),
+        drain_quiet: Duration::from_millis(100),
+        trial,
+    };
+    engine.trial(&order, &Stop::default()).unwrap()
+}
+
+/// Sends over `path` and compares both sides' counts.
+fn compare(path: &dyn Path, receiver: &mut Receiver, size: u16, flows: u32) {
+    for trial in [1, 2] {
+        receiver.reset(trial, 30_000).unwrap();
+        let report = send(path, size, flows, trial, 20_000);
+        let sender = &report.senders[0];
+        assert!(sender.sent > sender.refused_by_path, "{sender:?}");
+        let totals = StreamTotals {
+            stream: 0,
+            intended: sender.intended,
+            sent: sender.sent,
+        };
+        let arrived = receiver.received_so_far();
+        let (counts, latency) = receiver.finish(&[totals]).unwrap();
+        let frames = counts[0].frames;
+        assert_eq!(arrived, frames.received);
+        assert_eq!(frames.received, sender.sent - sender.refused_by_path);
+        assert_eq!(frames.lost, sender.refused_by_path);
+        assert_eq!(
+            (frames.duplicate, frames.reordered, frames.corrupt),
+            (0, 0, 0)
+        );
+        let latency = latency.summary().unwrap();
+        assert_eq!(latency.samples, frames.received);
+        assert!(latency.min > 0.0 && latency.p50 <= latency.max);
+        // The engine's own receiver, behind the program, saw none of them.
+        assert_eq!(report.streams[0].frames.received, 0);
+        receiver.check_up().unwrap();
+    }
+}
+
+pub fn every_frame(privilege: Privilege) {
+    if !can_run("every_frame_sent_is_counted", privilege) {
+        return;
+    }
+    let path = direct(1518);
+    for (size, flows) in [(64, 1), (1518, 64)] {
+        let mut receiver = receiver(&path, size, flows).unwrap();
+        assert_eq!(receiver.mode(), "native");
+        compare(&path, &mut receiver, size, flows);
+        assert!(receiver.notes().is_empty(), "{:?}", receiver.notes());
+        // A trial too long for the memory at hand replaces the program in place.
+        receiver.reset(3, 50_000_000).unwrap();
+        compare(&path, &mut receiver, size, flows);
+    }
+}
+
+pub fn large_frames(privilege: Privilege) {
+    if !can_run("large_frames_are_counted_whole", privilege) {
+        return;
+    }
+    let path = direct(9018);
+    let mut receiver = receiver(&path, 9018, 1).unwrap();
+    println!("frames of 9018 bytes: {}", receiver.mode());
+    compare(&path, &mut receiver, 9018, 1);
+}
+
+pub fn generic(privilege: Privilege) {
+    if !can_run("frames_are_counted_in_generic_mode", privilege) {
+        return;
+    }
+    // A bridge has no native XDP, and sees all frames when promiscuous.
+    let path = BridgePath::build(&BridgeSpec {
+        path_cpus: Vec::new(),
+        largest_frame: FrameSize::new(1518).unwrap(),
+        queues: 1,
+    })
+    .unwrap();
+    let spec = PortSpec {
+        interface: "br0".to_owned(),
+        mac: MacAddr::local(2),
+        mtu: 1500,
+        refusal: Refusal::LostInPath,
+        promiscuous: true,
+    };
+    let open = || Receiver::open(&spec, traffic(64, 1), &[0]);
+    let mut receiver = path.dut().run(open).unwrap().unwrap();
+    assert_eq!(receiver.mode(), "generic (the driver has no native XDP)");
+    receiver.reset(9, 10_000).unwrap();
+    let report = send(&path, 64, 1, 9, 5_000);
+    let sender = &report.senders[0];
+    let totals = StreamTotals {
+        stream: 0,
+        intended: sender.intended,
+        sent: sender.sent,
+    };
+    let (counts, _) = receiver.finish(&[totals]).unwrap();
+    let frames = counts[0].frames;
+    assert_eq!(frames.received, sender.sent - sender.refused_by_path);
+    assert_eq!((frames.duplicate, frames.corrupt), (0, 0));
+}
+
+pub fn foreign(privilege: Privilege) {
+    if !can_run("foreign_frames_pass", privilege) {
+        return;
+    }
+    let path = direct(1518);
+    let mut receiver = receiver(&path, 64, 1).unwrap();
+    receiver.reset(1, 10).unwrap();
+    let [a, b] = path.ports();
+    let (sender, listener) = (PacketSocket::open(a), PacketSocket::open(b));
+    let frame = udp_frame(a.mac.0, b.mac.0, 60);
+    for _ in 0..20 {
+        sender.send(&frame).unwrap();
+        assert_eq!(listener.receive().as_ref(), Some(&frame));
+    }
+    let none = StreamTotals::default();
+    let (counts, latency) = receiver.finish(&[none]).unwrap();
+    assert_eq!(counts[0].frames.foreign, 20);
+    assert_eq!(counts[0].frames.received, 0);
+    assert_eq!(latency.summary(), None);
+}
+
+pub fn in_use(privilege: Privilege) {
+    if !can_run("a_port_in_use_is_refused", privilege) {
+        return;
+    }
+    let path = direct(1518);
+    let first = receiver(&path, 64, 1).unwrap();
+    let refused = receiver(&path, 64, 1).unwrap_err();
+    let PortError::XdpBusy { program, id, .. } = &refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(program, "nicety_receive");
+    assert!(*id > 0);
+    assert!(
+        refused.to_string().contains("stop the process"),
+        "{refused}"
+    );
+    drop(first);
+    receiver(&path, 64, 1).unwrap();
+}
+
+/// The program that is killed: attaches in the namespace it was started in, says so, waits.
+pub fn hold() -> ExitCode {
+    let spec = PortSpec {
+        interface: "b".to_owned(),
+        mac: MacAddr::local(2),
+        mtu: 1500,
+        refusal: Refusal::LostInPath,
+        promiscuous: false,
+    };
+    let receiver = Receiver::open(&spec, traffic(64, 1), &[0]).unwrap();
+    println!("{}", receiver.mode());
+    loop {
+        std::thread::park();
+    }
+}
+
+fn start_holder() -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .env(HOLD, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+pub fn killed(privilege: Privilege) {
+    if !can_run("nothing_is_attached_after_kill", privilege) {
+        return;
+    }
+    let path = direct(1518);
+    let mut child = path.ports()[1].ns.run(start_holder).unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "native\n");
+    assert!(matches!(
+        receiver(&path, 64, 1),
+        Err(PortError::XdpBusy { .. })
+    ));
+    child.kill().unwrap(); // SIGKILL
+    child.wait().unwrap();
+    receiver(&path, 64, 1).unwrap();
+}
+
+pub fn refused(privilege: Privilege) {
+    if !can_run("bad_ports_are_refused_in_one_line", privilege) {
+        return;
+    }
+    let path = direct(1518);
+    let port = &path.ports()[1];
+    let good = spec(port, 2);
+    let open = |spec: PortSpec, size, streams: &'static [u8]| {
+        let open = move || Receiver::open(&spec, traffic(size, 1), streams);
+        port.ns.run(open).unwrap().unwrap_err().to_string()
+    };
+    assert_eq!(
+        open(good.clone(), 9018, &[0]),
+        "b: MTU 1500 is too small for frames of 9018 bytes; it needs 9000"
+    );
+    assert!(open(good.clone(), 64, &[]).contains("no streams"));
+    assert!(open(good.clone(), 64, &[1, 1]).contains("twice"));
+    assert!(open(good.clone(), 64, &[255]).contains("learning"));
+    let absent = PortSpec {
+        interface: "absent0".to_owned(),
+        ..good
+    };
+    let words = open(absent, 64, &[0]);
+    assert!(words.starts_with("absent0: "), "{words}");
+    // An interface that goes away under the receiver.
+    let receiver = receiver(&path, 64, 1).unwrap();
+    receiver.check_up().unwrap();
+    Links::open(&port.ns).unwrap().delete("b").unwrap();
+    let gone = receiver.check_up().unwrap_err();
+    assert!(matches!(gone, PortError::Down { .. }), "{gone}");
+}
