@@ -4,8 +4,9 @@
 //! telling first:
 //!
 //! 1. `failed`: there is no number.
-//! 2. `late`: the load of the confirm trial was not the intended one.
-//! 3. `coupled`: the number is that of sender and path together.
+//! 2. `coupled`: the number is that of sender and path together. Before `late`, because such a
+//!    path is why the sender missed its load.
+//! 3. `late`: the load of the confirm trial was not the intended one.
 //! 4. `unstable`: the longer trial lost too much. Before `tester-limited`, because a load that
 //!    the path could not hold is not one it carries "at least".
 //! 5. `tester-limited`: the path carries at least this much.
@@ -79,8 +80,8 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
         return (Verdict::Failed, vec![why.clone()]);
     }
     let findings = [
-        (Verdict::Late, late(evidence)),
         (Verdict::Coupled, coupled(evidence)),
+        (Verdict::Late, late(evidence)),
         (Verdict::Unstable, unstable(evidence)),
         (Verdict::TesterLimited, tester_limited(evidence)),
         (Verdict::Noisy, noisy(evidence)),
@@ -105,8 +106,8 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
 pub fn worse(a: Verdict, b: Verdict) -> Verdict {
     let rank = |verdict: Verdict| match verdict {
         Verdict::Failed => 6,
-        Verdict::Late => 5,
-        Verdict::Coupled => 4,
+        Verdict::Coupled => 5,
+        Verdict::Late => 4,
         Verdict::Unstable => 3,
         Verdict::TesterLimited => 2,
         Verdict::Noisy => 1,

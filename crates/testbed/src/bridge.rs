@@ -17,6 +17,7 @@
 use nicety_host::link::{LinkChange, Mac};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_host::qdisc;
 use nicety_model::FrameSize;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
@@ -138,19 +139,28 @@ impl Path for BridgePath {
     fn counters(&self) -> Result<PathCounters, NetError> {
         let (a, inner, b) = (
             self.a.links.get("a")?,
-            self.dut.links.counters()?,
+            self.dut.links.list()?,
             self.b.links.get("b")?,
         );
+        let qdiscs = qdisc::list(&self.dut.ns)?;
         let mut places = vec![port_counters("a", a.counters)];
         for (name, role) in [
             ("d0", Role::Inner),
             ("br0", Role::Bridge),
             ("d1", Role::Inner),
         ] {
+            let Some(link) = inner.iter().find(|link| link.name == name) else {
+                continue;
+            };
             places.push(InterfaceCounters {
                 interface: name.to_owned(),
                 role,
-                counters: inner.get(name).copied().unwrap_or_default(),
+                counters: link.counters,
+                qdiscs: qdiscs
+                    .iter()
+                    .filter(|(index, _)| *index == link.index)
+                    .map(|(_, facts)| facts.clone())
+                    .collect(),
             });
         }
         places.push(port_counters("b", b.counters));
@@ -184,6 +194,7 @@ pub(crate) fn port_counters(
         interface: name.to_owned(),
         role: Role::Port,
         counters,
+        qdiscs: Vec::new(),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use nicety_host::link::LinkCounters;
 use nicety_model::LossEntry;
+use nicety_model::facts::QdiscFacts;
 
 /// Place name of the line that holds what no counter accounts for.
 pub const UNEXPLAINED: &str = "unexplained";
 
 /// Counters of one interface of a path at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct InterfaceCounters {
     /// Interface: `a`, `d0`, `br0`, ...
     pub interface: String,
@@ -15,6 +16,8 @@ pub struct InterfaceCounters {
     pub role: Role,
     /// Its counters.
     pub counters: LinkCounters,
+    /// Its queueing disciplines; none for a port, which the tester's frames leave past them.
+    pub qdiscs: Vec<QdiscFacts>,
 }
 
 /// Part an interface plays on the path.
@@ -30,7 +33,7 @@ pub enum Role {
 }
 
 /// All counters of a path at one moment, in the order frames from A to B meet them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PathCounters(pub Vec<InterfaceCounters>);
 
 impl PathCounters {
@@ -46,10 +49,11 @@ impl PathCounters {
 
     /// Counters of one interface.
     pub fn of(&self, interface: &str) -> Option<&LinkCounters> {
-        self.0
-            .iter()
-            .find(|place| place.interface == interface)
-            .map(|place| &place.counters)
+        self.place(interface).map(|place| &place.counters)
+    }
+
+    fn place(&self, interface: &str) -> Option<&InterfaceCounters> {
+        self.0.iter().find(|place| place.interface == interface)
     }
 }
 
@@ -61,18 +65,19 @@ impl PathCounters {
 pub fn ledger(before: &PathCounters, after: &PathCounters, lost: u64) -> Vec<LossEntry> {
     let mut lines = Vec::new();
     for place in &after.0 {
-        let Some(old) = before.of(&place.interface) else {
+        let Some(old) = before.place(&place.interface) else {
             continue;
         };
-        let old = losses(old, place.role);
-        let new = losses(&place.counters, place.role);
-        for ((name, new), (_, old)) in new.into_iter().zip(old) {
-            if let Some(frames) = new.checked_sub(old).filter(|frames| *frames > 0) {
-                lines.push(LossEntry {
-                    place: format!("{} {name}", place.interface),
-                    frames,
-                });
-            }
+        let moved = losses(&place.counters, place.role)
+            .into_iter()
+            .zip(losses(&old.counters, place.role))
+            .filter_map(|((name, new), (_, old))| Some((name.to_owned(), new.checked_sub(old)?)))
+            .chain(queued_out(&old.qdiscs, &place.qdiscs));
+        for (name, frames) in moved.filter(|(_, frames)| *frames > 0) {
+            lines.push(LossEntry {
+                place: format!("{} {name}", place.interface),
+                frames,
+            });
         }
     }
     let explained = lines.iter().map(|line| line.frames).sum();
@@ -83,6 +88,22 @@ pub fn ledger(before: &PathCounters, after: &PathCounters, lost: u64) -> Vec<Los
         });
     }
     lines
+}
+
+/// What each queueing discipline dropped between two readings, where it is still the same one.
+/// These frames are in none of the interface's own counters (net/core/dev.c, __dev_xmit_skb).
+fn queued_out<'a>(
+    before: &'a [QdiscFacts],
+    after: &'a [QdiscFacts],
+) -> impl Iterator<Item = (String, u64)> + 'a {
+    // A root counts the drops of its classes too (mq_dump, htb_enqueue).
+    after.iter().filter(|new| new.root).filter_map(|new| {
+        let old = before.iter().find(|old| old.root && old.kind == new.kind)?;
+        // The kernel's counter has 32 bits. One that was made anew counts from 0, which looks
+        // like a step of more than half of them; one that wrapped moved by little.
+        let frames = (new.drops? as u32).wrapping_sub(old.drops? as u32);
+        (frames <= u32::MAX / 2).then(|| (format!("qdisc {}", new.kind), u64::from(frames)))
+    })
 }
 
 /// The counters that each stand for frames lost once. Details of `rx_errors` and `tx_errors`
@@ -116,6 +137,7 @@ mod tests {
             interface: interface.to_owned(),
             role,
             counters,
+            qdiscs: Vec::new(),
         }
     }
 
@@ -208,6 +230,28 @@ mod tests {
             ..LinkCounters::default()
         };
         assert_eq!(lines(before, LinkCounters::default(), Role::Inner, 0), []);
+    }
+
+    #[test]
+    fn frames_that_a_queueing_discipline_dropped_are_named() {
+        let at = |kind: &str, drops: u32| {
+            PathCounters(vec![InterfaceCounters {
+                qdiscs: vec![QdiscFacts {
+                    kind: kind.to_owned(),
+                    root: true,
+                    drops: Some(u64::from(drops)),
+                    ..QdiscFacts::default()
+                }],
+                ..reading("d1", Role::Inner, LinkCounters::default())
+            }])
+        };
+        let named = [line("d1 qdisc tbf", 7), line(UNEXPLAINED, 3)];
+        assert_eq!(ledger(&at("tbf", 5), &at("tbf", 12), 10), named);
+        assert_eq!(ledger(&at("tbf", u32::MAX - 1), &at("tbf", 5), 10), named);
+        // Another discipline, or one that began anew.
+        let unnamed = [line(UNEXPLAINED, 10)];
+        assert_eq!(ledger(&at("htb", 5), &at("tbf", 12), 10), unnamed);
+        assert_eq!(ledger(&at("tbf", 5), &at("tbf", 0), 10), unnamed);
     }
 
     #[test]

@@ -173,6 +173,7 @@ impl Path for Wire {
                 interface: name.to_owned(),
                 role: Role::Port,
                 counters: links.get(name)?.counters,
+                qdiscs: Vec::new(),
             });
         }
         Ok(PathCounters(places))

@@ -218,6 +218,34 @@ fn a_tester_that_cannot_offer_more_caps_the_search() {
     assert_eq!(cell.finish(context()).verdict, Verdict::Coupled);
 }
 
+/// A sender that the path holds up never offers the same twice.
+#[test]
+fn a_sender_held_up_more_and_less_ends_coupled() {
+    for seed in 0..20 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+        run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+            let most = 3e5 * (0.94 + 0.06 * random.f64());
+            if record.load_fps > most {
+                record.pacing.offered_fps = most;
+                record.loss_ratio = nicety_model::LossRatio(0.0);
+                record.validity = Validity::LoadMissed {
+                    why: "held up".to_owned(),
+                };
+            }
+        });
+        let result = cell.finish(context());
+        assert_eq!(
+            result.verdict,
+            Verdict::Coupled,
+            "{seed}: {:?}",
+            result.notes
+        );
+        let found = result.throughput_fps.unwrap();
+        assert!((0.9 * 3e5..=3e5).contains(&found), "{seed}: {found}");
+    }
+}
+
 #[test]
 fn frames_dropped_by_the_tester_are_never_loss() {
     let mut cell = Cell::new(plan(Preset::Quick)).unwrap();

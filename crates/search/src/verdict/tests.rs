@@ -161,11 +161,11 @@ fn the_most_telling_verdict_wins_and_all_findings_are_noted() {
         steal: Some(0.5),
         ..fine()
     };
-    assert_eq!(judge(&evidence).0, Verdict::Late);
-    assert_eq!(judge(&evidence).1.len(), 5);
-    evidence.late = None;
     assert_eq!(judge(&evidence).0, Verdict::Coupled);
+    assert_eq!(judge(&evidence).1.len(), 5);
     evidence.held_up = None;
+    assert_eq!(judge(&evidence).0, Verdict::Late);
+    evidence.late = None;
     assert_eq!(judge(&evidence).0, Verdict::Unstable);
     evidence.confirm = confirm(true);
     assert_eq!(judge(&evidence).0, Verdict::TesterLimited);
@@ -181,7 +181,7 @@ fn the_most_telling_verdict_wins_and_all_findings_are_noted() {
 #[test]
 fn worse_follows_the_same_order() {
     use Verdict::{Coupled, Failed, Late, Noisy, Ok, TesterLimited, Unstable};
-    let order = [Ok, Noisy, TesterLimited, Unstable, Coupled, Late, Failed];
+    let order = [Ok, Noisy, TesterLimited, Unstable, Late, Coupled, Failed];
     for (i, a) in order.iter().enumerate() {
         for (j, b) in order.iter().enumerate() {
             assert_eq!(worse(*a, *b), order[i.max(j)]);

@@ -1,14 +1,18 @@
 //! A path that works in the sender's own system call slows the sender and loses nothing.
 
+use std::time::Duration;
+
 use nicety_host::ethtool::Ethtool;
+use nicety_model::plan::Preset;
 use nicety_model::{Direction, Fps, TrialRecord, Validity, Verdict};
 use nicety_search::verdict::{Evidence, judge};
+use nicety_search::{CellPlan, Settings};
 use nicety_testbed::{BridgePath, DirectPath, DirectSpec, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
 use crate::commands::run;
-use crate::stage::{Tester, bridge, counted, first, path_cpus, size, traffic};
+use crate::stage::{Tester, bridge, counted, first, path_cpus, quiet, search_cell, size, traffic};
 
 /// Loss goal.
 const GOAL: f64 = 0.0001;
@@ -76,6 +80,23 @@ fn judged(record: &TrialRecord, limit: Fps) -> Verdict {
         ..Evidence::default()
     });
     verdict
+}
+
+/// The search over such a path ends at what the sender makes there and says so.
+pub fn searched(tester: Tester) -> Result<(), Skip> {
+    let limit = alone(tester)?;
+    let path = slow(true)?;
+    let mut engine = tester.open(&path, traffic(Direction::Uni))?;
+    let name = engine.name();
+    let mut trials = Trials::new(engine.as_mut(), &path, 0);
+    let mut settings = Settings::of(Preset::Quick, GOAL);
+    settings.confirm = Duration::ZERO;
+    let mut plan = CellPlan::new(settings, limit);
+    plan.latency_shares.clear();
+    let result = search_cell(&mut trials, plan, Some(limit), &name);
+    quiet(&result)?;
+    assert_eq!(result.verdict, Verdict::Coupled, "{:?}", result.notes);
+    Ok(())
 }
 
 pub fn offered(tester: Tester) -> Result<(), Skip> {

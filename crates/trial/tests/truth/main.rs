@@ -24,7 +24,7 @@ use stage::Tester;
 /// A test of one engine.
 type Truth = fn(Tester) -> Result<(), Skip>;
 
-const TESTS: [(&str, Truth); 21] = [
+const TESTS: [(&str, Truth); 22] = [
     ("a_faultless_wire_loses_nothing", faults::none),
     ("every_lost_frame_is_counted", faults::every_nth),
     ("bursts_of_loss_keep_their_lengths", faults::bursts),
@@ -49,6 +49,7 @@ const TESTS: [(&str, Truth); 21] = [
     ("a_port_that_goes_ends_the_trial", broken::ports),
     ("a_stop_ends_the_trial", broken::stopped),
     ("a_path_in_the_senders_context_is_coupled", coupled::offered),
+    ("a_search_over_such_a_path_says_so", coupled::searched),
 ];
 
 fn main() -> ExitCode {

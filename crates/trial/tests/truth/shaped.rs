@@ -58,8 +58,9 @@ pub fn overload(tester: Tester) -> Result<(), Skip> {
     let before = drops(&path)?;
     let record = counted(&mut trials, Fps(2.0 * RATE), 4 * RATE as u64);
     let dropped = drops(&path)? - before;
-    let unexplained = record.loss_ledger.iter().find(|e| e.place == UNEXPLAINED);
-    assert_eq!(unexplained.map(|entry| entry.frames), Some(dropped));
+    let line = |place| record.loss_ledger.iter().find(|e| e.place == place);
+    assert_eq!(line("d1 qdisc tbf").map(|e| e.frames), Some(dropped));
+    assert_eq!(line(UNEXPLAINED), None, "{:?}", record.loss_ledger);
     // Never more than the bucket lets through; less where the machine kept it waiting.
     let found = record.forwarding_fps / RATE;
     assert!((0.9..1.0 + WITHIN).contains(&found), "{found}");
