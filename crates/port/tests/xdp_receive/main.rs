@@ -27,6 +27,11 @@ fn main() -> ExitCode {
         &[
             ("it_counts_as_the_model_does", model::as_the_model),
             ("it_sees_every_flipped_bit", model::flipped_bits),
+            ("a_checksum_taken_away_is_damage", model::no_checksum),
+            (
+                "copies_are_found_and_order_is_judged_on_every_cpu",
+                model::two_cpus,
+            ),
             ("a_long_trial_takes_more_memory", model::long_trials),
             ("a_short_memory_of_jumps_is_said", model::short_memory),
             ("every_frame_sent_is_counted", ports::every_frame),

@@ -9,6 +9,8 @@ use nicety_port::xdp::receive::{Bench, FRAMES_MAX, Receiver, XDP_DROP, XDP_PASS}
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 use crate::frames::{self, ARRIVAL_NS, Maker, Plan, STREAMS, TRIAL};
 use crate::{can_run, traffic};
 
@@ -20,6 +22,7 @@ const BENCH: Bench = Bench {
     jumps: 1 << 14,
     fragments: false,
     renumber: false,
+    lane_per_cpu: false,
 };
 
 /// Gives a frame to both, and compares what they do with it.
@@ -161,6 +164,77 @@ pub fn flipped_bits(privilege: Privilege) {
         let frames = counts[0].frames;
         assert_eq!((frames.corrupt, frames.received), (flipped, 1), "{size}");
     }
+}
+
+pub fn no_checksum(privilege: Privilege) {
+    if !can_run("a_checksum_taken_away_is_damage", privilege) {
+        return;
+    }
+    let template = frames::template(64, 1);
+    let receiver = &mut Receiver::unattached(traffic(64, 1), &[0], BENCH).unwrap();
+    let mut frame = vec![0; template.frame_bytes()];
+    // Zero and all ones are equal in one's complement: only the rule that zero means "none"
+    // tells that the checksum was taken away.
+    let all_ones = (0..).find(|sequence| {
+        let stamp = Stamp {
+            stream: 0,
+            trial: TRIAL,
+            sequence: *sequence,
+            tx_ns: ARRIVAL_NS,
+        };
+        template.write(&mut frame, &stamp).unwrap();
+        frame[40..42] == [0xff, 0xff]
+    });
+    let limit = u64::from(all_ones.unwrap()) + 1;
+    receiver.reset(TRIAL, limit).unwrap();
+    receiver.feed(&frame, 1).unwrap();
+    frame[40..42].fill(0);
+    receiver.feed(&frame, 1).unwrap();
+    let (counts, _) = receiver.finish(&[one(limit)]).unwrap();
+    let frames = counts[0].frames;
+    assert_eq!(
+        (frames.received, frames.corrupt, frames.duplicate),
+        (1, 1, 0)
+    );
+}
+
+pub fn two_cpus(privilege: Privilege) {
+    let name = "copies_are_found_and_order_is_judged_on_every_cpu";
+    if !can_run(name, privilege) {
+        return;
+    }
+    let allowed = sched_getaffinity(None).unwrap();
+    let cpus: Vec<_> = (0..CpuSet::MAX_CPU)
+        .filter(|cpu| allowed.is_set(*cpu))
+        .take(2)
+        .collect();
+    if cpus.len() < 2 {
+        println!("SKIP {name}: only one CPU may be used");
+        return;
+    }
+    let bench = Bench {
+        lane_per_cpu: true,
+        ..BENCH
+    };
+    let mut receiver = Receiver::unattached(traffic(64, 1), &[0], bench).unwrap();
+    receiver.reset(TRIAL, LIMIT).unwrap();
+    // The second CPU gets its half after the first: late for the stream, in order for the CPU,
+    // but for the last; and every frame of the first once more.
+    for (cpu, numbers) in [(0, vec![0, 2, 4, 6, 8]), (1, vec![1, 3, 7, 9, 5])] {
+        let mut set = CpuSet::new();
+        set.set(cpus[cpu]);
+        sched_setaffinity(None, &set).unwrap();
+        feed_numbers(&receiver, numbers);
+        feed_numbers(&receiver, [0, 2, 4, 6, 8]);
+    }
+    sched_setaffinity(None, &allowed).unwrap();
+    let (counts, _) = receiver.finish(&[one(10)]).unwrap();
+    let frames = counts[0].frames;
+    assert_eq!((frames.received, frames.lost), (10, 0));
+    assert_eq!((frames.duplicate, frames.reordered), (10, 1));
+    assert_eq!(counts[0].reorder_extent_max, 2);
+    let notes = receiver.notes();
+    assert!(notes.len() == 1 && notes[0].contains("2 CPUs"), "{notes:?}");
 }
 
 fn one(sent: u64) -> StreamTotals {

@@ -58,6 +58,8 @@ pub struct Bench {
     /// Every frame takes the number after the last, so that one frame fed many times costs what
     /// many frames cost.
     pub renumber: bool,
+    /// Order is judged per CPU, as in generic mode.
+    pub lane_per_cpu: bool,
 }
 
 impl Default for Bench {
@@ -67,6 +69,7 @@ impl Default for Bench {
             jumps: JUMPS_MAX,
             fragments: false,
             renumber: false,
+            lane_per_cpu: false,
         }
     }
 }
@@ -113,11 +116,20 @@ impl Receiver {
                 needed: traffic.frame_size.mtu_needed(),
             });
         }
-        let socket = Socket::open(name)?;
+        let unusable = |error, why: &str| match error {
+            PortError::Down { interface } => PortError::XdpReceive {
+                interface,
+                why: why.to_owned(),
+            },
+            other => other,
+        };
+        let socket = Socket::open(name)
+            .map_err(|error| unusable(error, "there is no interface of this name"))?;
         if spec.promiscuous {
             socket.promiscuous()?;
         }
-        device::check_up(&socket)?;
+        device::check_up(&socket)
+            .map_err(|error| unusable(error, "the interface is down: bring it up first"))?;
         let queues = device::receive_queues(&socket);
         let mut settings = settings(traffic, expected_streams, Bench::default());
         let mut refusals = Vec::new();
@@ -435,8 +447,8 @@ fn settings(traffic: TrafficSpec, streams: &[u8], bench: Bench) -> Settings {
         constant_sum: u16::from_ne_bytes(constant.fold().to_be_bytes()),
         streams: streams.to_vec(),
         capacity: CAPACITY_MIN,
-        lanes: 1,
-        lane_is_cpu: false,
+        lanes: if bench.lane_per_cpu { cpus() } else { 1 },
+        lane_is_cpu: bench.lane_per_cpu,
         jumps: bench.jumps.next_power_of_two().min(JUMPS_MAX),
         fixed_time_ns: bench.arrival_ns,
         fragments: bench.fragments,
