@@ -55,7 +55,7 @@ pub struct Bench {
     pub jumps: u32,
     /// The program for frames in several buffers.
     pub fragments: bool,
-    /// Every frame takes the number after the last, so that one frame fed many times costs what
+    /// Every frame takes the number after the last of its CPU, so that one fed many times costs what
     /// many frames cost.
     pub renumber: bool,
     /// Order is judged per CPU, as in generic mode.
