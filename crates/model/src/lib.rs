@@ -9,8 +9,10 @@
 pub mod cell;
 pub mod cpu;
 pub mod facts;
+pub mod finding;
 pub mod frame;
 pub mod frames;
+pub mod knob;
 pub mod latency;
 pub mod ledger;
 pub mod pacing;

@@ -109,6 +109,6 @@ pub struct XenFacts {
 impl XenFacts {
     /// CPU threads of one socket.
     pub fn threads_per_socket(&self) -> Option<u32> {
-        Some(self.cores_per_socket? * self.threads_per_core?)
+        self.cores_per_socket?.checked_mul(self.threads_per_core?)
     }
 }

@@ -1,0 +1,213 @@
+//! What a rule looks at: the facts, the goal, and what several rules derive from them.
+
+use std::collections::BTreeSet;
+
+use nicety_model::HostFacts;
+use nicety_model::facts::{InterfaceClass, IrqFacts, NetFacts, VmFacts};
+use nicety_model::finding::Goal;
+
+/// What the user knows and the facts do not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Wishes {
+    /// Round trip time of the connections that matter, in ms.
+    pub rtt_ms: Option<f64>,
+    /// Rate of these connections in Mbit/s; the fastest port's when absent.
+    pub rate_mbps: Option<u32>,
+    /// Frames of 9000 bytes have been tried on the whole path.
+    pub jumbo_path: bool,
+}
+
+/// Facts, goal and wishes.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The host.
+    pub facts: &'a HostFacts,
+    /// What it is to be good at.
+    pub goal: Goal,
+    /// What the user knows.
+    pub wishes: Wishes,
+}
+
+impl<'a> Case<'a> {
+    /// Facts, goal and wishes.
+    pub fn new(facts: &'a HostFacts, goal: Goal, wishes: Wishes) -> Self {
+        Self {
+            facts,
+            goal,
+            wishes,
+        }
+    }
+
+    /// Physical ports and paravirtual NICs that are up.
+    pub fn nics(&self) -> impl Iterator<Item = &'a NetFacts> + use<'a> {
+        self.facts
+            .interfaces
+            .iter()
+            .filter(|net| net.is_active_nic())
+    }
+
+    /// Speed of the fastest port in Mbit/s, or what the user said.
+    pub fn rate_mbps(&self) -> Option<u32> {
+        let fastest = self.nics().filter_map(|net| net.link.speed_mbps).max();
+        self.wishes.rate_mbps.or(fastest)
+    }
+
+    /// Rate times round trip time in bytes; `None` until both are known.
+    pub fn bdp_bytes(&self) -> Option<u64> {
+        let rate = f64::from(self.rate_mbps()?) * 1e6;
+        Some((rate * self.wishes.rtt_ms? / 1e3 / 8.0).round() as u64)
+    }
+
+    /// The product in words: `10000 Mbit/s × 100 ms / 8 = 125000000 bytes`.
+    pub fn bdp_words(&self) -> Option<String> {
+        let (rate, rtt) = (self.rate_mbps()?, self.wishes.rtt_ms?);
+        Some(format!(
+            "{rate} Mbit/s × {rtt} ms / 8 = {} bytes",
+            self.bdp_bytes()?
+        ))
+    }
+
+    /// CPUs near a NIC, one per core first. Without nodes that is the whole machine; under Xen,
+    /// whose first domain does not see nodes, the first socket.
+    pub fn local_cpus(&self, net: &NetFacts) -> Vec<u32> {
+        let cpu = &self.facts.cpu;
+        if let Some(xen) = &self.facts.xen {
+            let threads = xen.threads_per_socket().unwrap_or(u32::MAX);
+            return self.spread().into_iter().filter(|&c| c < threads).collect();
+        }
+        match self.node_of(net) {
+            Some(node) => cpu.cores_first(node),
+            None => self.spread(),
+        }
+    }
+
+    /// All CPUs, one per core first.
+    fn spread(&self) -> Vec<u32> {
+        let cpus = &self.facts.cpu.cpus;
+        let first = cpus.iter().filter(|seat| seat.cpu == seat.core);
+        let second = cpus.iter().filter(|seat| seat.cpu != seat.core);
+        first.chain(second).map(|seat| seat.cpu).collect()
+    }
+
+    /// Node of a NIC; of a machine with one node that one.
+    pub fn node_of(&self, net: &NetFacts) -> Option<u32> {
+        let only = match self.facts.cpu.nodes.as_slice() {
+            [node] => Some(node.node),
+            _ => None,
+        };
+        net.numa_node.or(only)
+    }
+
+    /// Whether distance to memory matters.
+    pub fn has_nodes(&self) -> bool {
+        self.facts.cpu.nodes.len() > 1
+    }
+
+    /// Number of physical cores near a NIC.
+    pub fn local_cores(&self, net: &NetFacts) -> usize {
+        let local = self.local_cpus(net);
+        let core = |cpu: &u32| self.facts.cpu.seat(*cpu).map(|seat| seat.core);
+        local.iter().filter_map(core).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Interrupts of a NIC's queues: those that carry frames, not its configuration.
+    pub fn queue_irqs(&self, net: &NetFacts) -> Vec<&'a IrqFacts> {
+        let mine = self
+            .facts
+            .irqs
+            .iter()
+            .filter(|irq| irq.interface == net.link.name);
+        mine.filter(|irq| !irq.name.ends_with("-config")).collect()
+    }
+
+    /// CPUs that have work of their own: pinned vCPUs and vhost threads.
+    pub fn pinned_cpus(&self) -> BTreeSet<u32> {
+        let threads = self
+            .facts
+            .vms
+            .iter()
+            .flat_map(|vm| vm.vcpus.iter().chain(&vm.vhost));
+        let pinned = threads.filter(|thread| thread.cpus.len() == 1);
+        pinned
+            .flat_map(|thread| thread.cpus.iter().copied())
+            .collect()
+    }
+
+    /// Whether frames of an interface are forwarded: it or something stacked on it is a port of
+    /// a bridge or switch, carries a macvtap, or the host routes.
+    pub fn forwards(&self, net: &NetFacts) -> bool {
+        let routes = ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"];
+        routes
+            .iter()
+            .any(|name| self.facts.sysctl_number(name) == Some(1))
+            || self.bridged(net, 0)
+    }
+
+    /// As [`Self::forwards`], without routing. Stacks are a few deep; the limit ends a loop.
+    pub fn bridged(&self, net: &NetFacts, depth: u8) -> bool {
+        let master = net
+            .link
+            .master
+            .as_deref()
+            .and_then(|name| self.facts.interface(name));
+        let by_master = master.is_some_and(|master| match master.class {
+            InterfaceClass::Bridge | InterfaceClass::OpenVswitch => true,
+            _ => depth < 8 && self.bridged(master, depth + 1),
+        });
+        let above = |other: &&NetFacts| other.link.lower.as_deref() == Some(net.name());
+        by_master
+            || self.facts.interfaces.iter().filter(above).any(|other| {
+                other.class == InterfaceClass::Macvtap
+                    || depth < 8 && self.bridged(other, depth + 1)
+            })
+    }
+
+    /// Interfaces a frame of a NIC passes on this host: itself, what is stacked on it, its
+    /// masters and their other ports.
+    pub fn stack(&self, net: &'a NetFacts) -> Vec<&'a NetFacts> {
+        let mut stack = vec![net];
+        let mut at = 0;
+        while let Some(&here) = stack.get(at) {
+            at += 1;
+            for other in &self.facts.interfaces {
+                let above = other.link.lower.as_deref() == Some(here.name());
+                let master = here.link.master.as_deref() == Some(other.name());
+                let port = other.link.master.as_deref() == Some(here.name())
+                    && other.class != InterfaceClass::Hardware;
+                let known = stack.iter().any(|known| known.name() == other.name());
+                if (above || master || port) && !known {
+                    stack.push(other);
+                }
+            }
+        }
+        stack
+    }
+
+    /// The NIC whose traffic a virtual machine lives on: below the bridge of its tap, else the
+    /// only or the fastest one.
+    pub fn nic_of(&self, vm: &VmFacts) -> Option<&'a NetFacts> {
+        let taps = vm.nics.iter().filter_map(|nic| nic.interface.as_deref());
+        let by_tap = taps.flat_map(|tap| {
+            self.nics()
+                .filter(move |net| self.stack(net).iter().any(|n| n.name() == tap))
+        });
+        by_tap
+            .chain(self.nics().filter(|net| !net.is_vf))
+            .max_by_key(|net| net.link.speed_mbps)
+    }
+
+    /// Share of received frames that the busiest CPU took in since boot, with that CPU; `None`
+    /// below a million frames, which say nothing.
+    pub fn busiest_receiver(&self) -> Option<(u32, f64)> {
+        let total: u64 = self.facts.softnet.iter().map(|cpu| cpu.processed).sum();
+        let busiest = self.facts.softnet.iter().max_by_key(|cpu| cpu.processed)?;
+        (total >= 1_000_000).then(|| (busiest.cpu, busiest.processed as f64 / total as f64))
+    }
+
+    /// Frames a NIC dropped for want of descriptors since it was made.
+    pub fn ring_drops(&self, net: &NetFacts) -> u64 {
+        net.counter("rx_missed_errors")
+            .max(net.counter("rx_fifo_errors"))
+            .max(net.link.driver_drops.values().copied().max().unwrap_or(0))
+    }
+}

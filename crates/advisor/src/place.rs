@@ -1,0 +1,82 @@
+//! Which CPU gets which work near a NIC.
+
+use std::collections::BTreeSet;
+
+use nicety_model::facts::NetFacts;
+
+use crate::case::Case;
+
+/// CPUs for a NIC's interrupts, best first: near it, one per core before siblings, without the
+/// first CPU (every other device's interrupts start there), isolated ones, and those that
+/// virtual machines are pinned to. Siblings of what is left out come last.
+pub(crate) fn irq_cpus(case: &Case<'_>, net: &NetFacts) -> Vec<u32> {
+    let taken = case.pinned_cpus();
+    let isolated = &case.facts.cpu.isolated;
+    let free = |cpu: &u32| *cpu != 0 && !isolated.contains(cpu) && !taken.contains(cpu);
+    case.local_cpus(net).into_iter().filter(free).collect()
+}
+
+/// CPUs near a NIC for threads of virtual machines, best first: without the first CPU and the
+/// cores that take the NIC's interrupts, now or by the rule about them.
+pub(crate) fn vm_cpus(case: &Case<'_>, net: &NetFacts) -> Vec<u32> {
+    let irqs = case.queue_irqs(net);
+    let planned = irq_cpus(case, net).into_iter().take(irqs.len());
+    let now = irqs.iter().flat_map(|irq| irq.effective.iter().copied());
+    let busy: BTreeSet<u32> = planned.chain(now).collect();
+    let free = |cpu: &u32| *cpu != 0 && !busy.contains(cpu);
+    case.local_cpus(net).into_iter().filter(free).collect()
+}
+
+/// A CPU list as the kernel prints it: `0-3,8`.
+pub(crate) fn list(cpus: &[u32]) -> String {
+    let mut sorted = cpus.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for cpu in sorted {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => parts.push((cpu, cpu)),
+        }
+    }
+    let words = parts.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+/// A CPU mask as the kernel prints it: words of 32 bits, highest first, for `cpus` CPUs.
+pub(crate) fn mask(cpus: &[u32], online: usize) -> String {
+    let bits = online.max(1);
+    let words = bits.div_ceil(32);
+    let word = |index: usize| {
+        let own = cpus.iter().filter(|&&cpu| cpu as usize / 32 == index);
+        own.fold(0u32, |word, cpu| word | 1 << (cpu % 32))
+    };
+    // The kernel cuts the highest word to as many digits as its CPUs need.
+    let digits = (bits - 32 * (words - 1)).div_ceil(4);
+    let mut text = format!("{:0digits$x}", word(words - 1));
+    for index in (0..words - 1).rev() {
+        text.push_str(&format!(",{:08x}", word(index)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_masks_are_the_kernels() {
+        assert_eq!(list(&[3, 0, 1, 8, 2, 2]), "0-3,8");
+        assert_eq!(list(&[]), "");
+        assert_eq!(mask(&[0, 1], 2), "3");
+        assert_eq!(mask(&[], 8), "00");
+        assert_eq!(mask(&[0, 33], 40), "02,00000001");
+        assert_eq!(
+            mask(&[159], 160),
+            "80000000,00000000,00000000,00000000,00000000"
+        );
+    }
+}

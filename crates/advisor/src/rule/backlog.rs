@@ -1,0 +1,100 @@
+//! The backlog between interrupt and protocol work (T15).
+
+use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+
+const LONGER: Reason = Reason {
+    why: "Frames that come by steering, veth or tunnel queue per CPU; beyond this number they are \
+          dropped.",
+    source: "Linux Documentation/admin-guide/sysctl/net.rst, netdev_max_backlog",
+    cost: "A longer queue is a longer wait when it fills.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
+
+const FAR: Reason = Reason {
+    why: "A window of this size may arrive at once after a pause of the receiver.",
+    source: "Oracle VM 3 10GbE network performance tuning (2013), figure 1: 300000 for 10 Gbit/s \
+             and 100 ms",
+    cost: "A longer queue is a longer wait when it fills; does nothing without steering, veth or \
+           tunnels.",
+    risk: Risk::Low,
+    certainty: Certainty::Guess,
+};
+
+const SYSCTL: &str = "net.core.netdev_max_backlog";
+/// Beyond this a queue is delay.
+const MOST: u64 = 30_000;
+/// The paper's case: 10 Gbit/s × 100 ms, and its value.
+const FAR_BYTES: u64 = 125_000_000;
+const FAR_FRAMES: u64 = 300_000;
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let Some(now) = case.facts.sysctl_number(SYSCTL) else {
+        return;
+    };
+    let dropped: u64 = case.facts.softnet.iter().map(|cpu| cpu.dropped).sum();
+    let bdp = case.bdp_bytes().unwrap_or(0);
+    if case.goal == Goal::Throughput && bdp >= FAR_BYTES {
+        if now < FAR_FRAMES {
+            let finding = report.find(
+                "host",
+                format!("{SYSCTL} = {now}"),
+                format!("{FAR_FRAMES}"),
+                &FAR,
+            );
+            finding.formula = case.bdp_words();
+            finding
+                .changes
+                .push(change(Knob::sysctl(SYSCTL), now, FAR_FRAMES));
+        }
+    } else if dropped > 0 && now < MOST {
+        let wanted = now.saturating_mul(2).min(MOST);
+        let finding = report.find(
+            "host",
+            format!("{SYSCTL} = {now}, {dropped} frames dropped since boot"),
+            format!("{wanted}, doubled again if it still drops, at most {MOST}"),
+            &LONGER,
+        );
+        finding.formula = Some(format!("2 × {now}, at most {MOST} = {wanted}"));
+        finding
+            .changes
+            .push(change(Knob::sysctl(SYSCTL), now, wanted));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Host;
+
+    #[test]
+    fn the_backlog_doubles_while_it_drops_and_never_shrinks() {
+        for (now, dropped, rtt, wanted) in [
+            ("1000", 0, None, None),
+            ("1000", 5, None, Some("2000")),
+            ("20000", 5, None, Some("30000")),
+            ("30000", 5, None, None),
+            ("250000", 5, None, None),
+            ("1000", 0, Some(100.0), Some("300000")),
+            ("1000", 0, Some(1.0), None),
+            ("400000", 0, Some(100.0), None),
+        ] {
+            let host = Host::new(1, 4)
+                .nic("eth0", 10_000, 0)
+                .sysctl("net.core.netdev_max_backlog", now);
+            let host = host
+                .processed(&[10])
+                .facts_with(|f| f.softnet[0].dropped = dropped)
+                .wish(|w| w.rtt_ms = rtt);
+            let found = host.find("backlog");
+            assert_eq!(
+                found.first().map(|f| f.changes[0].to.as_str()),
+                wanted,
+                "{now} {dropped} {rtt:?}"
+            );
+        }
+    }
+}

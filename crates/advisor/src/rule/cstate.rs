@@ -1,0 +1,105 @@
+//! CPUs that carry frames sleep lightly (T24).
+
+use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+use crate::place::list;
+use crate::rule::governor::data_cpus;
+
+const LIGHT: Reason = Reason {
+    why: "A frame that finds its CPU in a deep state waits for it to wake up, often longer than all \
+          its other work takes.",
+    source: "Linux Documentation/admin-guide/pm/cpuidle.rst; Documentation/ABI/testing/\
+             sysfs-devices-power, pm_qos_resume_latency_us",
+    cost: "Heat; the other thread of the core loses some turbo speed.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
+
+/// Longest wake-up that is allowed, in µs.
+const LIMIT_US: u32 = 10;
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    if case.goal != Goal::Latency {
+        return;
+    }
+    let data = data_cpus(case, report);
+    let deep: Vec<_> = case
+        .facts
+        .cpu
+        .idle
+        .iter()
+        .filter(|idle| data.contains(&idle.cpu))
+        .filter(|idle| idle.latency_limit_us.is_none_or(|limit| limit > LIMIT_US))
+        .filter(|idle| {
+            let mut states = idle.states.iter();
+            states.any(|s| s.latency_us > LIMIT_US && !s.disabled && s.usage != Some(0))
+        })
+        .collect();
+    let Some(worst) = deep
+        .iter()
+        .flat_map(|idle| &idle.states)
+        .max_by_key(|s| s.latency_us)
+    else {
+        return;
+    };
+    let cpus: Vec<u32> = deep.iter().map(|idle| idle.cpu).collect();
+    let finding = report.find(
+        "host",
+        format!(
+            "CPUs {} carry frames and sleep down to {} ({} µs)",
+            list(&cpus),
+            worst.name,
+            worst.latency_us
+        ),
+        format!("wake-up within {LIMIT_US} µs on these"),
+        &LIGHT,
+    );
+    finding.changes = deep
+        .iter()
+        .map(|idle| {
+            let path = format!(
+                "devices/system/cpu/cpu{}/power/pm_qos_resume_latency_us",
+                idle.cpu
+            );
+            change(
+                Knob::sys_file(path),
+                idle.latency_limit_us.unwrap_or(0),
+                LIMIT_US,
+            )
+        })
+        .collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::facts::{CpuIdle, IdleState};
+    use nicety_model::finding::Goal;
+
+    use crate::fixture::Host;
+
+    #[test]
+    fn deep_sleep_is_forbidden_where_frames_come() {
+        let idle = |latency_us, limit| CpuIdle {
+            cpu: 2,
+            states: vec![IdleState {
+                name: "C6".to_owned(),
+                latency_us,
+                disabled: false,
+                usage: Some(4),
+            }],
+            latency_limit_us: limit,
+        };
+        let host = Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .irq(30, "eth0", &[2], 5)
+            .goal(Goal::Latency);
+        let with = |idle: CpuIdle| host.clone().facts_with(move |f| f.cpu.idle = vec![idle]);
+        assert_eq!(with(idle(133, None)).one("cstate").changes[0].to, "10");
+        with(idle(2, None)).none("cstate");
+        with(idle(133, Some(5))).none("cstate");
+        with(idle(133, None)).goal(Goal::Throughput).none("cstate");
+    }
+}

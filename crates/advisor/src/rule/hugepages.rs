@@ -1,0 +1,95 @@
+//! Huge pages for guests whose frames a program moves (T25).
+
+use nicety_model::finding::{Certainty, Effect, Goal, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+
+const HUGE: Reason = Reason {
+    why: "A user-space switch reads guest memory itself; with small pages every frame costs a miss \
+          of the address cache, and vhost-user needs memory it can share.",
+    source: "DPDK, Getting Started Guide for Linux, hugepages; libvirt domain XML, <hugepages>",
+    cost: "The memory is gone for everything else.",
+    risk: Risk::Medium,
+    certainty: Certainty::Likely,
+};
+
+const MADVISE: Reason = Reason {
+    why: "The kernel compacts memory to make huge pages while a program waits for its page.",
+    source: "Linux Documentation/admin-guide/mm/transhuge.rst",
+    cost: "Programs that do not ask for huge pages get none.",
+    risk: Risk::Low,
+    certainty: Certainty::Guess,
+};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    for vm in &case.facts.vms {
+        let user = vm
+            .nics
+            .iter()
+            .any(|nic| nic.backend.starts_with("vhost-user"));
+        if !user || vm.huge_mib > 0 {
+            continue;
+        }
+        let memory: u64 = vm.memory_mib.values().sum();
+        let node = case
+            .nic_of(vm)
+            .and_then(|net| case.node_of(net))
+            .unwrap_or(0);
+        let pages = memory.div_ceil(1024);
+        let finding = report.find(
+            &vm.name,
+            format!("vhost-user, {memory} MiB in small pages"),
+            format!("huge pages on node {node}"),
+            &HUGE,
+        );
+        finding.formula = Some(format!("{memory} MiB / 1 GiB = {pages} pages"));
+        finding.effect = Effect::VmRestart;
+        finding.advice.push(format!(
+            "boot with default_hugepagesz=1G hugepagesz=1G hugepages={pages}, and <hugepages> in \
+             the domain's XML"
+        ));
+    }
+    let always = case.facts.memory.transparent.as_deref() == Some("always");
+    if case.goal == Goal::Latency && always && !case.facts.vms.is_empty() {
+        let finding = report.find("host", "transparent huge pages always", "madvise", &MADVISE);
+        let knob = Knob::sys_file("kernel/mm/transparent_hugepage/enabled");
+        finding.changes.push(change(knob, "always", "madvise"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::facts::VmNic;
+    use nicety_model::finding::Goal;
+
+    use crate::fixture::Host;
+
+    #[test]
+    fn a_vhost_user_guest_needs_huge_pages() {
+        let host = Host::new(1, 4).vm("a", &[&[1]]).facts_with(|f| {
+            f.vms[0].nics = vec![VmNic {
+                backend: "vhost-user".to_owned(),
+                ..VmNic::default()
+            }];
+            f.vms[0].memory_mib = [(0, 4096)].into();
+        });
+        assert!(host.one("hugepages").advice[0].contains("hugepages=4"));
+        host.facts_with(|f| f.vms[0].huge_mib = 4096)
+            .none("hugepages");
+        Host::new(1, 4).vm("a", &[&[1]]).none("hugepages");
+    }
+
+    #[test]
+    fn latency_wants_huge_pages_only_on_request() {
+        let host = Host::new(1, 4)
+            .vm("a", &[&[1]])
+            .facts_with(|f| f.memory.transparent = Some("always".to_owned()));
+        host.none("hugepages");
+        assert_eq!(
+            host.goal(Goal::Latency).one("hugepages").changes[0].to,
+            "madvise"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Queue interrupts near the NIC, one per core, off the first CPU (T04).
+
+use std::collections::BTreeMap;
+
+use nicety_model::facts::{IrqFacts, NetFacts};
+use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+use crate::place::{irq_cpus, list};
+
+const SPREAD: Reason = Reason {
+    why: "The CPU that takes a queue's interrupt does its receive work. Far from the NIC it \
+          fetches every descriptor from another node; shared with another queue or with the \
+          interrupts of other devices it becomes the narrowest place.",
+    source: "Linux Documentation/networking/scaling.rst; Oracle VM 3 10GbE network performance \
+             tuning (2013), port interrupt affinity",
+    cost: "None to speak of; a queue's frames in flight may be reordered once.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
+
+/// Share of the received soft interrupts on the first CPU above which it counts as crowded.
+const CROWDED: f64 = 0.25;
+/// With fewer CPUs near the NIC there is nothing to spread to.
+const FEWEST_CPUS: usize = 4;
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    for net in case.nics() {
+        nic(case, net, report);
+    }
+}
+
+fn nic(case: &Case<'_>, net: &NetFacts, report: &mut Report) {
+    let irqs = case.queue_irqs(net);
+    let local = case.local_cpus(net);
+    let targets = irq_cpus(case, net);
+    if irqs.is_empty() || local.len() < FEWEST_CPUS || targets.is_empty() {
+        return;
+    }
+    let Some(problem) = problem(case, &irqs, &local, targets.len()) else {
+        return;
+    };
+    let managed = irqs.iter().any(|irq| irq.managed == Some(true));
+    // In a circle: more queues than cores share the cores evenly.
+    let wanted: Vec<(&IrqFacts, u32)> = irqs
+        .iter()
+        .copied()
+        .zip(targets.iter().copied().cycle())
+        .collect();
+    let numbers: Vec<u32> = irqs.iter().map(|irq| irq.irq).collect();
+    let used: Vec<u32> = wanted.iter().map(|(_, cpu)| *cpu).collect();
+    let finding = report.find(
+        net.name(),
+        format!("IRQ {}: {problem}", list(&numbers)),
+        format!("one each on CPUs {}", list(&used)),
+        &SPREAD,
+    );
+    if let Some(node) = case.node_of(net).filter(|_| case.has_nodes()) {
+        finding.formula = Some(format!(
+            "queue i → core i of node {node}, without CPU 0, isolated CPUs and those of pinned vCPUs"
+        ));
+    }
+    if managed {
+        finding.effect = Effect::Never;
+        finding.advice.push(
+            "the kernel places these interrupts: change the number of channels, or boot with \
+             isolcpus=managed_irq,…"
+                .to_owned(),
+        );
+        return;
+    }
+    finding.changes = wanted
+        .iter()
+        .filter(|(irq, cpu)| irq.affinity != [*cpu])
+        .map(|(irq, cpu)| change(Knob::IrqAffinity { irq: irq.irq }, list(&irq.affinity), cpu))
+        .collect();
+}
+
+/// What is wrong, if anything.
+fn problem(case: &Case<'_>, irqs: &[&IrqFacts], local: &[u32], room: usize) -> Option<String> {
+    let mut on: BTreeMap<u32, usize> = BTreeMap::new();
+    for irq in irqs {
+        for cpu in &irq.effective {
+            *on.entry(*cpu).or_default() += 1;
+        }
+    }
+    let far: Vec<u32> = on
+        .keys()
+        .copied()
+        .filter(|cpu| !local.contains(cpu))
+        .collect();
+    if !far.is_empty() {
+        return Some(format!("go to CPUs {}, far from the NIC", list(&far)));
+    }
+    let fair = irqs.len().div_ceil(room);
+    let crowd = on.iter().max_by_key(|(_, count)| **count);
+    if let Some((cpu, &count)) = crowd
+        && count > fair
+    {
+        return Some(format!("{count} of {} go to CPU {cpu}", irqs.len()));
+    }
+    let rx: u64 = case.facts.softnet.iter().filter_map(|cpu| cpu.net_rx).sum();
+    let first = case.facts.softnet.iter().find(|cpu| cpu.cpu == 0)?.net_rx?;
+    let share = first as f64 / rx.max(1) as f64;
+    (on.contains_key(&0) && share > CROWDED).then(|| {
+        format!(
+            "one goes to CPU 0, which has {:.0} % of all receive work since boot",
+            share * 100.0
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::finding::Effect;
+
+    use crate::fixture::Host;
+
+    fn targets(host: &Host) -> Vec<String> {
+        let found = host.one("irq-affinity");
+        found
+            .changes
+            .iter()
+            .map(|change| format!("{}→{}", change.knob, change.to))
+            .collect()
+    }
+
+    #[test]
+    fn interrupts_far_away_come_near() {
+        let host = Host::new(2, 4)
+            .nic("eth0", 10_000, 1)
+            .irq(30, "eth0", &[0], 5)
+            .irq(31, "eth0", &[1], 5);
+        assert_eq!(targets(&host), ["IRQ 30 CPUs→4", "IRQ 31 CPUs→5"]);
+        Host::new(2, 4)
+            .nic("eth0", 10_000, 1)
+            .irq(30, "eth0", &[4], 5)
+            .irq(31, "eth0", &[5], 5)
+            .none("irq-affinity");
+    }
+
+    #[test]
+    fn queues_share_no_cpu() {
+        let host = Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .irq(30, "eth0", &[2], 5)
+            .irq(31, "eth0", &[2], 5);
+        assert_eq!(
+            targets(&host),
+            ["IRQ 30 CPUs→1"],
+            "the second is well placed already"
+        );
+    }
+
+    #[test]
+    fn the_first_cpu_is_relieved_when_it_is_crowded() {
+        let host = Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .irq(30, "eth0", &[0], 5);
+        host.clone().net_rx(&[10, 90, 90, 90]).none("irq-affinity");
+        assert_eq!(targets(&host.net_rx(&[60, 10, 10, 10])), ["IRQ 30 CPUs→1"]);
+    }
+
+    #[test]
+    fn pinned_and_isolated_cpus_are_left_alone() {
+        let host = Host::new(2, 4)
+            .nic("eth0", 10_000, 1)
+            .irq(30, "eth0", &[0], 5)
+            .vm("a", &[&[4]]);
+        assert_eq!(
+            targets(&host.facts_with(|f| f.cpu.isolated = vec![5])),
+            ["IRQ 30 CPUs→6"]
+        );
+    }
+
+    #[test]
+    fn what_the_kernel_places_is_told_apart() {
+        let host = Host::new(2, 4)
+            .nic("eth0", 10_000, 1)
+            .irq(30, "eth0", &[0], 5);
+        let found = host
+            .facts_with(|f| f.irqs[0].managed = Some(true))
+            .one("irq-affinity");
+        assert!(found.changes.is_empty() && found.effect == Effect::Never);
+    }
+
+    #[test]
+    fn two_cpus_are_too_few_to_choose() {
+        Host::new(1, 2)
+            .nic("eth0", 10_000, 0)
+            .irq(30, "eth0", &[0], 5)
+            .irq(31, "eth0", &[0], 5)
+            .none("irq-affinity");
+    }
+}

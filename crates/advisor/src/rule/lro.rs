@@ -1,0 +1,57 @@
+//! No large receive offload below a bridge (T12).
+
+use nicety_model::finding::{Certainty, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+
+const OFF: Reason = Reason {
+    why: "LRO glues segments together beyond repair: what is forwarded then is larger than the \
+          next link's MTU and is dropped. GRO does the same job and can be undone.",
+    source: "Linux net/bridge/br_if.c and net/ipv4/devinet.c call dev_disable_lro; Oracle VM 3 \
+             10GbE network performance tuning (2013), NIC offload",
+    cost: "None while GRO is on.",
+    risk: Risk::Low,
+    certainty: Certainty::Certain,
+};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    for net in case.nics() {
+        let lro = net.feature("rx-lro");
+        let Some(lro) = lro.filter(|lro| lro.on && case.forwards(net)) else {
+            continue;
+        };
+        let finding = report.find(net.name(), "LRO on, frames are forwarded", "LRO off", &OFF);
+        if lro.changeable {
+            let knob = Knob::Feature {
+                interface: net.link.name.clone(),
+                feature: "rx-lro".to_owned(),
+            };
+            finding.changes.push(change(knob, "on", "off"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Host;
+
+    #[test]
+    fn lro_goes_off_where_frames_go_on() {
+        let host = Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .feature("rx-lro", true);
+        host.none("lro");
+        assert_eq!(host.clone().bridged().one("lro").changes[0].to, "off");
+        assert_eq!(
+            host.clone()
+                .sysctl("net.ipv4.ip_forward", "1")
+                .find("lro")
+                .len(),
+            1
+        );
+        host.clone().vlan_bridged().one("lro");
+        host.feature("rx-lro", false).bridged().none("lro");
+    }
+}

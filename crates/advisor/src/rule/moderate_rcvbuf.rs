@@ -1,0 +1,39 @@
+//! TCP sizes its receive buffers itself (T18).
+
+use nicety_model::finding::{Certainty, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+
+const ON: Reason = Reason {
+    why: "Without it every connection keeps the default window, whatever the maximum allows.",
+    source: "Linux Documentation/networking/ip-sysctl.rst; Oracle VM 3 10GbE network performance \
+             tuning (2013), figure 1",
+    cost: "None: it is the kernel's default.",
+    risk: Risk::Low,
+    certainty: Certainty::Certain,
+};
+
+const SYSCTL: &str = "net.ipv4.tcp_moderate_rcvbuf";
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    if case.facts.sysctl_number(SYSCTL) != Some(0) {
+        return;
+    }
+    let finding = report.find("host", format!("{SYSCTL} = 0"), "1", &ON);
+    finding.changes.push(change(Knob::sysctl(SYSCTL), 0, 1));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Host;
+
+    #[test]
+    fn automatic_buffers_come_on() {
+        let with = |value| Host::new(1, 2).sysctl("net.ipv4.tcp_moderate_rcvbuf", value);
+        assert_eq!(with("0").one("moderate-rcvbuf").changes[0].to, "1");
+        with("1").none("moderate-rcvbuf");
+        Host::new(1, 2).none("moderate-rcvbuf");
+    }
+}

@@ -1,0 +1,96 @@
+//! Frames of 9000 bytes where the whole path takes them (T14).
+
+use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+
+const JUMBO: Reason = Reason {
+    why: "Work is per frame: at 10 Gbit/s frames of 1500 bytes come every 1.2 µs, of 9000 every \
+          7.2 µs.",
+    source: "Oracle VM 3 10GbE network performance tuning (2013), jumbo frames",
+    cost: "One device on the path that does not take them (switch, router, peer, guest) loses \
+           every large frame in silence: try it with ping -M do -s 8972 first, both ways.",
+    risk: Risk::High,
+    certainty: Certainty::Guess,
+};
+
+const WANTED: u32 = 9000;
+/// Below this speed a core keeps up with small frames.
+const FAST_MBPS: u32 = 10_000;
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    if case.goal != Goal::Throughput {
+        return;
+    }
+    for net in case.nics() {
+        let fast = net.link.speed_mbps.is_some_and(|speed| speed >= FAST_MBPS);
+        let takes = net.link.mtu_max.is_none_or(|most| most >= WANTED);
+        if !fast || !takes || net.link.mtu >= WANTED || net.is_vf {
+            continue;
+        }
+        let stack = case.stack(net);
+        let small: Vec<_> = stack.iter().filter(|hop| hop.link.mtu < WANTED).collect();
+        let names: Vec<&str> = small.iter().map(|hop| hop.name()).collect();
+        let finding = report.find(
+            net.name(),
+            format!(
+                "MTU {} at {} Mbit/s",
+                net.link.mtu,
+                net.link.speed_mbps.unwrap_or(0)
+            ),
+            format!("{WANTED} on every hop, here {}", names.join(", ")),
+            &JUMBO,
+        );
+        finding.advice.push(
+            "set net.ipv4.tcp_mtu_probing = 1 as a safety net; give the guests the same MTU"
+                .to_owned(),
+        );
+        if !case.wishes.jumbo_path {
+            finding.advice.push(
+                "nothing is changed until --jumbo-path says that the path has been tried"
+                    .to_owned(),
+            );
+            continue;
+        }
+        // A bridge takes the smallest MTU of its ports: ports first, in the order of the stack.
+        finding.changes = small
+            .iter()
+            .map(|hop| {
+                let knob = Knob::Mtu {
+                    interface: hop.link.name.clone(),
+                };
+                change(knob, hop.link.mtu, WANTED)
+            })
+            .collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::finding::Goal;
+
+    use crate::fixture::Host;
+
+    #[test]
+    fn jumbo_frames_are_proposed_with_a_warning_and_done_only_when_tried() {
+        let host = Host::new(1, 4).nic("eth0", 10_000, 0).bridged();
+        let found = host.one("mtu");
+        assert!(found.cost.contains("ping -M do") && found.changes.is_empty());
+        assert!(found.should.contains("eth0, br0"), "{}", found.should);
+        let tried = host.clone().wish(|w| w.jumbo_path = true).one("mtu");
+        let knobs: Vec<String> = tried.changes.iter().map(|c| c.knob.to_string()).collect();
+        assert_eq!(knobs, ["eth0 MTU", "br0 MTU"]);
+        host.goal(Goal::Latency).none("mtu");
+        Host::new(1, 4).nic("eth0", 1_000, 0).none("mtu");
+        Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .nic_with(|n| n.link.mtu = 9216)
+            .none("mtu");
+        Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .nic_with(|n| n.link.mtu_max = Some(1500))
+            .none("mtu");
+    }
+}

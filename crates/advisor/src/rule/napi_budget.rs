@@ -1,0 +1,75 @@
+//! Time for one round of receive work (T16).
+
+use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+
+const MORE: Reason = Reason {
+    why: "The round ended with frames left: they wait for the next one, behind other work.",
+    source: "Linux Documentation/admin-guide/sysctl/net.rst, netdev_budget and netdev_budget_usecs; \
+             /proc/net/softnet_stat column 3",
+    cost: "A round may keep a CPU twice as long from programs: check the slowest responses.",
+    risk: Risk::Low,
+    certainty: Certainty::Guess,
+};
+
+/// Rounds cut short per frame above which it counts.
+const OFTEN: f64 = 0.001;
+const WANTED: [(&str, u64); 2] = [
+    ("net.core.netdev_budget", 600),
+    ("net.core.netdev_budget_usecs", 16_000),
+];
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let processed: u64 = case.facts.softnet.iter().map(|cpu| cpu.processed).sum();
+    let squeezed: u64 = case.facts.softnet.iter().map(|cpu| cpu.time_squeeze).sum();
+    if case.goal == Goal::Latency || (squeezed as f64) <= processed as f64 * OFTEN {
+        return;
+    }
+    let low: Vec<(&str, u64, u64)> = WANTED
+        .iter()
+        .filter_map(|&(name, wanted)| {
+            let now = case.facts.sysctl_number(name)?;
+            (now < wanted).then_some((name, now, wanted))
+        })
+        .collect();
+    if low.is_empty() {
+        return;
+    }
+    let finding = report.find(
+        "host",
+        format!("{squeezed} rounds cut short for {processed} frames since boot"),
+        "twice the budget, once",
+        &MORE,
+    );
+    finding.formula = Some(format!("{squeezed} / {processed} > {OFTEN}"));
+    finding.changes = low
+        .into_iter()
+        .map(|(name, now, wanted)| change(Knob::sysctl(name), now, wanted))
+        .collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Host;
+
+    #[test]
+    fn a_budget_that_runs_out_is_doubled_once() {
+        let host = |squeezed, budget: &str| {
+            let host = Host::new(1, 4)
+                .processed(&[100_000])
+                .facts_with(|f| f.softnet[0].time_squeeze = squeezed);
+            host.sysctl("net.core.netdev_budget", budget)
+                .sysctl("net.core.netdev_budget_usecs", "16000")
+        };
+        let found = host(101, "300").one("napi-budget");
+        assert_eq!(
+            (found.changes.len(), found.changes[0].to.as_str()),
+            (1, "600")
+        );
+        host(100, "300").none("napi-budget");
+        host(101, "600").none("napi-budget");
+    }
+}

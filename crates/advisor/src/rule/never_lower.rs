@@ -1,0 +1,79 @@
+//! Files that will lower a better running value (T20).
+
+use nicety_model::finding::{Certainty, Effect, Risk};
+
+use crate::case::Case;
+use crate::draft::{Reason, Report};
+
+const LOWER: Reason = Reason {
+    why: "Kernels have grown their defaults; a value from an old guide then makes things worse at \
+          the next boot.",
+    source: "Linux net/ipv4/tcp.c, defaults by memory size; tuned's network-throughput profile \
+             sets tcp_rmem to 16 MiB where Linux 6.18 has 32 MiB",
+    cost: "None.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
+
+/// Settings of which more is better or harmless.
+const GROWING: [&str; 7] = [
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.core.netdev_max_backlog",
+    "net.core.netdev_budget",
+    "net.core.optmem_max",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+];
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    for owner in &case.facts.owners {
+        if !GROWING.contains(&owner.key.as_str()) {
+            continue;
+        }
+        let last = owner
+            .value
+            .split_whitespace()
+            .last()
+            .and_then(|word| word.parse::<u64>().ok());
+        let (Some(set), Some(runs)) = (last, case.facts.sysctl_last(&owner.key)) else {
+            continue;
+        };
+        if set >= runs {
+            continue;
+        }
+        let finding = report.find(
+            &owner.file,
+            format!("sets {} = {}, {runs} runs", owner.key, owner.value),
+            "keep what runs: take the line out",
+            &LOWER,
+        );
+        finding.effect = Effect::Reboot;
+        finding
+            .advice
+            .push(format!("remove {} from {}", owner.key, owner.file));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Host;
+
+    #[test]
+    fn a_profile_that_halves_a_default_is_named() {
+        let host = Host::new(1, 2).sysctl("net.ipv4.tcp_rmem", "4096 131072 33554432");
+        let set = |value| {
+            host.clone()
+                .owner("/usr/lib/tuned/a/tuned.conf", "net.ipv4.tcp_rmem", value)
+        };
+        assert!(
+            set("4096 131072 16777216")
+                .one("never-lower")
+                .is
+                .contains("33554432 runs")
+        );
+        set("4096 131072 33554432").none("never-lower");
+        host.owner("/etc/sysctl.d/x.conf", "net.ipv4.ip_forward", "0")
+            .none("never-lower");
+    }
+}

@@ -1,0 +1,110 @@
+//! Queueing disciplines that pace (T22).
+
+use nicety_model::facts::InterfaceClass;
+use nicety_model::finding::{Certainty, Goal, Risk};
+
+use crate::case::Case;
+use crate::draft::{Reason, Report};
+
+const PACED: Reason = Reason {
+    why: "Over a long round trip a sender's window leaves as one burst that overflows the queue of \
+          some switch; fq spreads it over the round trip.",
+    source: "tc-fq(8); Linux Documentation/admin-guide/sysctl/net.rst, default_qdisc",
+    cost: "A little CPU time per frame. New interfaces only; set the present ones with tc.",
+    risk: Risk::Low,
+    certainty: Certainty::Guess,
+};
+
+const LEFT: Reason = Reason {
+    why: "A classful discipline on a guest's tap limits it; libvirt and Open vSwitch put it there, \
+          and sometimes leave it behind.",
+    source: "tc-htb(8); github.com/openvswitch/ovs-issues issue 210",
+    cost: "A limit somebody wanted would go: ask its owner.",
+    risk: Risk::Medium,
+    certainty: Certainty::Guess,
+};
+
+/// Round trips above this make bursts worth pacing, in ms.
+const FAR_MS: f64 = 1.0;
+const SYSCTL: &str = "net.core.default_qdisc";
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let default = case.facts.sysctl.get(SYSCTL).map(String::as_str);
+    let far = case.wishes.rtt_ms.is_some_and(|rtt| rtt > FAR_MS);
+    if case.goal == Goal::Throughput && far && default == Some("pfifo_fast") {
+        let plain: Vec<&str> = case
+            .nics()
+            .filter(|net| net.link.qdiscs.iter().any(|q| q.kind == "pfifo_fast"))
+            .map(|net| net.name())
+            .collect();
+        let finding = report.find("host", format!("{SYSCTL} = pfifo_fast"), "fq", &PACED);
+        finding
+            .advice
+            .push(format!("modprobe sch_fq && sysctl -w {SYSCTL}=fq"));
+        for name in plain {
+            finding
+                .advice
+                .push(format!("tc qdisc replace dev {name} root fq"));
+        }
+    }
+    for net in &case.facts.interfaces {
+        let classful = net
+            .link
+            .qdiscs
+            .iter()
+            .find(|q| q.root && matches!(q.kind.as_str(), "htb" | "hfsc"));
+        let guest = matches!(net.class, InterfaceClass::Tap | InterfaceClass::Macvtap);
+        if let (Some(qdisc), true) = (classful, guest) {
+            let finding = report.find(
+                net.name(),
+                format!("{} on a guest's tap", qdisc.kind),
+                "as its owner wants",
+                &LEFT,
+            );
+            finding.advice.push(format!(
+                "tc -s class show dev {}; nothing is changed here",
+                net.name()
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::facts::{InterfaceClass, QdiscFacts};
+
+    use crate::fixture::Host;
+
+    #[test]
+    fn far_senders_are_paced() {
+        let host = Host::new(1, 2)
+            .nic("eth0", 10_000, 0)
+            .sysctl("net.core.default_qdisc", "pfifo_fast");
+        host.none("qdisc");
+        assert!(
+            host.clone()
+                .wish(|w| w.rtt_ms = Some(20.0))
+                .one("qdisc")
+                .changes
+                .is_empty()
+        );
+        host.wish(|w| w.rtt_ms = Some(20.0))
+            .sysctl("net.core.default_qdisc", "fq_codel")
+            .none("qdisc");
+    }
+
+    #[test]
+    fn a_limit_on_a_tap_is_told() {
+        let htb = QdiscFacts {
+            kind: "htb".to_owned(),
+            root: true,
+            drops: None,
+        };
+        let host = Host::new(1, 2)
+            .nic("tap0", 10, 0)
+            .nic_with(|n| n.link.qdiscs = vec![htb]);
+        host.none("qdisc");
+        host.nic_with(|n| n.class = InterfaceClass::Tap)
+            .one("qdisc");
+    }
+}

@@ -1,0 +1,113 @@
+//! Descriptor rings long enough for a pause of the receiver (T09).
+
+use nicety_model::finding::{Certainty, Risk};
+use nicety_model::knob::{Knob, Side};
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+
+const LONGER: Reason = Reason {
+    why: "The NIC drops what comes while all descriptors are full: the ring must hold what a line \
+          of small frames brings while the CPU is away.",
+    source: "Linux Documentation/networking/statistics.rst (rx_missed_errors, rx_fifo_errors); \
+             design rule: not to the maximum blindly, a ring beyond the cache costs latency",
+    cost: "The link goes down for a moment.",
+    risk: Risk::Medium,
+    certainty: Certainty::Likely,
+};
+
+/// Longest pause of the receive work that is planned for, in µs.
+const PAUSE_US: f64 = 200.0;
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    for net in case.nics() {
+        let (Some(rings), drops) = (&net.link.rings, case.ring_drops(net)) else {
+            continue;
+        };
+        if drops == 0 || rings.rx >= rings.rx_max {
+            continue;
+        }
+        let Some(speed) = net.link.speed_mbps else {
+            report.wait("the link speed, to know how fast a ring fills");
+            continue;
+        };
+        let queues = net
+            .link
+            .queues
+            .combined
+            .unwrap_or(net.link.queues.rx)
+            .max(1);
+        // 64 bytes and 20 of preamble and gap (RFC 2544).
+        let fps = f64::from(speed) * 1e6 / (84.0 * 8.0);
+        let needed = (fps * PAUSE_US / 1e6 / f64::from(queues)).ceil() as u32;
+        // It drops already: what runs is too short, whatever the formula says.
+        let wanted = needed
+            .max(rings.rx.saturating_add(1))
+            .checked_next_power_of_two()
+            .unwrap_or(rings.rx_max)
+            .min(rings.rx_max);
+        let vfs = net.vfs.as_ref().map_or(0, |vfs| vfs.count);
+        let finding = report.find(
+            net.name(),
+            format!(
+                "{drops} frames dropped for want of descriptors since boot, ring {} of {}",
+                rings.rx, rings.rx_max
+            ),
+            format!("receive ring of {wanted}"),
+            &LONGER,
+        );
+        finding.formula = Some(format!(
+            "{:.2} Mfps × {PAUSE_US} µs / {queues} queues = {needed}, next power of two, at most {}",
+            fps / 1e6,
+            rings.rx_max
+        ));
+        if vfs > 0 {
+            finding.risk = Risk::High;
+            finding.cost = format!(
+                "The port resets, and with it its {vfs} virtual functions and their counters."
+            );
+        }
+        let knob = Knob::Ring {
+            interface: net.link.name.clone(),
+            side: Side::Rx,
+        };
+        finding.changes.push(change(knob, rings.rx, wanted));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::facts::VfFacts;
+    use nicety_model::finding::Risk;
+
+    use crate::fixture::Host;
+
+    #[test]
+    fn a_ring_that_drops_grows_to_what_a_pause_needs() {
+        let host = Host::new(1, 8).nic("eth0", 10_000, 0).ring(512, 4096);
+        host.none("ring");
+        let drops = host.counter("rx_missed_errors", 7);
+        // 14.88 Mfps × 200 µs / 4 queues = 745
+        let found = drops.clone().combined(4, 8).one("ring");
+        assert_eq!(found.changes[0].to, "1024");
+        assert!(found.formula.unwrap().contains("= 745"));
+        assert_eq!(
+            drops.clone().combined(8, 8).one("ring").changes[0].to,
+            "1024",
+            "never less than runs"
+        );
+        drops.ring(4096, 4096).none("ring");
+    }
+
+    #[test]
+    fn virtual_functions_are_counted_in_the_cost() {
+        let host = Host::new(1, 8)
+            .nic("eth0", 10_000, 0)
+            .ring(512, 4096)
+            .counter("rx_fifo_errors", 1);
+        let found = host
+            .nic_with(|n| n.vfs = Some(VfFacts { count: 14, max: 63 }))
+            .one("ring");
+        assert!(found.risk == Risk::High && found.cost.contains("14 virtual functions"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Buffers that programs may ask for (T17).
+
+use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+use crate::rule::tcp_buffer;
+
+const LARGER: Reason = Reason {
+    why: "A program that sets its buffer itself gets no more than this, and with it no more than \
+          one such window per round trip.",
+    source: "Linux Documentation/admin-guide/sysctl/net.rst; Oracle VM 3 10GbE network performance \
+             tuning (2013), figure 1",
+    cost: "Memory: each such socket may use as much.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    if case.goal == Goal::Forwarding {
+        return;
+    }
+    let Some(wanted) = tcp_buffer::wanted(case) else {
+        if case
+            .facts
+            .udp_rcvbuf_errors
+            .is_some_and(|errors| errors > 0)
+        {
+            report.wait(
+                "the round trip time (--rtt): UDP sockets dropped datagrams for want of buffer",
+            );
+        }
+        return;
+    };
+    let low: Vec<(&str, u64)> = ["net.core.rmem_max", "net.core.wmem_max"]
+        .into_iter()
+        .filter_map(|name| Some((name, case.facts.sysctl_number(name)?)))
+        .filter(|(_, now)| *now < wanted)
+        .collect();
+    if low.is_empty() {
+        return;
+    }
+    let is: Vec<String> = low
+        .iter()
+        .map(|(name, now)| format!("{name} = {now}"))
+        .collect();
+    let finding = report.find("host", is.join(", "), format!("{wanted} bytes"), &LARGER);
+    finding.formula = tcp_buffer::formula(case, wanted);
+    finding.changes = low
+        .into_iter()
+        .map(|(name, now)| change(Knob::sysctl(name), now, wanted))
+        .collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Host;
+
+    #[test]
+    fn buffers_grow_to_the_product_and_never_shrink() {
+        let host = Host::new(1, 4).nic("eth0", 10_000, 0);
+        let host = host
+            .sysctl("net.core.rmem_max", "4194304")
+            .sysctl("net.core.wmem_max", "212992");
+        host.none("socket-buffer");
+        let far = host
+            .clone()
+            .wish(|w| w.rtt_ms = Some(100.0))
+            .one("socket-buffer");
+        assert!(far.changes.iter().all(|c| c.to == "134217728") && far.changes.len() == 2);
+        let near = host.wish(|w| w.rtt_ms = Some(0.5)).one("socket-buffer");
+        assert_eq!(
+            near.changes.len(),
+            1,
+            "625 kB: the receive buffer is larger already"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! TCP windows as large as rate and round trip need (T19).
+
+use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+
+const LARGER: Reason = Reason {
+    why: "A connection sends at most one window per round trip; below rate × round trip time it \
+          waits for acknowledgements.",
+    source: "Linux Documentation/networking/ip-sysctl.rst; Oracle VM 3 10GbE network performance \
+             tuning (2013), TCP parameters and figure 1",
+    cost: "Memory: each connection that is fast and far may use as much; net.ipv4.tcp_mem bounds \
+           the sum.",
+    risk: Risk::Medium,
+    certainty: Certainty::Likely,
+};
+
+/// The kernel keeps the value in a signed 32-bit number.
+const MOST: u64 = 1 << 30;
+/// First send buffer of figure 1, for ports of 10 Gbit/s and more.
+const FIRST_SEND: u64 = 65_536;
+const FAST_MBPS: u32 = 10_000;
+
+/// The window in bytes that rate and round trip time ask for: the next power of two, not more
+/// than a 64th of the memory. `None` until both are known.
+pub(super) fn wanted(case: &Case<'_>) -> Option<u64> {
+    // Rounded down to a power of two, so that the bound is one as well.
+    let bound = |mib: u64| 1 << (mib.saturating_mul(1024 * 1024 / 64).max(1).ilog2());
+    let bound = case.facts.memory.total_mib.map_or(MOST, bound);
+    let needed = case.bdp_bytes()?.checked_next_power_of_two();
+    Some(needed.unwrap_or(MOST).min(bound).min(MOST))
+}
+
+/// How [`wanted`] came about.
+pub(super) fn formula(case: &Case<'_>, wanted: u64) -> Option<String> {
+    Some(format!(
+        "{}, next power of two = {wanted}",
+        case.bdp_words()?
+    ))
+}
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    if case.goal == Goal::Forwarding {
+        return;
+    }
+    let Some(wanted) = wanted(case) else {
+        report.wait(match case.wishes.rtt_ms {
+            None => "the round trip time of the connections that matter: --rtt",
+            Some(_) => "the link speed: --rate",
+        });
+        return;
+    };
+    for name in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
+        let Some(now) = case.facts.sysctl.get(name) else {
+            continue;
+        };
+        let numbers: Vec<u64> = now
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [least, first, most] = numbers[..] else {
+            continue;
+        };
+        if most >= wanted {
+            continue;
+        }
+        let fast = case.rate_mbps().is_some_and(|rate| rate >= FAST_MBPS);
+        let first = match name.ends_with("wmem") && fast {
+            true => first.max(FIRST_SEND.min(wanted)),
+            false => first,
+        };
+        let to = format!("{least} {first} {wanted}");
+        let finding = report.find("host", format!("{name} = {now}"), to.clone(), &LARGER);
+        finding.formula = formula(case, wanted);
+        finding.changes.push(change(Knob::sysctl(name), now, to));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Host;
+
+    #[test]
+    fn windows_grow_to_rate_times_round_trip() {
+        for (speed, rtt, now, wanted) in [
+            (
+                10_000,
+                100.0,
+                "4096 87380 4194304",
+                Some("4096 87380 134217728"),
+            ),
+            (
+                10_000,
+                10.0,
+                "4096 131072 6291456",
+                Some("4096 131072 16777216"),
+            ),
+            (10_000, 0.1, "4096 131072 6291456", None),
+            (10_000, 10.0, "4096 131072 33554432", None),
+            (
+                100_000,
+                100.0,
+                "4096 131072 6291456",
+                Some("4096 131072 1073741824"),
+            ),
+        ] {
+            let host = Host::new(1, 4)
+                .nic("eth0", speed, 0)
+                .sysctl("net.ipv4.tcp_rmem", now)
+                .wish(|w| w.rtt_ms = Some(rtt));
+            let found = host.find("tcp-buffer");
+            assert_eq!(
+                found.first().map(|f| f.changes[0].to.as_str()),
+                wanted,
+                "{speed} {rtt} {now}"
+            );
+        }
+    }
+
+    #[test]
+    fn memory_bounds_the_window() {
+        let host = Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .sysctl("net.ipv4.tcp_rmem", "4096 87380 4194304")
+            .wish(|w| w.rtt_ms = Some(100.0));
+        let small = host.facts_with(|f| f.memory.total_mib = Some(3 * 1024));
+        assert_eq!(small.one("tcp-buffer").changes[0].to, "4096 87380 33554432");
+    }
+
+    #[test]
+    fn without_a_round_trip_time_it_waits() {
+        let host = Host::new(1, 4).nic("eth0", 10_000, 0);
+        host.none("tcp-buffer");
+        assert!(host.waits("tcp-buffer").contains("--rtt"));
+    }
+}

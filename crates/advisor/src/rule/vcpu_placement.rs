@@ -1,0 +1,214 @@
+//! vCPUs and memory of guests near the NIC (T02).
+
+use nicety_model::facts::{NetFacts, VmFacts, VmKind};
+use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::knob::Knob;
+
+use crate::case::Case;
+use crate::draft::{Reason, Report, change};
+use crate::place::{list, vm_cpus};
+
+const NEAR: Reason = Reason {
+    why: "Frames are copied by threads that share data structures with the NIC's driver; on \
+          another node each access crosses the interconnect.",
+    source: "Oracle VM 3 10GbE network performance tuning (2013), process affinity; Red Hat \
+             Virtualization Tuning and Optimization Guide, NUMA",
+    cost: "The other nodes' CPUs stay unused by this guest: for guests whose network matters most.",
+    risk: Risk::Medium,
+    certainty: Certainty::Likely,
+};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let far = case.has_nodes()
+        || case
+            .facts
+            .xen
+            .as_ref()
+            .is_some_and(|xen| xen.nodes > Some(1));
+    if !far {
+        return;
+    }
+    let mut used = 0;
+    for vm in &case.facts.vms {
+        let Some(net) = case.nic_of(vm) else { continue };
+        if case.facts.xen.is_none() && case.node_of(net).is_none() {
+            report.wait("the NUMA node of the NIC: the firmware does not tell it");
+            return;
+        }
+        match vm.kind {
+            VmKind::Xen => xen(case, vm, net, report),
+            VmKind::Qemu => used += qemu(case, vm, net, used, report),
+        }
+    }
+}
+
+/// Any CPU of the socket, so that the scheduler may still choose.
+fn xen(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, report: &mut Report) {
+    let local = case.local_cpus(net);
+    let near = |cpus: &[u32]| !cpus.is_empty() && cpus.iter().all(|cpu| local.contains(cpu));
+    if vm.vcpus.is_empty() || vm.vcpus.iter().all(|vcpu| near(&vcpu.cpus)) {
+        return;
+    }
+    let wanted = list(&local);
+    let finding = report.find(
+        &vm.name,
+        format!("{} vCPUs may run on any socket", vm.vcpus.len()),
+        format!(
+            "on CPUs {wanted}, the socket of the first domain and {}",
+            net.name()
+        ),
+        &NEAR,
+    );
+    finding
+        .advice
+        .push(format!("xl vcpu-pin {} all {wanted}", vm.name));
+    finding.advice.push(format!(
+        "to keep it: cpus = \"{wanted}\" in the domain's configuration"
+    ));
+}
+
+/// Each vCPU on a core of its own; returns how many CPUs it takes.
+fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut Report) -> usize {
+    let local = case.local_cpus(net);
+    let near = |cpus: &[u32]| !cpus.is_empty() && cpus.iter().all(|cpu| local.contains(cpu));
+    let node = case.node_of(net).unwrap_or(0);
+    memory(vm, node, net, report);
+    if vm.vcpus.is_empty() || vm.vcpus.iter().all(|vcpu| near(&vcpu.cpus)) {
+        return 0;
+    }
+    let free: Vec<u32> = vm_cpus(case, net).into_iter().skip(used).collect();
+    let fits = free.len() >= vm.vcpus.len();
+    let taken = if fits { vm.vcpus.len() } else { 0 };
+    let (should, target) = match fits {
+        true => {
+            let own = list(&free[..vm.vcpus.len()]);
+            (format!("each on its own CPU of node {node}: {own}"), own)
+        }
+        false => (
+            format!(
+                "on node {node}, but only {} CPUs are free there",
+                free.len()
+            ),
+            list(&local),
+        ),
+    };
+    let is = match vm.vcpus.first() {
+        Some(vcpu) => format!(
+            "vCPU 0 may run on CPUs {}, {} is on node {node}",
+            list(&vcpu.cpus),
+            net.name()
+        ),
+        None => String::new(),
+    };
+    let finding = report.find(&vm.name, is, should, &NEAR);
+    if fits {
+        finding.changes = vm
+            .vcpus
+            .iter()
+            .zip(&free)
+            .map(|(vcpu, cpu)| {
+                let knob = Knob::ThreadCpus {
+                    tid: vcpu.tid,
+                    name: vcpu.name.clone(),
+                };
+                change(knob, list(&vcpu.cpus), cpu)
+            })
+            .collect();
+        finding.advice.push(format!(
+            "to keep it under libvirt: <vcpupin> of {} to {target}",
+            vm.name
+        ));
+    } else {
+        finding.advice.push(format!(
+            "a guest of fewer vCPUs, or another guest moved off node {node}"
+        ));
+    }
+    taken
+}
+
+/// More than a tenth of the memory elsewhere counts.
+fn memory(vm: &VmFacts, node: u32, net: &NetFacts, report: &mut Report) {
+    let total: u64 = vm.memory_mib.values().sum();
+    let here = vm.memory_mib.get(&node).copied().unwrap_or(0);
+    let far = total - here;
+    if total == 0 || far * 10 <= total {
+        return;
+    }
+    let finding = report.find(
+        &vm.name,
+        format!(
+            "{far} of {total} MiB lie off node {node}, where {} is",
+            net.name()
+        ),
+        format!("all on node {node}"),
+        &NEAR,
+    );
+    finding.effect = Effect::VmRestart;
+    finding.advice.push(format!(
+        "virsh numatune {} --mode strict --nodeset {node}",
+        vm.name
+    ));
+    if let Some(pid) = vm.pid {
+        finding
+            .advice
+            .push(format!("or move it now: migratepages {pid} all {node}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Host;
+
+    #[test]
+    fn vcpus_come_to_the_nics_node_and_leave_interrupts_alone() {
+        // Node 1 has CPUs 4-7; the one queue's interrupt takes CPU 4.
+        let host = Host::new(2, 4)
+            .nic("eth0", 10_000, 1)
+            .irq(30, "eth0", &[0], 9)
+            .vm("a", &[&[0, 1], &[0, 1]]);
+        let found = host.one("vcpu-placement");
+        let to: Vec<&str> = found.changes.iter().map(|c| c.to.as_str()).collect();
+        assert_eq!(to, ["5", "6"]);
+        assert_eq!(found.changes[0].from, "0-1");
+        host.facts_with(|facts| facts.cpu.nodes.truncate(1))
+            .none("vcpu-placement");
+        Host::new(2, 4)
+            .nic("eth0", 10_000, 1)
+            .vm("a", &[&[5], &[6, 7]])
+            .none("vcpu-placement");
+    }
+
+    #[test]
+    fn a_guest_that_does_not_fit_is_not_moved() {
+        let host = Host::new(2, 2)
+            .nic("eth0", 10_000, 1)
+            .vm("a", &[&[0], &[0], &[1]]);
+        let found = host.one("vcpu-placement");
+        assert!(
+            found.changes.is_empty() && found.should.contains("only 2"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_second_guest_gets_other_cpus() {
+        let host = Host::new(2, 8)
+            .nic("eth0", 10_000, 1)
+            .vm("a", &[&[0], &[0]])
+            .vm("b", &[&[0]]);
+        let found = host.find("vcpu-placement");
+        assert_eq!(found[0].changes[1].to, "9");
+        assert_eq!(found[1].changes[0].to, "10");
+    }
+
+    #[test]
+    fn far_memory_is_found() {
+        let host = Host::new(2, 4).nic("eth0", 10_000, 1).vm("a", &[&[5]]);
+        let far = host
+            .clone()
+            .facts_with(|f| f.vms[0].memory_mib = [(0, 200), (1, 800)].into());
+        assert!(far.one("vcpu-placement").is.starts_with("200 of 1000 MiB"));
+        let near = host.facts_with(|f| f.vms[0].memory_mib = [(0, 100), (1, 900)].into());
+        near.none("vcpu-placement");
+    }
+}

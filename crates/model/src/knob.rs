@@ -1,0 +1,176 @@
+//! Settings that can be changed while the host runs, and changes of them.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One setting. Its value is text, as the kernel prints it and takes it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Knob {
+    /// A sysctl by name.
+    Sysctl {
+        /// `net.core.rmem_max`.
+        name: String,
+    },
+    /// A file below /sys.
+    SysFile {
+        /// Path without `/sys/`: `class/net/eth0/queues/rx-0/rps_cpus`.
+        path: String,
+    },
+    /// CPUs an interrupt may go to, as a CPU list.
+    IrqAffinity {
+        /// Number.
+        irq: u32,
+    },
+    /// MTU in bytes.
+    Mtu {
+        /// Interface.
+        interface: String,
+    },
+    /// Length of a descriptor ring.
+    Ring {
+        /// Interface.
+        interface: String,
+        /// Which.
+        side: Side,
+    },
+    /// Number of channels.
+    Channels {
+        /// Interface.
+        interface: String,
+        /// Which.
+        side: Side,
+    },
+    /// A value of interrupt coalescing.
+    Coalesce {
+        /// Interface.
+        interface: String,
+        /// Which.
+        parameter: CoalesceParameter,
+    },
+    /// A feature switch: `on` or `off`.
+    Feature {
+        /// Interface.
+        interface: String,
+        /// The kernel's name: `rx-lro`.
+        feature: String,
+    },
+    /// CPUs a thread may run on, as a CPU list.
+    ThreadCpus {
+        /// Thread id.
+        tid: u32,
+        /// Its name; another name means another thread.
+        name: String,
+    },
+}
+
+/// What a ring or channel serves.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// Receive.
+    Rx,
+    /// Transmit.
+    Tx,
+    /// Both; of channels only.
+    Combined,
+}
+
+/// A value of interrupt coalescing.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoalesceParameter {
+    /// Wait after a received frame, in µs.
+    RxUsecs,
+    /// Wait after a sent frame, in µs.
+    TxUsecs,
+    /// The driver adapts the receive values: `on` or `off`.
+    AdaptiveRx,
+}
+
+/// A setting and what it becomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The setting.
+    pub knob: Knob,
+    /// Value it has.
+    pub from: String,
+    /// Value it gets.
+    pub to: String,
+}
+
+impl Knob {
+    /// A sysctl.
+    pub fn sysctl(name: &str) -> Self {
+        Self::Sysctl {
+            name: name.to_owned(),
+        }
+    }
+
+    /// A file below /sys.
+    pub fn sys_file(path: impl Into<String>) -> Self {
+        Self::SysFile { path: path.into() }
+    }
+
+    /// Changes of lower rank come first: each step may undo a later one. New channels bring new
+    /// rings, interrupts and steering; a new ring resets the device.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Self::Channels { .. } => 0,
+            Self::Ring { .. } => 1,
+            Self::Mtu { .. } => 2,
+            Self::Feature { .. } => 3,
+            Self::IrqAffinity { .. } => 4,
+            Self::ThreadCpus { .. } => 5,
+            Self::SysFile { .. } => 6,
+            Self::Coalesce { .. } => 7,
+            Self::Sysctl { .. } => 8,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rx => "rx",
+            Self::Tx => "tx",
+            Self::Combined => "combined",
+        })
+    }
+}
+
+impl fmt::Display for CoalesceParameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RxUsecs => "rx-usecs",
+            Self::TxUsecs => "tx-usecs",
+            Self::AdaptiveRx => "adaptive-rx",
+        })
+    }
+}
+
+impl fmt::Display for Knob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sysctl { name } => write!(f, "{name}"),
+            Self::SysFile { path } => write!(f, "/sys/{path}"),
+            Self::IrqAffinity { irq } => write!(f, "IRQ {irq} CPUs"),
+            Self::Mtu { interface } => write!(f, "{interface} MTU"),
+            Self::Ring { interface, side } => write!(f, "{interface} {side} ring"),
+            Self::Channels { interface, side } => write!(f, "{interface} {side} channels"),
+            Self::Coalesce {
+                interface,
+                parameter,
+            } => write!(f, "{interface} {parameter}"),
+            Self::Feature { interface, feature } => write!(f, "{interface} {feature}"),
+            Self::ThreadCpus { tid, name } => write!(f, "thread {tid} ({name}) CPUs"),
+        }
+    }
+}
