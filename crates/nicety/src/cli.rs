@@ -1,5 +1,7 @@
 //! The command line.
 
+pub mod tune;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +29,9 @@ pub enum Command {
     /// Tells what this host, its interfaces and its virtual machines are made of.
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Finds what slows this host's network, changes it safely, and takes it back.
+    #[command(after_help = tune::EXAMPLES)]
+    Tune(tune::TuneArgs),
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),

@@ -6,6 +6,7 @@ mod exit;
 mod inspect;
 mod output;
 mod report;
+mod tune;
 mod usage;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Tune(args) => tune::run(&args),
     };
     match result {
         Ok(exit) => exit.code(),

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 
+use nicety_model::finding::Advice;
 use nicety_model::plan::PlanFile;
 use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
 use nicety_store::{RunMeta, TesterLimits};
@@ -39,6 +40,7 @@ fn schemas_are_those_of_the_types() {
     check::<TesterLimits>("tester");
     check::<PlanFile>("plan");
     check::<HostFacts>("facts");
+    check::<Advice>("advice");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 8, "schema/ holds the generated schemas only");
+    assert_eq!(files, 9, "schema/ holds the generated schemas only");
 }

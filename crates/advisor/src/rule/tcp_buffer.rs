@@ -24,10 +24,10 @@ const FIRST_SEND: u64 = 65_536;
 const FAST_MBPS: u32 = 10_000;
 
 /// The window in bytes that rate and round trip time ask for: the next power of two, not more
-/// than a 64th of the memory. `None` until both are known.
+/// than a 32nd of the memory. `None` until both are known.
 pub(super) fn wanted(case: &Case<'_>) -> Option<u64> {
     // Rounded down to a power of two, so that the bound is one as well.
-    let bound = |mib: u64| 1 << (mib.saturating_mul(1024 * 1024 / 64).max(1).ilog2());
+    let bound = |mib: u64| 1 << (mib.saturating_mul(1024 * 1024 / 32).max(1).ilog2());
     let bound = case.facts.memory.total_mib.map_or(MOST, bound);
     let needed = case.bdp_bytes()?.checked_next_power_of_two();
     Some(needed.unwrap_or(MOST).min(bound).min(MOST))
@@ -126,7 +126,7 @@ mod tests {
             .sysctl("net.ipv4.tcp_rmem", "4096 87380 4194304")
             .wish(|w| w.rtt_ms = Some(100.0));
         let small = host.facts_with(|f| f.memory.total_mib = Some(3 * 1024));
-        assert_eq!(small.one("tcp-buffer").changes[0].to, "4096 87380 33554432");
+        assert_eq!(small.one("tcp-buffer").changes[0].to, "4096 87380 67108864");
     }
 
     #[test]

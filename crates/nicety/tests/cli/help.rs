@@ -15,6 +15,8 @@ fn help_texts() {
     insta::assert_snapshot!("nicety", help(&["--help"]));
     insta::assert_snapshot!("bench", help(&["bench", "--help"]));
     insta::assert_snapshot!("inspect", help(&["inspect", "--help"]));
+    insta::assert_snapshot!("tune", help(&["tune", "--help"]));
+    insta::assert_snapshot!("tune_plan", help(&["tune", "plan", "--help"]));
     insta::assert_snapshot!("report", help(&["report", "--help"]));
     assert_eq!(help(&["help", "bench"]), help(&["bench", "--help"]));
 }

@@ -13,6 +13,7 @@ mod environment;
 mod guide;
 mod harness;
 mod help;
+mod hosts;
 mod inspect;
 mod interrupted;
 mod lab;
