@@ -1,6 +1,7 @@
 //! `nicety bench`: finds the honest throughput of paths.
 
 pub mod assemble;
+mod engines;
 mod host;
 mod measure;
 mod progress;

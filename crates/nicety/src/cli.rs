@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use nicety_model::plan::{Preset, parse_duration};
+use nicety_port::auto::Choice;
 
 /// Measures, tunes and polices the network path of virtual machines.
 #[derive(Debug, Parser)]
@@ -64,6 +65,10 @@ pub struct BenchArgs {
     /// Measure between two existing interfaces instead of a path made by nicety.
     #[arg(long, value_name = "A,B")]
     pub ports: Option<String>,
+    /// What sends and counts: xdp (fastest, needs root), af_packet, or auto, which takes the
+    /// fastest that proves itself on the ports.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub engine: Choice,
     /// How the throughput is searched: quick, std, csit, rfc2544 or binary.
     #[arg(long, value_name = "NAME")]
     pub preset: Option<Preset>,

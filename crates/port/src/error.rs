@@ -92,11 +92,37 @@ pub enum PortError {
         /// Most frames of a stream.
         max: u64,
     },
+    /// The `xdp` engine cannot be had here.
+    #[error("{interface}: {source}")]
+    Xdp {
+        /// Interface of the port.
+        interface: String,
+        /// What is missing.
+        #[source]
+        source: crate::xdp::probe::Unsupported,
+    },
+    /// The driver does not take the frames a BPF program makes.
+    #[error("{interface}: the driver took none of {frames} XDP frames: {why}")]
+    NotTaken {
+        /// Interface of the port.
+        interface: String,
+        /// Frames that were made for nothing.
+        frames: u64,
+        /// The driver's answer, and what to do.
+        why: String,
+    },
 }
 
 impl PortError {
     pub(crate) fn account(interface: &str, source: nicety_account::AccountError) -> Self {
         Self::Account {
+            interface: interface.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn xdp(interface: &str, source: crate::xdp::probe::Unsupported) -> Self {
+        Self::Xdp {
             interface: interface.to_owned(),
             source,
         }

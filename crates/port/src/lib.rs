@@ -4,10 +4,12 @@
 //! ([`TrialOrder`]) and answers with what it sent and what arrived ([`EngineReport`]). It
 //! chooses no loads, retries nothing and reads no counters but its own.
 //!
+//! - [`xdp`]: BPF programs that send and count inside the kernel; fastest, needs root and 5.18.
 //! - [`af_packet`]: packet sockets; works on every interface, and without root in a user
 //!   namespace.
 
 pub mod af_packet;
+pub mod auto;
 pub mod clock;
 pub mod engine;
 mod error;

@@ -2,6 +2,7 @@
 
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Pins the calling thread to `cpu`. Returns whether the kernel agreed: a cpuset may forbid it,
 /// and then the worker runs where it is put.
@@ -25,4 +26,10 @@ const NICE: i32 = -20;
 /// more often, and the report says so.
 pub fn prefer() {
     let _ = setpriority_process(None, NICE);
+}
+
+/// CPU time of the calling thread, user and system, in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    (time.tv_sec * 1_000_000_000 + time.tv_nsec) as u64
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 use nicety_host::placement::Placement;
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, CellResult, Fps, TrialRecord};
-use nicety_port::{Engine, Stop};
+use nicety_port::Stop;
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
 use nicety_store::{RunDir, StoreError};
 use nicety_testbed::Coupling;
 use nicety_trial::{TrialAsk, TrialError, Trials};
 
+use super::engines::{Engines, Opened};
 use super::progress::Progress;
 use super::setup::{self, SetupError};
 
@@ -67,6 +68,8 @@ pub struct Visit<'a> {
 pub struct Bench<'a> {
     /// Where everything runs.
     pub placement: &'a Placement,
+    /// What sends and counts.
+    pub engines: &'a mut Engines,
     /// Set by Ctrl-C.
     pub stop: Stop,
     /// Where results go.
@@ -95,11 +98,18 @@ impl Bench<'_> {
         cell.replay(earlier);
         let path = setup::path(visit.path, visit.key.frame_size_bytes, self.placement)?;
         self.note(path.notes());
-        let mut engine = setup::engine(path.as_ref(), setup::traffic(&visit.key), self.placement)?;
+        let traffic = setup::traffic(&visit.key);
+        let opened = self.engines.open(path.as_ref(), traffic, self.placement)?;
+        let Opened {
+            mut engine,
+            note,
+            as_limited,
+        } = opened;
+        self.note(note.as_slice());
         let engine_name = engine.name();
         // Frames of an earlier sitting or cell carry other trial numbers.
         let first = (earlier.len() as u8).wrapping_mul(31);
-        let mut trials = Trials::new(&mut engine, path.as_ref(), first);
+        let mut trials = Trials::new(engine.as_mut(), path.as_ref(), first);
         while let Some(step) = cell.next() {
             self.progress
                 .left(rest + Duration::from_secs_f64(cell.left().seconds));
@@ -123,7 +133,8 @@ impl Bench<'_> {
             repeat: visit.repeat,
             control: visit.control,
             engine: engine_name,
-            tester_limit: visit.tester_limit,
+            // Another engine's limit says nothing about this one.
+            tester_limit: visit.tester_limit.filter(|_| as_limited),
             line_rate: visit.line_rate,
             in_sender: path.coupling() == Coupling::SenderContext,
             drift: None,

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
 use nicety_model::plan::{Plan, PortsError};
+use nicety_port::auto::Choice;
 use nicety_search::default_loss_ratio;
 
 use crate::cli::BenchArgs;
@@ -25,6 +26,8 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Wall time for the whole run.
     pub time_box: Option<Duration>,
+    /// What sends and counts.
+    pub engine: Choice,
     /// One JSON object instead of the table.
     pub json: bool,
 }
@@ -56,6 +59,7 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
         place,
         seed: args.seed,
         time_box: args.time_box,
+        engine: args.engine,
         json: args.json,
     })
 }
@@ -161,7 +165,7 @@ pub fn loss_goal(plan: &Plan) -> f64 {
 }
 
 /// The command line that repeats a run.
-pub fn command(plan_file: &Path, seed: u64) -> String {
+pub fn command(plan_file: &Path, seed: u64, engine: Choice) -> String {
     let file = plan_file.display().to_string();
     // For a shell: a quote inside single quotes ends them, stands escaped, and begins them anew.
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,".contains(c);
@@ -169,5 +173,9 @@ pub fn command(plan_file: &Path, seed: u64) -> String {
         true => file,
         false => format!("'{}'", file.replace('\'', "'\\''")),
     };
-    format!("nicety bench {file} --seed {seed}")
+    let engine = match engine {
+        Choice::Auto => String::new(),
+        asked => format!(" --engine {asked}"),
+    };
+    format!("nicety bench {file} --seed {seed}{engine}")
 }

@@ -15,6 +15,7 @@ use nicety_search::{CellPlan, Settings};
 
 use nicety_store::{RunContents, RunDir, RunMeta, StoreError, TesterLimits};
 
+use super::engines::Engines;
 use super::measure::{Bench, MeasureError, Visit};
 use super::progress::Progress;
 use super::request::{self, Place, Request};
@@ -44,6 +45,7 @@ struct Sitting {
     dir: RunDir,
     meta: RunMeta,
     limits: TesterLimits,
+    engines: Engines,
     /// Sizes and directions for which the tester was measured in this sitting.
     limits_tried: BTreeSet<String>,
     /// Trials of cells without a result, from an earlier sitting.
@@ -72,7 +74,7 @@ pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
         setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
     facts.privileged = privileged;
     check_ports(&request.plan)?;
-    let mut sitting = Sitting::open(request, facts, given_up)?;
+    let mut sitting = Sitting::open(request, facts, given_up, signals)?;
     for note in &sitting.meta.notes {
         output::say(&format!("note: {note}"));
     }
@@ -127,12 +129,14 @@ impl Sitting {
         request: Request,
         facts: nicety_model::Fingerprint,
         given_up: Vec<String>,
+        signals: &Signals,
     ) -> Result<Self, Failure> {
         let Request {
             plan,
             place,
             seed,
             time_box,
+            engine,
             ..
         } = request;
         let placement = setup::placement().map_err(Failure::environment)?;
@@ -151,7 +155,7 @@ impl Sitting {
                     seed,
                     preset: plan.search.preset.word().to_owned(),
                     loss_goal,
-                    command: request::command(&path.join("plan.toml"), seed),
+                    command: request::command(&path.join("plan.toml"), seed, engine),
                     elapsed_s: 0.0,
                     complete: false,
                     notes: given_up,
@@ -186,6 +190,7 @@ impl Sitting {
             results: contents.cells,
             limits: contents.tester.unwrap_or_default(),
             limits_tried: BTreeSet::new(),
+            engines: Engines::new(engine, signals.stop()),
             elapsed_before: meta.elapsed_s,
             started: Instant::now(),
             plan,
@@ -275,7 +280,10 @@ impl Sitting {
             return Ok(true);
         }
         progress.stage(&format!("the tester alone, {size} bytes {direction}"));
-        match tester_limit::measure(size, direction, &self.placement, &signals.stop()) {
+        let path = self.path_of(key);
+        self.engines.decide(&path, key, &self.placement);
+        let stop = signals.stop();
+        match tester_limit::measure(size, direction, &self.placement, &mut self.engines, &stop) {
             Ok(Some(limit)) => {
                 self.limits.limit_fps.insert(name, limit.0);
             }
@@ -385,6 +393,7 @@ impl Sitting {
         };
         let mut bench = Bench {
             placement: &self.placement,
+            engines: &mut self.engines,
             stop: signals.stop(),
             dir: &mut self.dir,
             progress,

@@ -9,6 +9,8 @@ use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_packet::MacAddr;
 use nicety_port::PortError;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::auto::CheckError;
+use nicety_port::xdp::{Opening, Xdp};
 use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
 };
@@ -25,6 +27,9 @@ pub enum SetupError {
     /// A port cannot be opened.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// The engine that was asked for does not work on these ports.
+    #[error(transparent)]
+    Check(#[from] CheckError),
     /// The kernel refused something.
     #[error(transparent)]
     Net(#[from] nicety_host::net_error::NetError),
@@ -121,7 +126,7 @@ pub fn check(plan: &PathPlan, size: FrameSize) -> Result<(), SetupError> {
         direction: Direction::Bi,
         flows: 1,
     };
-    engine(&path, traffic, &Placement::default()).map(drop)
+    af_packet(&path, traffic, &Placement::default()).map(drop)
 }
 
 /// The tester without a path.
@@ -142,17 +147,50 @@ pub fn traffic(key: &CellKey) -> TrafficSpec {
     }
 }
 
-/// Opens the engine on both ports of `path`.
-pub fn engine(
+/// Opens the `af_packet` engine on both ports of `path`.
+pub fn af_packet(
     path: &dyn Path,
     traffic: TrafficSpec,
     placement: &Placement,
 ) -> Result<AfPacket, SetupError> {
-    let [a, b] = path.ports();
+    let [a, b] = specs(path)?;
+    let open = |spec: &PortSpec, side: usize| -> Result<Port, SetupError> {
+        let ns = &path.ports()[side].ns;
+        Ok(ns.run(|| Port::open(spec, traffic.frame_size))??)
+    };
+    Ok(AfPacket::new(
+        open(&a, 0)?,
+        open(&b, 1)?,
+        traffic,
+        cpus(placement),
+    )?)
+}
+
+/// Opens the `xdp` engine on both ports of `path`.
+pub fn xdp(
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<Xdp, SetupError> {
+    let mut opening = Opening::new(specs(path)?, traffic, cpus(placement))?;
+    for side in [1, 0] {
+        path.ports()[side].ns.run(|| opening.open(side))??;
+    }
+    Ok(opening.finish())
+}
+
+/// The tester's CPUs, as engines want them.
+fn cpus(placement: &Placement) -> Vec<Option<u32>> {
+    let workers = placement.tester.iter();
+    workers.map(|tester| Some(tester.cpu)).collect()
+}
+
+/// Both ports of `path`, as engines want them.
+fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
     let own = path.kind() == "ports";
-    let open = |port: &nicety_testbed::Port, number| -> Result<Port, SetupError> {
+    let spec = |port: &nicety_testbed::Port, number| -> Result<PortSpec, SetupError> {
         let veth = Links::open(&port.ns)?.get(&port.name)?.kind == "veth";
-        let spec = PortSpec {
+        Ok(PortSpec {
             interface: port.name.clone(),
             // On paths made here the tester's stations have addresses of their own, so that
             // the namespace's IP stack drops their frames at once instead of routing them.
@@ -168,20 +206,10 @@ pub fn engine(
                 Refusal::NotSent
             },
             promiscuous: own,
-        };
-        Ok(port.ns.run(|| Port::open(&spec, traffic.frame_size))??)
+        })
     };
-    let cpus = placement
-        .tester
-        .iter()
-        .map(|tester| Some(tester.cpu))
-        .collect();
-    Ok(AfPacket::new(
-        open(a, STATION_A)?,
-        open(b, STATION_B)?,
-        traffic,
-        cpus,
-    )?)
+    let [a, b] = path.ports();
+    Ok([spec(a, STATION_A)?, spec(b, STATION_B)?])
 }
 
 /// Numbers of the tester's stations in [`MacAddr::local`].

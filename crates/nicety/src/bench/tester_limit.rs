@@ -8,6 +8,7 @@ use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_trial::{TrialAsk, TrialError, Trials};
 
+use super::engines::Engines;
 use super::setup::{self, SetupError};
 
 /// Length of one trial.
@@ -34,7 +35,7 @@ pub enum LimitError {
 /// that die while the machine stops the pair's receiving thread say nothing about the tester.
 const LOSS: f64 = 0.01;
 
-/// Highest load per direction that the tester sends, receives and counts; `None` when frames
+/// Highest load per direction that the tester, with the engine its cells have, sends, receives and counts; `None` when frames
 /// were lost at every load tried.
 ///
 /// # Errors
@@ -43,6 +44,7 @@ pub fn measure(
     size: FrameSize,
     direction: Direction,
     placement: &Placement,
+    engines: &mut Engines,
     stop: &Stop,
 ) -> Result<Option<Fps>, LimitError> {
     let path = setup::direct(size, placement)?;
@@ -51,8 +53,8 @@ pub fn measure(
         direction,
         flows: 1,
     };
-    let mut engine = setup::engine(&path, traffic, placement)?;
-    let mut trials = Trials::new(&mut engine, &path, 0);
+    let mut engine = engines.open(&path, traffic, placement)?.engine;
+    let mut trials = Trials::new(engine.as_mut(), &path, 0);
     let mut load = FLAT_OUT;
     for index in 1..=TRIALS {
         let record = trials.run(&ask(load, index), stop)?;

@@ -222,7 +222,7 @@ impl Engine for AfPacket {
 }
 
 /// The frames that `from` sends to `to`.
-fn template(
+pub(crate) fn template(
     from: &PortSpec,
     to: MacAddr,
     traffic: TrafficSpec,

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nicety_account::Account;
 use nicety_model::PacingReport;
 use nicety_packet::{CheckCorruption, Expect, PacketError, Stamp, Template};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::rx::RxRing;
 use super::tx::{BATCH, TxSocket};
@@ -117,14 +116,14 @@ pub(crate) fn run(
 ) -> Result<(Vec<Sending>, WorkerUse), PortError> {
     let pinned = pin::to_cpu(work.cpu);
     pin::prefer();
-    let (wall, cpu) = (monotonic_ns(), thread_cpu_ns());
+    let (wall, cpu) = (monotonic_ns(), pin::thread_cpu_ns());
     let result = poll(work.senders, work.receivers, shared);
     if result.is_err() {
         shared.failed.store(true, Ordering::Relaxed);
     }
     let used = WorkerUse {
         cpu: if pinned { work.cpu } else { None },
-        cpu_s: (thread_cpu_ns() - cpu) as f64 * 1e-9,
+        cpu_s: (pin::thread_cpu_ns() - cpu) as f64 * 1e-9,
         wall_s: (monotonic_ns() - wall) as f64 * 1e-9,
     };
     result.map(|sendings| (sendings, used))
@@ -240,9 +239,4 @@ fn receive(receiver: &mut Receiver, shared: &Shared<'_>) -> usize {
         let at_ns = (frame.realtime_ns - shared.realtime_offset_ns).max(0) as u64;
         account.on_frame(&seen, at_ns);
     })
-}
-
-fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    (time.tv_sec * 1_000_000_000 + time.tv_nsec) as u64
 }

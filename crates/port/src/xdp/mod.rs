@@ -1,6 +1,17 @@
 //! The `xdp` engine: frames made and counted inside the kernel, by BPF programs.
+//!
+//! Sending: a program run with live frames paces, stamps and sends ([`Opening`], [`Xdp`]).
+//! Receiving: a program on the port accounts and drops ([`receive`]). What was measured to choose
+//! this: `docs/methodology/engines.md`.
 
 pub mod attach;
+mod engine;
+mod interrupt;
 pub mod object;
 pub mod probe;
 pub mod receive;
+mod send;
+mod transmit;
+mod words;
+
+pub use engine::{Opening, Xdp};

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use aya::Ebpf;
 use aya::programs::{ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
-use aya::{Ebpf, EbpfError};
 
 use super::object;
 
@@ -21,6 +21,12 @@ pub enum Unsupported {
     /// The kernel is older than 5.18.
     #[error("this kernel does not send frames from a BPF program (XDP live frames, Linux 5.18)")]
     NoLiveFrames,
+    /// The frame does not fit into a page together with what the kernel keeps there.
+    #[error("frames of {bytes} bytes do not fit into one page, which live frames must")]
+    FrameTooLarge {
+        /// Frame size with FCS.
+        bytes: usize,
+    },
     /// Anything else the kernel answers.
     #[error("the kernel refuses BPF programs: {0}")]
     Refused(String),
@@ -36,7 +42,7 @@ const FRAME_BYTES: usize = 60;
 /// What is missing.
 pub fn live_frames() -> Result<(), Unsupported> {
     let bytes = object::PROBE.ok_or(Unsupported::NotBuilt(object::MISSING))?;
-    let mut loaded = Ebpf::load(bytes).map_err(|error| refused_load(&error))?;
+    let mut loaded = Ebpf::load(bytes).map_err(|error| refused(&error))?;
     let program: &mut Xdp = loaded
         .program_mut("probe")
         .ok_or_else(|| Unsupported::Refused("the object has no program".to_owned()))?
@@ -62,12 +68,8 @@ pub fn live_frames() -> Result<(), Unsupported> {
     }
 }
 
-fn refused_load(error: &EbpfError) -> Unsupported {
-    refused(error)
-}
-
 /// The words for what the kernel answered.
-fn refused(error: &(dyn std::error::Error + 'static)) -> Unsupported {
+pub(crate) fn refused(error: &(dyn std::error::Error + 'static)) -> Unsupported {
     match errno(error) {
         Some(libc::EPERM | libc::EACCES) => Unsupported::NotPermitted,
         Some(number) => Unsupported::Refused(io::Error::from_raw_os_error(number).to_string()),

@@ -1,0 +1,202 @@
+//! Which engine to take: the fastest that proves itself on the very ports.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use nicety_model::Fps;
+
+use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
+use crate::error::PortError;
+
+/// What the user asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The fastest that passes [`self_check`].
+    #[default]
+    Auto,
+    /// Only [`crate::xdp`].
+    Xdp,
+    /// Only [`crate::af_packet`].
+    AfPacket,
+}
+
+/// Not the name of an engine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no engine: write auto, xdp or af_packet")]
+pub struct NoEngine(String);
+
+impl FromStr for Choice {
+    type Err = NoEngine;
+
+    fn from_str(text: &str) -> Result<Self, NoEngine> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "xdp" => Ok(Self::Xdp),
+            "af_packet" => Ok(Self::AfPacket),
+            other => Err(NoEngine(other.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Xdp => "xdp",
+            Self::AfPacket => "af_packet",
+        })
+    }
+}
+
+/// Why an engine is not to be trusted on two ports.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// It failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// Its counts are not those of the frames sent.
+    #[error("its self-check failed: {0}")]
+    Counts(String),
+}
+
+/// Frames of one burst, and their rate: slow enough for any path that is worth measuring.
+const FRAMES: u32 = 100;
+const RATE: Fps = Fps(10_000.0);
+/// Bursts before giving up: other traffic, or a pause of the machine, may cost a frame.
+const BURSTS: u8 = 3;
+/// Longest wait for the frames of a burst.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// Sends a burst of known length and sees whether it arrives, all of it and undamaged: frames
+/// that the receiver counts have the right size and a stamp.
+///
+/// # Errors
+/// What is wrong with the last of three bursts.
+pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError> {
+    engine.learn()?;
+    let mut found = Ok(());
+    for trial in 0..BURSTS {
+        let order = TrialOrder {
+            load: RATE,
+            duration: Duration::from_secs_f64(f64::from(FRAMES) / RATE.0),
+            drain_max: DRAIN,
+            drain_quiet: DRAIN / 10,
+            trial,
+        };
+        let report = engine.trial(&order, stop)?;
+        if report.interrupted {
+            return Ok(());
+        }
+        found = judge(&report);
+        if found.is_ok() {
+            break;
+        }
+    }
+    found.map_err(CheckError::Counts)
+}
+
+/// What is wrong with a burst.
+fn judge(report: &EngineReport) -> Result<(), String> {
+    for stream in &report.streams {
+        let frames = &stream.frames;
+        if frames.intended == 0 || frames.sent < frames.intended {
+            return Err(format!(
+                "{} of {} frames could be sent",
+                frames.sent, frames.intended
+            ));
+        }
+        if frames.received != frames.sent {
+            return Err(format!(
+                "{} of {} frames arrived",
+                frames.received, frames.sent
+            ));
+        }
+        if frames.corrupt > 0 {
+            return Err(format!(
+                "{} of {} frames arrived damaged",
+                frames.corrupt, frames.sent
+            ));
+        }
+    }
+    match report.tester_drops {
+        0 => Ok(()),
+        drops => Err(format!("the tester dropped {drops} frames")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::StreamCounts;
+
+    use super::*;
+
+    /// An engine that answers with one list of counts after the other: sent, received, damaged.
+    struct Scripted(Vec<(u64, u64, u64)>);
+
+    impl Engine for Scripted {
+        fn name(&self) -> String {
+            "scripted".to_owned()
+        }
+
+        fn learn(&mut self) -> Result<(), PortError> {
+            Ok(())
+        }
+
+        fn trial(&mut self, order: &TrialOrder, _: &Stop) -> Result<EngineReport, PortError> {
+            assert_eq!(order.frames(), u64::from(FRAMES));
+            let (sent, received, corrupt) = self.0.remove(0);
+            let mut stream = StreamCounts::default();
+            stream.frames.intended = order.frames();
+            stream.frames.sent = sent;
+            stream.frames.received = received;
+            stream.frames.corrupt = corrupt;
+            Ok(EngineReport {
+                senders: Vec::new(),
+                streams: vec![stream],
+                latency: None,
+                clock_stepped: false,
+                tester_drops: 0,
+                interrupted: false,
+                start_spread_s: 0.0,
+                workers: Vec::new(),
+            })
+        }
+    }
+
+    fn check(script: &[(u64, u64, u64)]) -> (Result<(), String>, usize) {
+        let mut engine = Scripted(script.to_vec());
+        let result = self_check(&mut engine, &Stop::default());
+        (result.map_err(|error| error.to_string()), engine.0.len())
+    }
+
+    #[test]
+    fn a_complete_burst_passes_at_once() {
+        assert_eq!(check(&[(100, 100, 0), (0, 0, 0)]), (Ok(()), 1));
+    }
+
+    #[test]
+    fn one_bad_burst_is_forgiven_three_are_not() {
+        assert_eq!(check(&[(100, 99, 0), (100, 100, 0)]), (Ok(()), 0));
+        for (bad, words) in [
+            ((100, 99, 0), "99 of 100 frames arrived"),
+            ((100, 0, 0), "0 of 100 frames arrived"),
+            ((98, 98, 0), "98 of 100 frames could be sent"),
+            ((100, 100, 2), "2 of 100 frames arrived damaged"),
+        ] {
+            let expected = Err(format!("its self-check failed: {words}"));
+            assert_eq!(check(&[bad; 3]), (expected, 0));
+        }
+    }
+
+    #[test]
+    fn names() {
+        for choice in [Choice::Auto, Choice::Xdp, Choice::AfPacket] {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        assert_eq!(
+            "dpdk".parse::<Choice>().unwrap_err().to_string(),
+            "\"dpdk\" is no engine: write auto, xdp or af_packet"
+        );
+    }
+}

@@ -1,0 +1,402 @@
+//! Both ports' sending for one trial: which thread sends what, and what ends it.
+
+use std::os::linux::fs::MetadataExt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use nicety_model::{Direction, Fps, FrameSize, PacingReport};
+use nicety_packet::stamp::STREAM_LEARNING;
+use nicety_packet::{Side, Template};
+
+use super::interrupt::wake_in_time;
+use super::probe::Unsupported;
+use super::transmit::Transmitter;
+use super::words::{self, Sent, Shape};
+use crate::af_packet::socket::Socket;
+use crate::af_packet::{PortSpec, Refusal, TrafficSpec, template};
+use crate::clock::monotonic_ns;
+use crate::engine::{Stop, TrialOrder, WorkerUse};
+use crate::error::PortError;
+
+/// Share of the duration that sending may take longer before what is left is given up.
+const OVERTIME: f64 = 0.05;
+/// How often the ports and the wish to stop are looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// The same while senders start and end: what passes between the last frame and the end of the
+/// call.
+const LOOK_CLOSELY: Duration = Duration::from_micros(200);
+/// An EtherType nobody sends (IEEE 802 local experimental 1).
+const NOTHING: libc::c_int = 0x88b5;
+/// Learning frames per port, and their rate.
+const LEARNING_FRAMES: u64 = 3;
+const LEARNING_RATE: Fps = Fps(10_000.0);
+
+/// Rates from which a batch of the kernel holds more than one frame, with the frames it holds. A
+/// frame waits for the rest of its batch, so batches are as small as the rate allows.
+const BATCHES: [(f64, u32); 3] = [(0.0, 1), (900_000.0, 8), (2_000_000.0, 64)];
+
+/// Frames per batch of the kernel at `rate` of one sending thread.
+pub(crate) fn batch(rate: Fps) -> u32 {
+    let fitting = BATCHES.iter().rev().find(|(from, _)| rate.0 >= *from);
+    fitting.map_or(1, |(_, frames)| *frames)
+}
+
+/// What one port sent in one trial.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sending {
+    pub(crate) stream: u8,
+    /// On the wire, those refused by the path's first ring included.
+    pub(crate) sent: u64,
+    pub(crate) refused_by_path: u64,
+    pub(crate) first_ns: u64,
+    pub(crate) pacing: PacingReport,
+}
+
+/// A port in its namespace.
+#[derive(Debug)]
+struct Attached {
+    /// Says when the interface goes down, and keeps it promiscuous where that is wanted.
+    socket: Socket,
+    netns: u64,
+}
+
+/// A port as a sender.
+#[derive(Debug)]
+struct Port {
+    spec: PortSpec,
+    shape: Shape,
+    attached: Option<Attached>,
+}
+
+/// The sending halves of both ports.
+#[derive(Debug)]
+pub(crate) struct Senders {
+    ports: [Port; 2],
+    /// One per sending thread: one for both ports, or one each.
+    transmitters: Vec<Transmitter>,
+    cpus: Vec<Option<u32>>,
+    frame_size: FrameSize,
+}
+
+/// Something to send.
+#[derive(Debug, Clone, Copy)]
+struct Job {
+    /// How many of the ports send, the first one first.
+    ports: usize,
+    learning: bool,
+    trial: u8,
+    rate: Fps,
+    frames: u64,
+    duration: Duration,
+}
+
+impl Job {
+    /// Longest time of sending.
+    fn run_ns(&self) -> u64 {
+        (self.duration.as_nanos() as f64 * (1.0 + OVERTIME)) as u64 + 1_000_000
+    }
+}
+
+/// What the threads of one job share.
+struct Shared<'a> {
+    stop: &'a Stop,
+    failed: AtomicBool,
+    sending: AtomicUsize,
+    /// Sending threads.
+    threads: usize,
+    /// Time of sending, if all goes well.
+    sending_ns: u64,
+}
+
+impl Senders {
+    /// Loads the programs. Both directions get a CPU each where there are two.
+    pub(crate) fn load(
+        specs: [PortSpec; 2],
+        traffic: TrafficSpec,
+        cpus: Vec<Option<u32>>,
+    ) -> Result<Self, PortError> {
+        let templates = [
+            template(&specs[0], specs[1].mac, traffic, Side::A)?,
+            template(&specs[1], specs[0].mac, traffic, Side::B)?,
+        ];
+        let threads = match traffic.direction {
+            Direction::Bi if cpus.len() > 1 => 2,
+            _ => 1,
+        };
+        let load = |n: usize| {
+            let (spec, template): (&PortSpec, &Template) = (&specs[n], &templates[n]);
+            Transmitter::load(template.bytes())
+                .map_err(|source| PortError::xdp(&spec.interface, source))
+        };
+        let transmitters = (0..threads).map(load).collect::<Result<_, _>>()?;
+        let shapes = templates.each_ref().map(Shape::of);
+        let [a, b] = specs;
+        let [shape_a, shape_b] = shapes;
+        let port = |spec, shape| Port {
+            spec,
+            shape,
+            attached: None,
+        };
+        Ok(Self {
+            ports: [port(a, shape_a), port(b, shape_b)],
+            transmitters,
+            cpus,
+            frame_size: traffic.frame_size,
+        })
+    }
+
+    /// Binds port `side` (0 or 1) to its interface. Must be called inside its namespace.
+    pub(crate) fn attach(&mut self, side: usize) -> Result<(), PortError> {
+        let (thread, index) = self.place(side);
+        let port = &mut self.ports[side];
+        let interface = &port.spec.interface;
+        let needed = self.frame_size.mtu_needed();
+        if port.spec.mtu < needed {
+            return Err(PortError::Mtu {
+                interface: interface.clone(),
+                mtu: port.spec.mtu,
+                frame_size: self.frame_size.bytes(),
+                needed,
+            });
+        }
+        let socket = Socket::open(interface)?;
+        if port.spec.promiscuous {
+            socket.promiscuous()?;
+        }
+        // Only a socket that listens to something is told that the interface went down.
+        socket.bind(NOTHING)?;
+        let netns = std::fs::metadata("/proc/thread-self/ns/net")
+            .map_err(|source| PortError::system(interface, "identify the namespace of", source))?
+            .st_ino();
+        self.transmitters[thread]
+            .join(index, socket.index())
+            .map_err(|source| PortError::xdp(interface, source))?;
+        port.attached = Some(Attached { socket, netns });
+        Ok(())
+    }
+
+    /// The thread that sends for `side`, and the stream's index there.
+    fn place(&self, side: usize) -> (usize, u32) {
+        match self.transmitters.len() {
+            1 => (0, side as u32),
+            _ => (side, 0),
+        }
+    }
+
+    /// Sends learning frames from both ports.
+    pub(crate) fn learn(&mut self) -> Result<(), PortError> {
+        let job = Job {
+            ports: 2,
+            learning: true,
+            trial: 0,
+            rate: LEARNING_RATE,
+            frames: LEARNING_FRAMES,
+            duration: Duration::from_millis(100),
+        };
+        self.run(&job, &Stop::default()).map(drop)
+    }
+
+    /// Sends one trial's frames from the first `ports` ports and returns when they are sent.
+    pub(crate) fn trial(
+        &mut self,
+        ports: usize,
+        order: &TrialOrder,
+        stop: &Stop,
+    ) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
+        let job = Job {
+            ports,
+            learning: false,
+            trial: order.trial,
+            rate: order.load,
+            frames: order.frames(),
+            duration: order.duration,
+        };
+        self.run(&job, stop)
+    }
+
+    fn run(&mut self, job: &Job, stop: &Stop) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
+        let threads = job.ports.min(self.transmitters.len());
+        let streams = (job.ports / threads) as u32;
+        for thread in 0..threads {
+            let first = thread * streams as usize;
+            let words: Vec<_> = (first..first + streams as usize)
+                .map(|side| self.words(job, side))
+                .collect();
+            let interface = &self.ports[first].spec.interface;
+            self.transmitters[thread]
+                .prepare(&words)
+                .map_err(|source| PortError::xdp(interface, source))?;
+        }
+        let shared = Shared {
+            stop,
+            failed: AtomicBool::new(false),
+            sending: AtomicUsize::new(threads),
+            threads,
+            sending_ns: ((job.frames as f64 * 1e9 / job.rate.0) as u64).min(job.run_ns()),
+        };
+        let batch = batch(Fps(job.rate.0 * f64::from(streams)));
+        let this = &*self;
+        let (workers, watched) = std::thread::scope(|scope| {
+            let shared = &shared;
+            let senders: Vec<_> = (0..threads)
+                .map(|n| scope.spawn(move || this.send(n, streams, batch, shared)))
+                .collect();
+            let watcher = scope.spawn(move || this.watch(streams, shared));
+            let workers: Vec<_> = senders.into_iter().map(|thread| thread.join()).collect();
+            (workers, watcher.join())
+        });
+        let interface = &self.ports[0].spec.interface;
+        let died = |_| PortError::Worker {
+            interface: interface.clone(),
+        };
+        // A port that went down explains whatever else failed.
+        watched.map_err(died)??;
+        let workers = workers
+            .into_iter()
+            .map(|worker| {
+                worker
+                    .map_err(died)?
+                    .map_err(|source| PortError::xdp(interface, source))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let sendings = (0..job.ports)
+            .map(|side| self.account(side))
+            .collect::<Result<_, _>>()?;
+        Ok((sendings, workers))
+    }
+
+    fn words(&self, job: &Job, side: usize) -> words::Words {
+        let port = &self.ports[side];
+        let interface = port.attached.as_ref();
+        words::Sending {
+            shape: &port.shape,
+            stream: if job.learning {
+                STREAM_LEARNING
+            } else {
+                side as u8
+            },
+            trial: job.trial,
+            rate: job.rate,
+            frames: job.frames,
+            run_ns: job.run_ns(),
+            interface: interface.map_or((0, 0), |at| (at.socket.index(), at.netns)),
+        }
+        .words()
+    }
+
+    /// The work of sending thread `n`.
+    fn send(
+        &self,
+        n: usize,
+        streams: u32,
+        batch: u32,
+        shared: &Shared<'_>,
+    ) -> Result<WorkerUse, Unsupported> {
+        let cpu = self.cpus.get(n % self.cpus.len().max(1)).copied().flatten();
+        let until = (shared.stop, &shared.failed);
+        let result = self.transmitters[n].send(streams, batch, cpu, until);
+        if result.is_err() {
+            shared.failed.store(true, Ordering::Release);
+        }
+        shared.sending.fetch_sub(1, Ordering::AcqRel);
+        result
+    }
+
+    /// Starts the senders together, and ends their calls of the kernel when they are done, when
+    /// the trial is to stop, and when a port goes down.
+    fn watch(&self, streams: u32, shared: &Shared<'_>) -> Result<(), PortError> {
+        wake_in_time();
+        let threads = &self.transmitters[..shared.threads];
+        let mut end_ns = None;
+        let mut down = Ok(());
+        while shared.sending.load(Ordering::Acquire) > 0 {
+            if down.is_ok() {
+                down = self.check_up();
+                if down.is_err() {
+                    shared.failed.store(true, Ordering::Release);
+                }
+            }
+            // Programs that cannot be read are left to their senders, who read them too.
+            let all = |is: fn(&Transmitter, u32) -> Result<bool, Unsupported>| {
+                threads
+                    .iter()
+                    .all(|thread| is(thread, streams).unwrap_or(true))
+            };
+            if end_ns.is_none() && all(Transmitter::ready) {
+                for thread in threads {
+                    if thread.open_gate().is_err() {
+                        shared.failed.store(true, Ordering::Release);
+                    }
+                }
+                end_ns = Some(monotonic_ns().saturating_add(shared.sending_ns));
+            }
+            let left_ns = end_ns.map_or(0, |end| end.saturating_sub(monotonic_ns()));
+            let cut = shared.stop.is_set() || shared.failed.load(Ordering::Acquire);
+            for thread in threads {
+                if cut || (left_ns == 0 && thread.ended(streams).unwrap_or(true)) {
+                    thread.interrupt();
+                }
+            }
+            std::thread::sleep(if cut || left_ns == 0 {
+                LOOK_CLOSELY
+            } else {
+                Duration::from_nanos(left_ns).min(LOOK)
+            });
+        }
+        down
+    }
+
+    /// Fails when a port went down.
+    fn check_up(&self) -> Result<(), PortError> {
+        let mut sockets = self.ports.iter().filter_map(|port| port.attached.as_ref());
+        sockets.try_for_each(|attached| attached.socket.check_up())
+    }
+
+    /// The books of port `side`.
+    fn account(&self, side: usize) -> Result<Sending, PortError> {
+        let (thread, index) = self.place(side);
+        let spec = &self.ports[side].spec;
+        let error = |source| PortError::xdp(&spec.interface, source);
+        let transmitter = &self.transmitters[thread];
+        let sent = transmitter.sent(index).map_err(error)?;
+        let lateness = transmitter.lateness(index).map_err(error)?;
+        let lost = sent.failed + sent.undelivered();
+        if lost > 0 {
+            self.check_up()?;
+            return Err(PortError::NotTaken {
+                interface: spec.interface.clone(),
+                frames: lost,
+                why: why(&sent, spec.refusal),
+            });
+        }
+        let given_up = match spec.refusal {
+            Refusal::LostInPath => 0,
+            Refusal::NotSent => sent.refused,
+        };
+        Ok(Sending {
+            stream: side as u8,
+            sent: sent.made - given_up,
+            refused_by_path: sent.refused - given_up,
+            first_ns: sent.first_ns,
+            pacing: sent.pacing(&lateness, given_up),
+        })
+    }
+}
+
+/// Why a driver did not take frames.
+fn why(sent: &Sent, refusal: Refusal) -> String {
+    match (sent.error, refusal) {
+        // A veth says that it transmits only while its far end receives in NAPI; before Linux
+        // 6.3 it refused every frame instead (veth_xdp_xmit in drivers/net/veth.c).
+        (0 | libc::ENXIO, Refusal::LostInPath) => {
+            "the far end of the veth pair does not receive in NAPI; turn on GRO there (ethtool -K \
+             IFACE gro on)"
+                .to_owned()
+        }
+        (0, _) => "it does not transmit XDP frames".to_owned(),
+        (error, _) => std::io::Error::from_raw_os_error(error).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

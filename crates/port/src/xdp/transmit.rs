@@ -1,0 +1,246 @@
+//! The sending half: a BPF program that makes frames, and the thread that runs it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use aya::maps::{Array, DevMap, Map, MapData};
+use aya::programs::{BtfTracePoint, ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
+use aya::{Btf, Ebpf};
+
+use super::interrupt::Interruptible;
+use super::object;
+use super::probe::{Unsupported, errno, refused};
+use super::words::{CONTROL_WORDS, LATENESS_WORDS, Sent, Words};
+use crate::clock::monotonic_ns;
+use crate::engine::{Stop, WorkerUse};
+use crate::pin;
+
+/// Runs of the program per call of the kernel, sent or not: some 40 s.
+const REPEAT: u32 = 1 << 30;
+
+/// The loaded programs of one sending thread, with one or two streams.
+pub(crate) struct Transmitter {
+    // The programs live as long as this does; the counter is detached with it.
+    loaded: Ebpf,
+    streams: Array<MapData, Words>,
+    control: Array<MapData, [u64; CONTROL_WORDS]>,
+    // Opened while the sending thread uses the rest.
+    gate: Mutex<Array<MapData, u64>>,
+    lateness: Array<MapData, [u64; LATENESS_WORDS]>,
+    ports: DevMap<MapData>,
+    /// A frame as the kernel puts it into a new page.
+    frame: Box<[u8]>,
+    thread: Interruptible,
+}
+
+impl Transmitter {
+    /// Loads the programs for frames like `frame`, without FCS.
+    pub(crate) fn load(frame: &[u8]) -> Result<Self, Unsupported> {
+        let bytes = object::TRANSMIT.ok_or(Unsupported::NotBuilt(object::MISSING))?;
+        let mut loaded = Ebpf::load(bytes).map_err(|error| refused(&error))?;
+        let btf = Btf::from_sys_fs().map_err(|error| refused(&error))?;
+        let counter: &mut BtfTracePoint = program(&mut loaded, "transmitted")?;
+        counter
+            .load("xdp_devmap_xmit", &btf)
+            .and_then(|()| counter.attach())
+            .map_err(|error| refused(&error))?;
+        let sender: &mut Xdp = program(&mut loaded, "transmit")?;
+        sender.load().map_err(|error| refused(&error))?;
+        let mut take = |name| loaded.take_map(name).ok_or_else(|| lacks(name));
+        let transmitter = Self {
+            streams: map(take("streams")?)?,
+            control: map(take("control")?)?,
+            gate: Mutex::new(map(take("gate")?)?),
+            lateness: map(take("lateness")?)?,
+            ports: map(take("ports")?)?,
+            loaded,
+            frame: frame.into(),
+            thread: Interruptible::default(),
+        };
+        transmitter.fits()?;
+        Ok(transmitter)
+    }
+
+    /// Whether the kernel takes frames of this size: page, headroom and the kernel's own notes
+    /// share 4096 bytes (`TEST_XDP_FRAME_SIZE` in net/bpf/test_run.c). Sends nothing: no stream
+    /// is set up yet.
+    fn fits(&self) -> Result<(), Unsupported> {
+        match self.run(1, 1) {
+            Err(error) if errno(&error) == Some(libc::EINVAL) => Err(Unsupported::FrameTooLarge {
+                bytes: self.frame.len() + FCS_BYTES,
+            }),
+            Err(error) => Err(refused(&error)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Sends stream `index` out of interface number `interface` of the calling thread's network
+    /// namespace.
+    pub(crate) fn join(&mut self, index: u32, interface: u32) -> Result<(), Unsupported> {
+        self.ports
+            .set(index, interface, None, 0)
+            .map_err(|error| refused(&error))
+    }
+
+    /// Sets up the streams of a trial; those beyond stay silent. Nothing is due before
+    /// [`Self::open_gate`].
+    pub(crate) fn prepare(&mut self, streams: &[Words]) -> Result<(), Unsupported> {
+        let set = |error| refused(&error);
+        for (index, words) in (0..).zip(streams) {
+            self.streams.set(index, words, 0).map_err(set)?;
+            let empty = [0; LATENESS_WORDS];
+            self.lateness.set(index, empty, 0).map_err(set)?;
+        }
+        self.set_gate(0)?;
+        let control = [streams.len() as u64, 0, 0];
+        self.control.set(0, control, 0).map_err(set)
+    }
+
+    /// Lets the schedule begin.
+    pub(crate) fn open_gate(&self) -> Result<(), Unsupported> {
+        self.set_gate(1)
+    }
+
+    fn set_gate(&self, open: u64) -> Result<(), Unsupported> {
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        gate.set(0, open, 0).map_err(|error| refused(&error))
+    }
+
+    /// What became of stream `index` so far.
+    pub(crate) fn sent(&self, index: u32) -> Result<Sent, Unsupported> {
+        let words = self
+            .streams
+            .get(&index, 0)
+            .map_err(|error| refused(&error))?;
+        Ok(Sent::read(&words))
+    }
+
+    /// Lateness histogram of stream `index`.
+    pub(crate) fn lateness(&self, index: u32) -> Result<Vec<u32>, Unsupported> {
+        let words = self
+            .lateness
+            .get(&index, 0)
+            .map_err(|error| refused(&error))?;
+        let halves = words.iter().flat_map(|word| word.to_ne_bytes());
+        let bytes: Vec<u8> = halves.collect();
+        let (counts, _) = bytes.as_chunks::<4>();
+        Ok(counts.iter().map(|c| u32::from_ne_bytes(*c)).collect())
+    }
+
+    /// Whether the first `streams` streams have sent everything, or run out of time.
+    pub(crate) fn ended(&self, streams: u32) -> Result<bool, Unsupported> {
+        self.all(streams, |sent| sent.ended)
+    }
+
+    /// Whether the kernel runs the program for the first `streams` streams.
+    pub(crate) fn ready(&self, streams: u32) -> Result<bool, Unsupported> {
+        self.all(streams, |sent| sent.ready)
+    }
+
+    fn all(&self, streams: u32, is: fn(Sent) -> bool) -> Result<bool, Unsupported> {
+        for index in 0..streams {
+            if !is(self.sent(index)?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Interrupts a running [`Self::send`], see [`Interruptible::interrupt`].
+    pub(crate) fn interrupt(&self) {
+        self.thread.interrupt();
+    }
+
+    /// Sends the first `streams` streams to their end on the calling thread, pinned to `cpu`, or
+    /// until `stop` or `failed`.
+    pub(crate) fn send(
+        &self,
+        streams: u32,
+        batch: u32,
+        cpu: Option<u32>,
+        until: (&Stop, &AtomicBool),
+    ) -> Result<WorkerUse, Unsupported> {
+        let pinned = pin::to_cpu(cpu);
+        pin::prefer();
+        let (wall, used) = (monotonic_ns(), pin::thread_cpu_ns());
+        self.thread.run(|| {
+            loop {
+                if until.0.is_set() || until.1.load(Ordering::Acquire) || self.ended(streams)? {
+                    return Ok(());
+                }
+                match self.run(REPEAT, batch) {
+                    Err(error) if errno(&error) == Some(libc::EINTR) => {}
+                    Err(error) => return Err(refused(&error)),
+                    Ok(()) => {}
+                }
+            }
+        })?;
+        Ok(WorkerUse {
+            cpu: if pinned { cpu } else { None },
+            cpu_s: (pin::thread_cpu_ns() - used) as f64 * 1e-9,
+            wall_s: (monotonic_ns() - wall) as f64 * 1e-9,
+        })
+    }
+
+    fn run(&self, repeat: u32, batch: u32) -> Result<(), ProgramError> {
+        let sender: &Xdp = self
+            .loaded
+            .program("transmit")
+            .ok_or(ProgramError::NotLoaded)?
+            .try_into()?;
+        sender
+            .test_run(TestRunOptions {
+                data_in: Some(&self.frame),
+                repeat,
+                attrs: TestRunAttrs::new().xdp_live_frames(batch),
+                ..TestRunOptions::new()
+            })
+            .map(drop)
+    }
+
+    /// The frame the program makes next, without sending it.
+    #[cfg(test)]
+    fn frame(&self) -> Vec<u8> {
+        let sender: &Xdp = self.loaded.program("transmit").unwrap().try_into().unwrap();
+        let mut out = vec![0; self.frame.len()];
+        let result = sender.test_run(TestRunOptions {
+            data_in: Some(&vec![0xee; self.frame.len()]),
+            data_out: Some(&mut out),
+            ..TestRunOptions::new()
+        });
+        // XDP_REDIRECT of linux/bpf.h.
+        assert_eq!(result.unwrap().return_value, 4);
+        out
+    }
+}
+
+/// Bytes that the interface appends.
+const FCS_BYTES: usize = 4;
+
+fn lacks(what: &str) -> Unsupported {
+    Unsupported::Refused(format!("the object has no {what}"))
+}
+
+fn program<'l, T>(loaded: &'l mut Ebpf, name: &str) -> Result<&'l mut T, Unsupported>
+where
+    &'l mut T: TryFrom<&'l mut aya::programs::Program, Error = ProgramError>,
+{
+    let program = loaded.program_mut(name).ok_or_else(|| lacks(name))?;
+    program.try_into().map_err(|error| refused(&error))
+}
+
+fn map<T: TryFrom<Map, Error = aya::maps::MapError>>(map: Map) -> Result<T, Unsupported> {
+    T::try_from(map).map_err(|error| refused(&error))
+}
+
+impl std::fmt::Debug for Transmitter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transmitter")
+            .field("frame_bytes", &self.frame.len())
+            .field("thread", &self.thread)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! What the program writes is what the template would have written. Needs root.
+
+use nicety_model::{Fps, FrameSize};
+use nicety_packet::{FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec, VlanTag};
+
+use super::*;
+use crate::xdp::words::{Sending, Shape};
+
+/// The loopback interface of every namespace.
+const LOOPBACK: u32 = 1;
+/// Words of the program's state, as in `words.rs`.
+const MADE: usize = 24;
+
+fn template(size: u16, tagged: bool, flows: u32, side: Side) -> Template {
+    Template::new(TemplateSpec {
+        frame_size: FrameSize::new(size).unwrap(),
+        source_mac: MacAddr::local(7),
+        destination_mac: MacAddr([0x02, 0xfe, 0xdc, 0xba, 0x98, 0x76]),
+        vlan: tagged.then(|| VlanTag::new(1234, 5).unwrap()),
+        flows: FlowRange::new(flows, side).unwrap(),
+    })
+    .unwrap()
+}
+
+fn sending(shape: &Shape) -> Sending<'_> {
+    Sending {
+        shape,
+        stream: 9,
+        trial: 0xa5,
+        rate: Fps(1e9),
+        frames: u64::MAX,
+        run_ns: u64::MAX,
+        interface: (LOOPBACK, 0),
+    }
+}
+
+/// A transmitter with one stream, or nothing where there can be none.
+fn loaded(test: &str, template: &Template) -> Option<Transmitter> {
+    match Transmitter::load(template.bytes()) {
+        Ok(mut transmitter) => {
+            transmitter.join(0, LOOPBACK).unwrap();
+            Some(transmitter)
+        }
+        Err(
+            why
+            @ (Unsupported::NotPermitted | Unsupported::NotBuilt(_) | Unsupported::NoLiveFrames),
+        ) => {
+            println!("SKIP {test}: {why}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn stamp_of(frame: &[u8], at: usize) -> Stamp {
+    Stamp::read(frame[at..].first_chunk().unwrap()).unwrap()
+}
+
+#[test]
+fn frames_are_those_of_the_template() {
+    for (size, tagged, flows, side) in [
+        (64, false, 1, Side::A),
+        (64, true, 1, Side::B),
+        (64, false, 1000, Side::A),
+        (64, true, FlowRange::MAX, Side::B),
+        (65, false, 7, Side::B),
+        (1518, true, 129, Side::A),
+        (3000, false, 1024, Side::B),
+    ] {
+        let template = template(size, tagged, flows, side);
+        let Some(mut transmitter) = loaded("frames_are_those_of_the_template", &template) else {
+            return;
+        };
+        let shape = Shape::of(&template);
+        let stamp_at = 14 + if tagged { 4 } else { 0 } + 28;
+        let ordinary = (0..200).chain([1000, 1001, 32_767, 32_768, 99_999]);
+        let sequences = ordinary.chain([(1 << 20) - 1, 1 << 20, u32::MAX - 1, u32::MAX]);
+        for sequence in sequences {
+            let mut words = sending(&shape).words();
+            words[MADE] = u64::from(sequence);
+            transmitter.prepare(&[words]).unwrap();
+            transmitter.open_gate().unwrap();
+            let before = monotonic_ns();
+            let frame = transmitter.frame();
+            let after = monotonic_ns();
+            let stamp = stamp_of(&frame, stamp_at);
+            assert!((before..=after).contains(&stamp.tx_ns), "{stamp:?}");
+            let expected = Stamp {
+                stream: 9,
+                trial: 0xa5,
+                sequence,
+                tx_ns: stamp.tx_ns,
+            };
+            let mut wanted = vec![0; template.frame_bytes()];
+            template.write(&mut wanted, &expected).unwrap();
+            // The program writes the head; the rest is as the kernel copied it into the page.
+            let head = stamp_at + 14;
+            assert_eq!(
+                frame[..head],
+                wanted[..head],
+                "{size} {tagged} {flows} {sequence}"
+            );
+            assert!(frame[head..].iter().all(|byte| *byte == 0xee));
+        }
+    }
+}
+
+#[test]
+fn every_checksum_is_right() {
+    // The time differs in every frame: some sums come out as zero.
+    let template = template(64, false, 1, Side::A);
+    let Some(mut transmitter) = loaded("every_checksum_is_right", &template) else {
+        return;
+    };
+    let shape = Shape::of(&template);
+    transmitter.prepare(&[sending(&shape).words()]).unwrap();
+    transmitter.open_gate().unwrap();
+    let mut wanted = vec![0; template.frame_bytes()];
+    for sequence in 0..20_000 {
+        let frame = transmitter.frame();
+        let stamp = stamp_of(&frame, 42);
+        assert_eq!(stamp.sequence, sequence);
+        template.write(&mut wanted, &stamp).unwrap();
+        assert_eq!(frame[..56], wanted[..56]);
+    }
+    assert_eq!(transmitter.sent(0).unwrap().made, 20_000);
+}
+
+#[test]
+fn a_frame_larger_than_a_page_is_refused() {
+    let small = template(64, false, 1, Side::A);
+    if loaded("a_frame_larger_than_a_page_is_refused", &small).is_none() {
+        return;
+    }
+    let load = |size| Transmitter::load(template(size, false, 1, Side::A).bytes());
+    load(3400).unwrap();
+    for size in [4096, 9018] {
+        let error = load(size).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("frames of {size} bytes do not fit into one page, which live frames must")
+        );
+    }
+}

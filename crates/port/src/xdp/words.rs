@@ -1,0 +1,312 @@
+//! What user space and `bpf/transmit.bpf.c` tell each other: `struct stream`, as words.
+
+use nicety_model::{Fps, PacingReport};
+use nicety_packet::checksum::Sum;
+use nicety_packet::{Side, Template, ethernet, ipv4, udp, vlan};
+
+use crate::pace::CATCH_UP_FRAMES;
+
+/// Words of `struct stream`.
+pub(crate) const STREAM_WORDS: usize = 40;
+/// Words of `struct control`.
+pub(crate) const CONTROL_WORDS: usize = 3;
+
+/// `struct stream`.
+pub(crate) type Words = [u64; STREAM_WORDS];
+
+/// Bits of the linear part of the lateness histogram.
+const LINEAR_BITS: u32 = 6;
+/// Buckets of one octave above it.
+const HALF: usize = 1 << (LINEAR_BITS - 1);
+/// Octaves above it.
+const OCTAVES: usize = 28;
+/// Buckets of the lateness histogram.
+pub(crate) const BUCKETS: usize = (1 << LINEAR_BITS) + OCTAVES * HALF;
+/// Words of `struct lateness`: two buckets each.
+pub(crate) const LATENESS_WORDS: usize = BUCKETS / 2;
+
+/// What never changes between the trials of one engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    tagged: bool,
+    side_b: bool,
+    flows: u32,
+    ip_sum: u16,
+    udp_sum: u16,
+    link: [u64; 3],
+    net: [u64; 4],
+}
+
+impl Shape {
+    /// The frames of `template`, taken apart.
+    pub(crate) fn of(template: &Template) -> Self {
+        let spec = template.spec();
+        let tagged = spec.vlan.is_some();
+        let start = ethernet::HEADER_BYTES + if tagged { vlan::TAG_BYTES } else { 0 };
+        let (link, packet) = template.bytes().split_at(start);
+        let mut packet = packet.to_vec();
+        let net = words(&packet[..ipv4::HEADER_BYTES + udp::CHECKSUM]);
+        // The sums are of what stays the same: without checksums, and without addresses and
+        // ports where these change.
+        let many = spec.flows.count() > 1;
+        let flow = ipv4::SOURCE..ipv4::HEADER_BYTES + udp::SOURCE + 4;
+        let udp_length = u16::try_from(packet.len() - ipv4::HEADER_BYTES).unwrap_or(u16::MAX);
+        packet[ipv4::CHECKSUM..ipv4::SOURCE].fill(0);
+        packet[ipv4::HEADER_BYTES + udp::CHECKSUM..][..2].fill(0);
+        if many {
+            packet[flow].fill(0);
+        }
+        let addresses = &packet[ipv4::SOURCE..ipv4::HEADER_BYTES];
+        let ip_sum = Sum::default().add_bytes(&packet[..ipv4::SOURCE]).fold();
+        let udp_sum = Sum::default()
+            .add_bytes(addresses)
+            .add_u16(u16::from(ipv4::PROTOCOL_UDP))
+            .add_u16(udp_length)
+            .add_bytes(&packet[ipv4::HEADER_BYTES..])
+            .fold();
+        Self {
+            tagged,
+            side_b: spec.flows.side() == Side::B,
+            flows: spec.flows.count(),
+            ip_sum,
+            udp_sum,
+            link: words(link),
+            net,
+        }
+    }
+}
+
+/// Bytes as words of this machine, the last one filled up with zeros.
+fn words<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    let mut words = [0; N];
+    for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..chunk.len()].copy_from_slice(chunk);
+        *word = u64::from_ne_bytes(whole);
+    }
+    words
+}
+
+/// One stream of one trial, before it is sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sending<'a> {
+    pub(crate) shape: &'a Shape,
+    pub(crate) stream: u8,
+    pub(crate) trial: u8,
+    pub(crate) rate: Fps,
+    pub(crate) frames: u64,
+    /// Longest time of sending.
+    pub(crate) run_ns: u64,
+    /// Number of the port's interface, and inode of its network namespace.
+    pub(crate) interface: (u32, u64),
+}
+
+impl Sending<'_> {
+    /// As the program wants it.
+    pub(crate) fn words(&self) -> Words {
+        let shape = self.shape;
+        let step_ns = 1e9 / self.rate.0;
+        let mut words = [0; STREAM_WORDS];
+        let settings = [
+            self.frames,
+            self.run_ns,
+            step_ns as u64,
+            // Exact to 2^-33 ns per frame: 0.5 ns after four billion frames.
+            (step_ns.fract() * 4_294_967_296.0).round() as u64,
+            ((CATCH_UP_FRAMES - 1) as f64 * step_ns) as u64,
+            (CATCH_UP_FRAMES as f64 * step_ns).ceil() as u64,
+            u64::from(self.stream) << 8 | u64::from(self.trial),
+            u64::from(shape.flows),
+            u64::from(shape.side_b),
+            u64::from(shape.tagged),
+            u64::from(shape.ip_sum),
+            u64::from(shape.udp_sum),
+        ];
+        words[..12].copy_from_slice(&settings);
+        words[12..15].copy_from_slice(&shape.link);
+        words[15..19].copy_from_slice(&shape.net);
+        words[19] = u64::from(self.interface.0);
+        words[20] = self.interface.1;
+        words
+    }
+}
+
+/// One stream of one trial, as the program left it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// First slot.
+    pub(crate) begun_ns: u64,
+    /// Slot of the next frame.
+    pub(crate) due_ns: u64,
+    /// Frames made.
+    pub(crate) made: u64,
+    /// When the first frame was made.
+    pub(crate) first_ns: u64,
+    /// When the last frame was made.
+    pub(crate) last_ns: u64,
+    /// Nothing more will be sent.
+    pub(crate) ended: bool,
+    pub(crate) slips: u64,
+    pub(crate) slipped_ns: u64,
+    pub(crate) slip_max_ns: u64,
+    pub(crate) late_max_ns: u64,
+    /// Longest row of frames without a wait in between.
+    pub(crate) streak_max: u64,
+    /// Frames the driver took.
+    pub(crate) accepted: u64,
+    /// Frames the driver refused because its ring was full.
+    pub(crate) refused: u64,
+    /// Frames the driver refused for another reason.
+    pub(crate) failed: u64,
+    /// The error number of the last of these.
+    pub(crate) error: i32,
+    /// The kernel runs the program.
+    pub(crate) ready: bool,
+}
+
+impl Sent {
+    pub(crate) fn read(words: &Words) -> Self {
+        let [begun_ns, due_ns, _frac, made, first_ns, last_ns, ended] =
+            [21, 22, 23, 24, 25, 26, 27].map(|n| words[n]);
+        let [
+            slips,
+            slipped_ns,
+            slip_max_ns,
+            late_max_ns,
+            _streak,
+            streak_max,
+        ] = [28, 29, 30, 31, 32, 33].map(|n| words[n]);
+        let [_unsent, accepted, refused, failed, error, ready] =
+            [34, 35, 36, 37, 38, 39].map(|n| words[n]);
+        Self {
+            begun_ns,
+            due_ns,
+            made,
+            first_ns,
+            last_ns,
+            ended: ended != 0,
+            slips,
+            slipped_ns,
+            slip_max_ns,
+            late_max_ns,
+            streak_max,
+            accepted,
+            refused,
+            failed,
+            error: i32::try_from(error).unwrap_or(0),
+            ready: ready != 0,
+        }
+    }
+
+    /// Frames that never reached the driver: the port is gone or down.
+    pub(crate) fn undelivered(&self) -> u64 {
+        self.made
+            .saturating_sub(self.accepted + self.refused + self.failed)
+    }
+
+    /// The sender's account. `given_up` frames count as never sent.
+    pub(crate) fn pacing(&self, lateness: &[u32], given_up: u64) -> PacingReport {
+        // The last frame's slot belongs to the sending time: N frames take N slots.
+        let end = self.due_ns.max(self.last_ns);
+        let sending_s = end.saturating_sub(self.begun_ns) as f64 * 1e-9;
+        let sent = self.made.saturating_sub(given_up);
+        PacingReport {
+            offered_fps: if sending_s > 0.0 {
+                sent as f64 / sending_s
+            } else {
+                0.0
+            },
+            sending_s,
+            burst_max: u32::try_from(self.streak_max).unwrap_or(u32::MAX),
+            slips: u32::try_from(self.slips).unwrap_or(u32::MAX),
+            slipped_s: self.slipped_ns as f64 * 1e-9,
+            slip_max_s: self.slip_max_ns as f64 * 1e-9,
+            late_p99_us: p99_ns(lateness).min(self.late_max_ns) as f64 / 1000.0,
+            late_max_us: self.late_max_ns.max(self.slip_max_ns) as f64 / 1000.0,
+            refused: given_up,
+        }
+    }
+}
+
+/// 99th percentile: the upper edge of its bucket, at most 3 % too large.
+fn p99_ns(lateness: &[u32]) -> u64 {
+    let total: u64 = lateness.iter().map(|count| u64::from(*count)).sum();
+    let rank = (total as f64 * 0.99).ceil() as u64;
+    let mut seen = 0;
+    for (bucket, count) in lateness.iter().enumerate() {
+        seen += u64::from(*count);
+        if seen >= rank.max(1) {
+            return upper_edge(bucket);
+        }
+    }
+    0
+}
+
+/// Largest lateness of a bucket, in ns.
+fn upper_edge(bucket: usize) -> u64 {
+    let linear = 1_usize << LINEAR_BITS;
+    if bucket < linear {
+        return bucket as u64;
+    }
+    let (octave, part) = ((bucket - linear) / HALF, (bucket - linear) % HALF);
+    (((HALF + part + 1) as u64) << (octave + 1)) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bucket_edges() {
+        for (bucket, edge) in [
+            (0, 0),
+            (63, 63),
+            (64, 65),
+            (95, 127),
+            (96, 131),
+            (127, 255),
+            (BUCKETS - 1, (1 << 34) - 1),
+        ] {
+            assert_eq!(upper_edge(bucket), edge, "{bucket}");
+        }
+    }
+
+    #[test]
+    fn p99_is_the_bucket_of_the_99th_of_100() {
+        let mut lateness = vec![0; BUCKETS];
+        assert_eq!(p99_ns(&lateness), 0);
+        lateness[3] = 98;
+        lateness[40] = 1;
+        lateness[90] = 1;
+        assert_eq!(p99_ns(&lateness), 40);
+        lateness[40] = 0;
+        lateness[90] = 2;
+        assert_eq!(p99_ns(&lateness), upper_edge(90));
+    }
+
+    #[test]
+    fn a_step_is_whole_and_fraction() {
+        let shape = Shape {
+            tagged: false,
+            side_b: false,
+            flows: 1,
+            ip_sum: 0,
+            udp_sum: 0,
+            link: [0; 3],
+            net: [0; 4],
+        };
+        let words = Sending {
+            shape: &shape,
+            stream: 1,
+            trial: 2,
+            rate: Fps(3e6),
+            frames: 10,
+            run_ns: 6,
+            interface: (7, 8),
+        }
+        .words();
+        // 333.3 ns: a third is 0x5555_5555 of 2^32.
+        assert_eq!(words[2..6], [333, 0x5555_5555, 21_000, 21_334]);
+        assert_eq!((words[6], words[19], words[20]), (0x102, 7, 8));
+    }
+}
