@@ -18,6 +18,7 @@ pub mod ledger;
 pub mod pacing;
 pub mod plan;
 pub mod run;
+pub mod sock;
 pub mod stats;
 pub mod trial;
 pub mod units;

@@ -1,0 +1,17 @@
+//! Socket workloads: what is asked of two endpoints and what they measured.
+//!
+//! Names and definitions of the tests follow netperf's manual ("Care and Feeding of Netperf",
+//! chapters on request/response and bulk data); see `docs/methodology/sockets.md`.
+
+mod ask;
+mod end;
+mod result;
+
+pub use ask::{
+    Family, LARGEST_DATAGRAM, LONGEST_TEST, MAX_FLOWS, MAX_TCP_MESSAGE, SockAsk, SockAskError,
+    SockTest, UnknownTest,
+};
+pub use end::{DatagramCounts, EndCpu, EndReport, RequestCounts, Second, TcpEnd, TcpSample};
+pub use result::{
+    Confidence, CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries,
+};

@@ -1,0 +1,316 @@
+//! One socket workload as it is asked for.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Largest UDP payload over IPv4: 65,535 less 20 bytes of IPv4 and 8 bytes of UDP header
+/// (RFC 768, RFC 791).
+pub const LARGEST_DATAGRAM: u32 = 65_507;
+/// Largest request, response or write over TCP, in bytes.
+pub const MAX_TCP_MESSAGE: u32 = 16 << 20;
+/// Most flows of one test: between two addresses a host has some 28,000 ephemeral ports
+/// (`net.ipv4.ip_local_port_range`, 32768 to 60999 by default).
+pub const MAX_FLOWS: u32 = 20_000;
+/// Longest measurement: its time line has a second a line.
+pub const LONGEST_TEST: Duration = Duration::from_secs(3600);
+/// Shortest measurement.
+const SHORTEST_TEST: Duration = Duration::from_millis(100);
+/// Highest rate of an open-loop schedule, per second: its intervals are whole nanoseconds.
+const HIGHEST_RATE: f64 = 1e9;
+
+/// What the endpoints do with each other.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum SockTest {
+    /// Request and response on one TCP connection, one outstanding.
+    TcpRr,
+    /// Request and response in UDP datagrams, one outstanding.
+    UdpRr,
+    /// Connect, request, response, close.
+    TcpCrr,
+    /// Client sends over TCP.
+    TcpStream,
+    /// Server sends over TCP.
+    TcpMaerts,
+    /// Client sends datagrams.
+    UdpStream,
+}
+
+/// A word that names no test.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no socket test; write tcp_rr, udp_rr, tcp_crr, tcp_stream, tcp_maerts or udp_stream"
+)]
+pub struct UnknownTest(pub String);
+
+impl SockTest {
+    /// All tests.
+    pub const ALL: [Self; 6] = [
+        Self::TcpRr,
+        Self::UdpRr,
+        Self::TcpCrr,
+        Self::TcpStream,
+        Self::TcpMaerts,
+        Self::UdpStream,
+    ];
+
+    /// Word in plans, on the command line and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::TcpRr => "tcp_rr",
+            Self::UdpRr => "udp_rr",
+            Self::TcpCrr => "tcp_crr",
+            Self::TcpStream => "tcp_stream",
+            Self::TcpMaerts => "tcp_maerts",
+            Self::UdpStream => "udp_stream",
+        }
+    }
+
+    /// Whether it counts transactions rather than bytes.
+    pub fn has_transactions(self) -> bool {
+        matches!(self, Self::TcpRr | Self::UdpRr | Self::TcpCrr)
+    }
+
+    /// Whether it runs over UDP.
+    pub fn is_udp(self) -> bool {
+        matches!(self, Self::UdpRr | Self::UdpStream)
+    }
+
+    /// Whether `--rate` means something: TCP paces its streams itself.
+    pub fn takes_rate(self) -> bool {
+        self.has_transactions() || self == Self::UdpStream
+    }
+
+    /// Message size when none is asked for, in bytes: one byte for request/response as netperf
+    /// has it, the largest payload of an untagged Ethernet frame for UDP, 128 KiB writes for TCP.
+    pub fn default_message_bytes(self) -> u32 {
+        match self {
+            Self::TcpRr | Self::UdpRr | Self::TcpCrr => 1,
+            Self::UdpStream => 1472,
+            Self::TcpStream | Self::TcpMaerts => 128 << 10,
+        }
+    }
+}
+
+impl std::fmt::Display for SockTest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl std::str::FromStr for SockTest {
+    type Err = UnknownTest;
+
+    fn from_str(word: &str) -> Result<Self, UnknownTest> {
+        Self::ALL
+            .into_iter()
+            .find(|test| test.word() == word)
+            .ok_or_else(|| UnknownTest(word.to_owned()))
+    }
+}
+
+/// IP version of the data flows.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// IPv4.
+    #[default]
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+/// One test with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SockAsk {
+    /// Test.
+    pub test: SockTest,
+    /// Bytes of a request, a response, a write or a datagram.
+    pub message_bytes: u32,
+    /// Flows, or pairs of endpoints, at once.
+    pub parallel: u32,
+    /// Length in milliseconds.
+    pub duration_ms: u32,
+    /// Open loop: transactions or datagrams per second over all flows; absent when the next one
+    /// is sent as soon as the last one allows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_per_s: Option<f64>,
+    /// Whether a TCP sender tries MSG_ZEROCOPY.
+    #[serde(default)]
+    pub zero_copy: bool,
+    /// Whether UDP streams may use segmentation offload (UDP_SEGMENT, UDP_GRO).
+    #[serde(default)]
+    pub offload: bool,
+}
+
+/// What is wrong with a [`SockAsk`].
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SockAskError {
+    /// Message size out of range.
+    #[error("a message of {bytes} bytes does not work with {test}; write 1 to {most}")]
+    MessageBytes {
+        /// Test.
+        test: SockTest,
+        /// Asked for.
+        bytes: u32,
+        /// Largest allowed.
+        most: u32,
+    },
+    /// Number of flows out of range.
+    #[error(
+        "{flows} parallel flows do not work; write 1 to {MAX_FLOWS}, as many as two addresses have ports for"
+    )]
+    Flows {
+        /// Asked for.
+        flows: u32,
+    },
+    /// Duration out of range.
+    #[error("a test of {ms} ms does not work; write 100ms to 1h")]
+    Duration {
+        /// Asked for.
+        ms: u32,
+    },
+    /// Rate out of range.
+    #[error("a rate of {rate} per second does not work; write more than 0 and at most 1e9")]
+    Rate {
+        /// Asked for.
+        rate: f64,
+    },
+    /// A rate for a TCP stream.
+    #[error("{test} has no rate, TCP paces it itself; leave the rate out or take udp_stream")]
+    NoRate {
+        /// Test.
+        test: SockTest,
+    },
+}
+
+impl SockAsk {
+    /// The test with default size, one flow, closed loop.
+    pub fn new(test: SockTest, duration: Duration) -> Self {
+        Self {
+            test,
+            message_bytes: test.default_message_bytes(),
+            parallel: 1,
+            duration_ms: u32::try_from(duration.as_millis()).unwrap_or(u32::MAX),
+            rate_per_s: None,
+            zero_copy: false,
+            offload: true,
+        }
+    }
+
+    /// Length of the measurement.
+    pub fn duration(&self) -> Duration {
+        Duration::from_millis(u64::from(self.duration_ms))
+    }
+
+    /// Checks every bound. Both ends do: neither trusts the other.
+    ///
+    /// # Errors
+    /// The first parameter that is out of range, with the range.
+    pub fn check(&self) -> Result<(), SockAskError> {
+        let Self {
+            test,
+            message_bytes: bytes,
+            parallel: flows,
+            duration_ms: ms,
+            ..
+        } = *self;
+        let most = if test.is_udp() {
+            LARGEST_DATAGRAM
+        } else {
+            MAX_TCP_MESSAGE
+        };
+        if !(1..=most).contains(&bytes) {
+            return Err(SockAskError::MessageBytes { test, bytes, most });
+        }
+        if !(1..=MAX_FLOWS).contains(&flows) {
+            return Err(SockAskError::Flows { flows });
+        }
+        if !(SHORTEST_TEST..=LONGEST_TEST).contains(&self.duration()) {
+            return Err(SockAskError::Duration { ms });
+        }
+        match self.rate_per_s {
+            Some(_) if !test.takes_rate() => Err(SockAskError::NoRate { test }),
+            Some(rate) if !(rate > 0.0 && rate <= HIGHEST_RATE) => Err(SockAskError::Rate { rate }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Name of the test with its parameters: `tcp_rr/64`, `udp_stream/1472/parallel=4`.
+    pub fn name(&self) -> String {
+        let mut name = format!("{}/{}", self.test, self.message_bytes);
+        if self.parallel > 1 {
+            name.push_str(&format!("/parallel={}", self.parallel));
+        }
+        if let Some(rate) = self.rate_per_s {
+            name.push_str(&format!("/rate={rate}"));
+        }
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(test: SockTest) -> SockAsk {
+        SockAsk::new(test, Duration::from_secs(1))
+    }
+
+    #[test]
+    fn every_default_is_allowed_and_every_word_is_read_back() {
+        for test in SockTest::ALL {
+            assert_eq!(ask(test).check(), Ok(()), "{test}");
+            assert_eq!(test.word().parse(), Ok(test));
+            let json = serde_json::to_string(&test).unwrap();
+            assert_eq!(json, format!("\"{test}\""));
+        }
+        assert!("tcp_r".parse::<SockTest>().is_err());
+    }
+
+    #[test]
+    fn every_bound_is_kept() {
+        use SockTest::{TcpRr, TcpStream, UdpRr};
+        let with = |test, change: fn(&mut SockAsk)| {
+            let mut ask = ask(test);
+            change(&mut ask);
+            ask.check().is_ok()
+        };
+        for (test, change, fine) in [
+            (UdpRr, (|a| a.message_bytes = 0) as fn(&mut SockAsk), false),
+            (UdpRr, |a| a.message_bytes = 65_507, true),
+            (UdpRr, |a| a.message_bytes = 65_508, false),
+            (TcpRr, |a| a.message_bytes = 65_508, true),
+            (TcpRr, |a| a.message_bytes = MAX_TCP_MESSAGE + 1, false),
+            (TcpRr, |a| a.parallel = 0, false),
+            (TcpRr, |a| a.parallel = MAX_FLOWS, true),
+            (TcpRr, |a| a.parallel = 100_000, false),
+            (TcpRr, |a| a.duration_ms = 99, false),
+            (TcpRr, |a| a.duration_ms = 3_600_000, true),
+            (TcpRr, |a| a.duration_ms = 3_600_001, false),
+            (TcpRr, |a| a.rate_per_s = Some(0.5), true),
+            (TcpRr, |a| a.rate_per_s = Some(0.0), false),
+            (TcpRr, |a| a.rate_per_s = Some(-1.0), false),
+            (TcpRr, |a| a.rate_per_s = Some(f64::NAN), false),
+            (TcpRr, |a| a.rate_per_s = Some(f64::INFINITY), false),
+            (TcpStream, |a| a.rate_per_s = Some(1.0), false),
+        ] {
+            assert_eq!(with(test, change), fine);
+        }
+    }
+
+    #[test]
+    fn names_tell_what_differs_from_the_default() {
+        let mut ask = ask(SockTest::TcpRr);
+        assert_eq!(ask.name(), "tcp_rr/1");
+        ask.parallel = 150;
+        ask.rate_per_s = Some(5000.0);
+        assert_eq!(ask.name(), "tcp_rr/1/parallel=150/rate=5000");
+    }
+}

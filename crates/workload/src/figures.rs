@@ -1,0 +1,349 @@
+//! What the counts of two endpoints amount to.
+
+use nicety_model::sock::{EndReport, Ending, Family, ServiceDemand, SockAsk, SockResult, SockTest};
+use nicety_model::{LossRatio, SCHEMA};
+
+/// A finished test as both ends saw it.
+#[derive(Debug, Clone)]
+pub struct Ends {
+    /// What lies between them.
+    pub path: String,
+    /// IP version.
+    pub family: Family,
+    /// Whether both ends are on one host.
+    pub shared_host: bool,
+    /// How it ended.
+    pub ending: Ending,
+    /// Client's counts.
+    pub client: EndReport,
+    /// Server's counts.
+    pub server: Option<EndReport>,
+}
+
+/// The figures of one repeat.
+pub fn result(ask: &SockAsk, repeat: u32, ends: Ends) -> SockResult {
+    let Ends {
+        path,
+        family,
+        shared_host,
+        ending,
+        client,
+        server,
+    } = ends;
+    let (sender, receiver) = sides(ask.test, &client, server.as_ref());
+    let elapsed_s = receiver
+        .filter(|_| !ask.test.has_transactions())
+        .unwrap_or(&client)
+        .active_s;
+    let transactions_per_s = ask
+        .test
+        .has_transactions()
+        .then(|| per_second(client.transactions as f64, elapsed_s))
+        .flatten();
+    // Datagrams may be lost: what was sent says nothing about what arrived. Over TCP it does.
+    let goodput_mbps = match ask.test {
+        test if test.has_transactions() => None,
+        SockTest::UdpStream => receiver.and_then(|end| mbps(end.received_bytes, elapsed_s)),
+        _ => receiver
+            .map(|end| end.received_bytes)
+            .or(sender.map(|end| end.sent_bytes))
+            .and_then(|bytes| mbps(bytes, elapsed_s)),
+    };
+    let offered_mbps = sender
+        .filter(|_| ask.test == SockTest::UdpStream)
+        .and_then(|end| mbps(end.sent_bytes, end.active_s));
+    let datagrams = receiver.and_then(|end| end.datagrams);
+    let loss_ratio = match ask.test {
+        SockTest::UdpRr => client
+            .requests
+            .map(|requests| LossRatio::of(requests.lost, requests.sent)),
+        SockTest::UdpStream => {
+            sender
+                .and_then(|end| end.datagrams)
+                .zip(datagrams)
+                .map(|(sent, got)| {
+                    let different = got.datagrams - got.duplicate.unwrap_or(0).min(got.datagrams);
+                    LossRatio::of(sent.datagrams.saturating_sub(different), sent.datagrams)
+                })
+        }
+        _ => None,
+    };
+    let tcp = sender
+        .filter(|_| !ask.test.has_transactions())
+        .and_then(|end| end.tcp.as_ref().map(|tcp| (tcp, end)));
+    let tcp_efficiency_ratio = tcp.and_then(|(tcp, _)| {
+        let (sent, resent) = (tcp.sent_bytes?, tcp.resent_bytes?);
+        (sent > 0).then(|| sent.saturating_sub(resent) as f64 / sent as f64)
+    });
+    let buffer_delay_ratio = tcp.and_then(|(tcp, end)| {
+        let rtts: Vec<f64> = end
+            .seconds
+            .iter()
+            .filter_map(|s| Some(s.tcp?.rtt_us))
+            .collect();
+        let least = tcp.min_rtt_us.filter(|rtt| *rtt > 0.0)?;
+        let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
+        (mean >= least).then(|| mean / least - 1.0)
+    });
+    let service_demand = demand(ask.test, shared_host, &client, server.as_ref());
+    SockResult {
+        schema: SCHEMA,
+        path,
+        family,
+        ask: ask.clone(),
+        repeat,
+        ending,
+        elapsed_s,
+        transactions_per_s,
+        goodput_mbps,
+        offered_mbps,
+        latency_us: client.latency_us,
+        requests: client.requests,
+        datagrams,
+        loss_ratio,
+        service_demand,
+        tcp_efficiency_ratio,
+        buffer_delay_ratio,
+        notes: notes(&client, server.as_ref()),
+        client,
+        server,
+    }
+}
+
+/// Sender and receiver of a stream; of a request/response test the client and the server.
+fn sides<'a>(
+    test: SockTest,
+    client: &'a EndReport,
+    server: Option<&'a EndReport>,
+) -> (Option<&'a EndReport>, Option<&'a EndReport>) {
+    match test {
+        SockTest::TcpMaerts => (server, Some(client)),
+        _ => (Some(client), server),
+    }
+}
+
+fn per_second(count: f64, seconds: f64) -> Option<f64> {
+    (seconds > 0.0).then(|| count / seconds)
+}
+
+fn mbps(bytes: u64, seconds: f64) -> Option<f64> {
+    per_second(bytes as f64 * 8.0 / 1e6, seconds)
+}
+
+/// netperf's service demand: busy share of all CPUs x number of CPUs x time / work.
+fn demand(
+    test: SockTest,
+    shared_host: bool,
+    client: &EndReport,
+    server: Option<&EndReport>,
+) -> Option<ServiceDemand> {
+    let busy_us = |end: &EndReport| {
+        let cpu = end.cpu?;
+        Some(cpu.host_busy_cpus * cpu.elapsed_s * 1e6)
+    };
+    let received = match test {
+        SockTest::TcpMaerts => client.received_bytes,
+        _ => server.map_or(0, |end| end.received_bytes),
+    };
+    let work = match test.has_transactions() {
+        true => client.transactions as f64,
+        false => received as f64 / 1024.0,
+    };
+    if work <= 0.0 {
+        return None;
+    }
+    let of_client = busy_us(client).map(|us| us / work);
+    let of_server = server
+        .filter(|_| !shared_host)
+        .and_then(busy_us)
+        .map(|us| us / work);
+    let transactions = test.has_transactions();
+    Some(ServiceDemand {
+        client_us_per_kb: of_client.filter(|_| !transactions),
+        server_us_per_kb: of_server.filter(|_| !transactions),
+        client_us_per_transaction: of_client.filter(|_| transactions),
+        server_us_per_transaction: of_server.filter(|_| transactions),
+        shared_host,
+    })
+}
+
+/// What both ends complain about.
+fn notes(client: &EndReport, server: Option<&EndReport>) -> Vec<String> {
+    let named = |end: &str, report: &EndReport| -> Vec<String> {
+        let faults = report.faults.iter();
+        faults.map(|fault| format!("{end}: {fault}")).collect()
+    };
+    let mut notes = named("client", client);
+    notes.extend(server.map(|end| named("server", end)).unwrap_or_default());
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use nicety_model::sock::{DatagramCounts, EndCpu, RequestCounts, Second, TcpEnd, TcpSample};
+
+    use super::*;
+
+    fn ends(client: EndReport, server: Option<EndReport>) -> Ends {
+        Ends {
+            path: "veth".to_owned(),
+            family: Family::Ipv4,
+            shared_host: false,
+            ending: Ending::Complete,
+            client,
+            server,
+        }
+    }
+
+    fn ask(test: SockTest) -> SockAsk {
+        SockAsk::new(test, Duration::from_secs(2))
+    }
+
+    fn cpu(busy: f64) -> Option<EndCpu> {
+        Some(EndCpu {
+            elapsed_s: 2.0,
+            host_cpus: 4,
+            host_busy_cpus: busy,
+            endpoint_busy_cpus: busy / 2.0,
+        })
+    }
+
+    #[test]
+    fn service_demand_is_netperfs() {
+        // netperf's manual: utilisation x CPUs x time over work. 25 % of 4 CPUs for 2 s and
+        // 100,000 transactions: 20 us each.
+        let client = EndReport {
+            active_s: 2.0,
+            transactions: 100_000,
+            cpu: cpu(1.0),
+            ..EndReport::default()
+        };
+        let server = EndReport {
+            cpu: cpu(0.5),
+            ..EndReport::default()
+        };
+        let mut both = ends(client, Some(server));
+        let apart = result(&ask(SockTest::TcpRr), 1, both.clone());
+        let demand = apart.service_demand.unwrap();
+        assert_eq!(demand.client_us_per_transaction, Some(20.0));
+        assert_eq!(demand.server_us_per_transaction, Some(10.0));
+        assert_eq!(demand.client_us_per_kb, None);
+        assert_eq!(apart.transactions_per_s, Some(50_000.0));
+        both.shared_host = true;
+        let together = result(&ask(SockTest::TcpRr), 1, both)
+            .service_demand
+            .unwrap();
+        assert_eq!(together.client_us_per_transaction, Some(20.0));
+        assert_eq!(together.server_us_per_transaction, None);
+    }
+
+    #[test]
+    fn goodput_is_what_the_receiver_got() {
+        let sender = EndReport {
+            active_s: 2.0,
+            sent_bytes: 4_000_000,
+            cpu: cpu(1.0),
+            ..EndReport::default()
+        };
+        let receiver = EndReport {
+            active_s: 2.5,
+            received_bytes: 2_500_000,
+            cpu: cpu(1.0),
+            ..EndReport::default()
+        };
+        for (test, client, server) in [
+            (SockTest::TcpStream, sender.clone(), receiver.clone()),
+            (SockTest::UdpStream, sender.clone(), receiver.clone()),
+            (SockTest::TcpMaerts, receiver.clone(), sender.clone()),
+        ] {
+            let found = result(&ask(test), 1, ends(client, Some(server)));
+            assert_eq!(found.goodput_mbps, Some(8.0), "{test}");
+            assert_eq!(found.elapsed_s, 2.5);
+            let demand = found.service_demand.unwrap();
+            assert_eq!(demand.client_us_per_kb, Some(2e6 / (2_500_000.0 / 1024.0)));
+            let offered = (test == SockTest::UdpStream).then_some(16.0);
+            assert_eq!(found.offered_mbps, offered, "{test}");
+        }
+    }
+
+    #[test]
+    fn a_lost_server_leaves_what_the_client_knows() {
+        let client = EndReport {
+            active_s: 1.0,
+            sent_bytes: 1_000_000,
+            ..EndReport::default()
+        };
+        let stream = result(&ask(SockTest::TcpStream), 1, ends(client.clone(), None));
+        assert_eq!(stream.goodput_mbps, Some(8.0));
+        let datagrams = result(&ask(SockTest::UdpStream), 1, ends(client, None));
+        assert_eq!((datagrams.goodput_mbps, datagrams.loss_ratio), (None, None));
+        assert_eq!(datagrams.offered_mbps, Some(8.0));
+    }
+
+    #[test]
+    fn duplicates_do_not_hide_losses() {
+        let counts = |datagrams, duplicate| EndReport {
+            active_s: 1.0,
+            datagrams: Some(DatagramCounts {
+                datagrams,
+                duplicate,
+                ..DatagramCounts::default()
+            }),
+            ..EndReport::default()
+        };
+        let both = ends(counts(100, None), Some(counts(95, Some(5))));
+        let found = result(&ask(SockTest::UdpStream), 1, both);
+        assert_eq!(found.loss_ratio, Some(LossRatio(0.1)));
+        let client = EndReport {
+            requests: Some(RequestCounts {
+                sent: 50,
+                answered: 49,
+                lost: 1,
+                ..RequestCounts::default()
+            }),
+            ..EndReport::default()
+        };
+        let found = result(&ask(SockTest::UdpRr), 1, ends(client, None));
+        assert_eq!(found.loss_ratio, Some(LossRatio(0.02)));
+    }
+
+    #[test]
+    fn rfc_6349_metrics() {
+        let sample = |rtt_us| Second {
+            tcp: Some(TcpSample {
+                rtt_us,
+                ..TcpSample::default()
+            }),
+            ..Second::default()
+        };
+        let client = EndReport {
+            active_s: 2.0,
+            sent_bytes: 1000,
+            seconds: vec![sample(30.0), sample(34.0)],
+            tcp: Some(TcpEnd {
+                min_rtt_us: Some(25.0),
+                // The example of RFC 6349 §3.3.1: 102,000 sent, 2,000 of them again.
+                sent_bytes: Some(102_000),
+                resent_bytes: Some(2_000),
+                ..TcpEnd::default()
+            }),
+            ..EndReport::default()
+        };
+        let found = result(&ask(SockTest::TcpStream), 1, ends(client, None));
+        assert!((found.tcp_efficiency_ratio.unwrap() - 0.9804).abs() < 1e-4);
+        // §3.4.1: mean 32 over a baseline of 25 is 28 %.
+        assert!((found.buffer_delay_ratio.unwrap() - 0.28).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_measured_is_nothing_said() {
+        let nothing = ends(EndReport::default(), Some(EndReport::default()));
+        for test in SockTest::ALL {
+            let found = result(&ask(test), 1, nothing.clone());
+            assert_eq!(found.headline(), None, "{test}");
+            assert_eq!(found.service_demand, None, "{test}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Decides what a socket workload does next and what its figures are: when a request is due,
+//! when it is given up, whether another repeat is needed, how many pairs to try, what two
+//! endpoints' counts amount to. Formulas and sources: `docs/methodology/sockets.md`.
+
+pub mod confidence;
+pub mod figures;
+pub mod ledger;
+pub mod round_trip;
+pub mod saturation;
+pub mod schedule;
+
+pub use confidence::{Repeats, RepeatsError};
+pub use figures::{Ends, result};
+pub use ledger::{Answer, RequestLedger, sequence_of, write_sequence};
+pub use round_trip::RoundTrip;
+pub use saturation::Saturation;
+pub use schedule::{Schedule, share};
