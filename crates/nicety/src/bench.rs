@@ -8,7 +8,7 @@ mod progress;
 mod request;
 mod run;
 mod setup;
-mod signals;
+pub mod signals;
 mod tester_limit;
 
 use anyhow::Context;

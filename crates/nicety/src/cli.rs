@@ -36,6 +36,9 @@ pub enum Command {
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Latency, transaction rate and throughput between two socket endpoints.
+    #[command(after_help = crate::sock::args::EXAMPLES)]
+    Sock(crate::sock::args::SockArgs),
 }
 
 const BENCH_EXAMPLES: &str = "Examples:

@@ -6,6 +6,7 @@ mod exit;
 mod inspect;
 mod output;
 mod report;
+mod sock;
 mod tune;
 mod usage;
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Sock(args) => sock::run(&args),
         Command::Tune(args) => tune::run(&args),
     };
     match result {

@@ -13,6 +13,7 @@ pub mod markdown;
 mod number;
 mod pick;
 mod row;
+pub mod sock;
 pub mod table;
 pub mod words;
 

@@ -7,6 +7,7 @@
 pub mod bridge;
 pub mod counters;
 pub mod direct;
+pub mod endpoints;
 pub mod error;
 pub mod external;
 pub mod path;
@@ -15,6 +16,7 @@ mod veth;
 pub use bridge::{BridgePath, BridgeSpec};
 pub use counters::{PathCounters, ledger};
 pub use direct::{DirectPath, DirectSpec};
+pub use endpoints::{Between, EndpointSite, Endpoints};
 pub use error::PathError;
 pub use external::ExternalPath;
 pub use path::{Coupling, Path, PathThread, Port};

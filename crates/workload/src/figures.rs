@@ -167,11 +167,11 @@ fn demand(
     })
 }
 
-/// What both ends complain about.
+/// What both ends have to say.
 fn notes(client: &EndReport, server: Option<&EndReport>) -> Vec<String> {
     let named = |end: &str, report: &EndReport| -> Vec<String> {
-        let faults = report.faults.iter();
-        faults.map(|fault| format!("{end}: {fault}")).collect()
+        let said = report.faults.iter().chain(&report.notes);
+        said.map(|said| format!("{end}: {said}")).collect()
     };
     let mut notes = named("client", client);
     notes.extend(server.map(|end| named("server", end)).unwrap_or_default());

@@ -1,5 +1,6 @@
 //! Network interfaces: make, change, read, remove (rtnetlink).
 
+mod address;
 mod counters;
 mod name;
 mod state;

@@ -46,7 +46,11 @@ pub struct DatagramCounts {
     /// Arrived after a datagram sent later (RFC 4737 §3.3).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reordered: Option<u64>,
-    /// Not of this test: another length or key.
+    /// Dropped by the kernel because the receiver's socket buffer was full: lost in the endpoint,
+    /// not on the way.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub socket_dropped: Option<u64>,
+    /// Not of this test.
     #[serde(default)]
     pub foreign: u64,
 }
@@ -146,6 +150,9 @@ pub struct EndReport {
     /// Kernel features in use, by name.
     #[serde(default)]
     pub features: Vec<String>,
+    /// What a reader of the figures should know, one sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// What went wrong, one sentence each.
     #[serde(default)]
     pub faults: Vec<String>,

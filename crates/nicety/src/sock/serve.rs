@@ -1,0 +1,51 @@
+//! `nicety sock serve`: the far end.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::anyhow;
+use nicety_socket::{Server, ServerConfig, Token};
+
+use crate::bench::signals::Signals;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+use super::args::{ServeArgs, threads};
+use super::failure;
+
+/// Serves until Ctrl-C.
+pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
+    let token = match &args.token {
+        Some(token) => token.clone(),
+        None => Token::random().map_err(|error| {
+            Failure::environment(anyhow!("the kernel gives no random numbers: {error}"))
+        })?,
+    };
+    let server = Server::bind(ServerConfig {
+        listen: SocketAddr::new(args.listen, args.port),
+        token: token.clone(),
+        threads: threads(args.threads),
+    })
+    .map_err(failure)?;
+    let address = server.address().map_err(Failure::environment)?;
+    let reach = match address.ip() {
+        ip if ip.is_loopback() => " (this host only; --listen ADDRESS lets others in)",
+        ip if ip.is_unspecified() => " (every address of this host)",
+        _ => "",
+    };
+    output::say(&format!("listening on {address}{reach}; Ctrl-C ends it"));
+    // What a script needs: where, and the token unless it gave it.
+    let host = match address.ip() {
+        IpAddr::V6(ip) => format!("[{ip}]"),
+        ip => ip.to_string(),
+    };
+    let shown = match args.token {
+        Some(_) => "TOKEN",
+        None => token.text(),
+    };
+    output::say(&format!(
+        "on the other host: nicety sock tcp_rr --to {host}:{} --token {shown}",
+        address.port()
+    ));
+    server.run(&signals.flag(), &|line| output::say(line));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,297 @@
+//! The workers of one endpoint: threads, time line, report.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nicety_model::sock::{DatagramCounts, EndReport, RequestCounts, Second};
+
+use crate::cpu::CpuWindow;
+use crate::error::SocketError;
+use crate::job::{Job, Live, Tally};
+use crate::join::{TcpFlow, UdpFlow};
+use crate::{sys, tcp_crr, tcp_info, tcp_rr, tcp_stream, udp_rr, udp_stream};
+
+/// Connections whose TCP_INFO is read each second.
+const WATCHED: usize = 256;
+
+/// What one worker does, and with which flows.
+#[derive(Debug)]
+pub(crate) enum Part {
+    TcpRequest(Vec<TcpFlow>),
+    TcpRespond(Vec<TcpFlow>),
+    TcpPush(Vec<TcpFlow>),
+    TcpPull(Vec<TcpFlow>),
+    UdpRequest(Vec<UdpFlow>),
+    UdpRespond(Vec<UdpFlow>),
+    UdpPush(Vec<UdpFlow>),
+    UdpPull(Vec<UdpFlow>),
+    Connect(Vec<u32>, SocketAddr),
+    Accept(Arc<TcpListener>, IpAddr),
+}
+
+impl Part {
+    fn tcp(&self) -> &[TcpFlow] {
+        match self {
+            Self::TcpRequest(flows)
+            | Self::TcpRespond(flows)
+            | Self::TcpPush(flows)
+            | Self::TcpPull(flows) => flows,
+            _ => &[],
+        }
+    }
+
+    fn work(self, job: &Job, live: &Live) -> io::Result<Tally> {
+        match self {
+            Self::TcpRequest(flows) => tcp_rr::request(flows, job, live),
+            Self::TcpRespond(flows) => tcp_rr::respond(flows, job, live),
+            Self::TcpPush(flows) => tcp_stream::push(flows, job, live),
+            Self::TcpPull(flows) => tcp_stream::pull(flows, job, live),
+            Self::UdpRequest(flows) => udp_rr::request(flows, job, live),
+            Self::UdpRespond(flows) => udp_rr::respond(flows, job, live),
+            Self::UdpPush(flows) => udp_stream::push(flows, job, live),
+            Self::UdpPull(flows) => udp_stream::pull(flows, job, live),
+            Self::Connect(flows, server) => tcp_crr::connect_and_ask(flows, server, job, live),
+            Self::Accept(listener, client) => {
+                tcp_crr::accept_and_answer(&listener, client, job, live)
+            }
+        }
+    }
+}
+
+/// Deals flows to at most `threads` workers, in turn.
+pub(crate) fn deal<T>(flows: Vec<T>, threads: usize) -> Vec<Vec<T>> {
+    let workers = threads.clamp(1, flows.len().max(1));
+    let mut hands: Vec<Vec<T>> = (0..workers).map(|_| Vec::new()).collect();
+    for (place, flow) in flows.into_iter().enumerate() {
+        hands[place % workers].push(flow);
+    }
+    hands
+}
+
+/// Workers under way.
+#[derive(Debug)]
+pub(crate) struct Crew {
+    job: Job,
+    workers: Vec<JoinHandle<Tally>>,
+    lives: Arc<[Live]>,
+    watched: Vec<TcpStream>,
+    cpu: CpuWindow,
+    /// Totals up to the last line of the time line.
+    last: Second,
+    seconds: Vec<Second>,
+}
+
+impl Crew {
+    /// Starts one thread per part; they inherit the caller's network namespace.
+    pub(crate) fn start(parts: Vec<Part>, job: Job) -> Result<Self, SocketError> {
+        let watched = parts.iter().flat_map(Part::tcp).take(WATCHED);
+        let watched = watched
+            .filter_map(|flow| flow.stream.try_clone().ok())
+            .collect();
+        let lives: Arc<[Live]> = parts.iter().map(|_| Live::default()).collect();
+        let mut crew = Self {
+            job: job.clone(),
+            workers: Vec::new(),
+            lives: Arc::clone(&lives),
+            watched,
+            cpu: CpuWindow::open(),
+            last: Second::default(),
+            seconds: Vec::new(),
+        };
+        for (place, part) in parts.into_iter().enumerate() {
+            let (job, lives) = (job.clone(), Arc::clone(&lives));
+            let worker = std::thread::Builder::new()
+                .name(format!("sock-{place}"))
+                .spawn(move || {
+                    sys::sharp_timers();
+                    let before = sys::thread_cpu();
+                    let done = part.work(&job, &lives[place]);
+                    let mut tally = done.unwrap_or_else(|error| {
+                        let mut tally = Tally::default();
+                        tally.fault(error.to_string());
+                        tally
+                    });
+                    tally.cpu = sys::thread_cpu().saturating_sub(before);
+                    tally
+                });
+            match worker {
+                Ok(worker) => crew.workers.push(worker),
+                Err(error) => {
+                    crew.job
+                        .stop
+                        .store(true, std::sync::atomic::Ordering::Relaxed);
+                    return Err(SocketError::kernel("start a worker thread", error));
+                }
+            }
+        }
+        Ok(crew)
+    }
+
+    /// Whether every worker is done.
+    pub(crate) fn finished(&self) -> bool {
+        self.workers.iter().all(JoinHandle::is_finished)
+    }
+
+    /// The next line of the time line, once a second.
+    pub(crate) fn tick(&mut self) -> Option<Second> {
+        let due = Duration::from_secs(self.seconds.len() as u64 + 1);
+        (self.job.start.elapsed() >= due).then(|| self.line())
+    }
+
+    fn line(&mut self) -> Second {
+        let now = self.totals();
+        let line = Second {
+            at_s: now.at_s,
+            transactions: now.transactions - self.last.transactions,
+            sent_bytes: now.sent_bytes - self.last.sent_bytes,
+            received_bytes: now.received_bytes - self.last.received_bytes,
+            timeouts: now.timeouts - self.last.timeouts,
+            tcp: tcp_info::sample(&self.watched),
+        };
+        self.last = now;
+        self.seconds.push(line);
+        line
+    }
+
+    fn totals(&self) -> Second {
+        let sum = |of: fn(&Live) -> u64| self.lives.iter().map(of).sum();
+        Second {
+            at_s: self.job.start.elapsed().as_secs_f64(),
+            transactions: sum(|live| live.transactions.get()),
+            sent_bytes: sum(|live| live.sent_bytes.get()),
+            received_bytes: sum(|live| live.received_bytes.get()),
+            timeouts: sum(|live| live.timeouts.get()),
+            tcp: None,
+        }
+    }
+
+    /// Waits for the workers and adds up what they did.
+    pub(crate) fn report(mut self) -> EndReport {
+        let threads = self.workers.len() as u32;
+        let workers = std::mem::take(&mut self.workers);
+        let tallies: Vec<Tally> = workers
+            .into_iter()
+            .map(|worker| {
+                worker.join().unwrap_or_else(|_| {
+                    let mut tally = Tally::default();
+                    tally.fault("a worker ended by a defect of nicety");
+                    tally
+                })
+            })
+            .collect();
+        let cpu: Duration = tallies.iter().map(|tally| tally.cpu).sum();
+        let cpu = self.cpu.close(cpu.as_secs_f64());
+        let totals = self.totals();
+        let moved = (
+            totals.transactions,
+            totals.sent_bytes,
+            totals.received_bytes,
+        ) != (
+            self.last.transactions,
+            self.last.sent_bytes,
+            self.last.received_bytes,
+        );
+        if moved {
+            self.line();
+        }
+        let mut report = EndReport {
+            threads,
+            active_s: active_s(&tallies),
+            transactions: totals.transactions,
+            sent_bytes: totals.sent_bytes,
+            received_bytes: totals.received_bytes,
+            cpu,
+            tcp: tcp_info::end(&self.watched),
+            seconds: self.seconds,
+            ..EndReport::default()
+        };
+        merge(tallies, &mut report);
+        report
+    }
+}
+
+/// From the first to the last thing any worker did; from the start where only the last is known.
+fn active_s(tallies: &[Tally]) -> f64 {
+    let last = tallies.iter().map(|tally| tally.last_ns).max().unwrap_or(0);
+    let first = tallies.iter().filter_map(|tally| tally.first_ns).min();
+    let since = first.filter(|first| *first < last).unwrap_or(0);
+    (last - since) as f64 / 1e9
+}
+
+fn merge(tallies: Vec<Tally>, report: &mut EndReport) {
+    let mut latency: Option<nicety_account::Latency> = None;
+    for tally in tallies {
+        match (&mut latency, tally.latency) {
+            (Some(all), Some(more)) => all.merge(&more),
+            (all @ None, more) => *all = more,
+            (Some(_), None) => {}
+        }
+        if let Some(more) = tally.requests {
+            let all = report.requests.get_or_insert_default();
+            *all = RequestCounts {
+                sent: all.sent + more.sent,
+                answered: all.answered + more.answered,
+                lost: all.lost + more.lost,
+                late: all.late + more.late,
+                unexpected: all.unexpected + more.unexpected,
+            };
+        }
+        if let Some(more) = tally.datagrams {
+            let all = report.datagrams.get_or_insert_default();
+            let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+                (Some(a), Some(b)) => Some(a + b),
+                (a, b) => a.or(b),
+            };
+            *all = DatagramCounts {
+                datagrams: all.datagrams + more.datagrams,
+                duplicate: sum(all.duplicate, more.duplicate),
+                reordered: sum(all.reordered, more.reordered),
+                socket_dropped: sum(all.socket_dropped, more.socket_dropped),
+                foreign: all.foreign + more.foreign,
+            };
+        }
+        for (from, into) in [
+            (tally.features, &mut report.features),
+            (tally.notes, &mut report.notes),
+            (tally.faults, &mut report.faults),
+        ] {
+            for text in from {
+                if !into.contains(&text) && into.len() < 32 {
+                    into.push(text);
+                }
+            }
+        }
+    }
+    report.latency_us = latency.and_then(|latency| latency.summary());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_are_dealt_in_turn() {
+        assert_eq!(deal(vec![0, 1, 2, 3, 4], 2), [vec![0, 2, 4], vec![1, 3]]);
+        assert_eq!(deal(vec![0, 1], 8), [vec![0], vec![1]]);
+        assert_eq!(deal(Vec::<u8>::new(), 8), [Vec::<u8>::new()]);
+    }
+
+    #[test]
+    fn time_runs_from_the_first_to_the_last_of_all() {
+        let tally = |first_ns, last_ns| Tally {
+            first_ns,
+            last_ns,
+            ..Tally::default()
+        };
+        let both = [
+            tally(Some(2_000_000_000), 3_000_000_000),
+            tally(Some(1_000_000_000), 2_500_000_000),
+        ];
+        assert_eq!(active_s(&both), 2.0);
+        assert_eq!(active_s(&[tally(None, 1_500_000_000)]), 1.5);
+        assert_eq!(active_s(&[]), 0.0);
+    }
+}

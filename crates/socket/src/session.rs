@@ -1,0 +1,296 @@
+//! One control connection, from the server's side. Nothing it says is trusted: orders are
+//! checked, every wait is limited, and whatever it does it only loses its own connection.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nicety_model::sock::{EndReport, SockAsk, SockTest};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::cpu;
+use crate::crew::{Crew, Part, deal};
+use crate::files;
+use crate::hello::Key;
+use crate::job::Job;
+use crate::join;
+use crate::server::{MOST_TESTS, Server};
+use crate::wire::{self, LARGEST_ORDER, PROTOCOL, ReadError, ToClient, ToServer};
+
+/// Longest time to say hello.
+const HELLO_LIMIT: Duration = Duration::from_secs(5);
+/// Longest time between two tests.
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+/// Longest time from an order to Go.
+const GO_LIMIT: Duration = Duration::from_secs(10);
+/// Longest time for a message to leave or, once begun, to arrive.
+const MESSAGE_LIMIT: Duration = Duration::from_secs(5);
+/// How long a look at the connection waits.
+const MOMENT_NS: i64 = 20_000_000;
+/// What a test may take beyond its duration.
+const OVERTIME: Duration = Duration::from_secs(10);
+
+struct Session<'a> {
+    server: &'a Server,
+    stream: &'a TcpStream,
+    from: SocketAddr,
+    stop: &'a AtomicBool,
+    say: &'a (dyn Fn(&str) + Sync),
+}
+
+/// Why a session ends, to be told; `None` where there is nothing to tell.
+type End = Option<String>;
+
+/// Serves one connection to its end.
+pub(crate) fn serve(
+    server: &Server,
+    id: u64,
+    stream: &TcpStream,
+    from: SocketAddr,
+    stop: &AtomicBool,
+    say: &(dyn Fn(&str) + Sync),
+) {
+    let session = Session {
+        server,
+        stream,
+        from,
+        stop,
+        say,
+    };
+    if stream.set_nonblocking(false).is_err() {
+        return;
+    }
+    // Its absence only costs time.
+    let _ = stream.set_nodelay(true);
+    if let Err(Some(why)) = session.whole(id) {
+        say(&format!("{from}: {why}"));
+    }
+}
+
+impl Session<'_> {
+    fn whole(&self, id: u64) -> Result<(), End> {
+        let hello = wire::read(self.stream, LARGEST_ORDER, HELLO_LIMIT);
+        let ToServer::Hello {
+            protocol,
+            token,
+            version: _,
+        } = hello.map_err(heard)?
+        else {
+            return Err(Some("spoke before its hello; closed".to_owned()));
+        };
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        if protocol != PROTOCOL {
+            self.answer(&ToClient::WrongProtocol {
+                protocol: PROTOCOL,
+                version,
+            })?;
+            return Err(Some(format!(
+                "speaks protocol {protocol}, this is {PROTOCOL}; closed"
+            )));
+        }
+        if !token.matches(&self.server.config.token) {
+            self.answer(&ToClient::WrongToken)?;
+            return Err(Some("showed a wrong token; closed".to_owned()));
+        }
+        let Some(_place) = self.server.known(id) else {
+            return self.refuse("too many clients; try again later".to_owned());
+        };
+        self.answer(&ToClient::Welcome {
+            version,
+            host_id: cpu::host_id(),
+        })?;
+        loop {
+            match self.hear(IDLE_LIMIT)? {
+                ToServer::Order { ask } => self.test(&ask)?,
+                _ => return Err(Some("spoke out of turn; closed".to_owned())),
+            }
+        }
+    }
+
+    fn answer(&self, message: &ToClient) -> Result<(), End> {
+        wire::write(self.stream, message, MESSAGE_LIMIT).map_err(|_| None)
+    }
+
+    fn refuse(&self, why: String) -> Result<(), End> {
+        self.answer(&ToClient::Failed { why: why.clone() })?;
+        Err(Some(why))
+    }
+
+    /// Waits for a message, and for the server's own end.
+    fn hear(&self, limit: Duration) -> Result<ToServer, End> {
+        let end = Instant::now() + limit;
+        while !self.readable(MOMENT_NS) {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(None);
+            }
+            if Instant::now() >= end {
+                return Err(Some(format!(
+                    "said nothing for {} s; closed",
+                    limit.as_secs()
+                )));
+            }
+        }
+        wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT).map_err(heard)
+    }
+
+    /// Whether something came, or the client left; waits that long for it.
+    fn readable(&self, wait_ns: i64) -> bool {
+        let mut polled = [PollFd::new(self.stream, PollFlags::IN)];
+        let moment = Timespec {
+            tv_sec: 0,
+            tv_nsec: wait_ns,
+        };
+        matches!(poll(&mut polled, Some(&moment)), Ok(1..))
+    }
+
+    /// Whether the client left while nothing was expected of it.
+    fn gone(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.readable(0)
+    }
+
+    fn test(&self, ask: &SockAsk) -> Result<(), End> {
+        let running = &self.server.running;
+        let others = running.fetch_add(1, Ordering::Relaxed);
+        let result = match others {
+            MOST_TESTS.. => self.refuse("too many tests run already; try again later".to_owned()),
+            _ => self.run(ask, others),
+        };
+        running.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    fn run(&self, ask: &SockAsk, others: usize) -> Result<(), End> {
+        if let Err(error) = ask.check() {
+            return self.refuse(error.to_string());
+        }
+        if let Err(error) = files::ensure(ask.parallel) {
+            return self.refuse(error.to_string());
+        }
+        let key: Key = match wire::random() {
+            Ok(key) => key,
+            Err(error) => return self.refuse(format!("no random numbers: {error}")),
+        };
+        let parts = match self.parts(ask, &key)? {
+            Ok(parts) => parts,
+            Err(why) => return self.refuse(why),
+        };
+        self.answer(&ToClient::Joined)?;
+        let ToServer::Go = self.hear(GO_LIMIT)? else {
+            return Err(Some("spoke out of turn; closed".to_owned()));
+        };
+        let job = Job {
+            ask: ask.clone(),
+            key,
+            start: Instant::now(),
+            stop: Arc::new(AtomicBool::new(false)),
+            client: false,
+        };
+        let limit = ask.duration() + OVERTIME;
+        let (started, stop) = (job.start, Arc::clone(&job.stop));
+        let mut crew = match Crew::start(parts, job) {
+            Ok(crew) => crew,
+            Err(error) => return self.refuse(error.to_string()),
+        };
+        let going = self.answer(&ToClient::Going);
+        let mut most_others = others;
+        let end = loop {
+            if going.is_err() || self.stop.load(Ordering::Relaxed) {
+                break Err(None);
+            }
+            if self.readable(MOMENT_NS) {
+                break match wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT).map_err(heard) {
+                    Ok(ToServer::Stop) => Ok(()),
+                    Ok(_) => Err(Some("spoke out of turn; closed".to_owned())),
+                    Err(_) => Err(Some(format!("went away during {}", ask.name()))),
+                };
+            }
+            if started.elapsed() > limit {
+                break Err(Some(format!("did not end {} in time; closed", ask.name())));
+            }
+            most_others = most_others.max(self.server.running.load(Ordering::Relaxed) - 1);
+            crew.tick();
+        };
+        stop.store(true, Ordering::Relaxed);
+        let mut report = crew.report();
+        end?;
+        if most_others > 0 {
+            report.notes.push(
+                "tests of other clients ran on this server at the same time: the figures are theirs too"
+                    .to_owned(),
+            );
+        }
+        self.told(ask, &report);
+        self.answer(&ToClient::Report {
+            report: Box::new(report),
+        })
+    }
+
+    fn told(&self, ask: &SockAsk, report: &EndReport) {
+        let faults = match report.faults.len() {
+            0 => String::new(),
+            count => format!(", {count} faults"),
+        };
+        (self.say)(&format!("{}: {} done{faults}", self.from, ask.name()));
+    }
+
+    /// Opens the data port and takes the flows: the outer error ends the session, the inner one
+    /// is told to the client.
+    fn parts(&self, ask: &SockAsk, key: &Key) -> Result<Result<Vec<Part>, String>, End> {
+        let mut at = self.server.config.listen;
+        if let Ok(own) = self.stream.local_addr() {
+            at.set_ip(own.ip());
+        }
+        at.set_port(0);
+        let threads = self.server.config.threads;
+        let count = ask.parallel;
+        let gone = || self.gone();
+        let ready = |port| self.answer(&ToClient::Ready { port, key: *key });
+        let open = |error: std::io::Error| format!("cannot open a data port: {error}");
+        if ask.test.is_udp() {
+            let opened = join::udp_socket(at, None).and_then(|s| Ok((s.local_addr()?.port(), s)));
+            let (port, entrance) = match opened {
+                Ok(opened) => opened,
+                Err(error) => return Ok(Err(open(error))),
+            };
+            ready(port)?;
+            let flows = join::udp_server(&entrance, self.from.ip(), key, count, &gone);
+            let part = match ask.test {
+                SockTest::UdpRr => Part::UdpRespond,
+                _ => Part::UdpPull,
+            };
+            return Ok(flows.map(|flows| deal(flows, threads).into_iter().map(part).collect()));
+        }
+        let opened = TcpListener::bind(at).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok((listener.local_addr()?.port(), listener))
+        });
+        let (port, listener) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Err(open(error))),
+        };
+        ready(port)?;
+        if ask.test == SockTest::TcpCrr {
+            let listener = Arc::new(listener);
+            let workers = threads.clamp(1, count as usize);
+            let part = |_| Part::Accept(Arc::clone(&listener), self.from.ip());
+            return Ok(Ok((0..workers).map(part).collect()));
+        }
+        let flows = join::tcp_server(&listener, key, count, &gone);
+        let part = match ask.test {
+            SockTest::TcpRr => Part::TcpRespond,
+            SockTest::TcpStream => Part::TcpPull,
+            _ => Part::TcpPush,
+        };
+        Ok(flows.map(|flows| deal(flows, threads).into_iter().map(part).collect()))
+    }
+}
+
+/// What to tell about a message that did not come.
+fn heard(error: ReadError) -> End {
+    match error {
+        ReadError::Late => Some("was too slow; closed".to_owned()),
+        ReadError::Closed => None,
+        ReadError::Garbage(what) => Some(format!("{what}; closed")),
+    }
+}
