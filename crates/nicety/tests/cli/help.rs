@@ -18,6 +18,9 @@ fn help_texts() {
     insta::assert_snapshot!("tune", help(&["tune", "--help"]));
     insta::assert_snapshot!("tune_plan", help(&["tune", "plan", "--help"]));
     insta::assert_snapshot!("report", help(&["report", "--help"]));
+    insta::assert_snapshot!("sock", help(&["sock", "--help"]));
+    insta::assert_snapshot!("sock_tcp_rr", help(&["sock", "tcp_rr", "--help"]));
+    insta::assert_snapshot!("sock_serve", help(&["sock", "serve", "--help"]));
     assert_eq!(help(&["help", "bench"]), help(&["bench", "--help"]));
 }
 
