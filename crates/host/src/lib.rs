@@ -6,6 +6,8 @@ pub mod ethtool;
 pub mod facts;
 pub mod fingerprint;
 mod genetlink;
+pub mod journal;
+pub mod knob;
 pub mod link;
 pub mod napi;
 pub mod net_error;

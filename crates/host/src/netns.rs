@@ -63,6 +63,11 @@ impl NetNs {
         &self.name
     }
 
+    /// Its inode: tells it from the others that are alive.
+    pub fn inode(&self) -> u64 {
+        self.inode
+    }
+
     /// Whether both handles hold the same namespace.
     pub fn is_same(&self, other: &Self) -> bool {
         self.inode == other.inode

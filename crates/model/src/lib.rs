@@ -12,6 +12,7 @@ pub mod facts;
 pub mod finding;
 pub mod frame;
 pub mod frames;
+pub mod journal;
 pub mod knob;
 pub mod latency;
 pub mod ledger;

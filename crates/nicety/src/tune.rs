@@ -1,7 +1,16 @@
 //! `nicety tune`: findings, changes, and the way back.
 
+mod apply;
+mod finish;
+mod guard;
 mod plan;
+mod report;
+mod state;
 mod text;
+mod transaction;
+
+use anyhow::anyhow;
+use serde::Serialize;
 
 use crate::cli::tune::{TuneArgs, TuneCommand};
 use crate::exit::{Exit, Failure};
@@ -10,5 +19,18 @@ use crate::exit::{Exit, Failure};
 pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     match &args.command {
         TuneCommand::Plan(args) => plan::run(args),
+        TuneCommand::Apply(args) => apply::run(args),
+        TuneCommand::Confirm(args) => finish::confirm(args),
+        TuneCommand::Rollback(args) => finish::rollback(args),
+        TuneCommand::Verify(args) => finish::verify(args),
+        TuneCommand::History(args) => finish::history(args),
+        TuneCommand::Guard(args) => guard::run(args),
     }
+}
+
+/// One object on standard output.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
+    plan::print(&format!("{text}\n"))
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use nicety_model::finding::Advice;
+use nicety_model::journal::{History, TransactionReport};
 use nicety_model::plan::PlanFile;
 use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
 use nicety_store::{RunMeta, TesterLimits};
@@ -41,6 +42,8 @@ fn schemas_are_those_of_the_types() {
     check::<PlanFile>("plan");
     check::<HostFacts>("facts");
     check::<Advice>("advice");
+    check::<TransactionReport>("transaction");
+    check::<History>("history");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 9, "schema/ holds the generated schemas only");
+    assert_eq!(files, 11, "schema/ holds the generated schemas only");
 }

@@ -1,16 +1,20 @@
 //! `nicety tune` on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use nicety_model::finding::Goal;
+use nicety_model::plan::parse_duration;
 
 pub const EXAMPLES: &str = "Examples:
   nicety tune plan                           what is wrong, what would be right, and why
-  nicety tune plan --goal latency
-  nicety tune plan --rtt 20ms                TCP buffers for connections of 20 ms
+  nicety tune plan --goal latency --rtt 20ms
   nicety tune plan --sysroot host1           a host recorded with nicety inspect --record
-  nicety tune plan --only T04,T12 --json > plan.json";
+  nicety tune apply --only T04,T12           change it; it goes back in 60 s unless confirmed
+  nicety tune confirm                        keep it
+  nicety tune verify                         does it still hold?
+  nicety tune rollback                       undo it";
 
 /// `nicety tune`.
 #[derive(Debug, Args)]
@@ -25,6 +29,19 @@ pub struct TuneArgs {
 pub enum TuneCommand {
     /// Shows findings and the changes they lead to; changes nothing.
     Plan(PlanArgs),
+    /// Changes the settings; they go back by themselves unless confirmed in time.
+    Apply(ApplyArgs),
+    /// Keeps what was applied.
+    Confirm(TransactionArgs),
+    /// Undoes what was applied, confirmed or not.
+    Rollback(RollbackArgs),
+    /// Looks whether what was applied still holds; exit code 1 when it does not.
+    Verify(TransactionArgs),
+    /// Lists what was applied and what became of it.
+    History(HistoryArgs),
+    /// Waits for the confirmation of a transaction, and undoes it without.
+    #[command(hide = true)]
+    Guard(GuardArgs),
 }
 
 /// What the rules are asked.
@@ -90,5 +107,79 @@ fn rule(text: &str) -> Result<String, String> {
         None => Err(format!(
             "{text:?} is no rule; write ids such as T04 or names such as irq-affinity"
         )),
+    }
+}
+
+/// `nicety tune apply`.
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// Plan written by nicety tune plan --json; without one the host is looked at now.
+    pub plan: Option<PathBuf>,
+    /// What the rules are asked.
+    #[command(flatten)]
+    pub ask: Ask,
+    /// Undo everything unless it is confirmed within this time.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within)]
+    pub confirm_within: Duration,
+    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Print the transaction as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety tune confirm` and `verify`.
+#[derive(Debug, Args)]
+pub struct TransactionArgs {
+    /// Transaction; the last one that fits when left out.
+    pub id: Option<u32>,
+    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Print the transaction as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety tune rollback`.
+#[derive(Debug, Args)]
+pub struct RollbackArgs {
+    /// Which transaction.
+    #[command(flatten)]
+    pub transaction: TransactionArgs,
+    /// Overwrite values that somebody else has set since.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `nicety tune history`.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Print all transactions as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety tune guard`.
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    /// Directory of the journals.
+    #[arg(long)]
+    pub state: PathBuf,
+    /// Transaction.
+    pub id: u32,
+}
+
+/// `--confirm-within`: a second to a day.
+fn confirm_within(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&time) {
+        Ok(time)
+    } else {
+        Err(format!("{text:?} is not between 1s and 1 day"))
     }
 }

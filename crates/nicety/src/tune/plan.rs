@@ -16,14 +16,11 @@ use crate::{inspect, output};
 pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let source = inspect::source(args.sysroot.as_deref())?;
     let advice = ask(&source, &args.ask);
-    let text = if args.json {
-        let json = serde_json::to_string_pretty(&advice)
-            .map_err(|error| Failure::environment(anyhow!("cannot write the plan: {error}")))?;
-        format!("{json}\n")
+    if args.json {
+        super::print_json(&advice)?;
     } else {
-        text::advice(&advice, output::table_options().width)
-    };
-    print(&text)?;
+        print(&text::advice(&advice, output::table_options().width))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -45,12 +42,20 @@ pub fn ask(source: &Source, ask: &Ask) -> Advice {
         jumbo_path: ask.jumbo_path,
     };
     let mut advice = advise(&inspect::read(source), ask.goal, wishes);
+    only(&mut advice, ask);
+    advice.boot_id = source
+        .roots
+        .proc
+        .text("sys/kernel/random/boot_id")
+        .filter(|_| source.is_live());
+    advice
+}
+
+/// Keeps the rules that were asked for.
+pub fn only(advice: &mut Advice, ask: &Ask) {
     let wanted = |id: &str, rule: &str| {
-        ask.only.is_empty()
-            || ask
-                .only
-                .iter()
-                .any(|only| id.eq_ignore_ascii_case(only) || rule == only)
+        let named = |only: &String| id.eq_ignore_ascii_case(only) || rule == only;
+        ask.only.is_empty() || ask.only.iter().any(named)
     };
     advice
         .findings
@@ -58,10 +63,4 @@ pub fn ask(source: &Source, ask: &Ask) -> Advice {
     advice
         .waiting
         .retain(|waiting| wanted(&waiting.id, &waiting.rule));
-    advice.boot_id = source
-        .roots
-        .proc
-        .text("sys/kernel/random/boot_id")
-        .filter(|_| source.is_live());
-    advice
 }

@@ -20,3 +20,4 @@ mod lab;
 mod leftovers;
 mod refused;
 mod runs;
+mod transaction;

@@ -1,0 +1,57 @@
+//! CPUs a thread may run on.
+
+use std::io;
+
+use nicety_model::knob::Knob;
+use rustix::process::Pid;
+use rustix::thread::CpuSet;
+
+use super::{KnobError, read_file};
+use crate::net_error::NetError;
+use crate::topology::{format_cpu_list, parse_cpu_list};
+
+pub(super) fn read(knob: &Knob, tid: u32, name: &str) -> Result<String, KnobError> {
+    let id = thread(knob, tid, name)?;
+    let set = rustix::thread::sched_getaffinity(Some(id))
+        .map_err(|error| NetError::new("read CPUs of thread", tid, error))?;
+    let cpus: Vec<u32> = (0..CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .map(|cpu| cpu as u32)
+        .collect();
+    Ok(format_cpu_list(&cpus))
+}
+
+pub(super) fn write(knob: &Knob, tid: u32, name: &str, value: &str) -> Result<(), KnobError> {
+    let id = thread(knob, tid, name)?;
+    let bad = || KnobError::bad(knob, value, "a CPU list such as 4-7,12");
+    let cpus = parse_cpu_list(value)
+        .filter(|cpus| !cpus.is_empty())
+        .ok_or_else(bad)?;
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        let cpu = cpu as usize;
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(bad());
+        }
+        set.set(cpu);
+    }
+    rustix::thread::sched_setaffinity(Some(id), &set)
+        .map_err(|error| NetError::new("set CPUs of thread", tid, error))?;
+    Ok(())
+}
+
+/// The thread, if it still is the one that was meant: numbers are used again.
+fn thread(knob: &Knob, tid: u32, name: &str) -> Result<Pid, KnobError> {
+    let gone = || {
+        let error = io::Error::from_raw_os_error(libc::ENOENT);
+        KnobError::from(NetError::new("find", knob, error))
+    };
+    let found = read_file(&format!("/proc/{tid}/comm"))?;
+    if found != name {
+        return Err(gone());
+    }
+    i32::try_from(tid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(gone)
+}

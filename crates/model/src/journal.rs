@@ -1,0 +1,401 @@
+//! What a transaction of changes leaves on disk, and what that means after a crash.
+//!
+//! A journal is a list of events, each synced to disk before the next thing is done. An
+//! [`Event::Intent`] stands before its write, so whatever was written is known; whether the last
+//! intended write happened is not, and does not matter: undoing it is right in both cases.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::knob::{Change, Knob};
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The transaction starts.
+    Begin {
+        /// Schema version.
+        schema: u32,
+        /// Number of the transaction, rising.
+        id: u32,
+        /// The boot it belongs to: settings do not outlive it.
+        boot_id: String,
+        /// Inode of the network namespace it changes.
+        netns: u64,
+        /// Seconds it waits for confirmation.
+        confirm_within_s: f64,
+    },
+    /// A setting is about to be written.
+    Intent {
+        /// Setting, value before and value after.
+        change: Change,
+    },
+    /// The last intended setting was written and read back.
+    Written {
+        /// What was read.
+        found: String,
+    },
+    /// All settings are written.
+    Applied {
+        /// Seconds since boot after which it is undone unless confirmed.
+        deadline_s: f64,
+    },
+    /// Somebody wants to keep it.
+    Confirmed,
+    /// It is being undone.
+    Undoing {
+        /// Why.
+        why: String,
+    },
+    /// One setting was looked at again.
+    Undone {
+        /// The setting.
+        knob: Knob,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// Everything was looked at again: the end.
+    RolledBack,
+}
+
+/// What became of a setting that was to be undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "result", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It has its old value again.
+    Restored,
+    /// It had its old value already.
+    Untouched,
+    /// Somebody else has changed it since: left alone.
+    Foreign {
+        /// The value found.
+        found: String,
+    },
+    /// It is not there any more.
+    Gone,
+    /// The old value could not be written.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Where a transaction stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Phase {
+    /// Settings are being written, or the program died while it did.
+    Applying,
+    /// Written; undone after the deadline unless confirmed.
+    Unconfirmed {
+        /// Seconds since boot.
+        deadline_s: f64,
+    },
+    /// To be kept.
+    Confirmed,
+    /// Being undone, or the program died while it did.
+    Undoing,
+    /// Undone.
+    RolledBack,
+}
+
+/// A journal as read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Journal {
+    /// Events in their order.
+    pub events: Vec<Event>,
+}
+
+/// A setting that was written, or may have been.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Setting, value before, value asked for.
+    pub change: Change,
+    /// Value read back; absent when the program did not get that far.
+    pub found: Option<String>,
+}
+
+impl Journal {
+    /// Reads the lines of a journal. A last line that is cut short was being written when the
+    /// program died: nothing had followed from it, so it does not count.
+    ///
+    /// # Errors
+    /// The number of the first line that is not understood.
+    pub fn parse(text: &str) -> Result<Self, usize> {
+        let mut events = Vec::new();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        for (index, line) in whole.lines().enumerate() {
+            events.push(serde_json::from_str(line).map_err(|_| index + 1)?);
+        }
+        Ok(Self { events })
+    }
+
+    /// Number of the transaction, its boot and its network namespace.
+    pub fn head(&self) -> Option<(u32, &str, u64)> {
+        match self.events.first()? {
+            Event::Begin {
+                id, boot_id, netns, ..
+            } => Some((*id, boot_id, *netns)),
+            _ => None,
+        }
+    }
+
+    /// Where it stands.
+    pub fn phase(&self) -> Phase {
+        let told = self.events.iter().rev().find_map(|event| match event {
+            Event::RolledBack => Some(Phase::RolledBack),
+            Event::Undoing { .. } => Some(Phase::Undoing),
+            Event::Confirmed => Some(Phase::Confirmed),
+            Event::Applied { deadline_s } => Some(Phase::Unconfirmed {
+                deadline_s: *deadline_s,
+            }),
+            _ => None,
+        });
+        told.unwrap_or(Phase::Applying)
+    }
+
+    /// What was written, or may have been, in order.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for event in &self.events {
+            match event {
+                Event::Intent { change } => steps.push(Step {
+                    change: change.clone(),
+                    found: None,
+                }),
+                Event::Written { found } => {
+                    if let Some(step) = steps.last_mut() {
+                        step.found = Some(found.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        steps
+    }
+
+    /// What is still to be undone, last first.
+    pub fn to_undo(&self) -> Vec<Step> {
+        let done = |knob: &Knob| {
+            self.events.iter().any(|event| match event {
+                Event::Undone { knob: undone, .. } => undone == knob,
+                _ => false,
+            })
+        };
+        let mut steps = self.steps();
+        steps.retain(|step| !done(&step.change.knob));
+        steps.reverse();
+        steps
+    }
+
+    /// What became of the settings that were undone.
+    pub fn outcomes(&self) -> Vec<(&Knob, &Outcome)> {
+        let outcomes = self.events.iter().filter_map(|event| match event {
+            Event::Undone { knob, outcome } => Some((knob, outcome)),
+            _ => None,
+        });
+        outcomes.collect()
+    }
+}
+
+/// A transaction as `nicety tune` tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TransactionReport {
+    /// Schema version.
+    pub schema: u32,
+    /// Number.
+    pub transaction: u32,
+    /// `applying`, `unconfirmed`, `confirmed`, `undoing` or `rolled-back`.
+    pub phase: String,
+    /// Settings in the order they were changed.
+    pub settings: Vec<SettingReport>,
+}
+
+/// One setting of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SettingReport {
+    /// The setting.
+    pub knob: Knob,
+    /// Value before.
+    pub from: String,
+    /// Value it got.
+    pub to: String,
+    /// Value it has now, when that was asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub found: Option<String>,
+    /// What became of it when it was undone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outcome: Option<Outcome>,
+}
+
+/// All transactions of a state directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct History {
+    /// Schema version.
+    pub schema: u32,
+    /// By number.
+    pub transactions: Vec<TransactionReport>,
+}
+
+/// Whether two values of a setting are the same to the kernel: white space, leading zeros of CPU
+/// masks and the form of CPU lists do not matter.
+pub fn same_value(knob: &Knob, a: &str, b: &str) -> bool {
+    let words = |text: &str| {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    if words(a) == words(b) {
+        return true;
+    }
+    match knob {
+        Knob::SysFile { path } if path.ends_with("_cpus") => {
+            let bits = |text: &str| {
+                let digits = text.trim().replace(',', "");
+                let hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+                hex.then(|| digits.trim_start_matches('0').to_ascii_lowercase())
+            };
+            bits(a).is_some() && bits(a) == bits(b)
+        }
+        Knob::IrqAffinity { .. } | Knob::ThreadCpus { .. } => {
+            let cpus = cpu_set(a);
+            cpus.is_some() && cpus == cpu_set(b)
+        }
+        _ => false,
+    }
+}
+
+/// CPUs of a list such as `0-3,8`.
+fn cpu_set(text: &str) -> Option<std::collections::BTreeSet<u32>> {
+    let mut cpus = std::collections::BTreeSet::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        // NR_CPUS is 8192 at most.
+        if last > 65_535 {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(name: &str) -> Change {
+        Change {
+            knob: Knob::sysctl(name),
+            from: "1".to_owned(),
+            to: "2".to_owned(),
+        }
+    }
+
+    fn events() -> Vec<Event> {
+        let written = || Event::Written {
+            found: "2".to_owned(),
+        };
+        let undone = |name| Event::Undone {
+            knob: Knob::sysctl(name),
+            outcome: Outcome::Restored,
+        };
+        vec![
+            Event::Begin {
+                schema: 1,
+                id: 7,
+                boot_id: "b".to_owned(),
+                netns: 4,
+                confirm_within_s: 60.0,
+            },
+            Event::Intent {
+                change: change("a"),
+            },
+            written(),
+            Event::Intent {
+                change: change("b"),
+            },
+            written(),
+            Event::Applied { deadline_s: 9.0 },
+            Event::Undoing {
+                why: "x".to_owned(),
+            },
+            undone("b"),
+            undone("a"),
+            Event::RolledBack,
+        ]
+    }
+
+    fn text(events: &[Event]) -> String {
+        let lines = events
+            .iter()
+            .map(|event| serde_json::to_string(event).unwrap() + "\n");
+        lines.collect()
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_says_what_may_have_been_written() {
+        let events = events();
+        for (count, phase, undo) in [
+            (0, Phase::Applying, &[][..]),
+            (1, Phase::Applying, &[]),
+            (2, Phase::Applying, &["a"]),
+            (3, Phase::Applying, &["a"]),
+            (4, Phase::Applying, &["b", "a"]),
+            (5, Phase::Applying, &["b", "a"]),
+            (6, Phase::Unconfirmed { deadline_s: 9.0 }, &["b", "a"]),
+            (7, Phase::Undoing, &["b", "a"]),
+            (8, Phase::Undoing, &["a"]),
+            (9, Phase::Undoing, &[]),
+            (10, Phase::RolledBack, &[]),
+        ] {
+            let text = text(&events[..count]);
+            let journal = Journal::parse(&text).unwrap();
+            assert_eq!(journal.phase(), phase, "{count}");
+            let steps = journal.to_undo();
+            let names: Vec<String> = steps.iter().map(|s| s.change.knob.to_string()).collect();
+            assert_eq!(names, undo, "{count}");
+            // The same with half of the next line.
+            if let Some(next) = events.get(count) {
+                let next = serde_json::to_string(next).unwrap();
+                let torn = format!("{text}{}", &next[..next.len() / 2]);
+                assert_eq!(Journal::parse(&torn).unwrap(), journal, "{count} torn");
+            }
+        }
+    }
+
+    #[test]
+    fn a_confirmed_journal_stays_confirmed() {
+        let mut events = events();
+        events.truncate(6);
+        events.push(Event::Confirmed);
+        let journal = Journal { events };
+        assert_eq!(journal.phase(), Phase::Confirmed);
+        assert_eq!(journal.head(), Some((7, "b", 4)));
+    }
+
+    #[test]
+    fn nonsense_is_told_by_line() {
+        let text = text(&events()[..2]) + "{\"event\":\"intent\"}\nmore\n";
+        assert_eq!(Journal::parse(&text), Err(3));
+    }
+
+    #[test]
+    fn values_are_compared_as_the_kernel_prints_them() {
+        let mask = Knob::sys_file("class/net/eth0/queues/rx-0/rps_cpus");
+        let list = Knob::IrqAffinity { irq: 1 };
+        let plain = Knob::sysctl("net.ipv4.tcp_rmem");
+        for (knob, a, b, same) in [
+            (&plain, "4096\t1\t2", "4096 1 2", true),
+            (&plain, "01", "1", false),
+            (&mask, "00000000,0000000f", "f", true),
+            (&mask, "f", "1f", false),
+            (&mask, "", "0", false),
+            (&list, "0-3", "0,1,2,3", true),
+            (&list, "0-3", "0-2", false),
+            (&list, "x", "y", false),
+        ] {
+            assert_eq!(same_value(knob, a, b), same, "{a:?} {b:?}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! `nicety tune apply`: changes settings, and has them changed back unless somebody confirms.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use nicety_host::facts::Source;
+use nicety_host::journal::{JournalFile, since_boot};
+use nicety_model::SCHEMA;
+use nicety_model::finding::Advice;
+use nicety_model::journal::{Event, Phase};
+use nicety_model::knob::Change;
+
+use super::state::Work;
+use super::transaction::{self, Need, Stop};
+use super::{plan, report};
+use crate::cli::tune::ApplyArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Largest plan file, in bytes.
+const LARGEST_PLAN: u64 = 16 << 20;
+
+/// Runs the command.
+pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
+    let mut work = Work::begin(args.state.as_deref())?;
+    let advice = match &args.plan {
+        Some(path) => read_plan(path, &args.ask, &work.boot_id)?,
+        None => plan::ask(&Source::live(), &args.ask),
+    };
+    let changes = advice.changes();
+    if changes.is_empty() {
+        output::say("nothing to change; nicety tune plan shows what needs a person");
+        return Ok(Exit::Done);
+    }
+    refuse_second(&work)?;
+    let moved = transaction::moved(&work.knobs, &changes);
+    if !moved.is_empty() {
+        for line in &moved {
+            output::say(line);
+        }
+        return Err(Failure {
+            exit: Exit::Negative,
+            error: anyhow!(
+                "{} settings are not as the plan says, nothing was changed; plan again",
+                moved.len()
+            ),
+        });
+    }
+    let id = work
+        .state
+        .ids()
+        .map_err(Failure::environment)?
+        .last()
+        .map_or(1, |last| last + 1);
+    let mut file = work.state.create(id).map_err(Failure::environment)?;
+    begin(&work, &mut file, id, args.confirm_within)?;
+    let guard = guard(work.state.path(), id);
+    if let Err(failure) = guard {
+        // Without a guard nothing is changed; the journal says that nothing was.
+        file.append(&Event::RolledBack)
+            .map_err(Failure::environment)?;
+        return Err(failure);
+    }
+    if let Err(stop) = transaction::write_all(&work.knobs, &mut file, &changes) {
+        return Err(give_up(&mut work, file, id, &changes, stop));
+    }
+    let deadline_s = (since_boot() + args.confirm_within).as_secs_f64();
+    file.append(&Event::Applied { deadline_s })
+        .map_err(Failure::environment)?;
+    tell(&work, id, &changes, args)
+}
+
+/// One transaction waits at a time: the next one's old values would be the first one's new ones.
+fn refuse_second(work: &Work) -> Result<(), Failure> {
+    for id in work.state.ids().map_err(Failure::environment)? {
+        let phase = work.state.read(id).map_err(Failure::environment)?.phase();
+        if matches!(
+            phase,
+            Phase::Unconfirmed { .. } | Phase::Applying | Phase::Undoing
+        ) {
+            return Err(Failure::usage(anyhow!(
+                "transaction {id} is not finished; run nicety tune confirm {id} or nicety tune rollback {id} first"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn begin(work: &Work, file: &mut JournalFile, id: u32, within: Duration) -> Result<(), Failure> {
+    let event = Event::Begin {
+        schema: SCHEMA,
+        id,
+        boot_id: work.boot_id.clone(),
+        netns: work.knobs.namespace(),
+        confirm_within_s: within.as_secs_f64(),
+    };
+    file.append(&event).map_err(Failure::environment)
+}
+
+/// Starts the process that undoes the transaction; it outlives this one and the terminal.
+/// Returns when it is ready: before that nothing may be changed.
+fn guard(state: &Path, id: u32) -> Result<(), Failure> {
+    let start = || -> anyhow::Result<()> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut child = Command::new(program)
+            .args(["tune", "guard", "--state"])
+            .arg(state)
+            .arg(id.to_string())
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start the guard")?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout)
+                .read_line(&mut line)
+                .context("cannot hear the guard")?;
+        }
+        match line.trim() {
+            super::guard::READY => Ok(()),
+            _ => Err(anyhow!(
+                "the guard that would undo the changes did not start; nothing was changed"
+            )),
+        }
+    };
+    start().map_err(Failure::environment)
+}
+
+/// Undoes what was written.
+fn give_up(
+    work: &mut Work,
+    mut file: JournalFile,
+    id: u32,
+    changes: &[&Change],
+    stop: Stop,
+) -> Failure {
+    let (error, need) = match stop {
+        Stop::Setting(error, need) => (error, need),
+        Stop::Journal(error) => (error.into(), Need::Nothing),
+    };
+    // As the journal has it; when it cannot be read any more, as it was planned.
+    let journal = work.state.read(id).unwrap_or_else(|_| {
+        let intents = changes.iter().map(|change| Event::Intent {
+            change: (*change).clone(),
+        });
+        nicety_model::journal::Journal {
+            events: intents.collect(),
+        }
+    });
+    let undone = transaction::undo(&work.knobs, &journal, &mut file, &error.to_string(), false);
+    let told = match undone {
+        Ok(outcomes) => format!("everything is as it was{}", report::outcomes(&outcomes)),
+        Err(journal) => format!("the settings were put back, but {journal}"),
+    };
+    let exit = match need {
+        Need::Root => Exit::Environment,
+        Need::Nothing => Exit::Negative,
+    };
+    Failure {
+        exit,
+        error: anyhow!("{error}; {told}"),
+    }
+}
+
+fn tell(work: &Work, id: u32, changes: &[&Change], args: &ApplyArgs) -> Result<Exit, Failure> {
+    let seconds = args.confirm_within.as_secs_f64();
+    let state = match &args.state {
+        Some(_) => format!(" --state {}", work.state.path().display()),
+        None => String::new(),
+    };
+    if args.json {
+        let journal = work.state.read(id).map_err(Failure::environment)?;
+        super::print_json(&report::transaction(id, &journal))?;
+    } else {
+        let lines = changes
+            .iter()
+            .map(|c| format!("{}: {} → {}\n", c.knob, c.from, c.to));
+        plan::print(&lines.collect::<String>())?;
+    }
+    output::say(&format!(
+        "transaction {id}: {} settings changed; they go back in {seconds} s unless you run: nicety tune confirm {id}{state}",
+        changes.len()
+    ));
+    Ok(Exit::Done)
+}
+
+/// A plan that `nicety tune plan --json` wrote, in this boot.
+fn read_plan(path: &Path, ask: &crate::cli::tune::Ask, boot_id: &str) -> Result<Advice, Failure> {
+    let shown = path.display();
+    let size = std::fs::metadata(path).map(|file| file.len());
+    let text = match size {
+        Ok(size) if size > LARGEST_PLAN => Err(anyhow!("{shown} is no plan: {size} bytes")),
+        Ok(_) => {
+            std::fs::read_to_string(path).map_err(|error| anyhow!("cannot read {shown}: {error}"))
+        }
+        Err(error) => Err(anyhow!("cannot read {shown}: {error}")),
+    };
+    let text = text.map_err(Failure::usage)?;
+    let mut advice: Advice = serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(anyhow!(
+            "{shown} is no plan ({error}); write one with nicety tune plan --json"
+        ))
+    })?;
+    if advice.schema > SCHEMA {
+        return Err(Failure::usage(anyhow!(
+            "{shown} is of a newer nicety; plan again"
+        )));
+    }
+    if advice.boot_id.as_deref() != Some(boot_id) {
+        return Err(Failure::usage(anyhow!(
+            "{shown} was made on another host or before the last boot; plan again"
+        )));
+    }
+    plan::only(&mut advice, ask);
+    Ok(advice)
+}
