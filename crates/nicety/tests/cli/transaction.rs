@@ -199,7 +199,10 @@ fn what_is_confirmed_stays_and_can_be_undone() {
         applied.stderr
     );
     assert_eq!(bench.settings(), NEW);
-    assert_eq!(bench.guards().len(), 1);
+    let guards = bench.guards();
+    assert_eq!(guards.len(), 1);
+    // Leader of a session of its own: a closing terminal hangs up on others.
+    assert_eq!(rustix::process::getsid(Some(guards[0])), Ok(guards[0]));
 
     let second = bench.apply(
         &[(json!({"kind": "mtu", "interface": "v1"}), "1500", "1400")],
@@ -493,6 +496,18 @@ fn a_damaged_journal_stops_everything_with_its_name() {
 }
 
 #[test]
+fn a_state_directory_that_cannot_be_is_one_line() {
+    for (arguments, state) in [(["history"], "/proc/nicety"), (["verify"], "/dev/null")] {
+        let call = nicety(["tune", arguments[0], "--state", state]);
+        let line = call.run().assert_code(3).only_line().to_owned();
+        assert!(
+            line.contains(state) && line.contains("give --state"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn two_at_once_do_not_mix() {
     let Some(bench) = Bench::new("two_at_once_do_not_mix") else {
         return;
@@ -531,6 +546,66 @@ fn the_rules_plan_can_be_applied() {
     direct.assert_code(0);
     bench.run(&["rollback"]).assert_code(0);
     assert_eq!(bench.settings(), OLD);
+}
+
+/// Queues, steering, bridge netfilter and a thread's CPUs, as far as this kernel and user have
+/// them.
+#[test]
+fn every_kind_of_setting_goes_there_and_back() {
+    const NAME: &str = "every_kind_of_setting_goes_there_and_back";
+    let Some(bench) = Bench::new(NAME) else {
+        return;
+    };
+    let mut sleeper = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", sleeper.id())).unwrap();
+    let allowed = status
+        .lines()
+        .find_map(|l| l.strip_prefix("Cpus_allowed_list:"))
+        .unwrap()
+        .trim();
+    let first = allowed.split([',', '-']).next().unwrap();
+    let thread = json!({"kind": "thread-cpus", "tid": sleeper.id(), "name": "sleep"});
+    let mut kinds = vec![(thread, allowed, first)];
+    let channels = |side: &str| json!({"kind": "channels", "interface": "v0", "side": side});
+    kinds.push((channels("rx"), "2", "1"));
+    kinds.push((channels("tx"), "2", "1"));
+    let netfilter = "net.bridge.bridge-nf-call-iptables";
+    let on = bench
+        .lab
+        .sh(&format!("sysctl -n {netfilter} 2>/dev/null || true"));
+    if on.trim() == "1" {
+        kinds.push((json!({"kind": "sysctl", "name": netfilter}), "1", "0"));
+    } else {
+        println!("SKIP {NAME} (bridge netfilter): this namespace has no {netfilter} = 1");
+    }
+    let steering = "class/net/v1/queues/rx-0/rps_cpus";
+    if crate::harness::root() {
+        kinds.push((json!({"kind": "sys-file", "path": steering}), "0", "1"));
+    } else {
+        println!("SKIP {NAME} (steering): only root of the host may write rps_cpus");
+    }
+    let applied = bench.apply(&kinds, "60s");
+    assert_eq!(applied.code(), 0, "{}", applied.stderr);
+    bench.run(&["confirm"]).assert_code(0);
+    assert_eq!(bench.run(&["verify"]).code(), 0);
+    let queues = bench.lab.sh("ethtool -l v0 | tail -5");
+    assert!(
+        queues.contains("RX:\t\t1") && queues.contains("TX:\t\t1"),
+        "{queues}"
+    );
+    bench.run(&["rollback"]).assert_code(0);
+    let queues = bench.lab.sh("ethtool -l v0 | tail -5");
+    assert!(
+        queues.contains("RX:\t\t2") && queues.contains("TX:\t\t2"),
+        "{queues}"
+    );
+    let status = fs::read_to_string(format!("/proc/{}/status", sleeper.id())).unwrap();
+    assert!(status.contains(&format!("Cpus_allowed_list:\t{allowed}\n")));
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
 }
 
 #[test]
