@@ -15,7 +15,7 @@ use crate::harness::{Call, root};
 
 const SETUP: &str = "
 set -e
-sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
 ip link set lo up
 ip link add p0 type veth peer name q0
 ip link add p1 type veth peer name q1
