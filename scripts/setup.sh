@@ -16,7 +16,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # Program and the Debian package that has it.
 needs=("cc gcc" "curl curl")
 if [ "$purpose" = test ]; then
-    needs+=("ip iproute2" "tc iproute2" "nft nftables" "ethtool ethtool" "unshare util-linux"
+    needs+=("ip iproute2" "tc iproute2" "nft nftables" "ethtool ethtool" "sysctl procps" "unshare util-linux"
         "setpriv util-linux" "flock util-linux" "timeout coreutils")
 fi
 
