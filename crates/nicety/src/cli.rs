@@ -39,6 +39,15 @@ pub enum Command {
     /// Latency, transaction rate and throughput between two socket endpoints.
     #[command(after_help = crate::sock::args::EXAMPLES)]
     Sock(crate::sock::args::SockArgs),
+    /// Boots a KVM host with an SR-IOV NIC in a box, for trying everything without the hardware.
+    #[command(after_help = crate::lab::args::ABOUT)]
+    Lab(crate::lab::args::LabArgs),
+    /// Plays a part inside a guest of nicety.
+    #[command(hide = true)]
+    GuestInit {
+        /// The part.
+        part: String,
+    },
 }
 
 const BENCH_EXAMPLES: &str = "Examples:

@@ -15,6 +15,8 @@ pub enum Exit {
     Environment,
     /// Interrupted; what was measured is kept.
     Interrupted,
+    /// As a command that was run for the user ended.
+    Code(u8),
 }
 
 impl Exit {
@@ -26,6 +28,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Environment => 3,
             Self::Interrupted => 4,
+            Self::Code(code) => code,
         })
     }
 }

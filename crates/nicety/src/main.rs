@@ -4,6 +4,7 @@ mod bench;
 mod cli;
 mod exit;
 mod inspect;
+mod lab;
 mod output;
 mod report;
 mod sock;
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::GuestInit { part } => lab::guest(&part),
+        Command::Lab(args) => lab::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Sock(args) => sock::run(&args),
         Command::Tune(args) => tune::run(&args),

@@ -10,7 +10,9 @@ pub mod direct;
 pub mod endpoints;
 pub mod error;
 pub mod external;
+pub mod lab;
 pub mod path;
+pub mod qemu;
 mod veth;
 
 pub use bridge::{BridgePath, BridgeSpec};

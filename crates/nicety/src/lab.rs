@@ -1,0 +1,27 @@
+//! `nicety lab`: a KVM host in a box.
+
+pub mod args;
+mod command;
+mod guest;
+mod progress;
+mod run;
+mod setup;
+mod signals;
+mod terminal;
+mod up;
+
+use crate::exit::{Exit, Failure};
+use args::{LabArgs, LabCommand};
+
+pub use guest::run as guest;
+
+/// Runs the command.
+pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        LabCommand::Run(args) => run::run(args),
+        LabCommand::Shell(args) => run::shell(args),
+        LabCommand::Up(args) => up::up(args),
+        LabCommand::Down(args) => up::down(args),
+        LabCommand::Fetch(args) => setup::fetch(args),
+    }
+}

@@ -1,0 +1,199 @@
+//! The command line of `nicety lab`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use nicety_testbed::lab::spec::LEAST_MEMORY_MIB;
+use nicety_testbed::qemu::{Accel, bundle::MIRROR};
+
+/// `nicety lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The jobs.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Boots the lab, runs a command in it, and ends with the command's exit code.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Gives a terminal in the lab.
+    Shell(ShellArgs),
+    /// Boots the lab and leaves it running.
+    Up(UpArgs),
+    /// Ends the lab that was left running.
+    Down(DownArgs),
+    /// Fetches QEMU and the kernel, and says what there is.
+    Fetch(FetchArgs),
+}
+
+/// What the lab is.
+pub const ABOUT: &str = "The lab is a virtual machine that looks like a KVM host with an Intel 82576: \
+/dev/kvm, vhost-net, Open vSwitch, macvtap, VLANs, an IOMMU, and two ports (eth0, eth1) joined by \
+a cable, with 7 virtual functions each. It sees the host's files, and what it writes is forgotten. \
+QEMU and a kernel are fetched from Debian packages once (150 MB). Needs no root.";
+
+const RUN_EXAMPLES: &str = "Examples:
+  nicety lab run -- ip -br link
+  nicety lab run --cpus 4 --memory 8G -- sh -c 'echo 7 > /sys/class/net/eth0/device/sriov_numvfs'
+  nicety lab run --out runs/vf -- nicety bench --out runs/vf plan.toml";
+
+/// The machine.
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// Virtual CPUs; without it as many as the host has, 2 to 8.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub cpus: Option<u16>,
+    /// Memory, as 4G or 2048M; without it 4G.
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<u32>,
+    /// How its instructions run: kvm, tcg, or auto: kvm where a kernel boots on it, else tcg.
+    #[arg(long, value_name = "HOW", value_parser = accel)]
+    pub accel: Option<Accel>,
+    /// Where QEMU and the kernel are kept; without it $XDG_CACHE_HOME/nicety or ~/.cache/nicety.
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+    /// The Debian mirror they are fetched from.
+    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = mirror)]
+    pub mirror: String,
+}
+
+impl MachineArgs {
+    /// Whether a machine of a certain kind was asked for.
+    pub fn given(&self) -> bool {
+        self.cpus.is_some() || self.memory.is_some() || self.accel.is_some()
+    }
+}
+
+/// `nicety lab run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Directory of the host in which the command may write; made when missing.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Boot a new lab even when one was left running.
+    #[arg(long)]
+    pub fresh: bool,
+    /// The command and its arguments.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// `nicety lab shell`.
+#[derive(Debug, Args)]
+pub struct ShellArgs {
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Boot a new lab even when one was left running.
+    #[arg(long)]
+    pub fresh: bool,
+}
+
+/// `nicety lab up`.
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Print what runs as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety lab fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// `nicety lab down`.
+#[derive(Debug, Args)]
+pub struct DownArgs {}
+
+/// `--memory`: MiB.
+fn memory(text: &str) -> Result<u32, String> {
+    let wrong = || format!("{text:?} is no size; write it as 4G or 2048M");
+    let (number, factor) = match text.strip_suffix(['G', 'g']) {
+        Some(number) => (number, 1024),
+        None => (text.strip_suffix(['M', 'm']).ok_or_else(wrong)?, 1),
+    };
+    let mib = number
+        .parse::<u32>()
+        .ok()
+        .and_then(|n| n.checked_mul(factor))
+        .ok_or_else(wrong)?;
+    match mib {
+        ..LEAST_MEMORY_MIB => Err(format!(
+            "{text} is too little to boot in; write at least {LEAST_MEMORY_MIB}M"
+        )),
+        mib => Ok(mib),
+    }
+}
+
+/// `--accel`.
+fn accel(text: &str) -> Result<Accel, String> {
+    match text {
+        "auto" => Ok(Accel::Auto),
+        "kvm" => Ok(Accel::Kvm),
+        "tcg" => Ok(Accel::Tcg),
+        _ => Err(format!(
+            "{text:?} is no accelerator; write auto, kvm or tcg"
+        )),
+    }
+}
+
+/// `--mirror`: it becomes a word of a line that apt reads.
+fn mirror(text: &str) -> Result<String, String> {
+    let plain = text
+        .bytes()
+        .all(|b| b.is_ascii_graphic() && b != b'[' && b != b'#');
+    match plain
+        && ["http://", "https://", "file:/"]
+            .iter()
+            .any(|start| text.starts_with(start))
+    {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "{text:?} is no mirror; write its address, as {MIRROR}"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_memory() {
+        assert_eq!(memory("4G"), Ok(4096));
+        assert_eq!(memory("1536m"), Ok(1536));
+        for wrong in ["", "4", "G", "-1G", "4GiB", "99999999G", "1.5G"] {
+            assert!(memory(wrong).unwrap_err().contains("is no size"), "{wrong}");
+        }
+        assert!(memory("512M").unwrap_err().contains("at least 1024M"));
+    }
+
+    #[test]
+    fn mirrors() {
+        assert!(mirror("http://deb.debian.org/debian").is_ok());
+        for wrong in [
+            "deb.debian.org",
+            "http://x y",
+            "http://x\ndeb evil",
+            "[trusted=yes] http://x",
+            "",
+        ] {
+            assert!(mirror(wrong).is_err(), "{wrong}");
+        }
+    }
+}

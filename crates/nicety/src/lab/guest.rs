@@ -1,0 +1,29 @@
+//! `nicety guest-init`: what this program does as the first processes of a guest. Not for users.
+
+use anyhow::anyhow;
+use nicety_testbed::lab::{agent, init};
+
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Plays a part in a guest: `lab` is the first process, `agent` the second.
+pub fn run(part: &str) -> Result<Exit, Failure> {
+    match part {
+        "lab" if rustix::process::getpid().is_init() => {
+            let error = match init::run() {
+                Ok(never) => match never {},
+                Err(error) => error,
+            };
+            // The last line on the console, which the host shows.
+            output::error(&format!("the lab's first process: {error}"));
+            init::power_off();
+            Err(Failure::environment(error))
+        }
+        "agent" => agent::run()
+            .map(|()| Exit::Done)
+            .map_err(Failure::environment),
+        _ => Err(Failure::usage(anyhow!(
+            "guest-init is for guests of nicety only; see nicety lab --help"
+        ))),
+    }
+}

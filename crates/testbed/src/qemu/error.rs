@@ -1,0 +1,129 @@
+//! Why a virtual machine cannot be had.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why QEMU, a kernel or a machine made of them cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum QemuError {
+    /// A call to the kernel failed.
+    #[error("{operation} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// Nowhere to keep QEMU and the kernel.
+    #[error(
+        "no cache directory: neither XDG_CACHE_HOME nor HOME names one; give one with --cache DIR"
+    )]
+    NoCache,
+    /// The cache's file system is too full.
+    #[error("{path} has {free_mib} MiB free, QEMU and a kernel need {needed_mib}; make room, or name another directory with --cache DIR", path = path.display())]
+    NoSpace {
+        /// The cache directory.
+        path: PathBuf,
+        /// Free there, in MiB.
+        free_mib: u64,
+        /// Needed while packages are unpacked, in MiB.
+        needed_mib: u64,
+    },
+    /// A program that fetching needs is not installed.
+    #[error(
+        "{program} is not installed, so QEMU and a kernel cannot be fetched from Debian packages; use a Debian host, or copy the cache directory of one and name it with --cache DIR"
+    )]
+    NoProgram {
+        /// The program.
+        program: &'static str,
+    },
+    /// The key that Debian signs with is not installed.
+    #[error("{path} is missing, so Debian packages cannot be checked; install debian-archive-keyring", path = path.display())]
+    NoKeyring {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A program that fetches or unpacks failed.
+    #[error("{step} failed: {line}; {fix}")]
+    Fetch {
+        /// What was tried.
+        step: String,
+        /// What the program said.
+        line: String,
+        /// What to do.
+        fix: &'static str,
+    },
+    /// A program answered something that cannot be understood.
+    #[error("{what} cannot be understood: {text:?}; please report this")]
+    Answer {
+        /// Whose answer.
+        what: String,
+        /// The text.
+        text: String,
+    },
+    /// A kernel module that the package does not hold.
+    #[error(
+        "kernel {release} has no module {name}; remove the cache directory to fetch another kernel"
+    )]
+    NoModule {
+        /// Kernel release.
+        release: String,
+        /// The module.
+        name: String,
+    },
+    /// Hardware virtualisation was asked for and does not work.
+    #[error("KVM does not work here: {why}; use --accel tcg (slower), or --accel auto")]
+    NoKvm {
+        /// The reason.
+        why: String,
+    },
+    /// The machine ended before it was asked to.
+    #[error("{what} ended before {awaited}: {last}; if it does so again, please report this")]
+    Ended {
+        /// Which machine.
+        what: String,
+        /// What it was to do.
+        awaited: &'static str,
+        /// The last lines of QEMU and of the console.
+        last: String,
+    },
+    /// The machine did not get there in time.
+    #[error("{what} did not reach {awaited} in {} s, its console ends with: {last}; is this machine overloaded?", limit.as_secs())]
+    TimedOut {
+        /// Which machine.
+        what: String,
+        /// What it was to do.
+        awaited: &'static str,
+        /// The time it had.
+        limit: Duration,
+        /// The last lines of the console.
+        last: String,
+    },
+    /// QEMU's monitor refused a command.
+    #[error("QEMU refused {command}: {why}")]
+    Qmp {
+        /// The command.
+        command: String,
+        /// QEMU's reason.
+        why: String,
+    },
+}
+
+impl QemuError {
+    /// An error of the kernel.
+    pub fn io(
+        operation: &'static str,
+        path: impl AsRef<Path>,
+        source: impl Into<io::Error>,
+    ) -> Self {
+        Self::Io {
+            operation,
+            path: path.as_ref().to_owned(),
+            source: source.into(),
+        }
+    }
+}

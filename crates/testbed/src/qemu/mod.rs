@@ -1,0 +1,21 @@
+//! Virtual machines: QEMU and a kernel from Debian packages, an initramfs made of this very
+//! program, and a process that ends with the one that started it.
+//!
+//! A guest needs no disk image: the kernel starts the running program again, from an archive
+//! that holds it, the libraries it is linked with and the kernel modules it needs.
+
+pub mod accel;
+pub mod bundle;
+pub mod console;
+pub mod emulator;
+pub mod error;
+pub mod initramfs;
+pub mod machine;
+pub mod modules;
+pub mod qmp;
+
+pub use accel::{Accel, Accelerator};
+pub use bundle::{Bundle, BundleSpec, Kernel};
+pub use emulator::Emulator;
+pub use error::QemuError;
+pub use machine::{Machine, MachineSpec};
