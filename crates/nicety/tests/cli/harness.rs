@@ -165,6 +165,12 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Process id.
+    #[allow(dead_code, reason = "used by the tests of the lab")]
+    pub fn id(&self) -> i32 {
+        Pid::from_child(&self.child).as_raw_nonzero().get()
+    }
+
     pub fn stdout(&self) -> String {
         self.read("stdout")
     }

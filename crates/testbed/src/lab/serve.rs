@@ -77,6 +77,7 @@ fn follow(port: BorrowedFd<'_>, decoder: &mut Decoder, job: &mut Job) -> Result<
         while let Some(message) = decoder.next::<ToGuest>().map_err(|_| Gone)? {
             job.take(message)?;
         }
+        job.feed(port)?;
         let (mut over, mut from_port) = (false, false);
         {
             let mut fds = vec![
@@ -102,7 +103,6 @@ fn follow(port: BorrowedFd<'_>, decoder: &mut Decoder, job: &mut Job) -> Result<
         if from_port {
             receive(port, decoder)?;
         }
-        job.feed(port)?;
         // A command that has ended has written all it ever will: one pass empties the pipes,
         // also when a process it left behind holds them open.
         loop {

@@ -297,7 +297,7 @@ mod tests {
         home.begin(&state()).unwrap();
         let pid_file = home.dir().join(PID);
         let mut child = std::process::Command::new("sh")
-            .args(["-c", "sleep 600 & wait", "sh"])
+            .args(["-c", "while :; do sleep 0.1; done", "sh"])
             .arg(&pid_file)
             .spawn()
             .unwrap();

@@ -1,0 +1,212 @@
+//! Labs that cannot be had: one line each.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::harness::{Call, nicety, open_dir, root};
+
+/// `nicety lab fetch` with an empty cache and a mirror that does not answer.
+fn fetch(cache: &str) -> Call {
+    nicety([
+        "lab",
+        "fetch",
+        "--cache",
+        cache,
+        "--mirror",
+        "http://127.0.0.1:9/debian",
+    ])
+    .limit(std::time::Duration::from_secs(120))
+}
+
+#[test]
+fn wrong_words() {
+    for (arguments, line) in [
+        (
+            &["lab", "run"][..],
+            "COMMAND is missing; see nicety lab run --help",
+        ),
+        (
+            &["lab", "run", "--memory", "4", "--", "true"],
+            "--memory: \"4\" is no size; write it as 4G or 2048M",
+        ),
+        (
+            &["lab", "run", "--memory", "64M", "--", "true"],
+            "--memory: 64M is too little to boot in; write at least 1024M",
+        ),
+        (
+            &["lab", "run", "--accel", "hax", "--", "true"],
+            "--accel: \"hax\" is no accelerator; write auto, kvm or tcg",
+        ),
+        (
+            &["lab", "run", "--out", "/", "--", "true"],
+            "--out / would open the whole host to the lab; name a directory for results",
+        ),
+        (
+            &["lab", "fetch", "--mirror", "deb.debian.org"],
+            "--mirror: \"deb.debian.org\" is no mirror; write its address, as http://deb.debian.org/debian",
+        ),
+        (
+            &["lab", "shell"],
+            "lab shell needs a terminal; for a command write nicety lab run -- COMMAND",
+        ),
+        (
+            &["guest-init", "lab"],
+            "guest-init is for guests of nicety only; see nicety lab --help",
+        ),
+    ] {
+        let ended = nicety(arguments).run();
+        ended.assert_code(2);
+        assert_eq!(ended.only_line(), line);
+    }
+}
+
+#[test]
+fn no_network() {
+    let dir = open_dir();
+    let cache = dir.path().join("cache");
+    let ended = fetch(cache.to_str().unwrap()).run();
+    ended.assert_code(3);
+    let line = ended.stderr.lines().last().unwrap();
+    if !std::path::Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").exists() {
+        println!("SKIP no_network: this is no Debian with its keyring");
+        return;
+    }
+    assert!(
+        line.starts_with("nicety: apt-get update failed: "),
+        "{line}"
+    );
+    assert!(
+        line.ends_with("check the network, or name another mirror with --mirror URL"),
+        "{line}"
+    );
+    // Nothing half done stays behind.
+    let left: Vec<_> = fs::read_dir(&cache)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["lock"]);
+}
+
+#[test]
+fn no_apt() {
+    let dir = open_dir();
+    let cache = dir.path().join("cache");
+    let ended = fetch(cache.to_str().unwrap())
+        .env("PATH", "/nonexistent")
+        .run();
+    ended.assert_code(3);
+    assert_eq!(
+        ended.only_line(),
+        "apt-get is not installed, so QEMU and a kernel cannot be fetched from Debian packages; use a Debian host, or copy the cache directory of one and name it with --cache DIR"
+    );
+}
+
+#[test]
+fn no_directory() {
+    let dir = open_dir();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let ended = fetch(file.join("cache").to_str().unwrap()).run();
+    ended.assert_code(3);
+    let line = ended.only_line();
+    assert!(
+        line.starts_with("make directory ") && line.ends_with("Not a directory (os error 20)"),
+        "{line}"
+    );
+    if root() {
+        // Root writes everywhere; the rest is for ordinary users.
+        return;
+    }
+    let closed = dir.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
+    let ended = fetch(closed.join("cache").to_str().unwrap()).run();
+    ended.assert_code(3);
+    assert!(
+        ended
+            .only_line()
+            .ends_with("Permission denied (os error 13)"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn no_home() {
+    let ended = nicety(["lab", "fetch"])
+        .below(["env", "-u", "HOME", "-u", "XDG_CACHE_HOME"])
+        .run();
+    ended.assert_code(3);
+    assert_eq!(
+        ended.only_line(),
+        "no cache directory: neither XDG_CACHE_HOME nor HOME names one; give one with --cache DIR"
+    );
+}
+
+#[test]
+fn a_full_disk() {
+    let test = "a_full_disk";
+    if !root() {
+        println!("SKIP {test}: mounting a small file system needs root");
+        return;
+    }
+    let dir = open_dir();
+    let path = dir.path().to_str().unwrap();
+    let script = format!("mount -t tmpfs -o size=20m tmpfs {path} && exec \"$@\"");
+    let ended = fetch(&format!("{path}/cache"))
+        .below([
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            &script,
+            "sh",
+        ])
+        .run();
+    ended.assert_code(3);
+    let line = ended.only_line();
+    assert!(
+        line.contains(" has 20 MiB free, QEMU and a kernel need "),
+        "{line}"
+    );
+    assert!(
+        line.ends_with("make room, or name another directory with --cache DIR"),
+        "{line}"
+    );
+}
+
+/// Whoever answers in Debian's name without its key is not believed.
+#[test]
+fn a_mirror_that_is_not_signed() {
+    let test = "a_mirror_that_is_not_signed";
+    if !std::path::Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").exists() {
+        println!("SKIP {test}: this is no Debian with its keyring");
+        return;
+    }
+    let dir = open_dir();
+    let dists = dir.path().join("mirror/dists");
+    for suite in ["bookworm", "bookworm-backports"] {
+        let suite = dists.join(suite);
+        fs::create_dir_all(&suite).unwrap();
+        fs::write(suite.join("Release"), "Suite: x\nCodename: x\n").unwrap();
+    }
+    let mirror = format!("file:{}", dir.path().join("mirror").display());
+    let cache = dir.path().join("cache");
+    let ended = nicety([
+        "lab",
+        "fetch",
+        "--cache",
+        cache.to_str().unwrap(),
+        "--mirror",
+        &mirror,
+    ])
+    .run();
+    ended.assert_code(3);
+    let line = ended.stderr.lines().last().unwrap();
+    assert!(
+        line.starts_with("nicety: apt-get update failed: ") && line.contains("is not signed"),
+        "{line}"
+    );
+}

@@ -1,0 +1,117 @@
+//! A lab that is left running.
+
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::harness::{alone, open_dir, root};
+use crate::{can_boot, lab, machine_state, processes};
+
+#[test]
+fn up_run_down() {
+    let _alone = alone();
+    if !root() {
+        println!("SKIP up_run_down: one boot as root is enough");
+        return;
+    }
+    if !can_boot("up_run_down") {
+        return;
+    }
+    let before = machine_state();
+    let runtime = open_dir();
+    let name = runtime.path().to_str().unwrap();
+    let home = runtime.path().join("nicety/lab");
+    let marker = home.join("qemu.pid");
+    let marker = marker.to_str().unwrap();
+    let with =
+        |command: &str, arguments: &[&str]| lab(command, arguments).env("XDG_RUNTIME_DIR", name);
+
+    // Killed while it boots, it leaves a QEMU that the next one ends.
+    let mut first = with("up", &[]).start();
+    first.until("QEMU", |_| !processes(marker).is_empty());
+    let leftover = processes(marker);
+    first.signal(Signal::KILL);
+    first.wait();
+    assert_eq!(processes(marker), leftover);
+
+    let up = with("up", &["--json"]).run();
+    up.assert_code(0);
+    assert!(
+        up.stderr
+            .contains("ending a lab whose start was interrupted"),
+        "{}",
+        up.stderr
+    );
+    let said: serde_json::Value = serde_json::from_str(&up.stdout).unwrap();
+    let qemu = processes(marker);
+    assert_eq!(qemu.len(), 1, "{qemu:?}");
+    assert_ne!(qemu, leftover);
+    assert_eq!(said["qemu_pid"], qemu[0]);
+    assert_eq!(said["lab"]["up"], true);
+
+    // The same machine serves all of these, whose streams are their own.
+    let run = |words: &[&str]| with("run", &[&["--"], words].concat()).run();
+    let first = run(&[
+        "sh",
+        "-c",
+        "echo out; echo errors >&2; touch /root/mark; pwd; exit 3",
+    ]);
+    first.assert_code(3);
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(
+        (first.stdout.as_str(), first.stderr.as_str()),
+        (format!("out\n{}\n", here.display()).as_str(), "errors\n")
+    );
+    run(&["test", "-e", "/root/mark"]).assert_code(0);
+    assert!(!std::path::Path::new("/root/mark").exists());
+    run(&["sh", "-c", "kill -TERM $$"]).assert_code(128 + 15);
+    // A process left behind holds nobody up.
+    assert_eq!(
+        run(&["sh", "-c", "sleep 600 & echo started"])
+            .assert_code(0)
+            .stdout,
+        "started\n"
+    );
+    let many = run(&["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"]);
+    assert_eq!(many.assert_code(0).stdout.len(), 3_000_000);
+    let missing = run(&["no-such-program"]);
+    missing.assert_code(2);
+    assert_eq!(
+        missing.only_line(),
+        "no-such-program is not found in the lab"
+    );
+    // Ctrl-C goes to the command first.
+    let mut interrupted = with(
+        "run",
+        &[
+            "--",
+            "sh",
+            "-c",
+            "trap 'exit 9' INT; echo ready; while :; do sleep 0.1; done",
+        ],
+    )
+    .start();
+    interrupted.until("ready", |running| running.stdout() == "ready\n");
+    interrupted.signal(Signal::INT);
+    interrupted.wait().assert_code(9);
+    let again = with("up", &[]).run();
+    again.assert_code(0);
+    assert!(
+        again.stderr.contains("the lab is up already"),
+        "{}",
+        again.stderr
+    );
+
+    with("down", &[]).run().assert_code(0);
+    assert_eq!(processes(marker), [0; 0]);
+    assert!(!home.exists());
+    assert_eq!(machine_state(), before);
+    let down = with("down", &[]).run();
+    down.assert_code(0);
+    assert_eq!(down.stderr, "nicety: no lab is up\n");
+    // Nothing but the file that processes wait at.
+    assert_eq!(
+        fs::read_dir(runtime.path().join("nicety")).unwrap().count(),
+        1
+    );
+}

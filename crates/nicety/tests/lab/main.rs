@@ -1,0 +1,97 @@
+//! `nicety lab`: boots the box for real, where QEMU and a kernel can be had.
+//!
+//! They are fetched once, into the directory of this test program's build, or are looked for in
+//! the directory that `NICETY_TEST_LAB_CACHE` names.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and says what it skips"
+)]
+
+#[path = "../cli/harness.rs"]
+#[allow(dead_code, reason = "shared with the tests of the other commands")]
+mod harness;
+
+mod booted;
+mod faults;
+mod left;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use harness::{Call, nicety};
+
+/// A boot takes seconds; on a machine that is busy elsewhere, a minute.
+const BOOT: Duration = Duration::from_secs(180);
+
+/// Where QEMU and the kernel are kept.
+fn cache() -> PathBuf {
+    std::env::var_os("NICETY_TEST_LAB_CACHE").map_or_else(
+        || Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab"),
+        PathBuf::from,
+    )
+}
+
+/// `nicety lab COMMAND`, with the cache.
+fn lab(command: &str, arguments: &[&str]) -> Call {
+    let cache = cache();
+    let mut words: Vec<OsString> = vec!["lab".into(), command.into()];
+    if command != "down" {
+        words.extend(["--cache".into(), cache.into()]);
+    }
+    words.extend(arguments.iter().map(Into::into));
+    nicety(words).limit(BOOT)
+}
+
+/// Whether there is a lab to boot; says `SKIP` and why when there is none.
+fn can_boot(test: &str) -> bool {
+    let ended = lab("fetch", &[]).limit(Duration::from_secs(600)).run();
+    if ended.code() == 3 {
+        println!(
+            "SKIP {test}: {}",
+            ended.stderr.lines().last().unwrap_or_default()
+        );
+        return false;
+    }
+    ended.assert_code(0);
+    assert!(ended.stdout.starts_with("QEMU   "), "{}", ended.stdout);
+    true
+}
+
+/// Processes with a word on their command line, by id.
+fn processes(word: &str) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    ids.filter(|id| {
+        // A process may end while it is looked at.
+        let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|w| w == word.as_bytes())
+    })
+    .collect()
+}
+
+/// QEMU processes that this process has started, through nicety or whatever: those whose parent
+/// is `parent`.
+fn children(parent: i32) -> Vec<i32> {
+    processes("the lab")
+        .into_iter()
+        .filter(|id| {
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+            after_name.split(' ').nth(1) == Some(&parent.to_string())
+        })
+        .collect()
+}
+
+/// Interfaces and mounts of this machine, which no lab may change.
+fn machine_state() -> (Vec<String>, String) {
+    let mut links: Vec<String> = fs::read_dir("/sys/class/net")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    links.sort();
+    (links, fs::read_to_string("/proc/self/mounts").unwrap())
+}
