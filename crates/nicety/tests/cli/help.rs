@@ -19,6 +19,8 @@ fn help_texts() {
     insta::assert_snapshot!("tune_plan", help(&["tune", "plan", "--help"]));
     insta::assert_snapshot!("tune_apply", help(&["tune", "apply", "--help"]));
     insta::assert_snapshot!("tune_rollback", help(&["tune", "rollback", "--help"]));
+    insta::assert_snapshot!("lab", help(&["lab", "--help"]));
+    insta::assert_snapshot!("lab_run", help(&["lab", "run", "--help"]));
     insta::assert_snapshot!("report", help(&["report", "--help"]));
     insta::assert_snapshot!("sock", help(&["sock", "--help"]));
     insta::assert_snapshot!("sock_tcp_rr", help(&["sock", "tcp_rr", "--help"]));

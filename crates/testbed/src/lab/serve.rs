@@ -37,7 +37,7 @@ pub fn serve(port: BorrowedFd<'_>) -> Result<(), Gone> {
     let start = loop {
         wait(port, PollFlags::IN)?;
         receive(port, &mut decoder)?;
-        match decoder.next().map_err(|_| Gone)? {
+        match decoder.message().map_err(|_| Gone)? {
             Some(ToGuest::Start(start)) => break start,
             Some(_) => return Err(Gone),
             None => {}
@@ -74,7 +74,7 @@ fn ending(status: ExitStatus) -> ToHost {
 fn follow(port: BorrowedFd<'_>, decoder: &mut Decoder, job: &mut Job) -> Result<ExitStatus, Gone> {
     let mut waiting = [0_u8; CHUNK];
     loop {
-        while let Some(message) = decoder.next::<ToGuest>().map_err(|_| Gone)? {
+        while let Some(message) = decoder.message::<ToGuest>().map_err(|_| Gone)? {
             job.take(message)?;
         }
         job.feed(port)?;

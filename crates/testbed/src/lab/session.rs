@@ -85,7 +85,7 @@ impl Session<'_> {
         let mut may_send = true;
         let mut input = self.input;
         loop {
-            while let Some(message) = decoder.next::<ToHost>()? {
+            while let Some(message) = decoder.message::<ToHost>()? {
                 match message {
                     ToHost::Started => started = true,
                     ToHost::Refused(why) => return Err(SessionError::Refused(why)),

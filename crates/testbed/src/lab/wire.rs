@@ -174,7 +174,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When the bytes are no message; nothing after them can be understood.
-    pub fn next<M: Message>(&mut self) -> Result<Option<M>, WireError> {
+    pub fn message<M: Message>(&mut self) -> Result<Option<M>, WireError> {
         let Some(&[kind, a, b, c, d]) = self.bytes.first_chunk::<HEADER>() else {
             return Ok(None);
         };
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     fn all<M: Message>(decoder: &mut Decoder) -> Vec<M> {
-        std::iter::from_fn(|| decoder.next().unwrap()).collect()
+        std::iter::from_fn(|| decoder.message().unwrap()).collect()
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
             let mut decoder = Decoder::default();
             decoder.push(bytes);
             assert_eq!(
-                decoder.next::<ToHost>(),
+                decoder.message::<ToHost>(),
                 Err(WireError { kind, length }),
                 "{bytes:?}"
             );

@@ -91,8 +91,11 @@ impl Archive {
 mod tests {
     use super::*;
 
-    /// Reads an archive back: path, mode, device, contents.
-    fn read(mut bytes: &[u8]) -> Vec<(String, u32, (u32, u32), Vec<u8>)> {
+    /// Path, mode, device, contents.
+    type Entry = (String, u32, (u32, u32), Vec<u8>);
+
+    /// Reads an archive back.
+    fn read(mut bytes: &[u8]) -> Vec<Entry> {
         let mut entries = Vec::new();
         loop {
             assert_eq!(&bytes[..6], b"070701");
