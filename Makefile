@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test bench-search bench-tester setup fmt docs golden
+.PHONY: help bench test bench-search bench-tester bench-sock setup fmt docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -26,6 +26,11 @@ bench-search: ## presets against simulated paths: trials, seconds, error, spread
 bench-tester: ## the tester alone, beside other generators
 	@scripts/setup.sh bench
 	@$(CARGO) bench --locked -p nicety --bench tester
+
+bench-sock: ## socket workloads, beside iperf3 and sockperf
+	@scripts/setup.sh bench
+	@scripts/bench-sock-peers.sh
+	@$(CARGO) bench --locked -p nicety --bench sock
 
 setup: ## install what bench and test need (Debian 12 as root; elsewhere it says what is missing)
 	@scripts/setup.sh test

@@ -8,6 +8,7 @@ use std::path::Path;
 use nicety_model::finding::Advice;
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::plan::PlanFile;
+use nicety_model::sock::SockReport;
 use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
@@ -44,6 +45,7 @@ fn schemas_are_those_of_the_types() {
     check::<Advice>("advice");
     check::<TransactionReport>("transaction");
     check::<History>("history");
+    check::<SockReport>("sock");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 11, "schema/ holds the generated schemas only");
+    assert_eq!(files, 12, "schema/ holds the generated schemas only");
 }

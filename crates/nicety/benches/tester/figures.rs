@@ -135,8 +135,8 @@ impl Figures {
         println!("{} rounds, {times} measurements skipped", self.rounds.len());
     }
 
-    /// Writes `target/bench/tester.json`.
-    pub fn write(&self, peers: Map<String, Value>) -> Result<PathBuf> {
+    /// Writes `target/bench/NAME.json`.
+    pub fn write(&self, name: &str, peers: Map<String, Value>) -> Result<PathBuf> {
         let figures: Map<String, Value> = self
             .names()
             .into_iter()
@@ -161,7 +161,7 @@ impl Figures {
         );
         let dir = target.join("bench");
         std::fs::create_dir_all(&dir)?;
-        let file = dir.join("tester.json");
+        let file = dir.join(format!("{name}.json"));
         let all = json!({"ratios": ratios, "figures": figures, "peers": peers, "skipped": skipped});
         std::fs::write(&file, format!("{all:#}\n"))?;
         Ok(file)

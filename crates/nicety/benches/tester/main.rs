@@ -154,7 +154,10 @@ fn main() -> Result<()> {
         println!("peer: {name} {}", version.as_str().unwrap_or_default());
     }
     bench.figures.print();
-    println!("written: {}", bench.figures.write(versions)?.display());
+    println!(
+        "written: {}",
+        bench.figures.write("tester", versions)?.display()
+    );
     Ok(())
 }
 

@@ -1,0 +1,282 @@
+//! Socket workloads beside other programs: streams beside iperf3, request/response beside
+//! sockperf's ping-pong, over the same veth pair, in turn, in the same run.
+//!
+//! `cargo bench -p nicety --bench sock` prints a table and writes `bench/sock.json` under the
+//! target directory. Every program runs as a client process and a server process. Latency is
+//! that of the full round trip. CPU time is that of the whole machine, read the same way for
+//! all. `NICETY_BENCH_ROUNDS` and `NICETY_BENCH_WINDOW_MS` make it shorter.
+
+// A benchmark is an edge: it prints, reads its environment and writes a file.
+#![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
+
+#[path = "../tester/figures.rs"]
+#[allow(dead_code, reason = "the other benchmark uses the rest")]
+mod figures;
+mod peer;
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nicety_host::cpu_load::StatSample;
+use nicety_host::privilege::{self, Privilege};
+use nicety_host::topology::ProcRoot;
+use nicety_model::sock::{Ending, Family, SockAsk, SockTest};
+use nicety_socket::{Connection, Server, ServerConfig, Token};
+use nicety_testbed::{Between, Endpoints};
+use nicety_workload::{Ends, result};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::{Map, json};
+
+use figures::Figures;
+
+/// Set for the copy of this program that is nicety's server: the address to listen on.
+const SERVE: &str = "NICETY_BENCH_SOCK_SERVE";
+const TOKEN: &str = "benchmark-token";
+/// Request and response, in bytes: as small as sockperf's header allows, rounded up.
+pub const MESSAGE: u32 = 64;
+/// Datagrams of a stream.
+pub const DATAGRAM: u32 = 1472;
+
+/// What one run of one program gave.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Got {
+    pub per_s: Option<f64>,
+    pub p50_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub mbps: Option<f64>,
+    /// Seconds the figures stand for.
+    pub seconds: f64,
+}
+
+/// Which CPUs client and server may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pinning {
+    /// The scheduler decides.
+    Free,
+    /// Both on one CPU: what the programs and the kernel's path cost, without waking another CPU.
+    One,
+}
+
+impl Pinning {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::One => "one CPU",
+        }
+    }
+
+    /// Pins the calling thread and all it starts.
+    pub fn apply(self) -> Result<()> {
+        if self == Self::One {
+            let mut set = CpuSet::new();
+            let last = std::thread::available_parallelism()?.get() - 1;
+            set.set(last);
+            sched_setaffinity(None, &set)?;
+        }
+        Ok(())
+    }
+}
+
+fn main() -> Result<()> {
+    if let Some(at) = std::env::var_os(SERVE) {
+        return serve(&at.to_string_lossy());
+    }
+    // `cargo test --benches` passes no --bench: there is nothing to test here.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        println!("a benchmark: cargo bench -p nicety --bench sock");
+        return Ok(());
+    }
+    if privilege::privilege()? == Privilege::Ordinary {
+        privilege::enter_user_namespace()?;
+    }
+    let rounds = setting("NICETY_BENCH_ROUNDS", 5)?;
+    let window = Duration::from_millis(setting("NICETY_BENCH_WINDOW_MS", 1000)?);
+    let ends = Endpoints::build(Between::Veth)?;
+    let mut figures = Figures::default();
+    let mut versions = Map::new();
+    figures.next_round();
+    for peer in peer::ALL {
+        match peer::version(peer) {
+            Ok(version) => drop(versions.insert(peer.to_owned(), json!(version))),
+            Err(why) => figures.skip(peer, why),
+        }
+    }
+    let begun = Instant::now();
+    for round in 0..rounds {
+        if round > 0 {
+            figures.next_round();
+        }
+        for (test, pinning) in [
+            (SockTest::TcpStream, Pinning::Free),
+            (SockTest::UdpStream, Pinning::Free),
+            (SockTest::TcpRr, Pinning::Free),
+            (SockTest::UdpRr, Pinning::Free),
+            (SockTest::TcpRr, Pinning::One),
+            (SockTest::UdpRr, Pinning::One),
+        ] {
+            let peer = peer::of(test);
+            let mut order = vec!["nicety", peer];
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for who in order {
+                if who != "nicety" && !versions.contains_key(who) {
+                    continue;
+                }
+                let name = match pinning {
+                    Pinning::Free => format!("{test}/{who}"),
+                    Pinning::One => format!("{test} {}/{who}", pinning.word()),
+                };
+                let before = StatSample::read(&ProcRoot::live())?;
+                let wall = Instant::now();
+                let got = match who {
+                    "nicety" => nicety(&ends, test, pinning, window),
+                    _ => peer::run(&ends, test, pinning, window),
+                };
+                let shares = StatSample::read(&ProcRoot::live())?.shares_since(&before);
+                let busy: f64 = shares.iter().map(|core| core.busy() - core.steal).sum();
+                match got {
+                    Ok(got) => put(
+                        &mut figures,
+                        &name,
+                        got,
+                        busy * wall.elapsed().as_secs_f64(),
+                    ),
+                    Err(error) => figures.skip(name, format!("{error:#}")),
+                }
+            }
+        }
+        eprintln!(
+            "round {} of {rounds} done after {} s",
+            round + 1,
+            begun.elapsed().as_secs()
+        );
+    }
+    ratios(&mut figures);
+    for (name, version) in &versions {
+        println!("peer: {name} {}", version.as_str().unwrap_or_default());
+    }
+    figures.print();
+    println!("written: {}", figures.write("sock", versions)?.display());
+    Ok(())
+}
+
+fn setting(name: &str, default: u64) -> Result<u64> {
+    match std::env::var(name).ok().map(|value| value.parse()) {
+        None => Ok(default),
+        Some(Ok(value)) if value > 0 => Ok(value),
+        Some(_) => bail!("{name} must be a whole number above 0"),
+    }
+}
+
+fn put(figures: &mut Figures, name: &str, got: Got, busy_s: f64) {
+    let work = got
+        .per_s
+        .map(|rate| rate * got.seconds)
+        .map(|n| (n, "CPU us/transaction"));
+    let bytes = got.mbps.map(|mbps| mbps * 1e6 / 8.0 * got.seconds);
+    let work = work.or(bytes.map(|bytes| (bytes / 1024.0, "CPU us/KB")));
+    for (what, value) in [
+        ("per_s", got.per_s),
+        ("p50_us", got.p50_us),
+        ("p99_us", got.p99_us),
+        ("mbps", got.mbps),
+    ] {
+        if let Some(value) = value {
+            figures.put(format!("{name} {what}"), value);
+        }
+    }
+    if let Some((work, what)) = work.filter(|(work, _)| *work > 0.0) {
+        figures.put(format!("{name} {what}"), busy_s * 1e6 / work);
+    }
+}
+
+fn ratios(figures: &mut Figures) {
+    for test in ["tcp_stream", "udp_stream"] {
+        for what in ["mbps", "CPU us/KB"] {
+            figures.ratio(
+                &format!("{test}/nicety {what}"),
+                &format!("{test}/iperf3 {what}"),
+            );
+        }
+    }
+    for test in ["tcp_rr", "udp_rr", "tcp_rr one CPU", "udp_rr one CPU"] {
+        for what in ["per_s", "p50_us", "p99_us", "CPU us/transaction"] {
+            figures.ratio(
+                &format!("{test}/nicety {what}"),
+                &format!("{test}/sockperf {what}"),
+            );
+        }
+    }
+}
+
+/// The server's process.
+fn serve(at: &str) -> Result<()> {
+    let listen: SocketAddr = at.parse()?;
+    let server = Server::bind(ServerConfig {
+        listen,
+        token: Token::new(TOKEN)?,
+        threads: 1,
+    })?;
+    println!("{}", server.address()?);
+    // Killed by its parent.
+    server.run(&AtomicBool::new(false), &|_| ());
+    Ok(())
+}
+
+/// A process that is killed on drop.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn nicety(ends: &Endpoints, test: SockTest, pinning: Pinning, window: Duration) -> Result<Got> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .env(SERVE, SocketAddr::new(ends.b.ipv4, 0).to_string())
+        .stdout(Stdio::piped());
+    let child = ends.b.ns.run(|| -> Result<Child> {
+        pinning.apply()?;
+        Ok(command.spawn()?)
+    })??;
+    let mut server = Killed(child);
+    let out = server.0.stdout.take().context("no output of the server")?;
+    let mut address = String::new();
+    BufReader::new(out).read_line(&mut address)?;
+    let mut ask = SockAsk::new(test, window);
+    if test.has_transactions() {
+        ask.message_bytes = MESSAGE;
+    }
+    let found = ends.a.ns.run(|| -> Result<_> {
+        pinning.apply()?;
+        let mut connection = Connection::open(address.trim(), &Token::new(TOKEN)?, None)?;
+        let ran = connection.run(&ask, 1, &AtomicBool::new(false), &mut |_| ())?;
+        if ran.ending != Ending::Complete {
+            bail!("{}: {:?}", ran.ending.word(), ran.client.faults);
+        }
+        let ends = Ends {
+            path: "veth".to_owned(),
+            family: Family::Ipv4,
+            shared_host: true,
+            ending: ran.ending,
+            client: ran.client,
+            server: ran.server,
+        };
+        Ok(result(&ask, 1, ends))
+    })??;
+    Ok(Got {
+        per_s: found.transactions_per_s,
+        p50_us: found.latency_us.map(|latency| latency.p50),
+        p99_us: found.latency_us.map(|latency| latency.p99),
+        mbps: found.goodput_mbps,
+        seconds: found.elapsed_s,
+    })
+}

@@ -1,0 +1,23 @@
+#!/bin/bash
+# Installs the programs that `make bench-sock` compares with: as root on a machine with apt;
+# elsewhere it says what to install. None of them is needed: the benchmark prints and counts
+# what it leaves out, so this never fails.
+set -uo pipefail
+
+say() { echo "setup: $*" >&2; }
+
+packages=()
+for peer in iperf3 sockperf; do
+    command -v "$peer" >/dev/null 2>&1 || packages+=("$peer")
+done
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
+    say "installing ${packages[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get update -q && apt-get install -q -y --no-install-recommends "${packages[@]}"; } >&2 ||
+        say "could not install ${packages[*]}; the benchmark goes on without"
+else
+    say "to compare with other programs, on Debian: sudo apt-get install ${packages[*]}"
+fi
+exit 0
