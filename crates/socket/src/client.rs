@@ -16,6 +16,7 @@ use crate::files;
 use crate::hello::Key;
 use crate::job::{GRACE, Job};
 use crate::join::{self, JOIN_LIMIT};
+use crate::tcp_info;
 use crate::wire::{self, LARGEST_REPORT, PROTOCOL, ReadError, ToClient, ToServer, Token};
 
 /// Longest time for the server to accept and to greet.
@@ -150,6 +151,7 @@ impl Connection {
             start: Instant::now(),
             stop: Arc::new(AtomicBool::new(false)),
             client: true,
+            round_trip_ns: self.round_trip_ns(),
         };
         let abort = Arc::clone(&job.stop);
         let mut crew = Crew::start(parts, job)?;
@@ -215,6 +217,12 @@ impl Connection {
                 Ok(hands.map(|flows| Part::Connect(flows, data)).collect())
             }
         }
+    }
+
+    /// Round trip of the control connection as TCP knows it.
+    fn round_trip_ns(&self) -> Option<u64> {
+        let sample = tcp_info::sample(std::slice::from_ref(&self.stream))?;
+        Some((sample.rtt_us * 1000.0) as u64)
     }
 
     fn peer(&self) -> String {

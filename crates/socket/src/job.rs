@@ -25,6 +25,8 @@ pub(crate) struct Job {
     /// Client: leave at once. Server: the client is done, take what is still on the way.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) client: bool,
+    /// Round trip of the control connection.
+    pub(crate) round_trip_ns: Option<u64>,
 }
 
 impl Job {

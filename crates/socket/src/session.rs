@@ -185,6 +185,7 @@ impl Session<'_> {
             start: Instant::now(),
             stop: Arc::new(AtomicBool::new(false)),
             client: false,
+            round_trip_ns: None,
         };
         let limit = ask.duration() + OVERTIME;
         let (started, stop) = (job.start, Arc::clone(&job.stop));

@@ -39,6 +39,9 @@ const DRAIN: Duration = Duration::from_millis(200);
 const WINDOW: usize = 1 << 16;
 /// Longest a paced sender puts datagrams off to send several at once.
 const BATCH_NS: u64 = 200_000;
+/// How long after the end a paced sender may send what was due before it: a sender that was kept
+/// from its CPU catches up, one that cannot keep the rate does not.
+const CATCH_UP_NS: u64 = 500_000_000;
 
 /// One flow of the sender.
 struct Sender {
@@ -146,11 +149,12 @@ pub(crate) fn push(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result<Ta
         let mut next_due = u64::MAX;
         for sender in &mut senders {
             let now = job.now_ns();
-            if job.over(now) {
+            let late = schedule.is_some() && now < job.end_ns() + CATCH_UP_NS;
+            if job.stopped() || (job.over(now) && !late) {
                 break 'test;
             }
             let due = schedule.map_or(u64::MAX, |schedule| {
-                let count = schedule.due_by(sender.flow.index, now);
+                let count = schedule.due_by(sender.flow.index, now.min(job.end_ns() - 1));
                 let due = count.saturating_sub(sender.next);
                 let next = sender.next + due.max(1);
                 next_due = next_due.min(schedule.due_ns(sender.flow.index, next - 1));
@@ -166,6 +170,9 @@ pub(crate) fn push(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result<Ta
         }
         if schedule.is_some() {
             let now = job.now_ns();
+            if now >= job.end_ns() && next_due >= job.end_ns() {
+                break;
+            }
             if next_due > now {
                 job.sleep_until(next_due.min(job.end_ns()).max(now + 1));
             } else if next_due + BATCH_NS > now {

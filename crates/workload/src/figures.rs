@@ -324,7 +324,7 @@ mod tests {
             seconds: vec![sample(30.0), sample(34.0)],
             tcp: Some(TcpEnd {
                 min_rtt_us: Some(25.0),
-                // The example of RFC 6349 §3.3.1: 102,000 sent, 2,000 of them again.
+                // The example of RFC 6349 §4.2.1: 102,000 sent, 2,000 of them again.
                 sent_bytes: Some(102_000),
                 resent_bytes: Some(2_000),
                 ..TcpEnd::default()
@@ -333,7 +333,7 @@ mod tests {
         };
         let found = result(&ask(SockTest::TcpStream), 1, ends(client, None));
         assert!((found.tcp_efficiency_ratio.unwrap() - 0.9804).abs() < 1e-4);
-        // §3.4.1: mean 32 over a baseline of 25 is 28 %.
+        // §4.3.1: mean 32 over a baseline of 25 is 28 %.
         assert!((found.buffer_delay_ratio.unwrap() - 0.28).abs() < 1e-9);
     }
 

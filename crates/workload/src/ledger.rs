@@ -69,6 +69,15 @@ impl Default for RequestLedger {
 }
 
 impl RequestLedger {
+    /// No request yet, and a round trip that something else measured.
+    pub fn expecting(round_trip_ns: Option<u64>) -> Self {
+        let mut ledger = Self::new();
+        if let Some(ns) = round_trip_ns {
+            ledger.round_trip.measured(ns);
+        }
+        ledger
+    }
+
     /// No request yet.
     pub fn new() -> Self {
         Self {
@@ -222,6 +231,14 @@ mod tests {
         // The time-out knows the path, not the queue before it.
         ledger.sent(8_000, 8_000);
         assert_eq!(ledger.deadline_ns(), Some(8_000 + 10_000_000 + 2_000));
+    }
+
+    #[test]
+    fn the_first_request_is_given_up_by_a_round_trip_known_before() {
+        let mut ledger = RequestLedger::expecting(Some(1_000_000));
+        ledger.sent(0, 0);
+        assert_eq!(ledger.deadline_ns(), Some(11_000_000));
+        assert_eq!(ledger.counts().answered, 0);
     }
 
     #[test]

@@ -98,10 +98,10 @@ pub struct SockResult {
     /// CPU time per unit of work.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_demand: Option<ServiceDemand>,
-    /// RFC 6349 §3.3: payload not sent again, of all payload sent, `0.0..=1.0`; TCP streams only.
+    /// RFC 6349 §4.2: payload not sent again, of all payload sent, `0.0..=1.0`; TCP streams only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp_efficiency_ratio: Option<f64>,
-    /// RFC 6349 §3.4: mean round trip during the test over the smallest one, less one; TCP
+    /// RFC 6349 §4.3: mean round trip during the test over the smallest one, less one; TCP
     /// streams only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub buffer_delay_ratio: Option<f64>,
