@@ -152,7 +152,7 @@ fn bad_wishes_are_one_line() {
         (&["tcp_rr", "--to", "localhost:1"], "--token"),
         (&["tcp_rr", "--to", "h:1", "--token", "short"], "8 to 128"),
         (&["tcp_rr", "--out", "/nonexistent/x"], "/nonexistent/x"),
-        (&["tcp_rx"], "tcp_rr"),
+        (&["tcp_rx"], "did you mean tcp_"),
         (&["serve", "--token", "with blank inside"], "8 to 128"),
     ] {
         let ended = sock(words).run();
