@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,8 @@ use nicety_testbed::Endpoints;
 use crate::{DATAGRAM, Got, Killed, MESSAGE, Pinning};
 
 pub const ALL: [&str; 2] = ["iperf3", "sockperf"];
-const PORT: u16 = 5201;
+/// Next port: a port for every run, so that none meets connections of the one before.
+static PORT: AtomicU16 = AtomicU16::new(5201);
 
 /// Who is compared with.
 pub fn of(test: SockTest) -> &'static str {
@@ -35,22 +37,23 @@ pub fn version(peer: &str) -> Result<String> {
 /// One run: server process in B, client process in A.
 pub fn run(ends: &Endpoints, test: SockTest, pinning: Pinning, window: Duration) -> Result<Got> {
     let ip = ends.b.ipv4.to_string();
+    let port = PORT.fetch_add(1, Ordering::Relaxed);
     let seconds = window.as_secs().max(1).to_string();
     let (program, tcp) = (of(test), !test.is_udp());
     let (server, client) = match program {
         "iperf3" => {
-            let server = format!("-s -1 -B {ip} -p {PORT}");
+            let server = format!("-s -1 -B {ip} -p {port}");
             let kind = match tcp {
                 true => String::new(),
                 false => format!("-u -b 0 -l {DATAGRAM}"),
             };
-            (server, format!("-c {ip} -p {PORT} -t {seconds} -J {kind}"))
+            (server, format!("-c {ip} -p {port} -t {seconds} -J {kind}"))
         }
         _ => {
             let kind = if tcp { "--tcp" } else { "" };
-            let server = format!("sr -i {ip} -p {PORT} {kind}");
+            let server = format!("sr -i {ip} -p {port} {kind}");
             let client =
-                format!("pp -i {ip} -p {PORT} -t {seconds} -m {MESSAGE} --full-rtt {kind}");
+                format!("pp -i {ip} -p {port} -t {seconds} -m {MESSAGE} --full-rtt {kind}");
             (server, client)
         }
     };
@@ -72,7 +75,7 @@ pub fn run(ends: &Endpoints, test: SockTest, pinning: Pinning, window: Duration)
     let out = ends.a.ns.run(|| -> Result<_> {
         pinning.apply()?;
         if program == "sockperf" && tcp {
-            listening(SocketAddr::new(ends.b.ipv4, PORT))?;
+            listening(SocketAddr::new(ends.b.ipv4, port))?;
         } else {
             // iperf3 serves the first connection only, UDP has none: time must do.
             std::thread::sleep(Duration::from_millis(300));
