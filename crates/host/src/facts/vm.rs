@@ -88,9 +88,11 @@ fn memory(proc: &ProcRoot, pid: u32) -> (BTreeMap<u32, u64>, u64) {
     let mut kib_by_node: BTreeMap<u32, u64> = BTreeMap::new();
     let mut huge_kib = 0;
     for (node, page_kib, pages) in counted(&text) {
-        *kib_by_node.entry(node).or_default() += pages * page_kib;
+        let kib = pages.saturating_mul(page_kib);
+        let sum = kib_by_node.entry(node).or_default();
+        *sum = sum.saturating_add(kib);
         if page_kib > BASE_PAGE_KIB {
-            huge_kib += pages * page_kib;
+            huge_kib = u64::saturating_add(huge_kib, kib);
         }
     }
     let rollup = proc.text_as(format!("{pid}/smaps_rollup"), |text| {
@@ -103,7 +105,7 @@ fn memory(proc: &ProcRoot, pid: u32) -> (BTreeMap<u32, u64>, u64) {
         let kib = line.split_ascii_whitespace().nth(1)?;
         kib.parse::<u64>().ok()
     });
-    huge_kib += transparent.unwrap_or(0);
+    huge_kib = huge_kib.saturating_add(transparent.unwrap_or(0));
     let mib = |(node, kib): (u32, u64)| (node, kib / 1024);
     (kib_by_node.into_iter().map(mib).collect(), huge_kib / 1024)
 }
@@ -130,7 +132,8 @@ fn counted(text: &str) -> impl Iterator<Item = (u32, u64, u64)> {
 fn summed(text: &str) -> String {
     let mut sums: BTreeMap<(u32, u64), u64> = BTreeMap::new();
     for (node, page_kib, pages) in counted(text) {
-        *sums.entry((node, page_kib)).or_default() += pages;
+        let sum = sums.entry((node, page_kib)).or_default();
+        *sum = sum.saturating_add(pages);
     }
     let lines: Vec<String> = sums
         .iter()
