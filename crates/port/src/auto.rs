@@ -157,6 +157,7 @@ mod tests {
                 latency: None,
                 clock_stepped: false,
                 tester_drops: 0,
+                by_xdp: false,
                 interrupted: false,
                 start_spread_s: 0.0,
                 workers: Vec::new(),

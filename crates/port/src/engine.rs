@@ -59,6 +59,8 @@ pub struct EngineReport {
     pub clock_stepped: bool,
     /// Frames the kernel dropped because the tester's own receive ring was full.
     pub tester_drops: u64,
+    /// Sent and received by XDP programs, whose frames interfaces count in ways of their own.
+    pub by_xdp: bool,
     /// The trial was stopped before its end.
     pub interrupted: bool,
     /// Largest difference between the starts of the senders, in seconds (RFC 2889 §5.1.3 allows

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use nicety_host::softnet::{self, SoftnetCpu};
 use nicety_model::LossEntry;
-use nicety_testbed::counters::{self, PathCounters, UNEXPLAINED};
+use nicety_port::EngineReport;
+use nicety_testbed::counters::{self, PathCounters, Role, UNEXPLAINED};
 
 /// Place name of the tester's own receive ring.
 const TESTER_RING: &str = "tester receive ring";
@@ -41,3 +42,53 @@ pub(crate) fn whole(
     entries.splice(at..at, beside);
     entries
 }
+
+/// `after` without what interfaces count for XDP frames beside each frame's own loss:
+///
+/// - what a veth's ring refused is counted twice, as `tx_dropped` where it was sent and as
+///   `rx_dropped` at the far end (veth_get_stats64 in drivers/net/veth.c);
+/// - what the receive program has accounted and dropped is `rx_dropped` for some drivers
+///   (tun_xdp_act in drivers/net/tun.c), and for most nothing. Such a driver counts all of it, so
+///   a counter that moved by less is about something else.
+pub(crate) fn without_xdp(
+    before: &PathCounters,
+    mut after: PathCounters,
+    report: &EngineReport,
+) -> PathCounters {
+    let mut places: Vec<_> = after
+        .0
+        .iter_mut()
+        .filter(|place| place.role != Role::Bridge)
+        .collect();
+    for (number, (sender, stream)) in report.senders.iter().zip(&report.streams).enumerate() {
+        // Stream 0 goes along the list, stream 1 against it.
+        if number == 1 {
+            places.reverse();
+        }
+        let frames = &stream.frames;
+        let accounted = frames.received + frames.duplicate + frames.corrupt;
+        let last = places.len().saturating_sub(1);
+        for (at, least, most) in [
+            (1, sender.refused_by_path, sender.refused_by_path),
+            // Late frames of ours are foreign, and dropped as well.
+            (last, accounted, accounted + frames.foreign),
+        ] {
+            let Some(place) = places.get_mut(at) else {
+                continue;
+            };
+            let old = before.of(&place.interface).map_or(0, |c| c.rx_dropped);
+            let dropped = &mut place.counters.rx_dropped;
+            let moved = dropped.saturating_sub(old);
+            if moved >= least {
+                *dropped -= moved.min(most);
+            }
+        }
+        if number == 1 {
+            places.reverse();
+        }
+    }
+    after
+}
+
+#[cfg(test)]
+mod tests;

@@ -128,6 +128,11 @@ impl<'a> Trials<'a> {
                     .zip(softnet)
                     .map(|(old, new)| new.since(&old));
                 let beside = ledger::beside_path(softnet.as_ref(), report.tester_drops);
+                let after = if report.by_xdp {
+                    ledger::without_xdp(&before.counters, after, &report)
+                } else {
+                    after
+                };
                 record.loss_ledger =
                     ledger::whole(record.frames.lost, &before.counters, &after, beside);
             }

@@ -290,6 +290,7 @@ impl AfPacket {
             latency: latency.summary(),
             clock_stepped: false,
             tester_drops,
+            by_xdp: false,
             interrupted: false,
             start_spread_s: spread as f64 * 1e-9,
             workers: Vec::new(),

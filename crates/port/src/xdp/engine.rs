@@ -158,6 +158,7 @@ fn report(sendings: &[Sending], streams: Vec<StreamCounts>, order: &TrialOrder) 
         clock_stepped: false,
         // The receiving program has no ring that could be full.
         tester_drops: 0,
+        by_xdp: true,
         interrupted: false,
         start_spread_s: spread as f64 * 1e-9,
         workers: Vec::new(),

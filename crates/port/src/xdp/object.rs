@@ -6,3 +6,55 @@ include!(concat!(env!("OUT_DIR"), "/bpf.rs"));
 pub fn missing() -> Option<&'static str> {
     (!MISSING.is_empty()).then_some(MISSING)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Why nothing can be compiled here: clang or the headers of the programs are absent.
+    fn no_compiler() -> Option<String> {
+        let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+        let machine = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+        let child = Command::new(&clang)
+            .args([
+                "-target",
+                "bpf",
+                "-I",
+                &machine,
+                "-fsyntax-only",
+                "-xc",
+                "-",
+            ])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = match child {
+            Ok(child) => child,
+            Err(error) => return Some(format!("{clang}: {error}")),
+        };
+        let headers = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n\
+                       #include <bpf/bpf_endian.h>\n#include <bpf/bpf_tracing.h>\n";
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(headers.as_bytes()).unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        let first = words.lines().next().unwrap_or_default();
+        (!output.status.success()).then(|| format!("{clang}: {first}"))
+    }
+
+    /// A program that does not compile must not pass for a machine without clang.
+    #[test]
+    fn where_there_is_a_compiler_every_program_is_built_in() {
+        if let Some(why) = no_compiler() {
+            println!("SKIP where_there_is_a_compiler_every_program_is_built_in: {why}");
+            return;
+        }
+        // Built before clang was installed: `cargo clean -p nicety-port`.
+        assert_eq!(missing(), None);
+        assert!([PROBE, TRANSMIT, RECEIVE].iter().all(Option::is_some));
+    }
+}

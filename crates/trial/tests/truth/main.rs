@@ -3,6 +3,7 @@
 // A test with its own main function is not known as a test to the lints.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod agreement;
 mod broken;
 mod commands;
 mod coupled;
@@ -61,5 +62,8 @@ fn main() -> ExitCode {
             }));
         }
     }
+    tests.push(Test::new("two_engines_agree_on_the_same_losses", |_| {
+        agreement::same_losses()
+    }));
     run("truth", &tests)
 }

@@ -12,24 +12,28 @@ use nicety_model::{
 };
 use nicety_packet::MacAddr;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
-use nicety_port::{Engine, Stop};
+use nicety_port::xdp::probe::Unsupported;
+use nicety_port::xdp::{Opening, Xdp};
+use nicety_port::{Engine, PortError, Stop};
 use nicety_search::{Cell, CellContext, CellPlan};
 use nicety_testbed::{BridgePath, BridgeSpec, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialAsk, Trials};
 
 /// The engine under test.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tester {
     AfPacket,
+    Xdp,
 }
 
 impl Tester {
-    pub const ALL: [Self; 1] = [Self::AfPacket];
+    pub const ALL: [Self; 2] = [Self::AfPacket, Self::Xdp];
 
     pub fn word(self) -> &'static str {
         match self {
             Self::AfPacket => "af_packet",
+            Self::Xdp => "xdp",
         }
     }
 
@@ -38,15 +42,17 @@ impl Tester {
     pub fn open(self, path: &dyn Path, traffic: TrafficSpec) -> Result<Box<dyn Engine>, Skip> {
         match self {
             Self::AfPacket => Ok(Box::new(af_packet(path, traffic))),
+            Self::Xdp => Ok(Box::new(xdp(path, traffic)?)),
         }
     }
 }
 
-fn af_packet(path: &dyn Path, traffic: TrafficSpec) -> AfPacket {
-    let [a, b] = path.ports();
-    let open = |port: &nicety_testbed::Port, number| {
+/// Ports of `path`, as engines want them.
+fn specs(path: &dyn Path) -> [PortSpec; 2] {
+    let spec = |side: usize, number| {
+        let port = &path.ports()[side];
         let links = Links::open(&port.ns).unwrap();
-        let spec = PortSpec {
+        PortSpec {
             interface: port.name.clone(),
             mac: MacAddr::local(number),
             mtu: port.mtu,
@@ -56,16 +62,47 @@ fn af_packet(path: &dyn Path, traffic: TrafficSpec) -> AfPacket {
                 Refusal::NotSent
             },
             promiscuous: false,
-        };
-        let opened = port.ns.run(|| Port::open(&spec, traffic.frame_size));
-        opened.unwrap().unwrap()
+        }
     };
-    let cpus = match path.kind() {
+    [spec(0, 1), spec(1, 2)]
+}
+
+/// CPUs of the tester's threads.
+fn cpus(path: &dyn Path) -> Vec<Option<u32>> {
+    match path.kind() {
         // Its thread is one of this process; it needs the other CPU.
         "wire" => vec![None],
         _ => placement().tester.iter().map(|t| Some(t.cpu)).collect(),
+    }
+}
+
+fn af_packet(path: &dyn Path, traffic: TrafficSpec) -> AfPacket {
+    let [a, b] = specs(path);
+    let open = |spec: &PortSpec, side: usize| {
+        let opened = path.ports()[side]
+            .ns
+            .run(|| Port::open(spec, traffic.frame_size));
+        opened.unwrap().unwrap()
     };
-    AfPacket::new(open(a, 1), open(b, 2), traffic, cpus).unwrap()
+    AfPacket::new(open(&a, 0), open(&b, 1), traffic, cpus(path)).unwrap()
+}
+
+/// Skipped where the programs are not built in or the user may not load them; whatever else the
+/// kernel says is a failure.
+fn xdp(path: &dyn Path, traffic: TrafficSpec) -> Result<Xdp, Skip> {
+    let mut opening = match Opening::new(specs(path), traffic, cpus(path)) {
+        Err(PortError::Xdp {
+            source:
+                why @ (Unsupported::NotBuilt(_) | Unsupported::NotPermitted | Unsupported::NoLiveFrames),
+            ..
+        }) => return Err(Skip(why.to_string())),
+        opened => opened.unwrap(),
+    };
+    for side in [1, 0] {
+        let opened = path.ports()[side].ns.run(|| opening.open(side));
+        opened.unwrap().unwrap();
+    }
+    Ok(opening.finish())
 }
 
 pub fn placement() -> Placement {

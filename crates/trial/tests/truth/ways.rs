@@ -10,7 +10,7 @@ use nicety_trial::{DRAIN_QUIET, Trials};
 use crate::expected::{Fates, agree, fates};
 use crate::stage::{Tester, counted, first, traffic};
 
-const LOAD: Fps = Fps(10_000.0);
+pub const LOAD: Fps = Fps(10_000.0);
 pub const WAYS: [Way; 2] = [Way::AToB, Way::BToA];
 
 pub fn wire() -> Result<Wire, Skip> {
