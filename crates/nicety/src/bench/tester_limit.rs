@@ -16,9 +16,9 @@ const TRIAL: Duration = Duration::from_millis(300);
 /// More than any engine sends: the first trial finds out what "as fast as it can" is.
 const FLAT_OUT: Fps = Fps(50e6);
 /// Trials at most, the first included.
-const TRIALS: u32 = 6;
+const TRIALS: u32 = 9;
 /// Step down after a trial that lost frames.
-const STEP: f64 = 0.94;
+const STEP: f64 = 0.87;
 
 /// Why there is no limit.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +35,8 @@ pub enum LimitError {
 /// that die while the machine stops the pair's receiving thread say nothing about the tester.
 const LOSS: f64 = 0.01;
 
-/// Highest load per direction that the tester, with the engine its cells have, sends, receives and counts; `None` when frames
-/// were lost at every load tried.
+/// Highest load per direction that the tester, with the engine its cells have, sends, receives
+/// and counts; `None` when frames were lost at every load tried.
 ///
 /// # Errors
 /// When the pair cannot be built, or on an interruption.
