@@ -174,8 +174,8 @@ impl<'a> Case<'a> {
                 let master = here.link.master.as_deref() == Some(other.name());
                 let port = other.link.master.as_deref() == Some(here.name())
                     && other.class != InterfaceClass::Hardware;
-                let known = || stack.iter().any(|known| known.name() == other.name());
-                if (above || master || port) && !known() {
+                let known = stack.iter().any(|known| known.name() == other.name());
+                if (above || master || port) && !known {
                     stack.push(other);
                 }
             }
@@ -186,46 +186,14 @@ impl<'a> Case<'a> {
     /// The NIC whose traffic a virtual machine lives on: below the bridge of its tap, else the
     /// only or the fastest one.
     pub fn nic_of(&self, vm: &VmFacts) -> Option<&'a NetFacts> {
-        let mut below = Vec::new();
-        for tap in vm.nics.iter().filter_map(|nic| nic.interface.as_deref()) {
-            if let Some(tap) = self.facts.interface(tap) {
-                self.nics_below(tap, 0, &mut below);
-            }
-        }
-        if below.is_empty() {
-            below.extend(self.nics().filter(|net| !net.is_vf));
-        }
-        below.into_iter().max_by_key(|net| net.link.speed_mbps)
-    }
-
-    /// NICs that carry an interface's frames: itself, what it is stacked on, the other ports of
-    /// its bridge, the members of a bond.
-    fn nics_below(&self, net: &'a NetFacts, depth: u8, found: &mut Vec<&'a NetFacts>) {
-        if net.is_active_nic() {
-            found.push(net);
-            return;
-        }
-        if depth >= 8 {
-            return;
-        }
-        let named = |name: &Option<String>| self.facts.interface(name.as_deref()?);
-        if let Some(lower) = named(&net.link.lower) {
-            self.nics_below(lower, depth + 1, found);
-        }
-        let bridge = named(&net.link.master).filter(|_| depth == 0);
-        let members = match net.class {
-            InterfaceClass::Bond => Some(net),
-            _ => bridge,
-        };
-        for port in members
-            .into_iter()
-            .flat_map(|master| self.facts.ports(master.name()))
-        {
-            let taps = matches!(port.class, InterfaceClass::Tap | InterfaceClass::Veth);
-            if port.name() != net.name() && !taps {
-                self.nics_below(port, depth + 1, found);
-            }
-        }
+        let taps = vm.nics.iter().filter_map(|nic| nic.interface.as_deref());
+        let by_tap = taps.flat_map(|tap| {
+            self.nics()
+                .filter(move |net| self.stack(net).iter().any(|n| n.name() == tap))
+        });
+        by_tap
+            .chain(self.nics().filter(|net| !net.is_vf))
+            .max_by_key(|net| net.link.speed_mbps)
     }
 
     /// Share of received frames that the busiest CPU took in since boot, with that CPU; `None`

@@ -77,8 +77,9 @@ pub struct BenchArgs {
     /// Measure between two existing interfaces instead of a path made by nicety.
     #[arg(long, value_name = "A,B")]
     pub ports: Option<String>,
-    /// What sends and counts: xdp (fastest, needs root), af_packet, or auto, which takes the
-    /// fastest that proves itself on the ports.
+    /// What sends and counts: xdp (fastest, needs root), af_xdp (where the driver or the kernel
+    /// does not have xdp's frames, needs root), af_packet, or auto, which takes the fastest that
+    /// proves itself on the ports.
     #[arg(long, value_name = "NAME", default_value_t)]
     pub engine: Choice,
     /// How the throughput is searched: quick, std, csit, rfc2544 or binary.

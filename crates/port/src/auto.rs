@@ -17,13 +17,15 @@ pub enum Choice {
     Auto,
     /// Only [`crate::xdp`].
     Xdp,
+    /// Only [`crate::af_xdp`].
+    AfXdp,
     /// Only [`crate::af_packet`].
     AfPacket,
 }
 
 /// Not the name of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no engine: write auto, xdp or af_packet")]
+#[error("{0:?} is no engine: write auto, xdp, af_xdp or af_packet")]
 pub struct NoEngine(String);
 
 impl FromStr for Choice {
@@ -33,6 +35,7 @@ impl FromStr for Choice {
         match text {
             "auto" => Ok(Self::Auto),
             "xdp" => Ok(Self::Xdp),
+            "af_xdp" => Ok(Self::AfXdp),
             "af_packet" => Ok(Self::AfPacket),
             other => Err(NoEngine(other.to_owned())),
         }
@@ -44,6 +47,7 @@ impl fmt::Display for Choice {
         f.write_str(match self {
             Self::Auto => "auto",
             Self::Xdp => "xdp",
+            Self::AfXdp => "af_xdp",
             Self::AfPacket => "af_packet",
         })
     }
@@ -192,12 +196,12 @@ mod tests {
 
     #[test]
     fn names() {
-        for choice in [Choice::Auto, Choice::Xdp, Choice::AfPacket] {
+        for choice in [Choice::Auto, Choice::Xdp, Choice::AfXdp, Choice::AfPacket] {
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
         assert_eq!(
             "dpdk".parse::<Choice>().unwrap_err().to_string(),
-            "\"dpdk\" is no engine: write auto, xdp or af_packet"
+            "\"dpdk\" is no engine: write auto, xdp, af_xdp or af_packet"
         );
     }
 }

@@ -101,6 +101,14 @@ pub enum PortError {
         #[source]
         source: crate::xdp::probe::Unsupported,
     },
+    /// The `af_xdp` engine cannot be had here.
+    #[error("{interface}: cannot send by AF_XDP: {why}")]
+    AfXdp {
+        /// Interface of the port.
+        interface: String,
+        /// The reason, and what to do.
+        why: String,
+    },
     /// The driver does not take the frames a BPF program makes.
     #[error("{interface}: the driver took none of {frames} XDP frames: {why}")]
     NotTaken {

@@ -5,10 +5,13 @@
 //! chooses no loads, retries nothing and reads no counters but its own.
 //!
 //! - [`xdp`]: BPF programs that send and count inside the kernel; fastest, needs root and 5.18.
+//! - [`af_xdp`]: AF_XDP sockets that send, and the same program that counts; for drivers and
+//!   kernels that do not transmit what a program makes.
 //! - [`af_packet`]: packet sockets; works on every interface, and without root in a user
 //!   namespace.
 
 pub mod af_packet;
+pub mod af_xdp;
 pub mod auto;
 pub mod clock;
 pub mod engine;

@@ -32,7 +32,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         if !user || vm.huge_mib > 0 {
             continue;
         }
-        let memory = vm.memory_mib.values().copied().fold(0, u64::saturating_add);
+        let memory: u64 = vm.memory_mib.values().sum();
         let node = case
             .nic_of(vm)
             .and_then(|net| case.node_of(net))

@@ -128,10 +128,10 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
 
 /// More than a tenth of the memory elsewhere counts.
 fn memory(vm: &VmFacts, node: u32, net: &NetFacts, report: &mut Report) {
-    let total = vm.memory_mib.values().copied().fold(0, u64::saturating_add);
+    let total: u64 = vm.memory_mib.values().sum();
     let here = vm.memory_mib.get(&node).copied().unwrap_or(0);
     let far = total - here;
-    if total == 0 || far <= total / 10 {
+    if total == 0 || far * 10 <= total {
         return;
     }
     let finding = report.find(

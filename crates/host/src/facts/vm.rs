@@ -88,11 +88,9 @@ fn memory(proc: &ProcRoot, pid: u32) -> (BTreeMap<u32, u64>, u64) {
     let mut kib_by_node: BTreeMap<u32, u64> = BTreeMap::new();
     let mut huge_kib = 0;
     for (node, page_kib, pages) in counted(&text) {
-        let kib = pages.saturating_mul(page_kib);
-        let sum = kib_by_node.entry(node).or_default();
-        *sum = sum.saturating_add(kib);
+        *kib_by_node.entry(node).or_default() += pages * page_kib;
         if page_kib > BASE_PAGE_KIB {
-            huge_kib = u64::saturating_add(huge_kib, kib);
+            huge_kib += pages * page_kib;
         }
     }
     let rollup = proc.text_as(format!("{pid}/smaps_rollup"), |text| {
@@ -105,7 +103,7 @@ fn memory(proc: &ProcRoot, pid: u32) -> (BTreeMap<u32, u64>, u64) {
         let kib = line.split_ascii_whitespace().nth(1)?;
         kib.parse::<u64>().ok()
     });
-    huge_kib = huge_kib.saturating_add(transparent.unwrap_or(0));
+    huge_kib += transparent.unwrap_or(0);
     let mib = |(node, kib): (u32, u64)| (node, kib / 1024);
     (kib_by_node.into_iter().map(mib).collect(), huge_kib / 1024)
 }
@@ -132,8 +130,7 @@ fn counted(text: &str) -> impl Iterator<Item = (u32, u64, u64)> {
 fn summed(text: &str) -> String {
     let mut sums: BTreeMap<(u32, u64), u64> = BTreeMap::new();
     for (node, page_kib, pages) in counted(text) {
-        let sum = sums.entry((node, page_kib)).or_default();
-        *sum = sum.saturating_add(pages);
+        *sums.entry((node, page_kib)).or_default() += pages;
     }
     let lines: Vec<String> = sums
         .iter()

@@ -4,7 +4,6 @@
 //! tree as it was read. What was not read is not recorded, and reading the record gives what
 //! reading the machine gave.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A fact that could not be read although the caller cannot go on without it.
@@ -209,7 +208,7 @@ impl ProcRoot {
     /// Untrimmed text of a file that must be there.
     pub(crate) fn require(&self, relative: &str, what: &'static str) -> Result<String, FactError> {
         let path = self.path(relative);
-        match bytes(&path) {
+        match std::fs::read(&path) {
             Ok(bytes) => {
                 if let Some(record) = &self.record {
                     keep_file(&record.join(relative), &bytes);
@@ -261,25 +260,9 @@ impl Roots {
     }
 }
 
-/// Longest file that is read, in bytes: `/proc/interrupts` of thousands of CPUs fits.
-const LONGEST: u64 = 64 << 20;
-
-/// What a file holds. A recorded tree comes from elsewhere: pipes and devices in it, which would
-/// block or never end, are no files.
-fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::from(std::io::ErrorKind::InvalidInput));
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?
-        .take(LONGEST)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Trimmed text of a file; `None` when it is unreadable or holds nothing but white space.
 fn text(path: &Path) -> Option<String> {
-    let bytes = bytes(path).ok()?;
+    let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     // DMI strings of some firmware end in NUL.
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');

@@ -29,6 +29,6 @@ pub struct IrqFacts {
 impl IrqFacts {
     /// Interrupts since boot.
     pub fn total(&self) -> u64 {
-        self.counts.values().copied().fold(0, u64::saturating_add)
+        self.counts.values().sum()
     }
 }

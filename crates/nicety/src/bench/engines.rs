@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
+use nicety_model::CellKey;
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop};
@@ -32,7 +32,7 @@ pub struct Engines {
     stop: Stop,
     /// What was taken for a size and direction (see [`setup::limit_key`]).
     taken: BTreeMap<String, Choice>,
-    /// Why not the faster engine, by kind of path, size and direction; empty when it passed.
+    /// Why not an engine, by its name, kind of path, size and direction; empty when it passed.
     found: BTreeMap<String, String>,
 }
 
@@ -67,12 +67,9 @@ impl Engines {
     ) -> Result<Opened, SetupError> {
         let limit = setup::limit_key(traffic.frame_size, traffic.direction);
         let wanted = self.taken.get(&limit).copied().unwrap_or(self.choice);
-        let (engine, taken, note) = match wanted {
-            Choice::AfPacket => (self.af_packet(path, traffic, placement)?, wanted, None),
-            Choice::Xdp if self.choice == Choice::Xdp => {
-                (self.xdp(path, traffic, placement)?, wanted, None)
-            }
-            Choice::Xdp | Choice::Auto => self.fastest(path, traffic, placement)?,
+        let (engine, taken, note) = match self.choice {
+            Choice::Auto => self.fastest(wanted, path, traffic, placement)?,
+            choice => (self.one(choice, path, traffic, placement)?, choice, None),
         };
         let limited = *self.taken.entry(limit).or_insert(taken);
         Ok(Opened {
@@ -82,57 +79,121 @@ impl Engines {
         })
     }
 
+    /// The first in [`order`] that works here.
     fn fastest(
         &mut self,
+        wanted: Choice,
         path: &dyn Path,
         traffic: TrafficSpec,
         placement: &Placement,
     ) -> Result<Taken, SetupError> {
-        let key = found_key(path, traffic.frame_size, traffic.direction);
-        let why = match self.found.get(&key) {
-            Some(why) if !why.is_empty() => why.clone(),
-            _ => match self.xdp(path, traffic, placement) {
-                Ok(engine) => return Ok((engine, Choice::Xdp, None)),
-                Err(error) => {
-                    let why = error.to_string();
-                    self.found.insert(key, why.clone());
-                    why
-                }
-            },
-        };
-        let engine = self.af_packet(path, traffic, placement)?;
-        let note = format!("engine: af_packet; the faster xdp was not taken: {why}");
-        Ok((engine, Choice::AfPacket, Some(note)))
+        let mut refused = Vec::new();
+        for choice in order(wanted, setup::on_veths(path)?) {
+            let key = found_key(*choice, path, traffic);
+            let known = self.found.get(&key).filter(|why| !why.is_empty());
+            let why = match known {
+                Some(why) => why.clone(),
+                None => match self.one(*choice, path, traffic, placement) {
+                    Ok(engine) => return Ok((engine, *choice, note(*choice, &refused))),
+                    Err(error) => {
+                        let why = error.to_string();
+                        self.found.insert(key, why.clone());
+                        why
+                    }
+                },
+            };
+            refused.push((*choice, why));
+        }
+        let engine = self.one(Choice::AfPacket, path, traffic, placement)?;
+        let note = note(Choice::AfPacket, &refused);
+        Ok((engine, Choice::AfPacket, note))
     }
 
-    /// The `xdp` engine, checked once per kind of path, size and direction.
-    fn xdp(
+    /// One engine; those that not every driver bears out are checked once per kind of path, size
+    /// and direction.
+    fn one(
         &mut self,
+        choice: Choice,
         path: &dyn Path,
         traffic: TrafficSpec,
         placement: &Placement,
     ) -> Result<Box<dyn Engine>, SetupError> {
-        let mut engine = setup::xdp(path, traffic, placement)?;
-        let key = found_key(path, traffic.frame_size, traffic.direction);
+        let mut engine: Box<dyn Engine> = match choice {
+            Choice::Xdp => Box::new(setup::xdp(path, traffic, placement)?),
+            Choice::AfXdp => Box::new(setup::af_xdp(path, traffic, placement)?),
+            Choice::AfPacket | Choice::Auto => {
+                return Ok(Box::new(setup::af_packet(path, traffic, placement)?));
+            }
+        };
+        let key = found_key(choice, path, traffic);
         if !self.found.contains_key(&key) {
-            self_check(&mut engine, &self.stop)?;
+            self_check(engine.as_mut(), &self.stop)?;
             self.found.insert(key, String::new());
         }
-        Ok(Box::new(engine))
-    }
-
-    fn af_packet(
-        &self,
-        path: &dyn Path,
-        traffic: TrafficSpec,
-        placement: &Placement,
-    ) -> Result<Box<dyn Engine>, SetupError> {
-        Ok(Box::new(setup::af_packet(path, traffic, placement)?))
+        Ok(engine)
     }
 }
 
+/// What to try before `af_packet`, the fastest first, once `wanted` was taken for the size and
+/// direction (`auto` if nothing was). Between veths `af_xdp` sends faster than `af_packet` and
+/// measures slower, because the path has to give every frame back: see
+/// `docs/methodology/engines.md`.
+fn order(wanted: Choice, veths: bool) -> &'static [Choice] {
+    match wanted {
+        Choice::AfPacket => &[],
+        Choice::AfXdp => &[Choice::AfXdp],
+        Choice::Xdp | Choice::Auto if veths => &[Choice::Xdp],
+        Choice::Xdp | Choice::Auto => &[Choice::Xdp, Choice::AfXdp],
+    }
+}
+
+/// Why it is not a faster one.
+fn note(taken: Choice, refused: &[(Choice, String)]) -> Option<String> {
+    let whys: Vec<_> = refused
+        .iter()
+        .map(|(choice, why)| format!("the faster {choice} was not taken: {why}"))
+        .collect();
+    (!whys.is_empty()).then(|| format!("engine: {taken}; {}", whys.join("; ")))
+}
+
 /// The same ports: paths made here are alike, existing ones have names.
-fn found_key(path: &dyn Path, size: FrameSize, direction: Direction) -> String {
-    let [a, b] = path.ports();
-    format!("{} {},{} {size} {direction}", path.kind(), a.name, b.name)
+fn found_key(choice: Choice, path: &dyn Path, traffic: TrafficSpec) -> String {
+    let ([a, b], kind) = (path.ports(), path.kind());
+    let (size, direction) = (traffic.frame_size, traffic.direction);
+    format!("{choice} {kind} {},{} {size} {direction}", a.name, b.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faster_engines_come_first() {
+        use Choice::{AfPacket, AfXdp, Auto, Xdp};
+        for (wanted, veths, expected) in [
+            (Auto, true, &[Xdp][..]),
+            (Auto, false, &[Xdp, AfXdp]),
+            (Xdp, true, &[Xdp]),
+            (Xdp, false, &[Xdp, AfXdp]),
+            (AfXdp, true, &[AfXdp]),
+            (AfXdp, false, &[AfXdp]),
+            (AfPacket, false, &[]),
+        ] {
+            assert_eq!(order(wanted, veths), expected, "{wanted} {veths}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_is_said() {
+        let refused = [
+            (Choice::Xdp, "no".to_owned()),
+            (Choice::AfXdp, "never".to_owned()),
+        ];
+        assert_eq!(note(Choice::Xdp, &[]), None);
+        assert_eq!(
+            note(Choice::AfPacket, &refused).unwrap(),
+            "engine: af_packet; the faster xdp was not taken: no; the faster af_xdp was not \
+             taken: never"
+        );
+    }
 }

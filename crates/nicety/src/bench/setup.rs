@@ -9,6 +9,7 @@ use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_packet::MacAddr;
 use nicety_port::PortError;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::CheckError;
 use nicety_port::xdp::{Opening, Xdp};
 use nicety_testbed::{
@@ -177,6 +178,25 @@ pub fn xdp(
         path.ports()[side].ns.run(|| opening.open(side))??;
     }
     Ok(opening.finish())
+}
+
+/// Opens the `af_xdp` engine on both ports of `path`.
+pub fn af_xdp(
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<AfXdp, SetupError> {
+    let mut opening = af_xdp::Opening::new(specs(path)?, traffic, cpus(placement))?;
+    for side in [1, 0] {
+        path.ports()[side].ns.run(|| opening.open(side))??;
+    }
+    Ok(opening.finish())
+}
+
+/// Whether both ports are ends of veth pairs.
+pub fn on_veths(path: &dyn Path) -> Result<bool, SetupError> {
+    let specs = specs(path)?;
+    Ok(specs.iter().all(|spec| spec.refusal == Refusal::LostInPath))
 }
 
 /// The tester's CPUs, as engines want them.

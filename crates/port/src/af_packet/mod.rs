@@ -29,9 +29,9 @@ use worker::{Receiver, Sender, Sending, Shared, Work};
 /// A step of the wall clock smaller than this is not told apart from reading it.
 const CLOCK_STEP_NS: i64 = 20_000;
 /// Time between making the schedule and its first slot: threads start in between.
-const LEAD: Duration = Duration::from_millis(3);
+pub(crate) const LEAD: Duration = Duration::from_millis(3);
 /// Share of the duration that sending may take longer before what is left is given up.
-const OVERTIME: f64 = 0.05;
+pub(crate) const OVERTIME: f64 = 0.05;
 
 /// One end of the path, as the engine needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,7 +245,7 @@ pub(crate) fn template(
 }
 
 /// Frames sent for every port by [`Engine::learn`].
-const LEARNING_FRAMES: usize = 3;
+pub(crate) const LEARNING_FRAMES: usize = 3;
 
 impl AfPacket {
     /// Closes the books of a trial.

@@ -10,6 +10,7 @@ mod interrupt;
 pub mod object;
 pub mod probe;
 pub mod receive;
+pub(crate) mod receivers;
 mod send;
 mod transmit;
 mod words;

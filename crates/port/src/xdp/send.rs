@@ -4,12 +4,13 @@ use std::os::linux::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use nicety_model::{Direction, Fps, FrameSize, PacingReport};
+use nicety_model::{Direction, Fps, FrameSize};
 use nicety_packet::stamp::STREAM_LEARNING;
 use nicety_packet::{Side, Template};
 
 use super::interrupt::wake_in_time;
 use super::probe::Unsupported;
+use super::receivers::Sending;
 use super::transmit::Transmitter;
 use super::words::{self, Sent, Shape};
 use crate::af_packet::socket::Socket;
@@ -39,17 +40,6 @@ const BATCHES: [(f64, u32); 3] = [(0.0, 1), (900_000.0, 8), (2_000_000.0, 64)];
 pub(crate) fn batch(rate: Fps) -> u32 {
     let fitting = BATCHES.iter().rev().find(|(from, _)| rate.0 >= *from);
     fitting.map_or(1, |(_, frames)| *frames)
-}
-
-/// What one port sent in one trial.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sending {
-    pub(crate) stream: u8,
-    /// On the wire, those refused by the path's first ring included.
-    pub(crate) sent: u64,
-    pub(crate) refused_by_path: u64,
-    pub(crate) first_ns: u64,
-    pub(crate) pacing: PacingReport,
 }
 
 /// A port in its namespace.

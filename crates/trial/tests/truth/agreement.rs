@@ -39,8 +39,10 @@ pub fn same_losses() -> Result<(), Skip> {
         (Fault::Duplicate { every: 9 }, delay),
         (Fault::Flip { every: 11 }, Fault::None),
     ] {
-        let [one, other] = Tester::ALL.map(|tester| told(tester, &there, &back));
-        assert_eq!(one?, other?, "{there:?} {back:?}");
+        let [one, xdp, af_xdp] = Tester::ALL.map(|tester| told(tester, &there, &back));
+        let one = one?;
+        assert_eq!(one, xdp?, "{there:?} {back:?}");
+        assert_eq!(one, af_xdp?, "{there:?} {back:?}");
     }
     Ok(())
 }

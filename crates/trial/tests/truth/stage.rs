@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use nicety_host::link::Links;
 use nicety_host::placement::{Placement, Wants, place};
+use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::topology::{Roots, Topology};
 use nicety_model::{
     CellKey, CellResult, Direction, Fps, FrameSize, Purpose, TrialRecord, Validity,
 };
 use nicety_packet::MacAddr;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::xdp::object;
 use nicety_port::xdp::probe::Unsupported;
 use nicety_port::xdp::{Opening, Xdp};
-use nicety_port::{Engine, PortError, Stop};
+use nicety_port::{Engine, PortError, Stop, af_xdp};
 use nicety_search::{Cell, CellContext, CellPlan};
 use nicety_testbed::{BridgePath, BridgeSpec, Path};
 use nicety_testkit::runner::Skip;
@@ -25,15 +27,17 @@ use nicety_trial::{TrialAsk, Trials};
 pub enum Tester {
     AfPacket,
     Xdp,
+    AfXdp,
 }
 
 impl Tester {
-    pub const ALL: [Self; 2] = [Self::AfPacket, Self::Xdp];
+    pub const ALL: [Self; 3] = [Self::AfPacket, Self::Xdp, Self::AfXdp];
 
     pub fn word(self) -> &'static str {
         match self {
             Self::AfPacket => "af_packet",
             Self::Xdp => "xdp",
+            Self::AfXdp => "af_xdp",
         }
     }
 
@@ -43,6 +47,7 @@ impl Tester {
         match self {
             Self::AfPacket => Ok(Box::new(af_packet(path, traffic))),
             Self::Xdp => Ok(Box::new(xdp(path, traffic)?)),
+            Self::AfXdp => Ok(Box::new(af_xdp(path, traffic)?)),
         }
     }
 }
@@ -98,6 +103,22 @@ fn xdp(path: &dyn Path, traffic: TrafficSpec) -> Result<Xdp, Skip> {
         }) => return Err(Skip(why.to_string())),
         opened => opened.unwrap(),
     };
+    for side in [1, 0] {
+        let opened = path.ports()[side].ns.run(|| opening.open(side));
+        opened.unwrap().unwrap();
+    }
+    Ok(opening.finish())
+}
+
+/// Skipped where the receive program is not built in or the user may not load it.
+fn af_xdp(path: &dyn Path, traffic: TrafficSpec) -> Result<af_xdp::AfXdp, Skip> {
+    if let Some(why) = object::missing() {
+        return Err(Skip(why.to_owned()));
+    }
+    if privilege().unwrap() != Privilege::Privileged {
+        return Err(Skip("only root may load BPF programs".to_owned()));
+    }
+    let mut opening = af_xdp::Opening::new(specs(path), traffic, cpus(path)).unwrap();
     for side in [1, 0] {
         let opened = path.ports()[side].ns.run(|| opening.open(side));
         opened.unwrap().unwrap();

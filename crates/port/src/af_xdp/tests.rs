@@ -1,0 +1,321 @@
+//! Real frames on a veth pair, counted by the kernel as well. Needs root.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use nicety_host::link::{LinkChange, Links};
+use nicety_host::privilege::{Privilege, privilege};
+use nicety_model::{Fps, FrameSize};
+use nicety_packet::MacAddr;
+use nicety_testbed::{DirectPath, DirectSpec, Path};
+
+use super::tx::BATCH;
+use super::*;
+use crate::pin;
+use crate::xdp::object;
+
+/// Faster than anything sends.
+const FLAT_OUT: Fps = Fps(50e6);
+
+/// A veth pair with the engine on it.
+struct Stage {
+    engine: AfXdp,
+    path: DirectPath,
+}
+
+fn can_run(test: &str) -> bool {
+    let why = match privilege().unwrap() {
+        Privilege::Privileged => object::missing().map(|why| why.to_string()),
+        _ => Some("only root may load BPF programs".to_owned()),
+    };
+    if let Some(why) = &why {
+        println!("SKIP {test}: {why}");
+    }
+    why.is_none()
+}
+
+fn pair(size: u16) -> DirectPath {
+    let last = std::thread::available_parallelism().unwrap().get() as u32 - 1;
+    DirectPath::build(&DirectSpec {
+        path_cpus: vec![last],
+        largest_frame: FrameSize::new(size).unwrap(),
+        queues: 1,
+    })
+    .unwrap()
+}
+
+fn specs(path: &DirectPath) -> [PortSpec; 2] {
+    [0, 1].map(|n| PortSpec {
+        interface: path.ports()[n].name.clone(),
+        mac: MacAddr::local(n as u32),
+        mtu: path.ports()[n].mtu,
+        refusal: Refusal::LostInPath,
+        promiscuous: false,
+    })
+}
+
+fn traffic(size: u16, direction: Direction) -> TrafficSpec {
+    TrafficSpec {
+        frame_size: FrameSize::new(size).unwrap(),
+        direction,
+        flows: 3,
+    }
+}
+
+/// The engine, or why not.
+fn open(
+    path: &DirectPath,
+    specs: [PortSpec; 2],
+    traffic: TrafficSpec,
+    threads: usize,
+) -> Result<AfXdp, PortError> {
+    let mut opening = Opening::new(specs, traffic, vec![Some(0); threads])?;
+    for side in [1, 0] {
+        path.ports()[side].ns.run(|| opening.open(side)).unwrap()?;
+    }
+    Ok(opening.finish())
+}
+
+impl Stage {
+    /// Nothing where the engine cannot run; `test` is said with the reason.
+    fn build(test: &str, size: u16, direction: Direction, threads: usize) -> Option<Self> {
+        if !can_run(test) {
+            return None;
+        }
+        let path = pair(size);
+        let engine = open(&path, specs(&path), traffic(size, direction), threads).unwrap();
+        Some(Self { engine, path })
+    }
+
+    /// What the kernel says of the ends: frames that arrived at the other side, and those that
+    /// its ring refused.
+    fn counters(&self) -> [(u64, u64); 2] {
+        let counters = self.path.counters().unwrap();
+        let of = |name| *counters.of(name).unwrap();
+        [("a", "b"), ("b", "a")].map(|(near, far)| (of(far).rx_packets, of(near).tx_dropped))
+    }
+
+    /// Runs a trial and checks every count against the kernel's.
+    fn run(&mut self, order: &TrialOrder, stop: &Stop) -> EngineReport {
+        let before = self.counters();
+        let report = self.engine.trial(order, stop).unwrap();
+        let after = self.counters();
+        for (n, (sender, stream)) in report.senders.iter().zip(&report.streams).enumerate() {
+            let arrived = after[n].0 - before[n].0;
+            let refused = after[n].1 - before[n].1;
+            assert_eq!(sender.refused_by_path, refused, "{sender:?}");
+            assert_eq!(arrived + refused, sender.sent, "{sender:?}");
+            assert_eq!(stream.frames.received, arrived, "{stream:?}");
+            assert_eq!(stream.frames.lost, refused, "{stream:?}");
+            let wrong = stream.frames.corrupt + stream.frames.duplicate + stream.frames.reordered;
+            assert_eq!(wrong, 0, "{stream:?}");
+            assert_eq!(sender.pacing.refused, 0);
+        }
+        // The path is empty, so every frame has come back.
+        for sender in &mut self.engine.senders {
+            assert_eq!(sender.socket.under_way(), 0);
+        }
+        report
+    }
+}
+
+/// A trial of `frames` frames, with as much time as a busy machine may take.
+fn order(rate: Fps, frames: u64) -> TrialOrder {
+    TrialOrder {
+        load: rate,
+        duration: Duration::from_secs_f64(frames as f64 / rate.0),
+        drain_max: Duration::from_secs(10),
+        drain_quiet: Duration::from_millis(300),
+        trial: 1,
+    }
+}
+
+#[test]
+fn a_trial_of_n_frames_sends_n() {
+    let name = "a_trial_of_n_frames_sends_n";
+    for size in [64, 1518, FRAME_SIZE_MAX] {
+        let Some(mut stage) = Stage::build(name, size, Direction::Uni, 1) else {
+            return;
+        };
+        stage.engine.learn().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        for (load, frames) in [(1000.0, 100), (10_000.0, 1000)] {
+            let report = stage.run(&order(Fps(load), frames), &Stop::default());
+            let sender = &report.senders[0];
+            // A busy machine may end the trial before the last frame; no frame is made up.
+            assert!(
+                sender.sent == frames || sender.pacing.slips > 0,
+                "{sender:?}"
+            );
+            assert_eq!(
+                report.latency.unwrap().samples,
+                report.streams[0].frames.received
+            );
+        }
+    }
+}
+
+#[test]
+fn what_did_not_arrive_was_refused() {
+    let name = "what_did_not_arrive_was_refused";
+    let Some(mut stage) = Stage::build(name, 64, Direction::Uni, 1) else {
+        return;
+    };
+    let last = std::thread::available_parallelism().unwrap().get() - 1;
+    if last == 0 {
+        println!("SKIP {name}: needs two CPUs");
+        return;
+    }
+    // The far end's thread is kept from its CPU, so that its ring of 256 runs full.
+    let hog = std::thread::spawn(move || {
+        pin::to_cpu(Some(last as u32));
+        real_time();
+        std::thread::sleep(Duration::from_millis(100));
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(100) {
+            std::hint::spin_loop();
+        }
+    });
+    let report = stage.run(&order(Fps(100_000.0), 50_000), &Stop::default());
+    hog.join().unwrap();
+    assert!(report.senders[0].refused_by_path > 0, "{report:?}");
+    // As fast as it can: whatever is refused.
+    let flat_out = TrialOrder {
+        duration: Duration::from_millis(300),
+        ..order(FLAT_OUT, 1)
+    };
+    stage.run(&flat_out, &Stop::default());
+}
+
+/// Puts the calling thread before all others.
+#[allow(unsafe_code)] // sched_setscheduler(2)
+fn real_time() {
+    let priority = libc::sched_param { sched_priority: 99 };
+    // SAFETY: the parameter lives for the call.
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
+    assert_eq!(done, 0);
+}
+
+#[test]
+fn both_directions_from_one_thread_and_from_two() {
+    let name = "both_directions_from_one_thread_and_from_two";
+    for threads in [1, 2] {
+        let Some(mut stage) = Stage::build(name, 128, Direction::Bi, threads) else {
+            return;
+        };
+        let report = stage.run(&order(Fps(5000.0), 1000), &Stop::default());
+        assert_eq!(report.senders.len(), 2);
+        assert_eq!(report.workers.len(), threads);
+        for (n, sender) in report.senders.iter().enumerate() {
+            assert_eq!(usize::from(sender.stream), n);
+            assert!(sender.sent > 0, "{sender:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_trial_stops_when_asked() {
+    let name = "a_long_trial_stops_when_asked";
+    let Some(mut stage) = Stage::build(name, 64, Direction::Uni, 1) else {
+        return;
+    };
+    let flag = Arc::new(AtomicBool::new(false));
+    let stop = Stop::shared(flag.clone());
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        flag.store(true, Ordering::Relaxed);
+    });
+    // Minutes: the test's time limit is the assertion.
+    let report = stage.run(&order(Fps(10_000.0), 8_000_000), &stop);
+    stopper.join().unwrap();
+    assert!(report.interrupted && report.senders[0].sent < 8_000_000);
+}
+
+#[test]
+fn a_port_that_goes_ends_the_trial() {
+    let name = "a_port_that_goes_ends_the_trial";
+    for (side, removed) in [(0, false), (1, false), (0, true)] {
+        let Some(mut stage) = Stage::build(name, 64, Direction::Uni, 1) else {
+            return;
+        };
+        let port = stage.path.ports()[side].clone();
+        let ender = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            let links = Links::open(&port.ns).unwrap();
+            if removed {
+                links.delete(&port.name).unwrap();
+            } else {
+                let down = LinkChange {
+                    up: Some(false),
+                    ..LinkChange::default()
+                };
+                links.change(&port.name, &down).unwrap();
+            }
+        });
+        let begun = Instant::now();
+        let order = order(Fps(10_000.0), 8_000_000);
+        let result = stage.engine.trial(&order, &Stop::default());
+        ender.join().unwrap();
+        assert!(matches!(result, Err(PortError::Down { .. })), "{result:?}");
+        assert!(begun.elapsed() < order.duration);
+    }
+}
+
+#[test]
+fn frames_that_wait_in_the_ring_are_sent_once() {
+    let name = "frames_that_wait_in_the_ring_are_sent_once";
+    let Some(mut stage) = Stage::build(name, 64, Direction::Uni, 1) else {
+        return;
+    };
+    let before = stage.counters()[0].0;
+    let sender = &mut stage.engine.senders[0];
+    for n in 0..3 {
+        assert_eq!(sender.socket.room(), BATCH - n);
+        sender.socket.hand_over(1);
+        assert_eq!(sender.socket.waiting(), n as u32 + 1);
+    }
+    assert_eq!(sender.socket.send().unwrap(), 0);
+    assert_eq!(sender.socket.waiting(), 0);
+    assert_eq!(sender.socket.take_invalid().unwrap(), 0);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while stage.engine.senders[0].socket.under_way() > 0 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(stage.counters()[0].0 - before, 3);
+}
+
+#[test]
+fn bad_ports_are_refused_in_one_line() {
+    let name = "bad_ports_are_refused_in_one_line";
+    if !can_run(name) {
+        return;
+    }
+    let path = pair(9018);
+    let refused = |specs, size| {
+        let opened = open(&path, specs, traffic(size, Direction::Uni), 1);
+        opened.unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(specs(&path), 9018),
+        "a: cannot send by AF_XDP: it sends frames of up to 3844 bytes, not of 9018: use the \
+         engine xdp or af_packet"
+    );
+    let [a, b] = specs(&path);
+    let narrow = PortSpec { mtu: 1000, ..a };
+    assert_eq!(
+        refused([narrow, b], 1518),
+        "a: MTU 1000 is too small for frames of 1518 bytes; it needs 1500"
+    );
+    let _first = open(&path, specs(&path), traffic(64, Direction::Uni), 1).unwrap();
+    let opened = path.ports()[0]
+        .ns
+        .run(|| TxSocket::open(&Socket::open("a").unwrap(), 60))
+        .unwrap();
+    assert!(
+        opened
+            .unwrap_err()
+            .to_string()
+            .starts_with("a: cannot send by AF_XDP: queue 0 has an AF_XDP socket"),
+    );
+}

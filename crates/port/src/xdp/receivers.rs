@@ -1,0 +1,116 @@
+//! The receive programs of a trial, and what they and the senders say together. Shared by the
+//! engines that count this way, whatever they send with.
+
+use std::time::{Duration, Instant};
+
+use nicety_account::{Latency, StreamTotals};
+use nicety_model::{PacingReport, StreamCounts};
+
+use super::receive::Receiver;
+use crate::engine::{EngineReport, SenderReport, TrialOrder, WorkerUse};
+use crate::error::PortError;
+
+/// How often the receivers are asked for new frames while the path drains.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What one port sent in one trial.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sending {
+    pub(crate) stream: u8,
+    /// On the wire, those refused by the path's first ring included.
+    pub(crate) sent: u64,
+    pub(crate) refused_by_path: u64,
+    pub(crate) first_ns: u64,
+    pub(crate) pacing: PacingReport,
+}
+
+/// The receiver of stream 0, and that of stream 1 when there are two directions.
+#[derive(Debug, Default)]
+pub(crate) struct Receivers(Vec<Receiver>);
+
+impl Receivers {
+    /// Takes the receiver of the next stream.
+    pub(crate) fn push(&mut self, receiver: Receiver) {
+        self.0.push(receiver);
+    }
+
+    /// Directions with load.
+    pub(crate) fn directions(&self) -> usize {
+        self.0.len()
+    }
+
+    /// How the programs run; both ways if they differ.
+    pub(crate) fn mode(&self) -> String {
+        let modes: Vec<_> = self.0.iter().map(Receiver::mode).collect();
+        match modes.as_slice() {
+            [a, b] if a != b => format!("{a}; {b}"),
+            [mode, ..] => (*mode).to_owned(),
+            [] => String::new(),
+        }
+    }
+
+    /// Starts the account of a trial.
+    pub(crate) fn reset(&mut self, order: &TrialOrder) -> Result<(), PortError> {
+        let mut receivers = self.0.iter_mut();
+        receivers.try_for_each(|receiver| receiver.reset(order.trial, order.frames()))
+    }
+
+    /// Waits for frames under way.
+    pub(crate) fn drain(&self, order: &TrialOrder) -> Result<(), PortError> {
+        let begun = Instant::now();
+        let count = || self.0.iter().map(Receiver::received_so_far).sum();
+        let (mut seen, mut changed): (u64, _) = (count(), begun);
+        while changed.elapsed() < order.drain_quiet && begun.elapsed() < order.drain_max {
+            std::thread::sleep(LOOK);
+            let now = count();
+            if now != seen {
+                (seen, changed) = (now, Instant::now());
+            }
+        }
+        self.0.iter().try_for_each(Receiver::check_up)
+    }
+
+    /// Closes the books: `sendings` in the order of the streams. `interface` is named should
+    /// they not be closed.
+    pub(crate) fn report(
+        &mut self,
+        sendings: &[Sending],
+        workers: Vec<WorkerUse>,
+        order: &TrialOrder,
+        interface: &str,
+    ) -> Result<EngineReport, PortError> {
+        let mut streams: Vec<StreamCounts> = Vec::new();
+        let mut latency = Latency::new().map_err(|source| PortError::account(interface, source))?;
+        for (receiver, sending) in self.0.iter_mut().zip(sendings) {
+            let (counts, seen) = receiver.finish(&[StreamTotals {
+                stream: sending.stream,
+                intended: order.frames(),
+                sent: sending.sent,
+            }])?;
+            streams.extend(counts);
+            latency.merge(&seen);
+        }
+        let starts = || sendings.iter().map(|s| s.first_ns).filter(|ns| *ns > 0);
+        let spread = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
+        let sender = |sending: &Sending| SenderReport {
+            stream: sending.stream,
+            intended: order.frames(),
+            sent: sending.sent,
+            refused_by_path: sending.refused_by_path,
+            pacing: sending.pacing,
+        };
+        Ok(EngineReport {
+            senders: sendings.iter().map(sender).collect(),
+            streams,
+            latency: latency.summary(),
+            // Both ends read the monotonic clock.
+            clock_stepped: false,
+            // The receiving program has no ring that could be full.
+            tester_drops: 0,
+            by_xdp: true,
+            interrupted: false,
+            start_spread_s: spread as f64 * 1e-9,
+            workers,
+        })
+    }
+}
