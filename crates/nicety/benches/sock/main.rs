@@ -195,6 +195,7 @@ fn ratios(figures: &mut Figures) {
     for test in ["tcp_stream", "udp_stream"] {
         for what in ["mbps", "CPU us/KB"] {
             figures.ratio(
+                None,
                 &format!("{test}/nicety {what}"),
                 &format!("{test}/iperf3 {what}"),
             );
@@ -203,6 +204,7 @@ fn ratios(figures: &mut Figures) {
     for test in ["tcp_rr", "udp_rr", "tcp_rr one CPU", "udp_rr one CPU"] {
         for what in ["per_s", "p50_us", "p99_us"] {
             figures.ratio(
+                None,
                 &format!("{test}/nicety {what}"),
                 &format!("{test}/sockperf {what}"),
             );

@@ -72,9 +72,10 @@ impl Figures {
         *entry = (entry.0 + 1, why.to_string());
     }
 
-    /// Asks for the ratio of two figures, taken round by round.
-    pub fn ratio(&mut self, over: &str, under: &str) {
-        let name = format!("{over} / {under}");
+    /// Asks for the ratio of two figures, taken round by round; its name is made of theirs unless
+    /// it has its own.
+    pub fn ratio(&mut self, name: Option<&str>, over: &str, under: &str) {
+        let name = name.map_or_else(|| format!("{over} / {under}"), str::to_owned);
         self.ratios
             .insert(name, (over.to_owned(), under.to_owned()));
     }

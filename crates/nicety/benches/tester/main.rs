@@ -10,6 +10,7 @@
 mod arrivals;
 mod figures;
 mod peer;
+mod sink;
 mod stage;
 mod window;
 
@@ -22,33 +23,44 @@ use nicety_host::cpu_load::StatSample;
 use nicety_host::privilege::{self, Privilege};
 use nicety_host::topology::ProcRoot;
 use nicety_model::Fps;
-use nicety_port::af_packet::AfPacket;
-use nicety_port::{Engine as _, EngineReport, Stop};
+use nicety_port::{EngineReport, Stop};
 use nicety_testbed::Path;
 use serde_json::{Map, json};
 
 use arrivals::Arrivals;
 use figures::Figures;
 use peer::{Files, Peer, Running};
-use stage::{Counters, Cpus};
+use sink::Sink;
+use stage::{BoxedEngine, Counters, Cpus, Kind};
 use window::{FLAT_OUT, Source};
 
 /// Rates of the pacing part, frames per second.
-const RATES: [u32; 3] = [1_000, 10_000, 100_000];
+const RATES: [u32; 4] = [1_000, 10_000, 100_000, 500_000];
 /// Rates at which latency is worth a figure of its own.
 const LATENCY_RATES: [u32; 2] = [1_000, 10_000];
-/// Trials of the loss-free search, each a step below the last.
-const LOSS_FREE_TRIALS: u32 = 6;
-const LOSS_FREE_TRIAL: Duration = Duration::from_millis(250);
-const LOSS_FREE_STEP: f64 = 0.9;
-/// Largest loss ratio that passes for loss-free, as `nicety bench` judges it.
-const LOSS_FREE: f64 = 0.0001;
-
-/// What nicety and its peers are compared by.
-const COMPARED: [(&str, &str); 2] = [("transmit", "offered_fps"), ("bridge", "arrived_fps")];
-const BEST_PEER: &str = "best peer";
+/// Flows whose cost is compared with that of one.
+const FLOWS: u32 = 1_024;
+/// Parts of a round, any of which `NICETY_BENCH_PARTS` may name, with commas between.
+const PARTS: [&str; 4] = ["transmit", "bridge", "pacing", "latency"];
 /// nicety as its peers do it: without receiving and accounting, which cost the path too.
-const SENDING_ONLY: &str = "nicety sending only";
+const SENDING_ONLY: &str = "sending only";
+const BEST_PEER: &str = "best peer";
+
+/// Whoever sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Own(Kind),
+    Other(Peer),
+}
+
+impl Sender {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Own(kind) => kind.name(),
+            Self::Other(peer) => peer.name(),
+        }
+    }
+}
 
 /// A path with its counters.
 struct Stand<'a> {
@@ -62,7 +74,8 @@ struct Bench<'a> {
     bridge: Stand<'a>,
     /// A port at which nothing ever arrives, so that nicety only sends.
     nowhere: &'a nicety_testbed::Port,
-    peers: Vec<Peer>,
+    senders: Vec<Sender>,
+    parts: Vec<String>,
     files: Files,
     cpus: Cpus,
     window: Duration,
@@ -90,12 +103,18 @@ fn main() -> Result<()> {
     let mut figures = Figures::default();
     figures.next_round();
     let mut versions = Map::new();
-    let mut peers = Vec::new();
+    let mut senders = Vec::new();
+    for kind in Kind::ALL {
+        match kind.missing() {
+            None => senders.push(Sender::Own(kind)),
+            Some(why) => figures.skip(kind.name(), why),
+        }
+    }
     for peer in Peer::ALL {
         match peer.version() {
             Ok(version) => {
                 versions.insert(peer.name().to_owned(), json!(version));
-                peers.push(peer);
+                senders.push(Sender::Other(peer));
             }
             Err(why) => figures.skip(peer.name(), why),
         }
@@ -120,7 +139,8 @@ fn main() -> Result<()> {
         direct: stand("direct", &direct)?,
         bridge: stand("bridge", &bridge)?,
         nowhere: &idle.ports()[1],
-        peers,
+        senders,
+        parts: parts()?,
         files: Files::write()?,
         cpus,
         window,
@@ -169,78 +189,135 @@ fn setting(name: &str, default: u64) -> Result<u64> {
     }
 }
 
+fn parts() -> Result<Vec<String>> {
+    let Ok(asked) = std::env::var("NICETY_BENCH_PARTS") else {
+        return Ok(PARTS.map(str::to_owned).to_vec());
+    };
+    let asked: Vec<String> = asked.split(',').map(str::to_owned).collect();
+    if let Some(other) = asked.iter().find(|part| !PARTS.contains(&part.as_str())) {
+        bail!(
+            "NICETY_BENCH_PARTS: {other:?} is none of {}",
+            PARTS.join(", ")
+        );
+    }
+    Ok(asked)
+}
+
 impl Bench<'_> {
     /// Everything once. Whoever went first in one round goes later in the next.
     fn round(&mut self, round: usize) -> Result<()> {
-        let mut senders: Vec<Option<Peer>> = self.peers.iter().copied().map(Some).collect();
-        senders.push(None);
+        let mut senders = self.senders.clone();
         let turn = round % senders.len();
         senders.rotate_left(turn);
         if round % 2 == 1 {
             senders.reverse();
         }
-        self.part("transmit only");
-        for sender in &senders {
-            self.sending_only(*sender, true)?;
-        }
-        self.part("end to end over the bridge");
-        for sender in &senders {
-            self.sending_only(*sender, false)?;
-            if sender.is_none() {
-                self.end_to_end()?;
-            }
-        }
-        self.part("pacing");
-        for rate in RATES {
+        if self.part("transmit") {
+            let sink = self.sink()?;
             for sender in &senders {
-                self.pacing(*sender, rate)?;
+                self.sending_only(*sender, true)?;
+            }
+            drop(sink);
+            for sender in &senders {
+                if let Sender::Own(kind) = *sender {
+                    self.end_to_end(kind, true, 1)?;
+                    self.end_to_end(kind, true, FLOWS)?;
+                }
             }
         }
-        self.part("latency over the bridge");
-        for rate in LATENCY_RATES {
-            let mut engine = self.engine(false)?;
-            let report = self.trial(&mut engine, Fps(f64::from(rate)), self.window)?;
-            self.latency("bridge", rate, &report);
+        if self.part("bridge") {
+            for sender in &senders {
+                self.sending_only(*sender, false)?;
+                if let Sender::Own(kind) = *sender {
+                    self.end_to_end(kind, false, 1)?;
+                }
+            }
+        }
+        if self.part("pacing") {
+            for rate in RATES {
+                for sender in &senders {
+                    self.pacing(*sender, rate)?;
+                }
+            }
+        }
+        if self.part("latency") {
+            for sender in &senders {
+                if let Sender::Own(kind) = *sender {
+                    self.latencies(kind)?;
+                }
+            }
         }
         Ok(())
     }
 
-    fn part(&self, name: &str) {
-        eprintln!("  {name}");
+    fn part(&self, name: &str) -> bool {
+        let wanted = self.parts.iter().any(|part| part == name);
+        if wanted {
+            eprintln!("  {name}");
+        }
+        wanted
     }
 
     fn stand(&self, direct: bool) -> &Stand<'_> {
         if direct { &self.direct } else { &self.bridge }
     }
 
-    /// Flat out; nobody listens at the far end.
-    fn sending_only(&mut self, sender: Option<Peer>, direct: bool) -> Result<()> {
-        if let Some(peer) = sender {
-            return self.peer_flat_out(peer, direct);
+    /// The far end of the pair drops all in XDP, where this user may have that.
+    fn sink(&mut self) -> Result<Option<Sink>> {
+        match Sink::open(&self.direct.path.ports()[1]) {
+            Ok(sink) => Ok(Some(sink)),
+            Err(error) => {
+                self.figures
+                    .skip("far end that drops in XDP", format!("{error:#}"));
+                Ok(None)
+            }
         }
+    }
+
+    /// Flat out; nobody listens at the far end.
+    fn sending_only(&mut self, sender: Sender, direct: bool) -> Result<()> {
+        let part = if direct { "transmit" } else { "bridge" };
+        match sender {
+            Sender::Other(peer) => {
+                let seen = self.with_peer(self.stand(direct), peer, None, None);
+                self.put_seen(part, peer.name(), seen)
+            }
+            Sender::Own(kind) => {
+                let seen = self
+                    .with_own(kind, direct, FLAT_OUT, None)
+                    .map(|(seen, _)| seen);
+                let name = match direct {
+                    true => kind.name().to_owned(),
+                    false => format!("{} {SENDING_ONLY}", kind.name()),
+                };
+                self.put_seen(part, &name, seen)
+            }
+        }
+    }
+
+    /// Lets an engine of nicety send, and receive nothing.
+    fn with_own(
+        &mut self,
+        kind: Kind,
+        direct: bool,
+        load: Fps,
+        arrivals: Option<&Arrivals>,
+    ) -> Result<(window::Seen, EngineReport)> {
         self.trial = self.trial.wrapping_add(1);
         let stand = self.stand(direct);
-        let engine = stage::engine(&stand.path.ports()[0], self.nowhere, self.cpus)?;
-        let mut source = Source::nicety(engine, FLAT_OUT, self.trial);
+        let engine = kind.open(&stand.path.ports()[0], self.nowhere, self.cpus, 1)?;
+        let mut source = Source::nicety(engine, load, self.trial);
         let seen = window::measure(
             &mut source,
             &stand.counters,
             self.window,
-            None,
+            arrivals,
             &self.interrupted,
         );
-        source.end()?;
-        match direct {
-            true => self.put_seen("transmit", "nicety", seen),
-            false => self.put_seen("bridge", SENDING_ONLY, seen),
-        }
-    }
-
-    fn peer_flat_out(&mut self, peer: Peer, direct: bool) -> Result<()> {
-        let stand = self.stand(direct);
-        let part = if direct { "transmit" } else { "bridge" };
-        let seen = self.with_peer(stand, peer, None, None);
-        self.put_seen(part, peer.name(), seen)
+        let Some((_, report)) = source.end()? else {
+            bail!("it has no account");
+        };
+        Ok((seen?, report))
     }
 
     fn with_peer(
@@ -282,16 +359,16 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn engine(&self, direct: bool) -> Result<AfPacket> {
+    fn engine(&self, kind: Kind, direct: bool, flows: u32) -> Result<BoxedEngine> {
         let [a, b] = self.stand(direct).path.ports();
-        let mut engine = stage::engine(a, b, self.cpus)?;
+        let mut engine = kind.open(a, b, self.cpus, flows)?;
         engine.learn()?;
         Ok(engine)
     }
 
     fn trial(
         &mut self,
-        engine: &mut AfPacket,
+        engine: &mut BoxedEngine,
         load: Fps,
         duration: Duration,
     ) -> Result<EngineReport> {
@@ -308,67 +385,42 @@ impl Bench<'_> {
         Ok(report)
     }
 
-    /// nicety with full accounting, over the pair and over the bridge: flat out, then the
-    /// highest load that passes without loss.
-    fn end_to_end(&mut self) -> Result<()> {
-        for direct in [true, false] {
-            let name = self.stand(direct).name;
-            let mut engine = self.engine(direct)?;
-            let before = self.stand(direct).counters.read()?;
-            let report = self.trial(&mut engine, FLAT_OUT, self.window)?;
-            let after = self.stand(direct).counters.read()?;
-            let (sent, received) = totals(&report);
-            let sending_s = sending_s(&report);
-            let (offered, arrived) = (sent as f64 / sending_s, received as f64 / sending_s);
-            self.figures
-                .put(format!("{name}/nicety offered_fps"), offered);
-            self.figures
-                .put(format!("{name}/nicety arrived_fps"), arrived);
-            let kernel_sent = after.offered - before.offered;
-            let kernel_got = after.arrived - before.arrived;
-            let counted = received + report.tester_drops;
-            self.figures.put(
-                format!("{name}/nicety sent, differs from kernel by frames"),
-                sent.abs_diff(kernel_sent) as f64,
-            );
-            self.figures.put(
-                format!("{name}/nicety received, differs from kernel by frames"),
-                counted.abs_diff(kernel_got) as f64,
-            );
-            self.loss_free(&mut engine, name, offered.min(arrived))?;
+    /// nicety with full accounting, flat out over the pair or the bridge.
+    fn end_to_end(&mut self, kind: Kind, direct: bool, flows: u32) -> Result<()> {
+        let who = format!("{}/{} {flows} flows", self.stand(direct).name, kind.name());
+        let mut engine = self.engine(kind, direct, flows)?;
+        let before = self.stand(direct).counters.read()?;
+        let report = self.trial(&mut engine, FLAT_OUT, self.window)?;
+        let after = self.stand(direct).counters.read()?;
+        let (sent, received) = totals(&report);
+        let sending_s = sending_s(&report);
+        let arrived = received as f64 / sending_s;
+        let counted = received + report.tester_drops;
+        for (what, value) in [
+            ("offered_fps", sent as f64 / sending_s),
+            ("accounted_fps", arrived),
+            ("accounted_ns_per_frame", 1e9 / arrived.max(1.0)),
+            (
+                "sent, differs from kernel by frames",
+                sent.abs_diff(after.offered - before.offered) as f64,
+            ),
+            (
+                "received, differs from kernel by frames",
+                counted.abs_diff(after.arrived - before.arrived) as f64,
+            ),
+        ] {
+            self.figures.put(format!("{who} {what}"), value);
         }
         Ok(())
     }
 
-    fn loss_free(&mut self, engine: &mut AfPacket, name: &str, from: f64) -> Result<()> {
-        let mut load = from;
-        for _ in 0..LOSS_FREE_TRIALS {
-            let report = self.trial(engine, Fps(load), LOSS_FREE_TRIAL)?;
-            let (sent, received) = totals(&report);
-            let lost = 1.0 - received as f64 / sent.max(1) as f64;
-            let offered = sent as f64 / sending_s(&report);
-            if lost <= LOSS_FREE && offered >= load * (1.0 - nicety_trial::LOAD_TOLERANCE) {
-                self.figures
-                    .put(format!("{name}/nicety loss_free_fps"), offered);
-                return Ok(());
-            }
-            load *= LOSS_FREE_STEP;
-        }
-        self.figures.skip(
-            format!("{name}/nicety loss_free_fps"),
-            format!("every load from {from:.0} down to {load:.0} fps lost frames"),
-        );
-        Ok(())
-    }
-
-    /// Offered over intended and the intervals at the receiver; for nicety its own account of
-    /// the schedule and the latency too.
-    fn pacing(&mut self, sender: Option<Peer>, rate: u32) -> Result<()> {
-        if sender.is_some_and(|peer| !peer.has_rate()) {
+    /// Offered over intended and the intervals at the far end; for nicety its own account of the
+    /// schedule too.
+    fn pacing(&mut self, sender: Sender, rate: u32) -> Result<()> {
+        if matches!(sender, Sender::Other(peer) if !peer.has_rate()) {
             return Ok(());
         }
-        let who = sender.map_or("nicety", Peer::name);
-        let prefix = format!("pacing {rate}/{who}");
+        let prefix = format!("pacing {rate}/{}", sender.name());
         let arrivals = match Arrivals::open(&self.direct.path.ports()[1]) {
             Ok(arrivals) => Some(arrivals),
             Err(error) => {
@@ -377,26 +429,18 @@ impl Bench<'_> {
                 None
             }
         };
-        let seen = if let Some(peer) = sender {
-            self.with_peer(&self.direct, peer, Some(rate), arrivals.as_ref())
-        } else {
-            let engine = self.engine(true)?;
-            self.trial = self.trial.wrapping_add(1);
-            let mut source = Source::nicety(engine, Fps(f64::from(rate)), self.trial);
-            let seen = window::measure(
-                &mut source,
-                &self.direct.counters,
-                self.window,
-                arrivals.as_ref(),
-                &self.interrupted,
-            );
-            if let Some((_, report)) = source.end()? {
-                self.schedule(&prefix, &report);
-                if LATENCY_RATES.contains(&rate) {
-                    self.latency("direct", rate, &report);
-                }
+        let seen = match sender {
+            Sender::Other(peer) => {
+                self.with_peer(&self.direct, peer, Some(rate), arrivals.as_ref())
             }
-            seen
+            Sender::Own(kind) => {
+                let load = Fps(f64::from(rate));
+                let seen = self.with_own(kind, true, load, arrivals.as_ref());
+                seen.map(|(seen, report)| {
+                    self.schedule(&prefix, rate, &report);
+                    seen
+                })
+            }
         };
         match seen {
             Err(error) if self.interrupted.load(Ordering::Relaxed) => return Err(error),
@@ -406,18 +450,35 @@ impl Bench<'_> {
                 self.figures
                     .put(format!("{prefix} offered_to_intended"), ratio);
                 if let Some(arrivals) = arrivals {
-                    self.intervals(&prefix, &arrivals.take()?);
+                    self.intervals(&prefix, rate, &arrivals.take()?);
                 }
             }
         }
         Ok(())
     }
 
-    fn schedule(&mut self, prefix: &str, report: &EngineReport) {
+    /// One-way latency at low load, over the pair and over the bridge.
+    fn latencies(&mut self, kind: Kind) -> Result<()> {
+        for direct in [true, false] {
+            let mut engine = self.engine(kind, direct, 1)?;
+            for rate in LATENCY_RATES {
+                let report = self.trial(&mut engine, Fps(f64::from(rate)), self.window)?;
+                let who = format!("{} {rate}/{}", self.stand(direct).name, kind.name());
+                self.latency(&who, &report);
+            }
+        }
+        Ok(())
+    }
+
+    fn schedule(&mut self, prefix: &str, rate: u32, report: &EngineReport) {
         for sender in &report.senders {
             let pacing = sender.pacing;
             for (what, value) in [
                 ("late_p99_us", pacing.late_p99_us),
+                (
+                    "schedule_offered_to_intended",
+                    pacing.offered_fps / f64::from(rate),
+                ),
                 ("late_max_us", pacing.late_max_us),
                 ("slips", f64::from(pacing.slips)),
                 ("slipped_ms", pacing.slipped_s * 1e3),
@@ -427,7 +488,7 @@ impl Bench<'_> {
         }
     }
 
-    fn intervals(&mut self, prefix: &str, times: &[i64]) {
+    fn intervals(&mut self, prefix: &str, rate: u32, times: &[i64]) {
         let mut gaps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         gaps.sort_unstable();
         let Some(last) = gaps.len().checked_sub(1) else {
@@ -440,10 +501,16 @@ impl Bench<'_> {
             self.figures
                 .put(format!("{prefix} interval_{what}_us"), gap as f64 / 1e3);
         }
+        let ideal = 1e9 / f64::from(rate);
+        let mut errors: Vec<f64> = gaps.iter().map(|gap| (*gap as f64 - ideal).abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        let error = errors[(last as f64 * 0.99).round() as usize];
+        self.figures
+            .put(format!("{prefix} interval_error_p99_us"), error / 1e3);
     }
 
-    fn latency(&mut self, path: &str, rate: u32, report: &EngineReport) {
-        let prefix = format!("latency {path} {rate}/nicety");
+    fn latency(&mut self, who: &str, report: &EngineReport) {
+        let prefix = format!("latency {who}");
         let Some(latency) = report.latency else {
             self.figures
                 .skip(prefix, "nothing arrived, or the wall clock was stepped");
@@ -458,29 +525,42 @@ impl Bench<'_> {
         }
     }
 
+    /// The best of those peers that are compared as one: whatever way trafgen is used, and
+    /// whoever gets most frames over the bridge.
     fn best_of_round(&mut self) {
-        for (part, what) in COMPARED {
-            let of_peers = self.peers.iter().filter_map(|peer| {
+        let trafgen = [Peer::TrafgenRing, Peer::TrafgenSendto];
+        for (part, name, what, peers) in [
+            ("transmit", "trafgen", "offered_fps", &trafgen[..]),
+            ("bridge", BEST_PEER, "arrived_fps", &Peer::ALL[..]),
+        ] {
+            let values = peers.iter().filter_map(|peer| {
                 self.figures
                     .latest(&format!("{part}/{} {what}", peer.name()))
             });
-            if let Some(best) = of_peers.max_by(f64::total_cmp) {
-                self.figures.put(format!("{part}/{BEST_PEER} {what}"), best);
+            if let Some(best) = values.max_by(f64::total_cmp) {
+                self.figures.put(format!("{part}/{name} {what}"), best);
             }
         }
     }
 
-    /// nicety over every peer, and over the best one of each round.
+    /// The engine that `nicety bench` takes by itself, over its peers within each round.
     fn ratios(&mut self) {
-        let others: Vec<&str> = self.peers.iter().map(|peer| peer.name()).collect();
-        for (part, what) in COMPARED {
-            for other in others.iter().chain([&BEST_PEER]) {
-                let other = format!("{part}/{other} {what}");
-                for own in ["nicety", SENDING_ONLY] {
-                    self.figures.ratio(&format!("{part}/{own} {what}"), &other);
-                }
-            }
+        for (name, peer) in [
+            ("tx_64b_vs_xdp_trafficgen", Peer::XdpTrafficgen.name()),
+            ("tx_64b_vs_trafgen", "trafgen"),
+            ("tx_64b_vs_tcpreplay", Peer::Tcpreplay.name()),
+            ("tx_64b_vs_testpmd_af_packet", Peer::Testpmd.name()),
+            ("tx_64b_vs_testpmd_af_xdp", Peer::TestpmdXdp.name()),
+        ] {
+            let of = |who: &str| format!("transmit/{who} offered_fps");
+            self.figures
+                .ratio(Some(name), &of(Kind::Xdp.name()), &of(peer));
         }
+        self.figures.ratio(
+            Some("tx_rx_account_64b_vs_best_peer"),
+            &format!("bridge/{} 1 flows accounted_fps", Kind::Xdp.name()),
+            &format!("bridge/{BEST_PEER} arrived_fps"),
+        );
     }
 }
 

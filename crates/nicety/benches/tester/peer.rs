@@ -28,15 +28,22 @@ pub enum Peer {
     /// trafgen with one sendto per frame, its way as soon as a gap or rate is given.
     TrafgenSendto,
     Tcpreplay,
+    /// testpmd over packet sockets.
     Testpmd,
+    /// testpmd over AF_XDP, copying.
+    TestpmdXdp,
+    /// xdp-trafficgen; `NICETY_XDP_TRAFFICGEN` names another build of it.
+    XdpTrafficgen,
 }
 
 impl Peer {
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::TrafgenRing,
         Self::TrafgenSendto,
         Self::Tcpreplay,
         Self::Testpmd,
+        Self::TestpmdXdp,
+        Self::XdpTrafficgen,
     ];
 
     pub fn name(self) -> &'static str {
@@ -44,7 +51,9 @@ impl Peer {
             Self::TrafgenRing => "trafgen ring",
             Self::TrafgenSendto => "trafgen sendto",
             Self::Tcpreplay => "tcpreplay",
-            Self::Testpmd => "testpmd",
+            Self::Testpmd => "testpmd af_packet",
+            Self::TestpmdXdp => "testpmd af_xdp",
+            Self::XdpTrafficgen => "xdp-trafficgen",
         }
     }
 
@@ -55,22 +64,32 @@ impl Peer {
 
     /// How long it sends before it is measured: testpmd first touches its memory page by page.
     pub fn settle(self) -> Duration {
-        Duration::from_millis(if self == Self::Testpmd { 800 } else { 150 })
+        Duration::from_millis(if self.is_testpmd() { 800 } else { 150 })
     }
 
-    fn program(self) -> &'static str {
-        match self {
+    fn is_testpmd(self) -> bool {
+        matches!(self, Self::Testpmd | Self::TestpmdXdp)
+    }
+
+    fn program(self) -> String {
+        let name = match self {
             Self::TrafgenRing | Self::TrafgenSendto => "trafgen",
             Self::Tcpreplay => "tcpreplay",
-            Self::Testpmd => "dpdk-testpmd",
-        }
+            Self::Testpmd | Self::TestpmdXdp => "dpdk-testpmd",
+            Self::XdpTrafficgen => {
+                return std::env::var("NICETY_XDP_TRAFFICGEN")
+                    .unwrap_or_else(|_| "xdp-trafficgen".to_owned());
+            }
+        };
+        name.to_owned()
     }
 
     fn package(self) -> &'static str {
         match self {
             Self::TrafgenRing | Self::TrafgenSendto => "netsniff-ng",
             Self::Tcpreplay => "tcpreplay",
-            Self::Testpmd => "dpdk-dev",
+            Self::Testpmd | Self::TestpmdXdp => "dpdk-dev",
+            Self::XdpTrafficgen => "xdp-tools",
         }
     }
 
@@ -78,10 +97,13 @@ impl Peer {
     pub fn version(self) -> Result<String, String> {
         // testpmd knows no --version; -v names it before the rest fails.
         let arguments = match self {
-            Self::Testpmd => "-v --no-huge -m 64 --no-pci --no-shconf --no-telemetry",
+            Self::Testpmd | Self::TestpmdXdp => {
+                "-v --no-huge -m 64 --no-pci --no-shconf --no-telemetry"
+            }
+            Self::XdpTrafficgen => "udp --version",
             _ => "--version",
         };
-        let output = command(self.program())
+        let output = command(&self.program())
             .args(arguments.split(' '))
             .stdin(Stdio::null())
             .output();
@@ -180,7 +202,7 @@ impl Running {
         let output = File::create(&said)?;
         let mut command = command("timeout");
         command
-            .args(["--kill-after=1", LIFE_S, peer.program()])
+            .args(["--kill-after=1", LIFE_S, &peer.program()])
             .args(arguments(peer, &port.name, rate, files, cpus))
             .current_dir(files.dir.path())
             // testpmd ends when its input does.
@@ -191,7 +213,7 @@ impl Running {
             .process_group(0);
         let child = port.ns.run(|| {
             // testpmd pins its threads itself and wants both CPUs for it.
-            if peer != Peer::Testpmd {
+            if !peer.is_testpmd() {
                 pin::to_cpu(Some(cpus.sender));
             }
             pin::prefer();
@@ -281,7 +303,16 @@ fn arguments(
             let pcap = pcap.display();
             format!("--intf1={interface} --preload-pcap --loop=0 --quiet {how} {pcap}")
         }
-        Peer::Testpmd => {
+        Peer::XdpTrafficgen => format!("udp -n 2000000000 -t 1 {interface}"),
+        Peer::Testpmd | Peer::TestpmdXdp => {
+            let device = match peer {
+                Peer::Testpmd => {
+                    format!("net_af_packet0,iface={interface},qpairs=1,qdisc_bypass=1")
+                }
+                _ => format!(
+                    "net_af_xdp0,iface={interface},start_queue=0,queue_count=1,force_copy=1"
+                ),
+            };
             let Cpus { sender, path } = cpus;
             let destination = stage::frame().unwrap_or_default();
             let destination: Vec<String> = destination
@@ -292,7 +323,7 @@ fn arguments(
             let destination = destination.join(":");
             format!(
                 "-l {sender},{path} --main-lcore {path} --no-huge -m 512 --no-pci --no-telemetry \
-                 --no-shconf --vdev=net_af_packet0,iface={interface},qpairs=1,qdisc_bypass=1 -- \
+                 --no-shconf --vdev={device} -- \
                  --forward-mode=txonly --auto-start --total-num-mbufs=8192 --txpkts=60 \
                  --eth-peer=0,{destination}"
             )

@@ -7,7 +7,9 @@ use nicety_host::link::Links;
 use nicety_host::topology::{Roots, Topology};
 use nicety_model::{Direction, FrameSize};
 use nicety_packet::{FlowRange, MacAddr, Side, Template, TemplateSpec};
+use nicety_port::Engine;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::xdp::{Opening, probe};
 use nicety_testbed::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 
 /// Numbers of the tester's stations in [`MacAddr::local`].
@@ -72,35 +74,73 @@ pub fn bridge(cpus: Cpus) -> Result<BridgePath> {
     })?)
 }
 
-/// nicety's engine from the first port to the second. With ports of two different paths nothing
-/// ever arrives: the engine then only sends.
-pub fn engine(
-    from: &nicety_testbed::Port,
-    to: &nicety_testbed::Port,
-    cpus: Cpus,
-) -> Result<AfPacket> {
-    let open = |port: &nicety_testbed::Port, station| -> Result<Port> {
-        let spec = PortSpec {
+/// An engine of nicety.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Xdp,
+    AfPacket,
+}
+
+/// An engine that a thread may take over.
+pub type BoxedEngine = Box<dyn Engine + Send>;
+
+impl Kind {
+    pub const ALL: [Self; 2] = [Self::Xdp, Self::AfPacket];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Xdp => "nicety xdp",
+            Self::AfPacket => "nicety af_packet",
+        }
+    }
+
+    /// Why it cannot be used here.
+    pub fn missing(self) -> Option<String> {
+        match self {
+            Self::Xdp => probe::live_frames().err().map(|why| why.to_string()),
+            Self::AfPacket => None,
+        }
+    }
+
+    /// This engine from the first port to the second. With ports of two different paths nothing
+    /// ever arrives: the engine then only sends.
+    pub fn open(
+        self,
+        from: &nicety_testbed::Port,
+        to: &nicety_testbed::Port,
+        cpus: Cpus,
+        flows: u32,
+    ) -> Result<BoxedEngine> {
+        let spec = |port: &nicety_testbed::Port, station| PortSpec {
             interface: port.name.clone(),
             mac: MacAddr::local(station),
             mtu: port.mtu,
             refusal: Refusal::LostInPath,
             promiscuous: false,
         };
-        let size = frame_size()?;
-        Ok(port.ns.run(|| Port::open(&spec, size))??)
-    };
-    let traffic = TrafficSpec {
-        frame_size: frame_size()?,
-        direction: Direction::Uni,
-        flows: 1,
-    };
-    Ok(AfPacket::new(
-        open(from, STATIONS[0])?,
-        open(to, STATIONS[1])?,
-        traffic,
-        vec![Some(cpus.sender)],
-    )?)
+        let specs = [spec(from, STATIONS[0]), spec(to, STATIONS[1])];
+        let traffic = TrafficSpec {
+            frame_size: frame_size()?,
+            direction: Direction::Uni,
+            flows,
+        };
+        let cpu = vec![Some(cpus.sender)];
+        match self {
+            Self::Xdp => {
+                let mut opening = Opening::new(specs, traffic, cpu)?;
+                to.ns.run(|| opening.open(1))??;
+                from.ns.run(|| opening.open(0))??;
+                Ok(Box::new(opening.finish()))
+            }
+            Self::AfPacket => {
+                let a = from
+                    .ns
+                    .run(|| Port::open(&specs[0], traffic.frame_size))??;
+                let b = to.ns.run(|| Port::open(&specs[1], traffic.frame_size))??;
+                Ok(Box::new(AfPacket::new(a, b, traffic, cpu)?))
+            }
+        }
+    }
 }
 
 /// The kernel's counters at both ends of a path at one moment.

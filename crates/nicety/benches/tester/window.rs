@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use nicety_model::Fps;
-use nicety_port::af_packet::AfPacket;
-use nicety_port::{Engine as _, EngineReport, PortError, Stop, TrialOrder};
+use nicety_port::{EngineReport, PortError, Stop, TrialOrder};
 
 use super::arrivals::Arrivals;
 use super::peer::Running;
-use super::stage::Counters;
+use super::stage::{BoxedEngine, Counters};
 
 /// Longest time from start to the first frames: testpmd sets up its memory first.
 const START: Duration = Duration::from_secs(5);
@@ -21,23 +20,23 @@ const STARTED: u64 = 20;
 /// How long nicety sends before the window opens.
 const SETTLE: Duration = Duration::from_millis(150);
 /// More than any engine sends.
-pub const FLAT_OUT: Fps = Fps(5e6);
+pub const FLAT_OUT: Fps = Fps(20e6);
 
 /// Somebody who sends until told to stop.
 pub enum Source {
     Nicety {
         stop: Arc<AtomicBool>,
-        thread: JoinHandle<(AfPacket, Result<EngineReport, PortError>)>,
+        thread: JoinHandle<(BoxedEngine, Result<EngineReport, PortError>)>,
     },
     Peer(Running),
 }
 
 impl Source {
-    /// Lets nicety's engine send until stopped, ten seconds at most.
-    pub fn nicety(mut engine: AfPacket, load: Fps, trial: u8) -> Self {
+    /// Lets nicety's engine send until stopped, five seconds at most.
+    pub fn nicety(mut engine: BoxedEngine, load: Fps, trial: u8) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Stop::shared(Arc::clone(&stop));
-        let order = order(load, Duration::from_secs(10), trial);
+        let order = order(load, Duration::from_secs(5), trial);
         let thread = std::thread::spawn(move || {
             let report = engine.trial(&order, &asked);
             (engine, report)
@@ -61,7 +60,7 @@ impl Source {
     }
 
     /// Stops sending. nicety's engine comes back with its own account.
-    pub fn end(self) -> Result<Option<(AfPacket, EngineReport)>> {
+    pub fn end(self) -> Result<Option<(BoxedEngine, EngineReport)>> {
         match self {
             Self::Peer(running) => {
                 drop(running);
