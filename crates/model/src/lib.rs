@@ -6,6 +6,7 @@
 //!
 //! Terms follow RFC 1242, RFC 2285 and RFC 2544; see `docs/methodology/terms.md`.
 
+pub mod bitrate;
 pub mod cell;
 pub mod cpu;
 pub mod facts;
@@ -25,6 +26,7 @@ pub mod trial;
 pub mod units;
 pub mod verdict;
 
+pub use bitrate::{BitRate, BitRateError};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
 pub use cpu::{CoreUse, CpuUse, WhoUse};
 pub use facts::HostFacts;

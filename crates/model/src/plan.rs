@@ -10,7 +10,7 @@ mod duration;
 mod file;
 mod parse;
 mod path;
-mod read;
+pub mod read;
 mod words;
 
 use std::time::Duration;

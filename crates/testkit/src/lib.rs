@@ -4,5 +4,6 @@
 #[cfg(feature = "wire")]
 pub mod runner;
 pub mod sut;
+pub mod uplink;
 #[cfg(feature = "wire")]
 pub mod wire;

@@ -1,6 +1,6 @@
 //! From text to a checked [`Plan`].
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use crate::frame::{Direction, FrameSize, RFC2544_SIZES};
 use crate::plan::duration::parse_duration;
@@ -23,11 +23,7 @@ impl Plan {
             file: file_name,
             text,
         };
-        let document = DeTable::parse(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start);
-            let message = error.message().lines().collect::<Vec<_>>().join(", ");
-            source.error(offset, message, "correct the TOML syntax on this line")
-        })?;
+        let document = source.document()?;
         let known = ["name", "traffic", "search", "path", "sockets"];
         let top = Section::open(source, "the plan", document.get_ref(), &known)?;
         if let Some(sockets) = top.get("sockets") {

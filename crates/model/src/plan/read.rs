@@ -1,4 +1,5 @@
-//! Reading typed values out of a TOML table, with the line of whatever is wrong.
+//! Reading typed values out of a TOML table, with the line of whatever is wrong: for plans, and
+//! for the policies of other crates.
 
 use std::ops::Range;
 
@@ -12,26 +13,40 @@ use crate::plan::words::instead;
 const QUOTE_CHARS: usize = 40;
 
 /// A value of the document with its place.
-pub(super) type Value<'d> = Spanned<DeValue<'d>>;
+pub type Value<'d> = Spanned<DeValue<'d>>;
 /// A table of the document.
-pub(super) type Table<'d> = DeTable<'d>;
+pub type Table<'d> = DeTable<'d>;
 
 /// The document and its name: turns places into errors.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'d> {
-    pub(super) file: &'d str,
-    pub(super) text: &'d str,
+pub struct Source<'d> {
+    /// File name as given.
+    pub file: &'d str,
+    /// Its text.
+    pub text: &'d str,
 }
 
-impl Source<'_> {
+impl<'d> Source<'d> {
+    /// The document as a table.
+    ///
+    /// # Errors
+    /// The first place that is no TOML.
+    pub fn document(&self) -> Result<Spanned<Table<'d>>, PlanError> {
+        DeTable::parse(self.text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            let message = error.message().lines().collect::<Vec<_>>().join(", ");
+            self.error(offset, message, "correct the TOML syntax on this line")
+        })
+    }
+
     /// Line of a byte offset, from 1.
-    pub(super) fn line(&self, offset: usize) -> usize {
+    pub fn line(&self, offset: usize) -> usize {
         let before = self.text.as_bytes().get(..offset).unwrap_or_default();
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
     /// An error at a byte offset.
-    pub(super) fn error(
+    pub fn error(
         &self,
         offset: usize,
         what: impl Into<String>,
@@ -46,7 +61,7 @@ impl Source<'_> {
     }
 
     /// The value as it stands in the file, on one line and not too long.
-    pub(super) fn quote(&self, span: Range<usize>) -> String {
+    pub fn quote(&self, span: Range<usize>) -> String {
         let words: Vec<&str> = self
             .text
             .get(span)
@@ -74,23 +89,27 @@ impl Source<'_> {
 }
 
 /// One table of the plan, its keys checked.
-pub(super) struct Section<'t, 'd> {
-    pub(super) source: Source<'d>,
+pub struct Section<'t, 'd> {
+    /// The document.
+    pub source: Source<'d>,
     table: &'t Table<'d>,
 }
 
 /// One entry of a section.
 #[derive(Clone, Copy)]
-pub(super) struct Entry<'t, 'd> {
-    pub(super) source: Source<'d>,
-    pub(super) key: &'static str,
-    pub(super) value: &'t Value<'d>,
+pub struct Entry<'t, 'd> {
+    /// The document.
+    pub source: Source<'d>,
+    /// Key.
+    pub key: &'static str,
+    /// Value.
+    pub value: &'t Value<'d>,
 }
 
 impl<'t, 'd> Section<'t, 'd> {
     /// Opens a table, `name` in messages, and refuses keys that are not `known`, the first of
     /// the file first.
-    pub(super) fn open(
+    pub fn open(
         source: Source<'d>,
         name: &'static str,
         table: &'t Table<'d>,
@@ -114,7 +133,7 @@ impl<'t, 'd> Section<'t, 'd> {
     }
 
     /// The entry of a key, if it is there.
-    pub(super) fn get(&self, key: &'static str) -> Option<Entry<'t, 'd>> {
+    pub fn get(&self, key: &'static str) -> Option<Entry<'t, 'd>> {
         self.table.get(key).map(|value| Entry {
             source: self.source,
             key,
@@ -125,22 +144,22 @@ impl<'t, 'd> Section<'t, 'd> {
 
 impl<'t, 'd> Entry<'t, 'd> {
     /// Where the value begins.
-    pub(super) fn offset(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.value.span().start
     }
 
     /// An error about this entry's value.
-    pub(super) fn error(&self, what: impl Into<String>, fix: impl Into<String>) -> PlanError {
+    pub fn error(&self, what: impl Into<String>, fix: impl Into<String>) -> PlanError {
         self.source.error(self.offset(), what, fix)
     }
 
     /// The value as it stands in the file.
-    pub(super) fn quote(&self) -> String {
+    pub fn quote(&self) -> String {
         self.source.quote(self.value.span())
     }
 
     /// An error: the value has the wrong type.
-    pub(super) fn wrong_type(&self, wanted: &str) -> PlanError {
+    pub fn wrong_type(&self, wanted: &str) -> PlanError {
         let what = format!("{} = {} is {}", self.key, self.quote(), self.type_name());
         self.error(what, format!("write {wanted}"))
     }
@@ -165,7 +184,7 @@ impl<'t, 'd> Entry<'t, 'd> {
 
     /// The values of a list, or the single value that stands for a list of one. Refuses an
     /// empty list.
-    pub(super) fn items(&self) -> Result<Vec<Self>, PlanError> {
+    pub fn items(&self) -> Result<Vec<Self>, PlanError> {
         match self.value.get_ref() {
             DeValue::Array(items) if items.is_empty() => Err(self.error(
                 format!("{} is an empty list", self.key),
@@ -177,7 +196,7 @@ impl<'t, 'd> Entry<'t, 'd> {
     }
 
     /// Reads every item with `read` and refuses a value that comes twice.
-    pub(super) fn list<T, F>(&self, read: F) -> Result<Vec<T>, PlanError>
+    pub fn list<T, F>(&self, read: F) -> Result<Vec<T>, PlanError>
     where
         T: Clone + std::hash::Hash + Eq,
         F: Fn(&Self) -> Result<T, PlanError>,
@@ -199,7 +218,7 @@ impl<'t, 'd> Entry<'t, 'd> {
     }
 
     /// A string.
-    pub(super) fn string(&self, wanted: &str) -> Result<&'t str, PlanError> {
+    pub fn string(&self, wanted: &str) -> Result<&'t str, PlanError> {
         match self.value.get_ref() {
             DeValue::String(text) => Ok(text.as_ref()),
             _ => Err(self.wrong_type(wanted)),
@@ -207,7 +226,7 @@ impl<'t, 'd> Entry<'t, 'd> {
     }
 
     /// One of the `known` words.
-    pub(super) fn word(&self, known: &[&'static str]) -> Result<&'static str, PlanError> {
+    pub fn word(&self, known: &[&'static str]) -> Result<&'static str, PlanError> {
         let wanted = format!("one of {} in quotes", known.join(", "));
         let text = self.string(&wanted)?;
         known
@@ -221,7 +240,7 @@ impl<'t, 'd> Entry<'t, 'd> {
     }
 
     /// A whole number within `range`; `wanted` says it in words.
-    pub(super) fn whole(
+    pub fn whole(
         &self,
         range: std::ops::RangeInclusive<u32>,
         wanted: &str,
@@ -240,8 +259,20 @@ impl<'t, 'd> Entry<'t, 'd> {
             })
     }
 
+    /// A number, whole or not; `wanted` says what it may be. Infinite and the like are refused.
+    pub fn number(&self, wanted: &str) -> Result<f64, PlanError> {
+        let number = match self.value.get_ref() {
+            DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
+            DeValue::Integer(whole) if whole.radix() == 10 => whole.as_str().parse::<f64>().ok(),
+            _ => return Err(self.wrong_type(wanted)),
+        };
+        number
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| self.wrong_type(wanted))
+    }
+
     /// A table, or an error that says `wanted`.
-    pub(super) fn table(&self, wanted: &str) -> Result<&'t Table<'d>, PlanError> {
+    pub fn table(&self, wanted: &str) -> Result<&'t Table<'d>, PlanError> {
         match self.value.get_ref() {
             DeValue::Table(table) => Ok(table),
             _ => Err(self.wrong_type(wanted)),

@@ -1,0 +1,307 @@
+//! The controller: one decision per period.
+
+mod enforce;
+mod port;
+mod setup;
+mod tuning;
+
+use nicety_model::BitRate;
+use serde::{Deserialize, Serialize};
+
+use crate::demand::{Held, Want};
+use crate::level::{Level, Share, level};
+use crate::meter::{Reading, Sample};
+use crate::policy::{Policy, PortName};
+
+pub use enforce::Enforcement;
+use port::Port;
+pub use setup::PortSetup;
+pub use tuning::Tuning;
+
+/// What is known of a port when a period ends.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Seen {
+    /// Its counters; none when it could not be read or is gone.
+    pub sample: Option<Sample>,
+    /// The limit found there: none when it could not be read, 0 for no limit.
+    pub limit: Option<BitRate>,
+}
+
+/// What is to be done after a period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// One for each port, in the order of the policy.
+    pub ports: Vec<PortDecision>,
+    /// One for each tenant, in the order of the policy.
+    pub tenants: Vec<TenantDecision>,
+    /// Ports to write, by index: decreases before increases.
+    pub writes: Vec<usize>,
+    /// What one unit of weight gets in bits per second; absent when all demand fits.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub level_bps: Option<f64>,
+    /// What the guarantees were multiplied with; below 1 is an alarm.
+    pub guarantees_scaled: f64,
+    /// Rate of all ports together in bits per second on the wire.
+    pub total_bps: f64,
+}
+
+/// One port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PortDecision {
+    /// The port.
+    pub port: PortName,
+    /// Number of its tenant.
+    pub tenant: usize,
+    /// Rate on the wire in bits per second; absent when the period brought none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bps: Option<f64>,
+    /// Demand in bits per second; absent when it is as much as it gets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub demand_bps: Option<f64>,
+    /// The limit it is to have.
+    pub limit: BitRate,
+    /// Whether its limit holds it.
+    pub enforcement: Enforcement,
+    /// Whether it is there.
+    pub present: bool,
+}
+
+/// One tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TenantDecision {
+    /// Rate of its ports together in bits per second on the wire.
+    pub rate_bps: f64,
+    /// Demand in bits per second; absent when it is as much as it gets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub demand_bps: Option<f64>,
+    /// What the level gives it in bits per second.
+    pub given_bps: f64,
+    /// What its ports may send together in bits per second.
+    pub limit_bps: f64,
+    /// What it never gets more than in bits per second.
+    pub cap_bps: f64,
+}
+
+/// The state from period to period.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    policy: Policy,
+    tuning: Tuning,
+    ports: Vec<Port>,
+}
+
+/// One tenant while a decision is made.
+struct Sum {
+    rate: f64,
+    /// Infinite when unknown.
+    demand: f64,
+    cap: f64,
+}
+
+impl Controller {
+    /// A controller for the ports of `policy`, described by `ports` in the policy's order.
+    /// Ports without a description are taken for tc-limited ones.
+    pub fn new(policy: Policy, ports: &[PortSetup], tuning: Tuning) -> Self {
+        let usual = PortSetup::tc(&policy);
+        let states = policy.ports().enumerate().map(|(index, (tenant, name))| {
+            let setup = ports.get(index).unwrap_or(&usual);
+            Port::new(name.clone(), tenant, setup, &policy)
+        });
+        Self {
+            ports: states.collect(),
+            policy,
+            tuning,
+        }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Ends a period: `seen` has one entry for each port, in the policy's order.
+    pub fn step(&mut self, seen: &[Seen]) -> Decision {
+        let absent = Seen::default();
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            port.take(seen.get(index).unwrap_or(&absent));
+        }
+        let total: f64 = self.ports.iter().map(|port| port.rate).sum();
+        let shared = self.policy.shared_bps();
+        let full = (shared + self.policy.capacity.bps()) / 2.0;
+        let spare = self.tuning.spare * self.policy.capacity.bps();
+        for port in &mut self.ports {
+            let at_link =
+                total >= full && port.rate > self.tuning.matters * self.policy.capacity.bps();
+            port.guess(at_link, &self.tuning, spare);
+        }
+        let sums = self.sums();
+        let shares: Vec<Share> = (sums.iter().zip(&self.policy.tenants))
+            .map(|(sum, tenant)| Share {
+                weight: tenant.weight,
+                guarantee: tenant.guarantee.bps(),
+                demand: sum.demand.min(sum.cap),
+            })
+            .collect();
+        let level = level(shared, &shares);
+        // All demand fits: a tenant may take what the others leave, and its fair share of the
+        // whole link in any case.
+        let all: f64 = shares.iter().map(|share| share.demand).sum();
+        let weights: f64 = shares.iter().map(|share| share.weight).sum();
+        let limits: Vec<f64> = (sums.iter().zip(&self.policy.tenants))
+            .map(|(sum, tenant)| {
+                let fair = match level.per_weight.is_finite() {
+                    true => tenant.weight * level.per_weight,
+                    false => {
+                        let left = shared - (all - sum.demand.min(sum.cap));
+                        left.max(tenant.weight / weights * shared)
+                    }
+                };
+                let floor = tenant.guarantee.bps() * level.guarantees_scaled;
+                fair.max(floor).min(sum.cap)
+            })
+            .collect();
+        for (tenant, limit) in limits.iter().enumerate() {
+            self.split(tenant, *limit);
+        }
+        self.decision(sums, level, limits, total)
+    }
+
+    /// Says that a port now has a limit, written and read back.
+    pub fn wrote(&mut self, index: usize, limit: BitRate) {
+        if let Some(port) = self.ports.get_mut(index) {
+            port.applied = Some(limit);
+        }
+    }
+
+    /// Says that the driver refused: what the port has is not known.
+    pub fn failed(&mut self, index: usize) {
+        if let Some(port) = self.ports.get_mut(index) {
+            port.applied = None;
+        }
+    }
+
+    /// Rate, demand and cap of each tenant.
+    fn sums(&self) -> Vec<Sum> {
+        let mut sums: Vec<Sum> = (self.policy.tenants.iter())
+            .map(|tenant| Sum {
+                rate: 0.0,
+                demand: 0.0,
+                cap: tenant.cap.unwrap_or(self.policy.capacity).bps(),
+            })
+            .collect();
+        for port in self.ports.iter().filter(|port| port.present) {
+            let sum = &mut sums[port.tenant];
+            sum.rate += port.rate;
+            sum.demand += match port.want {
+                Want::Bps(bps) => bps.min(port.cap),
+                Want::Unknown => f64::INFINITY,
+            };
+        }
+        sums
+    }
+
+    /// Shares what a tenant may send among its ports, each as its demand.
+    fn split(&mut self, tenant: usize, limit: f64) {
+        let mut of: Vec<&mut Port> = (self.ports.iter_mut())
+            .filter(|port| port.tenant == tenant && port.present)
+            .collect();
+        let shares: Vec<Share> = (of.iter())
+            .map(|port| Share {
+                weight: 1.0,
+                guarantee: 0.0,
+                demand: match port.want {
+                    Want::Bps(bps) => bps.min(port.cap),
+                    Want::Unknown => port.cap,
+                },
+            })
+            .collect();
+        let fair = level(limit, &shares).per_weight;
+        let alone = of.len() == 1;
+        let floor = match alone {
+            true => self.policy.tenants[tenant].guarantee.bps().min(limit),
+            false => 0.0,
+        };
+        for port in &mut of {
+            let wanted = if alone { limit } else { fair.min(limit) };
+            port.decide(wanted.min(port.cap), floor, &self.tuning);
+        }
+    }
+
+    fn decision(&self, sums: Vec<Sum>, level: Level, limits: Vec<f64>, total: f64) -> Decision {
+        let mut writes: Vec<usize> = (0..self.ports.len())
+            .filter(|index| self.ports[*index].write)
+            .collect();
+        // An unknown limit may be anything: it counts as a decrease.
+        let growth = |index: &usize| {
+            let port = &self.ports[*index];
+            let has = port.applied.filter(|rate| rate.0 > 0);
+            has.map_or(f64::NEG_INFINITY, |has| port.limit.bps() - has.bps())
+        };
+        writes.sort_by(|a, b| growth(a).total_cmp(&growth(b)).then(a.cmp(b)));
+        let known = |demand: f64| demand.is_finite().then_some(demand);
+        let tenants = sums.iter().zip(&limits).zip(&level.given);
+        Decision {
+            ports: self.ports.iter().map(Port::told).collect(),
+            tenants: tenants
+                .map(|((sum, limit), given)| TenantDecision {
+                    rate_bps: sum.rate,
+                    demand_bps: known(sum.demand),
+                    given_bps: *given,
+                    limit_bps: *limit,
+                    cap_bps: sum.cap,
+                })
+                .collect(),
+            writes,
+            level_bps: known(level.per_weight),
+            guarantees_scaled: level.guarantees_scaled,
+            total_bps: total,
+        }
+    }
+}
+
+impl Port {
+    /// The counters and the limit found at the end of a period.
+    fn take(&mut self, seen: &Seen) {
+        self.seen_limit(seen.limit);
+        let Some(sample) = seen.sample else {
+            self.vanish();
+            return;
+        };
+        self.present = true;
+        match self.meter.read(sample) {
+            Reading::Rate { bps, held } => {
+                self.rate = bps;
+                self.held = held;
+                self.fresh = true;
+            }
+            Reading::Stale => self.fresh = false,
+            Reading::First | Reading::Reset => {
+                self.fresh = false;
+                self.demand.reset();
+            }
+        }
+    }
+
+    /// The demand of the period.
+    fn guess(&mut self, at_link: bool, tuning: &Tuning, spare: f64) {
+        if !self.present {
+            return;
+        }
+        self.want = match self.fresh {
+            true => {
+                let held = Held {
+                    rate: self.rate,
+                    limit: self.in_force(),
+                    at_limiter: self.held,
+                    at_link,
+                };
+                self.judge_enforcement(tuning);
+                self.demand.observe(held, tuning, spare)
+            }
+            false => self.demand.last(),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! What a port is like.
+
+use crate::driver::Steps;
+use crate::meter::Counters;
+use crate::policy::Policy;
+
+/// How a port is limited and counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PortSetup {
+    /// Limits it takes.
+    pub steps: Steps,
+    /// Its counters.
+    pub counters: Counters,
+    /// What it never gets more than, besides its tenant's cap, in bits per second: its own hard
+    /// or soft limit.
+    pub cap_bps: f64,
+}
+
+impl PortSetup {
+    /// A port limited by tc, counted by the kernel.
+    pub fn tc(policy: &Policy) -> Self {
+        Self {
+            steps: Steps::tc(),
+            counters: Counters::kernel(),
+            cap_bps: policy.capacity.bps(),
+        }
+    }
+}

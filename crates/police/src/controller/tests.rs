@@ -1,0 +1,229 @@
+use std::time::Duration;
+
+use super::*;
+use crate::explain::explain;
+
+const MBIT: f64 = 1e6;
+
+fn policy(text: &str) -> Policy {
+    Policy::parse("p.toml", text).unwrap()
+}
+
+const THREE: &str = "[link]\ncapacity = \"200mbit\"\nheadroom = 0.05\n\
+    [[tenant]]\nname = \"udp\"\nports = \"a\"\n\
+    [[tenant]]\nname = \"tcp\"\nports = \"b\"\n\
+    [[tenant]]\nname = \"small\"\nports = \"c\"\ncap = \"50mbit\"\nguarantee = \"20mbit\"\n";
+
+/// A controller with counters that are fed rates.
+struct Rig {
+    controller: Controller,
+    bytes: Vec<u64>,
+    second: u64,
+    limits: Vec<Option<BitRate>>,
+}
+
+impl Rig {
+    fn new(text: &str) -> Self {
+        let policy = policy(text);
+        let ports = policy.ports().count();
+        let setup = PortSetup {
+            counters: crate::meter::Counters {
+                overhead: 0.0,
+                ..crate::meter::Counters::kernel()
+            },
+            ..PortSetup::tc(&policy)
+        };
+        let setups = vec![setup; ports];
+        Self {
+            controller: Controller::new(policy, &setups, Tuning::default()),
+            bytes: vec![0; ports],
+            second: 0,
+            limits: vec![None; ports],
+        }
+    }
+
+    /// A second in which ports send what they want, in Mbit/s, up to their limit.
+    fn second(&mut self, wants: &[Option<f64>]) -> Decision {
+        self.second += 1;
+        for (index, want) in wants.iter().enumerate() {
+            let limit = self.limits[index].map_or(f64::INFINITY, BitRate::bps);
+            let rate = (want.unwrap_or(0.0) * MBIT).min(limit);
+            self.bytes[index] += (rate / 8.0) as u64;
+        }
+        let seen: Vec<Seen> = (wants.iter().zip(&self.bytes))
+            .map(|(want, bytes)| Seen {
+                sample: want.map(|_| Sample {
+                    at: Duration::from_secs(self.second),
+                    bytes: *bytes,
+                    frames: 0,
+                    drops: None,
+                    backlog: None,
+                }),
+                limit: None,
+            })
+            .collect();
+        let decision = self.controller.step(&seen);
+        for index in &decision.writes {
+            self.limits[*index] = Some(decision.ports[*index].limit);
+            self.controller.wrote(*index, decision.ports[*index].limit);
+        }
+        decision
+    }
+
+    fn limit(&self, index: usize) -> f64 {
+        self.limits[index].unwrap().bps() / MBIT
+    }
+
+    fn explain(&self, decision: &Decision, name: &str) -> String {
+        explain(self.controller.policy(), decision, name)
+            .unwrap()
+            .to_string()
+    }
+}
+
+#[test]
+fn a_flood_is_held_in_the_next_period_and_unused_share_is_lent() {
+    let mut rig = Rig::new(THREE);
+    rig.second(&[Some(0.0), Some(0.0), Some(10.0)]);
+    rig.second(&[Some(0.0), Some(150.0), Some(10.0)]);
+    assert!(rig.limit(1) > 150.0, "{}", rig.limit(1));
+    rig.second(&[Some(400.0), Some(170.0), Some(10.0)]);
+    rig.second(&[Some(400.0), Some(170.0), Some(10.0)]);
+    let decision = rig.second(&[Some(400.0), Some(170.0), Some(10.0)]);
+    assert!((rig.limit(0) - 89.6).abs() < 0.5, "{}", rig.limit(0));
+    assert_eq!(rig.limit(0), rig.limit(1));
+    assert_eq!(
+        rig.explain(&decision, "udp"),
+        "udp: sends 89.7 Mbit/s, wants more than it gets, may send 89.7 Mbit/s; the link is the \
+         bottleneck, shared with tcp; level 89.7 Mbit/s for each unit of weight, its weight is 1"
+    );
+    assert_eq!(
+        rig.explain(&decision, "small"),
+        "small: sends 10.0 Mbit/s, wants at most 10.7 Mbit/s, may send 50.0 Mbit/s; gets all it \
+         asks for"
+    );
+    let decision = rig.second(&[Some(0.0), Some(170.0), Some(60.0)]);
+    assert!(rig.limit(1) > 135.0, "{}", rig.limit(1));
+    let decision = match rig.explain(&decision, "small").contains("its cap") {
+        true => decision,
+        false => rig.second(&[Some(0.0), Some(170.0), Some(60.0)]),
+    };
+    assert!(
+        rig.explain(&decision, "small")
+            .ends_with("; its cap is the bottleneck")
+    );
+    assert!(explain(rig.controller.policy(), &decision, "nobody").is_none());
+}
+
+#[test]
+fn decreases_come_first_and_what_stays_is_not_written() {
+    let mut rig = Rig::new(THREE);
+    let first = rig.second(&[Some(0.0), Some(0.0), Some(0.0)]);
+    assert_eq!(first.writes.len(), 3, "nothing is known yet");
+    rig.second(&[Some(300.0), Some(0.0), Some(0.0)]);
+    rig.second(&[Some(300.0), Some(300.0), Some(0.0)]);
+    rig.second(&[Some(300.0), Some(300.0), Some(0.0)]);
+    let still = rig.second(&[Some(300.0), Some(300.0), Some(0.0)]);
+    assert_eq!(still.writes, [0; 0]);
+    let before: Vec<f64> = (0..2).map(|index| rig.limit(index)).collect();
+    rig.second(&[Some(300.0), Some(0.0), Some(0.0)]);
+    assert!(rig.limit(0) > before[0]);
+    let back = rig.second(&[Some(300.0), Some(90.0), Some(0.0)]);
+    let change = |index: &usize| rig.limit(*index) - before[*index];
+    assert!(
+        back.writes
+            .windows(2)
+            .all(|pair| change(&pair[0]) <= change(&pair[1]) + 300.0)
+    );
+}
+
+#[test]
+fn a_port_that_goes_and_comes_back_is_written_again() {
+    let mut rig = Rig::new(THREE);
+    for _ in 0..3 {
+        rig.second(&[Some(300.0), Some(300.0), Some(1.0)]);
+    }
+    let gone = rig.second(&[None, Some(300.0), Some(1.0)]);
+    assert!(!gone.ports[0].present);
+    assert!(!gone.writes.contains(&0));
+    assert_eq!(rig.explain(&gone, "udp"), "udp: none of its ports is there");
+    rig.limits[0] = None;
+    let back = rig.second(&[Some(300.0), Some(300.0), Some(1.0)]);
+    assert!(back.writes.contains(&0), "the limit went with the port");
+}
+
+#[test]
+fn a_limit_that_somebody_changed_is_written_again() {
+    let mut rig = Rig::new(THREE);
+    for _ in 0..4 {
+        rig.second(&[Some(300.0), Some(300.0), Some(1.0)]);
+    }
+    let found = Seen {
+        sample: Some(Sample {
+            at: Duration::from_secs(9),
+            bytes: rig.bytes[0],
+            frames: 0,
+            drops: None,
+            backlog: None,
+        }),
+        limit: Some(BitRate(0)),
+    };
+    let decision = rig
+        .controller
+        .step(&[found, Seen::default(), Seen::default()]);
+    assert_eq!(decision.writes, [0]);
+}
+
+#[test]
+fn a_limit_that_does_not_hold_is_found_and_lowered() {
+    let mut rig = Rig::new(THREE);
+    let mut bytes = 0;
+    let mut last = None;
+    for second in 1..12 {
+        // Twice the limit passes, as with a function that sends from two queues.
+        let limit = rig.limits[0].map_or(0.0, BitRate::bps);
+        bytes += (2.0 * limit / 8.0) as u64;
+        let seen = Seen {
+            sample: Some(Sample {
+                at: Duration::from_secs(second),
+                bytes,
+                frames: 0,
+                drops: None,
+                backlog: None,
+            }),
+            limit: None,
+        };
+        let decision = rig
+            .controller
+            .step(&[seen, Seen::default(), Seen::default()]);
+        for index in &decision.writes {
+            rig.limits[*index] = Some(decision.ports[*index].limit);
+            rig.controller.wrote(*index, decision.ports[*index].limit);
+        }
+        last = Some(decision);
+    }
+    let port = &last.unwrap().ports[0];
+    assert_eq!(port.enforcement, Enforcement::NotEnforced);
+    // 190 Mbit/s shared, half of it set, all of it sent.
+    assert!((rig.limit(0) - 95.0).abs() < 1.0, "{}", rig.limit(0));
+    assert!((port.rate_bps.unwrap() - 190e6).abs() < 1e6, "{port:?}");
+}
+
+#[test]
+fn ports_of_one_tenant_share_what_it_has() {
+    let text = "[link]\ncapacity = \"100mbit\"\nheadroom = 0\n\
+        [[tenant]]\nname = \"two\"\nports = [\"a\", \"b\"]\n\
+        [[tenant]]\nname = \"one\"\nports = [\"c\"]\n";
+    let mut rig = Rig::new(text);
+    for _ in 0..5 {
+        rig.second(&[Some(300.0), Some(300.0), Some(300.0)]);
+    }
+    assert_eq!(
+        [rig.limit(0), rig.limit(1), rig.limit(2)],
+        [25.0, 25.0, 50.0]
+    );
+    for _ in 0..5 {
+        rig.second(&[Some(300.0), Some(5.0), Some(300.0)]);
+    }
+    assert!((rig.limit(0) - 44.65).abs() < 0.2, "{}", rig.limit(0));
+}

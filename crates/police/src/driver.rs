@@ -1,0 +1,145 @@
+//! What drivers can do for a virtual function, and what their answers are worth.
+//!
+//! Read in the drivers of Linux 6.12 (`ndo_set_vf_rate`, `ndo_get_vf_stats`); a driver that is
+//! not listed is asked and believed only where the kernel tells a refusal from a zero.
+
+use std::time::Duration;
+
+use nicety_model::BitRate;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+mod range;
+mod table;
+
+pub use range::{RateRange, Refusal, Steps, Taken, Top};
+
+/// Whether a driver honours a minimum rate (`min_tx_rate`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Minimum {
+    /// Refused with EINVAL.
+    Refused,
+    /// Honoured.
+    Honoured,
+    /// Honoured as a share relative to the other functions' minimum.
+    Relative,
+    /// Accepted, and does nothing.
+    Ignored,
+    /// Not known of this driver.
+    Unknown,
+}
+
+/// Whether the kernel's counters of a virtual function (`IFLA_VF_STATS`) are counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "counters", content = "seconds")]
+pub enum VfCounters {
+    /// The driver has none; the kernel shows zeros.
+    None,
+    /// Read when asked.
+    Live,
+    /// Refreshed every so many seconds only.
+    Every(u32),
+    /// Not known of this driver: zeros may mean none.
+    Unknown,
+}
+
+/// What one driver can do for its virtual functions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Driver {
+    /// Name, as below /sys/bus/pci/drivers.
+    pub name: &'static str,
+    /// The maximum rate it takes; none when it has no such call.
+    pub rate: Option<RateRange>,
+    /// The minimum rate.
+    pub minimum: Minimum,
+    /// Counters.
+    pub counters: VfCounters,
+    /// What else one should know; empty for nothing.
+    pub note: &'static str,
+    /// Listed here, not guessed.
+    pub known: bool,
+}
+
+impl Driver {
+    /// What a driver can do. `device` is the PCI device id of the physical function, which
+    /// matters for igb.
+    pub fn find(name: &str, device: Option<u16>) -> Self {
+        let listed = table::DRIVERS.iter().find(|driver| driver.name == name);
+        match listed {
+            Some(igb) if igb.name == "igb" && device.is_some_and(|id| !is_82576(id)) => Self {
+                rate: None,
+                note: "only the 82576 of this driver's NICs limits its functions",
+                ..*igb
+            },
+            Some(driver) => *driver,
+            None => table::UNKNOWN,
+        }
+    }
+
+    /// How old counters may be.
+    pub fn staleness(&self) -> Duration {
+        match self.counters {
+            VfCounters::Every(seconds) => Duration::from_secs(seconds.into()),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Checks a limit before the driver is asked: `max` (0 for none) and `min` as written by the
+    /// user, `link` the link's rate where it is known.
+    ///
+    /// # Errors
+    /// What the driver would refuse, and what to write instead.
+    pub fn check(
+        &self,
+        max: BitRate,
+        min: Option<BitRate>,
+        link: Option<BitRate>,
+    ) -> Result<Taken, Refusal> {
+        let Some(range) = self.rate else {
+            return Err(Refusal::new(
+                format!("the driver {} cannot limit virtual functions", self.name),
+                "limit the interface that the guest uses, or use a NIC whose driver can",
+            ));
+        };
+        let min = min.unwrap_or_default();
+        if min.0 > 0 {
+            match self.minimum {
+                Minimum::Refused => {
+                    return Err(Refusal::new(
+                        format!("the driver {} takes no minimum rate", self.name),
+                        "leave --min away; nicety police keeps guarantees on any driver",
+                    ));
+                }
+                Minimum::Ignored => {
+                    return Err(Refusal::new(
+                        format!(
+                            "the driver {} accepts a minimum rate and ignores it",
+                            self.name
+                        ),
+                        "leave --min away; nicety police keeps guarantees on any driver",
+                    ));
+                }
+                Minimum::Honoured | Minimum::Relative | Minimum::Unknown => {}
+            }
+            if max.0 > 0 && min > max {
+                return Err(Refusal::new(
+                    format!("a minimum of {min} is above the maximum of {max}"),
+                    "lower one or raise the other",
+                ));
+            }
+        }
+        range.take(self.name, max, min, link)
+    }
+}
+
+/// 82576 with copper, fibre, SerDes, four ports (drivers/net/ethernet/intel/igb/e1000_hw.h).
+fn is_82576(id: u16) -> bool {
+    matches!(
+        id,
+        0x10c9 | 0x10e6 | 0x10e7 | 0x10e8 | 0x1526 | 0x150a | 0x1518 | 0x150d
+    )
+}
+
+#[cfg(test)]
+mod tests;

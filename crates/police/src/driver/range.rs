@@ -1,0 +1,193 @@
+//! Ranges and steps of rates.
+
+use nicety_model::BitRate;
+
+/// Highest rate a driver takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Top {
+    /// The speed of the link, which must be up.
+    Link,
+    /// The link must be at exactly this speed in Mbit/s, and it is the top too.
+    OnlyAt(u32),
+    /// A number of Mbit/s.
+    Mbit(u32),
+    /// The driver says no earlier than the firmware.
+    Open,
+}
+
+/// The rates a driver takes: 0 for no limit, else `low..=top` in steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateRange {
+    /// Lowest in Mbit/s.
+    pub low_mbit: u32,
+    /// Highest.
+    pub top: Top,
+    /// Step in Mbit/s: the driver rounds down to it, or refuses what is between.
+    pub step_mbit: u32,
+    /// What lies below the lowest is raised to it rather than refused.
+    pub raises: bool,
+}
+
+/// A limit as the driver will take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// Maximum in Mbit/s, 0 for none.
+    pub max_mbit: u32,
+    /// Minimum in Mbit/s, 0 for none.
+    pub min_mbit: u32,
+    /// What was rounded, for the user: `120mbit → 100mbit, steps of 50mbit`.
+    pub rounded: Option<String>,
+}
+
+/// A limit that cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {fix}")]
+pub struct Refusal {
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub fix: String,
+}
+
+impl Refusal {
+    pub(super) fn new(what: String, fix: impl Into<String>) -> Self {
+        Self {
+            what,
+            fix: fix.into(),
+        }
+    }
+}
+
+/// A grid of rates in bits per second: what a controller may choose from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steps {
+    /// Lowest.
+    pub low: f64,
+    /// Step.
+    pub step: f64,
+    /// Highest.
+    pub top: f64,
+}
+
+impl RateRange {
+    /// The highest rate in Mbit/s over a link.
+    fn top_mbit(&self, link: Option<BitRate>) -> Option<u64> {
+        let link = || link.map(|rate| rate.0 / 1_000_000);
+        match self.top {
+            Top::Link => link(),
+            Top::OnlyAt(mbit) | Top::Mbit(mbit) => Some(mbit.into()),
+            Top::Open => None,
+        }
+    }
+
+    /// Checks and rounds; `driver` is for messages.
+    pub(super) fn take(
+        &self,
+        driver: &str,
+        max: BitRate,
+        min: BitRate,
+        link: Option<BitRate>,
+    ) -> Result<Taken, Refusal> {
+        let needs_link = match self.top {
+            Top::Link => link.is_none_or(|rate| rate.0 == 0),
+            Top::OnlyAt(mbit) => link != Some(BitRate::from_mbit(mbit.into())),
+            Top::Mbit(_) | Top::Open => false,
+        };
+        if needs_link {
+            let speed = match self.top {
+                Top::OnlyAt(mbit) => format!(" at {}", BitRate::from_mbit(mbit.into())),
+                _ => String::new(),
+            };
+            return Err(Refusal::new(
+                format!("the driver {driver} takes limits only while the link is up{speed}"),
+                "bring the physical function up and wait for its carrier",
+            ));
+        }
+        let top = self.top_mbit(link);
+        if let Some(top) = top
+            && max > BitRate::from_mbit(top)
+        {
+            return Err(Refusal::new(
+                format!(
+                    "{max} is above the {} that {driver} takes on this link",
+                    BitRate::from_mbit(top)
+                ),
+                format!("write at most {}", BitRate::from_mbit(top)),
+            ));
+        }
+        let max_mbit = self.round(driver, max)?;
+        let min_mbit = u32::try_from(min.0 / 1_000_000).unwrap_or(u32::MAX);
+        let took = BitRate::from_mbit(max_mbit.into());
+        let rounded = (took != max).then(|| {
+            let step = BitRate::from_mbit(self.step_mbit.into());
+            format!("{max} → {took}: {driver} takes steps of {step}")
+        });
+        Ok(Taken {
+            max_mbit,
+            min_mbit,
+            rounded,
+        })
+    }
+
+    fn round(&self, driver: &str, max: BitRate) -> Result<u32, Refusal> {
+        if max.0 == 0 {
+            return Ok(0);
+        }
+        let step = u64::from(self.step_mbit);
+        let mbit = max.0 / 1_000_000 / step * step;
+        let low = u64::from(self.low_mbit);
+        if mbit < low {
+            if self.raises {
+                return Ok(self.low_mbit);
+            }
+            let low = BitRate::from_mbit(low);
+            return Err(Refusal::new(
+                format!("{max} is below the {low} that {driver} takes"),
+                format!("write at least {low}"),
+            ));
+        }
+        u32::try_from(mbit).map_err(|_| {
+            Refusal::new(
+                format!("{max} is more than any driver takes"),
+                "write 0mbit for no limit",
+            )
+        })
+    }
+
+    /// The grid for a controller over a link.
+    pub fn steps(&self, link: BitRate) -> Steps {
+        let mega = |mbit: u32| f64::from(mbit) * 1e6;
+        Steps {
+            low: mega(self.low_mbit.max(self.step_mbit)),
+            step: mega(self.step_mbit),
+            top: match self.top_mbit(Some(link)) {
+                Some(top) => top as f64 * 1e6,
+                None => link.bps(),
+            },
+        }
+    }
+}
+
+impl Steps {
+    /// tc(8): any rate, in whole kbit/s here so that what is read back is what was written.
+    pub fn tc() -> Self {
+        Self {
+            low: 64e3,
+            step: 1e3,
+            top: 100e12,
+        }
+    }
+
+    /// The grid point at or below `rate`, but not below `floor` (a guarantee) where the grid
+    /// has a point above it.
+    pub fn down(&self, rate: f64, floor: f64) -> f64 {
+        // What differs in the last digits of a double is the same rate.
+        let down = (rate / self.step + 1e-9).floor() * self.step;
+        let down = if down + 1e-3 < floor {
+            down + self.step
+        } else {
+            down
+        };
+        down.clamp(self.low.min(self.top), self.top)
+    }
+}

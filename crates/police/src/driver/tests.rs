@@ -1,0 +1,87 @@
+use super::*;
+
+const GIGABIT: Option<BitRate> = Some(BitRate::from_mbit(1_000));
+
+fn rate(text: &str) -> BitRate {
+    text.parse().unwrap()
+}
+
+fn check(driver: &str, max: &str, min: &str, link_mbit: u64) -> Result<Taken, String> {
+    let link = (link_mbit > 0).then_some(BitRate::from_mbit(link_mbit));
+    let min = (!min.is_empty()).then(|| rate(min));
+    Driver::find(driver, None)
+        .check(rate(max), min, link)
+        .map_err(|refusal| refusal.to_string())
+}
+
+fn mbit(driver: &str, max: &str, link_mbit: u64) -> u32 {
+    check(driver, max, "", link_mbit).unwrap().max_mbit
+}
+
+#[test]
+fn rates_are_checked_as_the_driver_would() {
+    assert_eq!(mbit("igb", "500mbit", 1000), 500);
+    assert_eq!(mbit("igb", "1gbit", 1000), 1000);
+    assert_eq!(mbit("igb", "0bit", 1000), 0);
+    assert_eq!(mbit("i40e", "30mbit", 10_000), 50);
+    assert_eq!(mbit("ixgbe", "11mbit", 10_000), 11);
+    assert_eq!(mbit("somenic", "7mbit", 0), 7);
+    for (driver, max, min, link, part) in [
+        ("igb", "1001mbit", "", 1000, "write at most 1gbit"),
+        ("igb", "500mbit", "", 0, "only while the link is up"),
+        ("igb", "500mbit", "10mbit", 1000, "takes no minimum"),
+        ("ixgbe", "10mbit", "", 10_000, "write at least 11mbit"),
+        ("ixgbe", "100mbit", "", 1000, "the link is up at 10gbit"),
+        ("fm10k", "100mbit", "5mbit", 1000, "ignores it"),
+        ("liquidio", "1mbit", "", 1000, "cannot limit"),
+        ("ice", "10mbit", "20mbit", 1000, "above the maximum"),
+        ("qlcnic", "50mbit", "", 1000, "write at least 100mbit"),
+        ("igb", "0.5mbit", "", 1000, "write at least 1mbit"),
+    ] {
+        let error = check(driver, max, min, link).unwrap_err();
+        assert!(error.contains(part), "{driver} {max}: {error}");
+        assert!(error.contains("; "), "{error}");
+    }
+}
+
+#[test]
+fn what_is_rounded_is_told() {
+    let taken = check("i40e", "120mbit", "", 10_000).unwrap();
+    assert_eq!(taken.max_mbit, 100);
+    assert_eq!(
+        taken.rounded.as_deref(),
+        Some("120mbit → 100mbit: i40e takes steps of 50mbit")
+    );
+    assert_eq!(check("igb", "500mbit", "", 1000).unwrap().rounded, None);
+}
+
+#[test]
+fn of_igb_only_the_82576_has_limits() {
+    assert!(Driver::find("igb", Some(0x10c9)).rate.is_some());
+    let i350 = Driver::find("igb", Some(0x1521));
+    let refusal = i350.check(rate("5mbit"), None, GIGABIT).unwrap_err();
+    assert!(refusal.what.contains("cannot limit"));
+}
+
+#[test]
+fn a_grid_is_never_below_a_guarantee() {
+    let steps = Driver::find("i40e", None)
+        .rate
+        .unwrap()
+        .steps(BitRate::from_mbit(10_000));
+    assert_eq!(steps.down(120e6, 0.0), 100e6);
+    assert_eq!(steps.down(120e6, 110e6), 150e6);
+    assert_eq!(steps.down(3e6, 0.0), 50e6);
+    assert_eq!(steps.down(20e9, 0.0), 10e9);
+    assert_eq!(Steps::tc().down(88.0004e6, 0.0), 88e6);
+}
+
+#[test]
+fn the_table_is_in_order_and_each_driver_is_found() {
+    let names: Vec<_> = table::DRIVERS.iter().map(|driver| driver.name).collect();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(names, sorted);
+    assert!(!Driver::find("e1000", None).known);
+}

@@ -1,0 +1,151 @@
+//! Why a tenant has what it has, in one line.
+
+use std::fmt;
+
+use nicety_model::BitRate;
+use serde::{Deserialize, Serialize};
+
+use crate::controller::Decision;
+use crate::policy::Policy;
+
+/// What keeps a tenant from more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Bottleneck {
+    /// Nothing: it gets all it asks for.
+    OwnDemand,
+    /// Its cap.
+    Cap,
+    /// The link, shared with others.
+    Link {
+        /// Tenants that are held by the link too, the greatest first.
+        with: Vec<String>,
+    },
+    /// None of its ports is there.
+    Absent,
+}
+
+/// One tenant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Tenant.
+    pub tenant: String,
+    /// Bits per second on the wire.
+    pub rate_bps: f64,
+    /// Bits per second; absent when it wants as much as it gets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub demand_bps: Option<f64>,
+    /// What its ports may send together, in bits per second.
+    pub limit_bps: f64,
+    /// Bits per second for a weight of one; absent when all demand fits.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub level_bps: Option<f64>,
+    /// Weight.
+    pub weight: f64,
+    /// Guarantee.
+    pub guarantee: BitRate,
+    /// What keeps it from more.
+    pub bottleneck: Bottleneck,
+}
+
+/// Explains a tenant by name; none when the policy has no such tenant.
+pub fn explain(policy: &Policy, decision: &Decision, name: &str) -> Option<Explanation> {
+    let index = policy
+        .tenants
+        .iter()
+        .position(|tenant| tenant.name == name)?;
+    let told = decision.tenants.get(index)?;
+    let tenant = policy.tenants.get(index)?;
+    let present = |index: usize| {
+        let mut ports = decision.ports.iter();
+        ports.any(|port| port.tenant == index && port.present)
+    };
+    let held = |index: usize| {
+        decision.tenants.get(index).is_some_and(|told| {
+            let wants = told.demand_bps.unwrap_or(f64::INFINITY).min(told.cap_bps);
+            wants > told.given_bps * 1.000_001
+        })
+    };
+    let bottleneck = if !present(index) {
+        Bottleneck::Absent
+    } else if held(index) {
+        let mut with: Vec<usize> = (0..policy.tenants.len())
+            .filter(|other| *other != index && present(*other) && held(*other))
+            .collect();
+        let given = |index: &usize| decision.tenants.get(*index).map_or(0.0, |t| t.given_bps);
+        with.sort_by(|a, b| given(b).total_cmp(&given(a)).then(a.cmp(b)));
+        let names = with.iter().map(|index| policy.tenants[*index].name.clone());
+        Bottleneck::Link {
+            with: names.collect(),
+        }
+    } else if told.demand_bps.unwrap_or(f64::INFINITY) >= told.cap_bps {
+        Bottleneck::Cap
+    } else {
+        Bottleneck::OwnDemand
+    };
+    Some(Explanation {
+        tenant: name.to_owned(),
+        rate_bps: told.rate_bps,
+        demand_bps: told.demand_bps,
+        limit_bps: told.limit_bps,
+        level_bps: decision.level_bps,
+        weight: tenant.weight,
+        guarantee: tenant.guarantee,
+        bottleneck,
+    })
+}
+
+/// Bits per second as people read them: `88.1 Mbit/s`.
+pub fn readable(bps: f64) -> String {
+    match bps {
+        bps if bps >= 9.995e9 => format!("{:.1} Gbit/s", bps / 1e9),
+        bps if bps >= 0.9995e6 => format!("{:.1} Mbit/s", bps / 1e6),
+        bps => format!("{:.0} kbit/s", bps / 1e3),
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.tenant;
+        if self.bottleneck == Bottleneck::Absent {
+            return write!(f, "{name}: none of its ports is there");
+        }
+        write!(f, "{name}: sends {}, wants ", readable(self.rate_bps))?;
+        match self.demand_bps {
+            Some(demand) => write!(f, "at most {}", readable(demand))?,
+            None => write!(f, "more than it gets")?,
+        }
+        write!(f, ", may send {}", readable(self.limit_bps))?;
+        match &self.bottleneck {
+            Bottleneck::OwnDemand => write!(f, "; gets all it asks for"),
+            Bottleneck::Cap => write!(f, "; its cap is the bottleneck"),
+            Bottleneck::Link { with } => {
+                write!(f, "; the link is the bottleneck, ")?;
+                let (first, rest) = with.split_at(with.len().min(3));
+                match (first, rest.len()) {
+                    ([], _) => write!(f, "the others' guarantees and demands leave it no more")?,
+                    (names, 0) => write!(f, "shared with {}", names.join(", "))?,
+                    (names, more) => write!(f, "shared with {} and {more} more", names.join(", "))?,
+                }
+                match self.level_bps {
+                    Some(0.0) => write!(f, "; guarantees do not fit and are scaled down"),
+                    Some(level) if self.limit_bps > level * self.weight * 1.000_001 => {
+                        write!(
+                            f,
+                            "; has its guarantee, above its fair share of {}",
+                            readable(level * self.weight)
+                        )
+                    }
+                    Some(level) => write!(
+                        f,
+                        "; level {} for each unit of weight, its weight is {}",
+                        readable(level),
+                        self.weight
+                    ),
+                    None => Ok(()),
+                }
+            }
+            Bottleneck::Absent => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Who may have how much of a link: the TOML that `nicety police run` reads.
+
+mod parse;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use nicety_model::BitRate;
+use serde::{Deserialize, Serialize};
+
+/// A policy that cannot be used: where, what, and what to do.
+pub type PolicyError = nicety_model::PlanError;
+
+/// Most tenants of a policy.
+pub const MAX_TENANTS: usize = 4_096;
+/// Share of the link that is left free when nothing is said.
+pub const DEFAULT_HEADROOM: f64 = 0.03;
+/// Length of a control period when nothing is said.
+pub const DEFAULT_PERIOD: Duration = Duration::from_secs(1);
+/// How long a port may send at the link's rate before its limit bites, when nothing is said.
+pub const DEFAULT_BURST: Duration = Duration::from_millis(4);
+
+/// A checked policy: no tenant and no port comes twice, the guarantees fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// Rate of the shared link, preamble and gap included (L1).
+    pub capacity: BitRate,
+    /// Share of the link left free, `0.0..=0.5`: what keeps the queue of the link itself short.
+    pub headroom: f64,
+    /// Time between two decisions, 100 ms to 60 s.
+    pub period: Duration,
+    /// Tenants, in the order of the file.
+    pub tenants: Vec<Tenant>,
+}
+
+/// Somebody with one or several ports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tenant {
+    /// Name.
+    pub name: String,
+    /// Share of what is not guaranteed, relative to the others'; above 0.
+    pub weight: f64,
+    /// What the tenant always gets when it has the demand.
+    pub guarantee: BitRate,
+    /// What the tenant never gets more than; the link when absent.
+    pub cap: Option<BitRate>,
+    /// How long a port may send at the link's rate before its limit bites.
+    pub burst: Duration,
+    /// Ports, never empty.
+    pub ports: Vec<PortName>,
+}
+
+/// Where a tenant sends.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum PortName {
+    /// An interface of the host: a tap, a veth, a macvtap.
+    Interface(String),
+    /// A virtual function: `eth0/vf3`.
+    Vf {
+        /// Interface of the physical function.
+        pf: String,
+        /// Number.
+        vf: u32,
+    },
+}
+
+/// Text that names no port.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no port; write an interface of at most 15 bytes, or eth0/vf3")]
+pub struct PortNameError(String);
+
+impl Policy {
+    /// What is shared: the link without its head-room, in bits per second.
+    pub fn shared_bps(&self) -> f64 {
+        self.capacity.bps() * (1.0 - self.headroom)
+    }
+
+    /// Every port with the number of its tenant, in the order of the file.
+    pub fn ports(&self) -> impl Iterator<Item = (usize, &PortName)> {
+        let tenants = self.tenants.iter().enumerate();
+        tenants.flat_map(|(index, tenant)| tenant.ports.iter().map(move |port| (index, port)))
+    }
+}
+
+impl FromStr for PortName {
+    type Err = PortNameError;
+
+    fn from_str(text: &str) -> Result<Self, PortNameError> {
+        let error = || PortNameError(text.chars().take(60).collect());
+        // As dev_valid_name of net/core/dev.c.
+        let is_interface = |name: &str| {
+            !name.is_empty()
+                && name.len() <= 15
+                && name != "."
+                && name != ".."
+                && !name
+                    .contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control())
+        };
+        let (name, vf) = match text.split_once("/vf") {
+            Some((name, number)) => (name, Some(number)),
+            None => (text, None),
+        };
+        if !is_interface(name) {
+            return Err(error());
+        }
+        let name = name.to_owned();
+        match vf {
+            None => Ok(Self::Interface(name)),
+            Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => {
+                let vf = number.parse().map_err(|_| error())?;
+                Ok(Self::Vf { pf: name, vf })
+            }
+            Some(_) => Err(error()),
+        }
+    }
+}
+
+impl TryFrom<String> for PortName {
+    type Error = PortNameError;
+    fn try_from(text: String) -> Result<Self, PortNameError> {
+        text.parse()
+    }
+}
+
+impl From<PortName> for String {
+    fn from(port: PortName) -> Self {
+        port.to_string()
+    }
+}
+
+impl fmt::Display for PortName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(name) => f.pad(name),
+            Self::Vf { pf, vf } => f.pad(&format!("{pf}/vf{vf}")),
+        }
+    }
+}
