@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::Fingerprint;
 
-use crate::topology::{EtcRoot, Roots, SysRoot, Topology};
+use crate::topology::{EtcRoot, ProcRoot, Roots, SysRoot, Topology};
 
 pub use cmdline::public_cmdline;
 pub use sysctl::SYSCTLS;
@@ -67,6 +67,11 @@ pub fn read(roots: &Roots, measurer: Measurer<'_>) -> Fingerprint {
         interfaces: BTreeMap::new(),
         bios: hardware::bios(sys),
     }
+}
+
+/// The hypervisor below this machine, if there is one.
+pub(crate) fn hypervisor(proc: &ProcRoot, sys: &SysRoot) -> Option<String> {
+    hardware::hypervisor(sys, &proc.text("cpuinfo").unwrap_or_default())
 }
 
 /// `PRETTY_NAME` of os-release(5), else `NAME`.

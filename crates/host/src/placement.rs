@@ -53,6 +53,9 @@ pub struct Placement {
     pub path: Vec<u32>,
     /// Whether the tester and the path share a CPU.
     pub shared: bool,
+    /// Whether the senders must rest now and then: in a virtual machine all of whose CPUs are in
+    /// use, the hypervisor stops them otherwise, at times of its own choice.
+    pub rests: bool,
     /// Who has which CPU and what that costs, most important first.
     pub notes: Vec<String>,
 }
@@ -84,8 +87,16 @@ pub fn place(topology: &Topology, wants: Wants) -> Placement {
         .tester
         .iter()
         .any(|worker| placement.path.contains(&worker.cpu));
+    placement.rests = topology.virtual_machine && !placement.shared && fills(topology, &placement);
     placement.notes = words::notes(topology, wants, &placement);
     placement
+}
+
+/// Whether every CPU of the machine is taken.
+fn fills(topology: &Topology, placement: &Placement) -> bool {
+    let tester = || placement.tester.iter().map(|worker| worker.cpu);
+    let taken = |cpu: &u32| placement.path.contains(cpu) || tester().any(|own| own == *cpu);
+    topology.cpus.keys().all(taken)
 }
 
 /// How many CPUs each side gets.

@@ -36,6 +36,8 @@ pub struct Topology {
     pub isolated: Vec<u32>,
     /// CPUs' worth of time the cgroup may use, when it is limited.
     pub quota_cpus: Option<f64>,
+    /// This machine is a virtual one.
+    pub virtual_machine: bool,
 }
 
 impl Topology {
@@ -71,6 +73,7 @@ impl Topology {
             nodes,
             isolated: isolated_cpus(sys),
             quota_cpus: cpu_quota(proc, sys),
+            virtual_machine: crate::fingerprint::hypervisor(proc, sys).is_some(),
         })
     }
 

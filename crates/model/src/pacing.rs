@@ -19,10 +19,24 @@ pub struct PacingReport {
     pub slipped_s: f64,
     /// Longest single move, in seconds.
     pub slip_max_s: f64,
+    /// Rests: pauses the sender made on purpose, so that the hypervisor makes none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rests: u32,
+    /// Sum of the rests, in seconds; part of `sending_s`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub rested_s: f64,
     /// 99th percentile of how late a frame left after its slot, in µs.
     pub late_p99_us: f64,
     /// How late the worst frame left after its slot, in µs.
     pub late_max_us: f64,
     /// Frames the tester's own interface or socket refused and that were given up: never sent.
     pub refused: u64,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_none(seconds: &f64) -> bool {
+    *seconds == 0.0
 }

@@ -69,6 +69,7 @@ fn main() {
                 drain_max: Duration::from_secs(1),
                 drain_quiet: Duration::from_millis(40),
                 trial: round,
+                rest: None,
             };
             let report = engine.trial(&order, &Stop::default()).unwrap();
             let (sender, stream) = (&report.senders[0], &report.streams[0]);

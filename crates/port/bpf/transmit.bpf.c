@@ -63,12 +63,17 @@ struct stream {
     __u64 failed;   // by the driver, for another reason
     __u64 error;    // the last such reason
     __u64 ready;    // the kernel runs the program
+    __u64 seen_ns;  // last run of the program
+    __u64 resumes;  // those of `control` known here
+    __u64 rests;
+    __u64 rested_ns;
 };
 
 struct control {
     __u64 streams;
     __u64 turn;
-    __u64 cpu; // of the sending thread
+    __u64 cpu;     // of the sending thread
+    __u64 resumes; // returns of the sending thread from a rest
 };
 
 // The kernel takes milliseconds to begin a run (bpf_dispatcher_change_prog waits for RCU twice), so
@@ -245,6 +250,15 @@ int transmit(struct xdp_md *ctx)
         s->begun = s->due_ns = now;
         s->due_frac = 0;
     }
+    if (s->resumes != c->resumes) {
+        // Nothing is owed for the rest.
+        __u64 rested = now - s->seen_ns;
+        s->resumes = c->resumes;
+        s->due_ns += rested;
+        s->rests++;
+        s->rested_ns += rested;
+    }
+    s->seen_ns = now;
     if (now < s->due_ns) {
         s->streak = 0;
         return XDP_DROP;

@@ -87,6 +87,7 @@ pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError
             drain_max: DRAIN,
             drain_quiet: DRAIN / 10,
             trial,
+            rest: None,
         };
         let report = engine.trial(&order, stop)?;
         if report.interrupted {

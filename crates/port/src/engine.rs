@@ -7,6 +7,7 @@ use std::time::Duration;
 use nicety_model::{Fps, LatencySummary, PacingReport, StreamCounts};
 
 use crate::error::PortError;
+use crate::rest::Rest;
 
 /// One trial as an engine sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,6 +22,8 @@ pub struct TrialOrder {
     pub drain_quiet: Duration,
     /// Number of the trial within the run; its low byte travels in every stamp.
     pub trial: u8,
+    /// Rests of the senders. The load is that of the whole duration, rests included.
+    pub rest: Option<Rest>,
 }
 
 impl TrialOrder {

@@ -122,6 +122,13 @@ pub enum PortError {
 }
 
 impl PortError {
+    pub(crate) fn packet(interface: &str, source: nicety_packet::PacketError) -> Self {
+        Self::Packet {
+            interface: interface.to_owned(),
+            source,
+        }
+    }
+
     pub(crate) fn account(interface: &str, source: nicety_account::AccountError) -> Self {
         Self::Account {
             interface: interface.to_owned(),

@@ -18,7 +18,10 @@ pub mod engine;
 mod error;
 pub mod pace;
 pub mod pin;
+mod rest;
+mod sending;
 pub mod xdp;
 
 pub use engine::{Engine, EngineReport, SenderReport, Stop, TrialOrder, WorkerUse};
 pub use error::PortError;
+pub use rest::Rest;

@@ -25,6 +25,8 @@ pub struct Pacer {
     slips: u32,
     slipped_ns: f64,
     slip_max_ns: f64,
+    rests: u32,
+    rested_ns: u64,
     late_ns: Option<Histogram<u64>>,
 }
 
@@ -42,6 +44,8 @@ impl Pacer {
             slips: 0,
             slipped_ns: 0.0,
             slip_max_ns: 0.0,
+            rests: 0,
+            rested_ns: 0,
             // 1 ns to 10 s with two digits; cannot fail for these constants, and without a
             // histogram only the lateness figures would be missing.
             late_ns: Histogram::new_with_bounds(1, 10_000_000_000, 2).ok(),
@@ -74,6 +78,13 @@ impl Pacer {
         self.done += (sent + refused) as u64;
         self.refused += refused as u64;
         self.burst_max = self.burst_max.max(u32::try_from(sent).unwrap_or(u32::MAX));
+    }
+
+    /// Moves the schedule by a rest of `length_ns`: nothing is owed for it.
+    pub fn rested(&mut self, length_ns: u64) {
+        self.base_ns += length_ns as f64;
+        self.rests += 1;
+        self.rested_ns += length_ns;
     }
 
     /// Whether every slot has been used.
@@ -113,6 +124,8 @@ impl Pacer {
             slips: self.slips,
             slipped_s: self.slipped_ns * 1e-9,
             slip_max_s: self.slip_max_ns * 1e-9,
+            rests: self.rests,
+            rested_s: self.rested_ns as f64 * 1e-9,
             late_p99_us: late(0.99),
             late_max_us: late(1.0).max(self.slip_max_ns / 1000.0),
             refused: self.refused,

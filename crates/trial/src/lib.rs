@@ -13,7 +13,7 @@ use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
 use nicety_host::topology::{FactError, ProcRoot};
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
-use nicety_port::{Engine, EngineReport, PortError, Stop, TrialOrder};
+use nicety_port::{Engine, EngineReport, PortError, Rest, Stop, TrialOrder};
 use nicety_testbed::counters::PathCounters;
 use nicety_testbed::path::Path;
 
@@ -60,6 +60,7 @@ pub struct Trials<'a> {
     engine: &'a mut dyn Engine,
     path: &'a dyn Path,
     proc: ProcRoot,
+    rest: Option<Rest>,
     learned: bool,
     counter: u8,
 }
@@ -79,9 +80,17 @@ impl<'a> Trials<'a> {
             engine,
             path,
             proc: ProcRoot::live(),
+            rest: None,
             learned: false,
             counter: first,
         }
+    }
+
+    /// Lets the senders rest in every trial, see [`Rest`].
+    #[must_use]
+    pub fn resting(mut self, rest: Option<Rest>) -> Self {
+        self.rest = rest;
+        self
     }
 
     /// Runs one trial. A path or port that breaks gives a record that says so; only an
@@ -97,6 +106,7 @@ impl<'a> Trials<'a> {
             drain_max: DRAIN_MAX,
             drain_quiet: DRAIN_QUIET,
             trial: self.counter,
+            rest: self.rest,
         };
         let started = nicety_host::clock::unix_time();
         let begun = nicety_host::clock::monotonic();

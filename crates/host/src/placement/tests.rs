@@ -324,3 +324,22 @@ fn a_quota_takes_tester_workers_away_and_is_said() {
         assert_eq!(note, said, "{quota}: {placement:?}");
     }
 }
+
+#[test]
+fn senders_rest_in_a_full_virtual_machine() {
+    let rests = |cores, virtual_machine| {
+        let mut topology = machine(1, cores, 1);
+        topology.virtual_machine = virtual_machine;
+        let placement = place(&topology, wants(2, 2));
+        let said = placement
+            .notes
+            .iter()
+            .any(|note| note.contains("rest 2 ms"));
+        assert_eq!(said, placement.rests, "{:?}", placement.notes);
+        placement.rests
+    };
+    assert!(rests(2, true) && rests(4, true));
+    assert!(!rests(2, false), "a physical machine has no hypervisor");
+    assert!(!rests(8, true), "CPUs are left over");
+    assert!(!rests(1, true), "the tester gives way by itself");
+}

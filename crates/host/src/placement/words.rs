@@ -14,6 +14,7 @@ pub(super) fn notes(topology: &Topology, wants: Wants, placement: &Placement) ->
     notes.extend(path_doubled(wants, placement));
     notes.extend(quota(topology, placement));
     notes.extend(isolated(topology));
+    notes.extend(rests(placement));
     if topology.allowed.len() > 1 && all_cpus(placement).contains(&HOUSEKEEPING) {
         notes.push(format!(
             "CPU {HOUSEKEEPING} is in use here and does the system's housekeeping too"
@@ -133,6 +134,15 @@ fn quota(topology: &Topology, placement: &Placement) -> Option<String> {
             "the control group may use {quota:.2} CPUs' worth of time: pinned threads are stopped \
              when it is used up; raise its CPU limit for a steady measurement"
         )
+    })
+}
+
+fn rests(placement: &Placement) -> Option<String> {
+    placement.rests.then(|| {
+        "a virtual machine with no CPU left over: senders rest 2 ms in every 50 ms, because its \
+         hypervisor may stop CPUs that are never idle; they send faster in between, and loads are \
+         averages"
+            .to_owned()
     })
 }
 

@@ -109,7 +109,8 @@ impl Bench<'_> {
         let engine_name = engine.name();
         // Frames of an earlier sitting or cell carry other trial numbers.
         let first = (earlier.len() as u8).wrapping_mul(31);
-        let mut trials = Trials::new(engine.as_mut(), path.as_ref(), first);
+        let mut trials =
+            Trials::new(engine.as_mut(), path.as_ref(), first).resting(setup::rest(self.placement));
         while let Some(step) = cell.next() {
             self.progress
                 .left(rest + Duration::from_secs_f64(cell.left().seconds));

@@ -54,7 +54,7 @@ pub fn measure(
         flows: 1,
     };
     let mut engine = engines.open(&path, traffic, placement)?.engine;
-    let mut trials = Trials::new(engine.as_mut(), &path, 0);
+    let mut trials = Trials::new(engine.as_mut(), &path, 0).resting(setup::rest(placement));
     let mut load = FLAT_OUT;
     for index in 1..=TRIALS {
         let record = trials.run(&ask(load, index), stop)?;

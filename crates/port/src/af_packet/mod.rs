@@ -10,7 +10,6 @@ mod tx;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::time::Duration;
 
 use nicety_account::{Account, Latency, StreamTotals};
 use nicety_model::{Direction, FrameSize};
@@ -19,19 +18,17 @@ use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateS
 pub use tx::Refusal;
 
 use crate::clock::{monotonic_ns, realtime_offset_ns};
-use crate::engine::{Engine, EngineReport, SenderReport, Stop, TrialOrder};
+use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
 use crate::error::PortError;
 use crate::pace::Pacer;
+use crate::rest::Rests;
+use crate::sending::{LEAD, LEARNING_FRAMES, Sending, reports, start_spread_s};
 use rx::RxRing;
 use tx::TxSocket;
-use worker::{Receiver, Sender, Sending, Shared, Work};
+use worker::{Receiver, Sender, Shared, Work};
 
 /// A step of the wall clock smaller than this is not told apart from reading it.
 const CLOCK_STEP_NS: i64 = 20_000;
-/// Time between making the schedule and its first slot: threads start in between.
-pub(crate) const LEAD: Duration = Duration::from_millis(3);
-/// Share of the duration that sending may take longer before what is left is given up.
-pub(crate) const OVERTIME: f64 = 0.05;
 
 /// One end of the path, as the engine needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +43,22 @@ pub struct PortSpec {
     pub refusal: Refusal,
     /// Whether the interface must be told to accept frames for `mac` (it is not its own).
     pub promiscuous: bool,
+}
+
+impl PortSpec {
+    /// Fails where the interface cannot carry the frames.
+    pub(crate) fn check_mtu(&self, frame_size: FrameSize) -> Result<(), PortError> {
+        let needed = frame_size.mtu_needed();
+        if self.mtu >= needed {
+            return Ok(());
+        }
+        Err(PortError::Mtu {
+            interface: self.interface.clone(),
+            mtu: self.mtu,
+            frame_size: frame_size.bytes(),
+            needed,
+        })
+    }
 }
 
 /// What is sent.
@@ -71,14 +84,7 @@ impl Port {
     /// Opens the port's sockets. Must be called on a thread inside the interface's network
     /// namespace.
     pub fn open(spec: &PortSpec, frame_size: FrameSize) -> Result<Self, PortError> {
-        if spec.mtu < frame_size.mtu_needed() {
-            return Err(PortError::Mtu {
-                interface: spec.interface.clone(),
-                mtu: spec.mtu,
-                frame_size: frame_size.bytes(),
-                needed: frame_size.mtu_needed(),
-            });
-        }
+        spec.check_mtu(frame_size)?;
         let bytes = frame_size.bytes_without_fcs();
         Ok(Self {
             tx: TxSocket::open(&spec.interface, bytes, spec.refusal)?,
@@ -107,11 +113,11 @@ impl AfPacket {
         cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
         let interfaces = [a.spec.interface.clone(), b.spec.interface.clone()];
-        let (mac_a, mac_b) = (a.spec.mac, b.spec.mac);
+        let [template_a, template_b] = templates([&a.spec, &b.spec], traffic)?;
         // Every port gets a sender: those without load still send learning frames.
         let senders = vec![
-            Sender::new(a.tx, template(&a.spec, mac_b, traffic, Side::A)?, 0)?,
-            Sender::new(b.tx, template(&b.spec, mac_a, traffic, Side::B)?, 1)?,
+            Sender::new(a.tx, template_a, 0)?,
+            Sender::new(b.tx, template_b, 1)?,
         ];
         // Stream 0 arrives at B, stream 1 at A.
         let receiver = |spec: &PortSpec, ring, stream| {
@@ -172,18 +178,18 @@ impl Engine for AfPacket {
         }
         let offset = realtime_offset_ns();
         let start_ns = monotonic_ns() + LEAD.as_nanos() as u64;
-        let sending_ns = order.duration.as_nanos() as f64 * (1.0 + OVERTIME);
         let shared = Shared {
             stop,
             failed: AtomicBool::new(false),
             sending: AtomicUsize::new(directions),
-            deadline_ns: start_ns + sending_ns as u64 + 1_000_000,
+            deadline_ns: start_ns + order.longest_ns(),
+            rests: Rests::new(order.rest, start_ns),
             drain_max_ns: order.drain_max.as_nanos() as u64,
             drain_quiet_ns: order.drain_quiet.as_nanos() as u64,
             realtime_offset_ns: offset,
             trial: order.trial,
         };
-        let pacer = || Pacer::new(order.load, order.frames(), start_ns);
+        let pacer = || Pacer::new(order.pace(), order.frames(), start_ns);
         let works = share_out(
             self.senders[..directions]
                 .iter_mut()
@@ -221,8 +227,19 @@ impl Engine for AfPacket {
     }
 }
 
+/// The frames of both ports, sent to each other.
+pub(crate) fn templates(
+    [a, b]: [&PortSpec; 2],
+    traffic: TrafficSpec,
+) -> Result<[Template; 2], PortError> {
+    Ok([
+        template(a, b.mac, traffic, Side::A)?,
+        template(b, a.mac, traffic, Side::B)?,
+    ])
+}
+
 /// The frames that `from` sends to `to`.
-pub(crate) fn template(
+fn template(
     from: &PortSpec,
     to: MacAddr,
     traffic: TrafficSpec,
@@ -238,14 +255,8 @@ pub(crate) fn template(
                 flows,
             })
         })
-        .map_err(|source| PortError::Packet {
-            interface: from.interface.clone(),
-            source,
-        })
+        .map_err(|source| PortError::packet(&from.interface, source))
 }
-
-/// Frames sent for every port by [`Engine::learn`].
-pub(crate) const LEARNING_FRAMES: usize = 3;
 
 impl AfPacket {
     /// Closes the books of a trial.
@@ -268,31 +279,15 @@ impl AfPacket {
             streams.extend(receiver.account.finish(&[totals]).map_err(error)?);
             receiver.account.merge_latency_into(&mut latency);
         }
-        let starts = || {
-            sendings
-                .iter()
-                .map(|sending| sending.first_ns)
-                .filter(|ns| *ns > 0)
-        };
-        let spread = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
         Ok(EngineReport {
-            senders: sendings
-                .iter()
-                .map(|sending| SenderReport {
-                    stream: sending.stream,
-                    intended: order.frames(),
-                    sent: sending.sent,
-                    refused_by_path: sending.refused_by_path,
-                    pacing: sending.pacing,
-                })
-                .collect(),
+            senders: reports(sendings, order.frames()),
             streams,
             latency: latency.summary(),
             clock_stepped: false,
             tester_drops,
             by_xdp: false,
             interrupted: false,
-            start_spread_s: spread as f64 * 1e-9,
+            start_spread_s: start_spread_s(sendings),
             workers: Vec::new(),
         })
     }

@@ -67,6 +67,12 @@ impl Socket {
         self.check(done, "bind the packet socket")
     }
 
+    /// Binds to an EtherType that nobody sends (IEEE 802 local experimental 1): only a socket that
+    /// listens to something is told that the interface went down.
+    pub(crate) fn bind_to_nothing(&self) -> Result<(), PortError> {
+        self.bind(0x88b5)
+    }
+
     /// Sets an option of level `SOL_PACKET` or `SOL_SOCKET`.
     pub(crate) fn set<T>(
         &self,

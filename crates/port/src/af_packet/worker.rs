@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nicety_account::Account;
-use nicety_model::PacingReport;
 use nicety_packet::{CheckCorruption, Expect, PacketError, Stamp, Template};
 
 use super::rx::RxRing;
@@ -14,6 +13,8 @@ use crate::engine::{Stop, WorkerUse};
 use crate::error::PortError;
 use crate::pace::Pacer;
 use crate::pin;
+use crate::rest::Rests;
+use crate::sending::Sending;
 
 /// Frames read from a ring before the sender gets its turn again.
 const RX_BURST: usize = 64;
@@ -52,10 +53,7 @@ impl Sender {
     }
 
     fn packet_error(&self, source: PacketError) -> PortError {
-        PortError::Packet {
-            interface: self.socket.interface().to_owned(),
-            source,
-        }
+        PortError::packet(self.socket.interface(), source)
     }
 }
 
@@ -65,16 +63,6 @@ pub(crate) struct Receiver {
     pub(crate) ring: RxRing,
     pub(crate) expect: Expect,
     pub(crate) account: Account,
-}
-
-/// What one sender did in one trial.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sending {
-    pub(crate) stream: u8,
-    pub(crate) sent: u64,
-    pub(crate) refused_by_path: u64,
-    pub(crate) first_ns: u64,
-    pub(crate) pacing: PacingReport,
 }
 
 /// What all workers of one trial share.
@@ -87,6 +75,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) sending: AtomicUsize,
     /// End of sending, whatever is still due.
     pub(crate) deadline_ns: u64,
+    /// Rests of every thread that sends.
+    pub(crate) rests: Rests,
     pub(crate) drain_max_ns: u64,
     pub(crate) drain_quiet_ns: u64,
     pub(crate) realtime_offset_ns: i64,
@@ -147,6 +137,7 @@ fn poll(
     let mut last_frame_ns = 0;
     let mut drain_from_ns = None;
     let mut next_check_ns = 0;
+    let mut rests = shared.rests;
     loop {
         let now = monotonic_ns();
         if shared.failed.load(Ordering::Relaxed) {
@@ -160,6 +151,16 @@ fn poll(
             receivers
                 .iter()
                 .try_for_each(|receiver| receiver.ring.check_up())?;
+        }
+        if senders.iter().any(|active| active.ended_ns.is_none())
+            && let Some(length) = rests.begins(now)
+        {
+            std::thread::sleep(length);
+            let after = monotonic_ns();
+            for active in &mut senders {
+                active.pacer.rested(after - now);
+            }
+            continue;
         }
         for active in &mut senders {
             send(active, shared, now)?;

@@ -14,21 +14,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use nicety_model::Direction;
-use nicety_packet::{Side, Stamp, Template};
+use nicety_packet::{Stamp, Template};
 
 use crate::af_packet::socket::Socket;
-use crate::af_packet::{LEAD, LEARNING_FRAMES, OVERTIME, PortSpec, Refusal, TrafficSpec, template};
+use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
 use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
 use crate::error::PortError;
 use crate::pace::Pacer;
+use crate::rest::Rests;
+use crate::sending::{LEAD, LEARNING_FRAMES};
 use crate::xdp::receive::Receiver;
 use crate::xdp::receivers::Receivers;
 use tx::{FRAME_BYTES_MAX, TxSocket};
 use worker::{Sender, Shared};
 
-/// An EtherType nobody sends (IEEE 802 local experimental 1).
-const NOTHING: libc::c_int = 0x88b5;
 /// How often the ports are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -58,16 +58,7 @@ impl Opening {
         cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
         let size = traffic.frame_size;
-        for spec in &specs {
-            if spec.mtu < size.mtu_needed() {
-                return Err(PortError::Mtu {
-                    interface: spec.interface.clone(),
-                    mtu: spec.mtu,
-                    frame_size: size.bytes(),
-                    needed: size.mtu_needed(),
-                });
-            }
-        }
+        specs.iter().try_for_each(|spec| spec.check_mtu(size))?;
         if size.bytes_without_fcs() > FRAME_BYTES_MAX {
             return Err(PortError::AfXdp {
                 interface: specs[0].interface.clone(),
@@ -79,10 +70,7 @@ impl Opening {
             });
         }
         Ok(Self {
-            templates: [
-                template(&specs[0], specs[1].mac, traffic, Side::A)?,
-                template(&specs[1], specs[0].mac, traffic, Side::B)?,
-            ],
+            templates: templates(specs.each_ref(), traffic)?,
             specs,
             traffic,
             ports: Vec::new(),
@@ -111,8 +99,7 @@ impl Opening {
             self.idle.extend(program().ok());
         }
         let port = Socket::open(&spec.interface)?;
-        // Only a socket that listens to something is told that the interface went down.
-        port.bind(NOTHING)?;
+        port.bind_to_nothing()?;
         let socket = TxSocket::open(&port, self.templates[side].frame_bytes())?;
         self.ports.push(port);
         let template = self.templates[side].clone();
@@ -173,7 +160,7 @@ impl Engine for AfXdp {
     fn learn(&mut self) -> Result<(), PortError> {
         for sender in &mut self.senders {
             // One refused learning frame is made good by the next.
-            for _ in 0..LEARNING_FRAMES.min(sender.socket.room()) {
+            for _ in 0..LEARNING_FRAMES.min(sender.socket.room() as u64) {
                 sender.stamp(0, &Stamp::learning(0))?;
                 sender.socket.hand_over(1);
                 sender.socket.send()?;
@@ -185,7 +172,6 @@ impl Engine for AfXdp {
     fn trial(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError> {
         self.receivers.reset(order)?;
         let start_ns = monotonic_ns() + LEAD.as_nanos() as u64;
-        let sending_ns = order.duration.as_nanos() as f64 * (1.0 + OVERTIME);
         let directions = self.receivers.directions();
         let threads = directions.min(self.cpus.len());
         let shared = Shared {
@@ -193,12 +179,13 @@ impl Engine for AfXdp {
             failed: AtomicBool::new(false),
             sending: AtomicUsize::new(threads),
             watcher: std::thread::current(),
-            deadline_ns: start_ns + sending_ns as u64 + 1_000_000,
+            deadline_ns: start_ns + order.longest_ns(),
+            rests: Rests::new(order.rest, start_ns),
             trial: order.trial,
         };
         let mut works: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         for (n, sender) in self.senders[..directions].iter_mut().enumerate() {
-            let pacer = Pacer::new(order.load, order.frames(), start_ns);
+            let pacer = Pacer::new(order.pace(), order.frames(), start_ns);
             works[n % threads].push((sender, pacer));
         }
         let (ports, interface) = (&self.ports, &self.interfaces[0]);

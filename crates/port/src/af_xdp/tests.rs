@@ -128,6 +128,7 @@ fn order(rate: Fps, frames: u64) -> TrialOrder {
         drain_max: Duration::from_secs(10),
         drain_quiet: Duration::from_millis(300),
         trial: 1,
+        rest: None,
     }
 }
 
@@ -141,13 +142,11 @@ fn a_trial_of_n_frames_sends_n() {
         stage.engine.learn().unwrap();
         std::thread::sleep(Duration::from_millis(20));
         for (load, frames) in [(1000.0, 100), (10_000.0, 1000)] {
-            let report = stage.run(&order(Fps(load), frames), &Stop::default());
-            let sender = &report.senders[0];
-            // A busy machine may end the trial before the last frame; no frame is made up.
-            assert!(
-                sender.sent == frames || sender.pacing.slips > 0,
-                "{sender:?}"
-            );
+            // A busy machine may end a trial before the last frame.
+            let whole = (0..10)
+                .map(|_| stage.run(&order(Fps(load), frames), &Stop::default()))
+                .find(|report| report.senders[0].sent == frames);
+            let report = whole.expect("one of ten trials sends every frame in time");
             assert_eq!(
                 report.latency.unwrap().samples,
                 report.streams[0].frames.received

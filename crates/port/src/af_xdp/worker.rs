@@ -13,7 +13,8 @@ use crate::engine::{Stop, WorkerUse};
 use crate::error::PortError;
 use crate::pace::Pacer;
 use crate::pin;
-use crate::xdp::receivers::Sending;
+use crate::rest::Rests;
+use crate::sending::Sending;
 
 /// Longest time for the driver to take the last frames.
 const FLUSH_NS: u64 = 500_000_000;
@@ -57,10 +58,7 @@ impl Sender {
     }
 
     fn packet_error(&self, source: PacketError) -> PortError {
-        PortError::Packet {
-            interface: self.socket.interface().to_owned(),
-            source,
-        }
+        PortError::packet(self.socket.interface(), source)
     }
 }
 
@@ -76,6 +74,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) watcher: Thread,
     /// End of sending, whatever is still due.
     pub(crate) deadline_ns: u64,
+    /// Rests of every thread.
+    pub(crate) rests: Rests,
     pub(crate) trial: u8,
 }
 
@@ -127,8 +127,17 @@ fn send_all(
         ended: false,
     };
     let mut senders: Vec<_> = senders.into_iter().map(active).collect();
+    let mut rests = shared.rests;
     while !senders.iter().all(|active| active.ended) && !shared.failed.load(Ordering::Relaxed) {
         let now = monotonic_ns();
+        if let Some(length) = rests.begins(now) {
+            std::thread::sleep(length);
+            let after = monotonic_ns();
+            for active in &mut senders {
+                active.pacer.rested(after - now);
+            }
+            continue;
+        }
         for active in &mut senders {
             if !active.ended {
                 active.step(shared, now)?;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rest::{Rest, Rests};
 
 const MS: u64 = 1_000_000;
 
@@ -81,4 +82,31 @@ fn refused_frames_use_their_slot_but_are_not_offered() {
     let report = pacer.report(10 * MS);
     assert_eq!(report.refused, 5);
     assert!((report.offered_fps - 500.0).abs() < 1.0);
+}
+
+#[test]
+fn a_rest_moves_the_schedule_and_leaves_nothing_to_catch_up() {
+    let rest = Rest::IN_A_FULL_MACHINE;
+    let mut pacer = Pacer::new(rest.pace(Fps(500_000.0)), 500_000, MS);
+    let mut rests = Rests::new(Some(rest), MS);
+    let mut now = MS;
+    while !pacer.is_done() {
+        if let Some(length) = rests.begins(now) {
+            // Waking takes a little longer.
+            let length = length.as_nanos() as u64 + 60_000;
+            now += length;
+            pacer.rested(length);
+        }
+        let due = pacer.due(now, 16);
+        pacer.sent(due, 0);
+        now += 500;
+    }
+    let report = pacer.report(now);
+    assert_eq!((report.slips, report.burst_max), (0, 1), "{report:?}");
+    assert!((19..=20).contains(&report.rests), "{report:?}");
+    assert!((report.rested_s - 0.041).abs() < 0.0011, "{report:?}");
+    assert!(
+        (report.offered_fps / 500_000.0 - 1.0).abs() < 0.004,
+        "{report:?}"
+    );
 }

@@ -7,6 +7,7 @@
 pub mod attach;
 mod engine;
 mod interrupt;
+mod keep;
 pub mod object;
 pub mod probe;
 pub mod receive;

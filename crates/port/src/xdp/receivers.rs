@@ -4,25 +4,15 @@
 use std::time::{Duration, Instant};
 
 use nicety_account::{Latency, StreamTotals};
-use nicety_model::{PacingReport, StreamCounts};
+use nicety_model::StreamCounts;
 
 use super::receive::Receiver;
-use crate::engine::{EngineReport, SenderReport, TrialOrder, WorkerUse};
+use crate::engine::{EngineReport, TrialOrder, WorkerUse};
 use crate::error::PortError;
+use crate::sending::{Sending, reports, start_spread_s};
 
 /// How often the receivers are asked for new frames while the path drains.
 const LOOK: Duration = Duration::from_millis(1);
-
-/// What one port sent in one trial.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sending {
-    pub(crate) stream: u8,
-    /// On the wire, those refused by the path's first ring included.
-    pub(crate) sent: u64,
-    pub(crate) refused_by_path: u64,
-    pub(crate) first_ns: u64,
-    pub(crate) pacing: PacingReport,
-}
 
 /// The receiver of stream 0, and that of stream 1 when there are two directions.
 #[derive(Debug, Default)]
@@ -90,17 +80,8 @@ impl Receivers {
             streams.extend(counts);
             latency.merge(&seen);
         }
-        let starts = || sendings.iter().map(|s| s.first_ns).filter(|ns| *ns > 0);
-        let spread = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
-        let sender = |sending: &Sending| SenderReport {
-            stream: sending.stream,
-            intended: order.frames(),
-            sent: sending.sent,
-            refused_by_path: sending.refused_by_path,
-            pacing: sending.pacing,
-        };
         Ok(EngineReport {
-            senders: sendings.iter().map(sender).collect(),
+            senders: reports(sendings, order.frames()),
             streams,
             latency: latency.summary(),
             // Both ends read the monotonic clock.
@@ -109,7 +90,7 @@ impl Receivers {
             tester_drops: 0,
             by_xdp: true,
             interrupted: false,
-            start_spread_s: spread as f64 * 1e-9,
+            start_spread_s: start_spread_s(sendings),
             workers,
         })
     }

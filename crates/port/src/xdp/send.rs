@@ -5,31 +5,27 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use nicety_model::{Direction, Fps, FrameSize};
+use nicety_packet::Template;
 use nicety_packet::stamp::STREAM_LEARNING;
-use nicety_packet::{Side, Template};
 
 use super::interrupt::wake_in_time;
 use super::probe::Unsupported;
-use super::receivers::Sending;
 use super::transmit::Transmitter;
 use super::words::{self, Sent, Shape};
 use crate::af_packet::socket::Socket;
-use crate::af_packet::{PortSpec, Refusal, TrafficSpec, template};
+use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
+use crate::rest::{Rest, Rests};
+use crate::sending::{LEARNING_FRAMES, Sending};
 
-/// Share of the duration that sending may take longer before what is left is given up.
-const OVERTIME: f64 = 0.05;
 /// How often the ports and the wish to stop are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// The same while senders start and end: what passes between the last frame and the end of the
 /// call.
 const LOOK_CLOSELY: Duration = Duration::from_micros(200);
-/// An EtherType nobody sends (IEEE 802 local experimental 1).
-const NOTHING: libc::c_int = 0x88b5;
-/// Learning frames per port, and their rate.
-const LEARNING_FRAMES: u64 = 3;
+/// Rate of learning frames.
 const LEARNING_RATE: Fps = Fps(10_000.0);
 
 /// Rates from which a batch of the kernel holds more than one frame, with the frames it holds. A
@@ -75,16 +71,14 @@ struct Job {
     ports: usize,
     learning: bool,
     trial: u8,
+    /// On average over the time of sending.
     rate: Fps,
+    /// Between the rests.
+    pace: Fps,
     frames: u64,
-    duration: Duration,
-}
-
-impl Job {
     /// Longest time of sending.
-    fn run_ns(&self) -> u64 {
-        (self.duration.as_nanos() as f64 * (1.0 + OVERTIME)) as u64 + 1_000_000
-    }
+    run_ns: u64,
+    rest: Option<Rest>,
 }
 
 /// What the threads of one job share.
@@ -96,6 +90,7 @@ struct Shared<'a> {
     threads: usize,
     /// Time of sending, if all goes well.
     sending_ns: u64,
+    rest: Option<Rest>,
 }
 
 impl Senders {
@@ -105,10 +100,7 @@ impl Senders {
         traffic: TrafficSpec,
         cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
-        let templates = [
-            template(&specs[0], specs[1].mac, traffic, Side::A)?,
-            template(&specs[1], specs[0].mac, traffic, Side::B)?,
-        ];
+        let templates = templates(specs.each_ref(), traffic)?;
         let threads = match traffic.direction {
             Direction::Bi if cpus.len() > 1 => 2,
             _ => 1,
@@ -140,21 +132,12 @@ impl Senders {
         let (thread, index) = self.place(side);
         let port = &mut self.ports[side];
         let interface = &port.spec.interface;
-        let needed = self.frame_size.mtu_needed();
-        if port.spec.mtu < needed {
-            return Err(PortError::Mtu {
-                interface: interface.clone(),
-                mtu: port.spec.mtu,
-                frame_size: self.frame_size.bytes(),
-                needed,
-            });
-        }
+        port.spec.check_mtu(self.frame_size)?;
         let socket = Socket::open(interface)?;
         if port.spec.promiscuous {
             socket.promiscuous()?;
         }
-        // Only a socket that listens to something is told that the interface went down.
-        socket.bind(NOTHING)?;
+        socket.bind_to_nothing()?;
         let netns = std::fs::metadata("/proc/thread-self/ns/net")
             .map_err(|source| PortError::system(interface, "identify the namespace of", source))?
             .st_ino();
@@ -180,8 +163,10 @@ impl Senders {
             learning: true,
             trial: 0,
             rate: LEARNING_RATE,
+            pace: LEARNING_RATE,
             frames: LEARNING_FRAMES,
-            duration: Duration::from_millis(100),
+            run_ns: 100_000_000,
+            rest: None,
         };
         self.run(&job, &Stop::default()).map(drop)
     }
@@ -198,8 +183,10 @@ impl Senders {
             learning: false,
             trial: order.trial,
             rate: order.load,
+            pace: order.pace(),
             frames: order.frames(),
-            duration: order.duration,
+            run_ns: order.longest_ns(),
+            rest: order.rest,
         };
         self.run(&job, stop)
     }
@@ -222,9 +209,10 @@ impl Senders {
             failed: AtomicBool::new(false),
             sending: AtomicUsize::new(threads),
             threads,
-            sending_ns: ((job.frames as f64 * 1e9 / job.rate.0) as u64).min(job.run_ns()),
+            sending_ns: ((job.frames as f64 * 1e9 / job.rate.0) as u64).min(job.run_ns),
+            rest: job.rest,
         };
-        let batch = batch(Fps(job.rate.0 * f64::from(streams)));
+        let batch = batch(Fps(job.pace.0 * f64::from(streams)));
         let this = &*self;
         let (workers, watched) = std::thread::scope(|scope| {
             let shared = &shared;
@@ -266,9 +254,9 @@ impl Senders {
                 side as u8
             },
             trial: job.trial,
-            rate: job.rate,
+            rate: job.pace,
             frames: job.frames,
-            run_ns: job.run_ns(),
+            run_ns: job.run_ns,
             interface: interface.map_or((0, 0), |at| (at.socket.index(), at.netns)),
         }
         .words()
@@ -284,7 +272,7 @@ impl Senders {
     ) -> Result<WorkerUse, Unsupported> {
         let cpu = self.cpus.get(n % self.cpus.len().max(1)).copied().flatten();
         let until = (shared.stop, &shared.failed);
-        let result = self.transmitters[n].send(streams, batch, cpu, until);
+        let result = self.transmitters[n].send(streams, batch, cpu, shared.rest, until);
         if result.is_err() {
             shared.failed.store(true, Ordering::Release);
         }
@@ -298,6 +286,7 @@ impl Senders {
         wake_in_time();
         let threads = &self.transmitters[..shared.threads];
         let mut end_ns = None;
+        let mut rests = Rests::new(None, 0);
         let mut down = Ok(());
         while shared.sending.load(Ordering::Acquire) > 0 {
             if down.is_ok() {
@@ -318,19 +307,25 @@ impl Senders {
                         shared.failed.store(true, Ordering::Release);
                     }
                 }
-                end_ns = Some(monotonic_ns().saturating_add(shared.sending_ns));
+                let now = monotonic_ns();
+                end_ns = Some(now.saturating_add(shared.sending_ns));
+                rests = Rests::new(shared.rest, now);
             }
-            let left_ns = end_ns.map_or(0, |end| end.saturating_sub(monotonic_ns()));
+            let now = monotonic_ns();
+            let left_ns = end_ns.map_or(0, |end| end.saturating_sub(now));
+            let rest = left_ns > 0 && rests.begins(now).is_some();
             let cut = shared.stop.is_set() || shared.failed.load(Ordering::Acquire);
             for thread in threads {
-                if cut || (left_ns == 0 && thread.ended(streams).unwrap_or(true)) {
+                if cut || rest || (left_ns == 0 && thread.ended(streams).unwrap_or(true)) {
                     thread.interrupt();
                 }
             }
             std::thread::sleep(if cut || left_ns == 0 {
                 LOOK_CLOSELY
             } else {
-                Duration::from_nanos(left_ns).min(LOOK)
+                Duration::from_nanos(left_ns)
+                    .min(LOOK)
+                    .min(rests.left(monotonic_ns()))
             });
         }
         down

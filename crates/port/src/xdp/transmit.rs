@@ -1,19 +1,23 @@
 //! The sending half: a BPF program that makes frames, and the thread that runs it.
 
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aya::maps::{Array, DevMap, Map, MapData};
 use aya::programs::{BtfTracePoint, ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
 use aya::{Btf, Ebpf};
 
 use super::interrupt::Interruptible;
+use super::keep::Kept;
 use super::object;
 use super::probe::{Unsupported, errno, refused};
 use super::words::{CONTROL_WORDS, LATENESS_WORDS, Sent, Words};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, WorkerUse};
 use crate::pin;
+use crate::rest::Rest;
 
 /// Runs of the program per call of the kernel, sent or not: some 40 s.
 const REPEAT: u32 = 1 << 30;
@@ -23,14 +27,16 @@ pub(crate) struct Transmitter {
     // The programs live as long as this does; the counter is detached with it.
     loaded: Ebpf,
     streams: Array<MapData, Words>,
-    control: Array<MapData, [u64; CONTROL_WORDS]>,
-    // Opened while the sending thread uses the rest.
+    control: Mutex<Array<MapData, [u64; CONTROL_WORDS]>>,
+    // Opened while the sending thread uses the others.
     gate: Mutex<Array<MapData, u64>>,
     lateness: Array<MapData, [u64; LATENESS_WORDS]>,
     ports: DevMap<MapData>,
     /// A frame as the kernel puts it into a new page.
     frame: Box<[u8]>,
     thread: Interruptible,
+    /// Runs begin at once while it is there.
+    _kept: Option<Kept>,
 }
 
 impl Transmitter {
@@ -46,16 +52,18 @@ impl Transmitter {
             .map_err(|error| refused(&error))?;
         let sender: &mut Xdp = program(&mut loaded, "transmit")?;
         sender.load().map_err(|error| refused(&error))?;
+        let kept = sender.fd().ok().and_then(|fd| Kept::new(fd.as_fd()).ok());
         let mut take = |name| loaded.take_map(name).ok_or_else(|| lacks(name));
         let transmitter = Self {
             streams: map(take("streams")?)?,
-            control: map(take("control")?)?,
+            control: Mutex::new(map(take("control")?)?),
             gate: Mutex::new(map(take("gate")?)?),
             lateness: map(take("lateness")?)?,
             ports: map(take("ports")?)?,
             loaded,
             frame: frame.into(),
             thread: Interruptible::default(),
+            _kept: kept,
         };
         transmitter.fits()?;
         Ok(transmitter)
@@ -92,13 +100,28 @@ impl Transmitter {
             self.lateness.set(index, empty, 0).map_err(set)?;
         }
         self.set_gate(0)?;
-        let control = [streams.len() as u64, 0, 0];
-        self.control.set(0, control, 0).map_err(set)
+        let control = [streams.len() as u64, 0, 0, 0];
+        self.control().set(0, control, 0).map_err(set)
     }
 
     /// Lets the schedule begin.
     pub(crate) fn open_gate(&self) -> Result<(), Unsupported> {
         self.set_gate(1)
+    }
+
+    /// Sleeps for `length`; the streams' schedules are moved by it when they go on.
+    fn rest(&self, length: Duration) -> Result<(), Unsupported> {
+        std::thread::sleep(length);
+        let error = |error| refused(&error);
+        let mut control = self.control();
+        let [streams, turn, cpu, resumes] = control.get(&0, 0).map_err(error)?;
+        control
+            .set(0, [streams, turn, cpu, resumes + 1], 0)
+            .map_err(error)
+    }
+
+    fn control(&self) -> MutexGuard<'_, Array<MapData, [u64; CONTROL_WORDS]>> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set_gate(&self, open: u64) -> Result<(), Unsupported> {
@@ -152,12 +175,13 @@ impl Transmitter {
     }
 
     /// Sends the first `streams` streams to their end on the calling thread, pinned to `cpu`, or
-    /// until `stop` or `failed`.
+    /// until `stop` or `failed`. An interruption before that is a rest, where there are any.
     pub(crate) fn send(
         &self,
         streams: u32,
         batch: u32,
         cpu: Option<u32>,
+        rest: Option<Rest>,
         until: (&Stop, &AtomicBool),
     ) -> Result<WorkerUse, Unsupported> {
         let pinned = pin::to_cpu(cpu);
@@ -169,7 +193,11 @@ impl Transmitter {
                     return Ok(());
                 }
                 match self.run(REPEAT, batch) {
-                    Err(error) if errno(&error) == Some(libc::EINTR) => {}
+                    Err(error) if errno(&error) == Some(libc::EINTR) => {
+                        if let Some(rest) = rest {
+                            self.rest(rest.length)?;
+                        }
+                    }
                     Err(error) => return Err(refused(&error)),
                     Ok(()) => {}
                 }

@@ -7,9 +7,9 @@ use nicety_packet::{Side, Template, ethernet, ipv4, udp, vlan};
 use crate::pace::CATCH_UP_FRAMES;
 
 /// Words of `struct stream`.
-pub(crate) const STREAM_WORDS: usize = 40;
+pub(crate) const STREAM_WORDS: usize = 44;
 /// Words of `struct control`.
-pub(crate) const CONTROL_WORDS: usize = 3;
+pub(crate) const CONTROL_WORDS: usize = 4;
 
 /// `struct stream`.
 pub(crate) type Words = [u64; STREAM_WORDS];
@@ -162,6 +162,8 @@ pub(crate) struct Sent {
     pub(crate) error: i32,
     /// The kernel runs the program.
     pub(crate) ready: bool,
+    pub(crate) rests: u64,
+    pub(crate) rested_ns: u64,
 }
 
 impl Sent {
@@ -178,6 +180,7 @@ impl Sent {
         ] = [28, 29, 30, 31, 32, 33].map(|n| words[n]);
         let [_unsent, accepted, refused, failed, error, ready] =
             [34, 35, 36, 37, 38, 39].map(|n| words[n]);
+        let [_seen, _resumes, rests, rested_ns] = [40, 41, 42, 43].map(|n| words[n]);
         Self {
             begun_ns,
             due_ns,
@@ -195,6 +198,8 @@ impl Sent {
             failed,
             error: i32::try_from(error).unwrap_or(0),
             ready: ready != 0,
+            rests,
+            rested_ns,
         }
     }
 
@@ -221,6 +226,8 @@ impl Sent {
             slips: u32::try_from(self.slips).unwrap_or(u32::MAX),
             slipped_s: self.slipped_ns as f64 * 1e-9,
             slip_max_s: self.slip_max_ns as f64 * 1e-9,
+            rests: u32::try_from(self.rests).unwrap_or(u32::MAX),
+            rested_s: self.rested_ns as f64 * 1e-9,
             late_p99_us: p99_ns(lateness).min(self.late_max_ns) as f64 / 1000.0,
             late_max_us: self.late_max_ns.max(self.slip_max_ns) as f64 / 1000.0,
             refused: given_up,

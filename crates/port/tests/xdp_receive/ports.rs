@@ -64,6 +64,7 @@ fn send(path: &dyn Path, size: u16, flows: u32, trial: u8, frames: u32) -> Engin
         drain_max: Duration::from_secs(2),
         drain_quiet: Duration::from_millis(100),
         trial,
+        rest: None,
     };
     engine.trial(&order, &Stop::default()).unwrap()
 }

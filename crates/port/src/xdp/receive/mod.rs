@@ -108,14 +108,7 @@ impl Receiver {
     ) -> Result<Self, PortError> {
         let name = spec.interface.as_str();
         check_streams(expected_streams).map_err(|source| PortError::account(name, source))?;
-        if spec.mtu < traffic.frame_size.mtu_needed() {
-            return Err(PortError::Mtu {
-                interface: name.to_owned(),
-                mtu: spec.mtu,
-                frame_size: traffic.frame_size.bytes(),
-                needed: traffic.frame_size.mtu_needed(),
-            });
-        }
+        spec.check_mtu(traffic.frame_size)?;
         let unusable = |error, why: &str| match error {
             PortError::Down { interface } => PortError::XdpReceive {
                 interface,

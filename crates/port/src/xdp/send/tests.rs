@@ -107,8 +107,10 @@ fn job(ports: usize, rate: Fps, frames: u64) -> Job {
         learning: false,
         trial: 1,
         rate,
+        pace: rate,
         frames,
-        duration: Duration::from_secs(120),
+        run_ns: 120_000_000_000,
+        rest: None,
     }
 }
 
@@ -138,7 +140,7 @@ fn what_did_not_arrive_was_refused() {
         return;
     };
     let flat_out = Job {
-        duration: Duration::from_millis(200),
+        run_ns: 211_000_000,
         ..job(1, FLAT_OUT, u64::MAX >> 1)
     };
     let (sending, arrived) = stage.run(&flat_out, &Stop::default())[0];
@@ -203,7 +205,7 @@ fn interruptions_lose_and_double_nothing() {
                 rounds
             });
             let until = (&Stop::default(), &AtomicBool::new(false));
-            let sent = transmitter.send(1, batch(job.rate), Some(0), until);
+            let sent = transmitter.send(1, batch(job.rate), Some(0), None, until);
             done.store(true, Ordering::Release);
             sent.unwrap();
             interrupter.join().unwrap()
@@ -213,6 +215,31 @@ fn interruptions_lose_and_double_nothing() {
         let (sending, arrived) = stage.drain(before, &[sending])[0];
         assert_eq!(sending.sent, frames, "{load}");
         assert_eq!(arrived + sending.refused_by_path, frames, "{load}");
+    }
+}
+
+#[test]
+fn every_frame_is_sent_between_rests() {
+    let name = "every_frame_is_sent_between_rests";
+    let Some(mut stage) = Stage::build(name, 64, Direction::Bi, 1) else {
+        return;
+    };
+    let (rate, rest) = (Fps(50_000.0), Rest::IN_A_FULL_MACHINE);
+    let frames = 25_000;
+    let job = Job {
+        pace: rest.pace(rate),
+        rest: Some(rest),
+        ..job(2, rate, frames)
+    };
+    for (sending, arrived) in stage.run(&job, &Stop::default()) {
+        assert_eq!(sending.sent, frames);
+        assert_eq!(arrived + sending.refused_by_path, frames);
+        let pacing = sending.pacing;
+        // Half a second holds ten; one may fall just before a call of the kernel and be missed.
+        assert!((2..=10).contains(&pacing.rests), "{pacing:?}");
+        let shortest = f64::from(pacing.rests) * rest.length.as_secs_f64();
+        assert!(pacing.rested_s >= shortest, "{pacing:?}");
+        assert!(pacing.sending_s > 0.47 + pacing.rested_s, "{pacing:?}");
     }
 }
 

@@ -1,0 +1,57 @@
+//! What the senders of a trial did, and the times they keep. Shared by all engines.
+
+use std::time::Duration;
+
+use nicety_model::{Fps, PacingReport};
+
+use crate::engine::{SenderReport, TrialOrder};
+
+/// Time between making the schedule and its first slot: threads start in between.
+pub(crate) const LEAD: Duration = Duration::from_millis(3);
+/// Learning frames per port.
+pub(crate) const LEARNING_FRAMES: u64 = 3;
+/// Share of the duration that sending may take longer before what is left is given up.
+const OVERTIME: f64 = 0.05;
+
+/// What one port sent in one trial.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sending {
+    pub(crate) stream: u8,
+    /// On the wire, those refused by the path's first ring included.
+    pub(crate) sent: u64,
+    pub(crate) refused_by_path: u64,
+    /// When the first frame left; 0 if none did.
+    pub(crate) first_ns: u64,
+    pub(crate) pacing: PacingReport,
+}
+
+impl TrialOrder {
+    /// Longest time of sending, whatever is still due then.
+    pub(crate) fn longest_ns(&self) -> u64 {
+        (self.duration.as_nanos() as f64 * (1.0 + OVERTIME)) as u64 + 1_000_000
+    }
+
+    /// Rate of the schedule while it is not resting.
+    pub(crate) fn pace(&self) -> Fps {
+        self.rest.map_or(self.load, |rest| rest.pace(self.load))
+    }
+}
+
+/// What the senders say, each of which was to send `intended` frames.
+pub(crate) fn reports(sendings: &[Sending], intended: u64) -> Vec<SenderReport> {
+    let report = |sending: &Sending| SenderReport {
+        stream: sending.stream,
+        intended,
+        sent: sending.sent,
+        refused_by_path: sending.refused_by_path,
+        pacing: sending.pacing,
+    };
+    sendings.iter().map(report).collect()
+}
+
+/// Largest difference between the first frames of those that sent any, in seconds.
+pub(crate) fn start_spread_s(sendings: &[Sending]) -> f64 {
+    let starts = || sendings.iter().map(|s| s.first_ns).filter(|ns| *ns > 0);
+    let spread = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
+    spread as f64 * 1e-9
+}
