@@ -64,6 +64,40 @@ if [ ${#bpf[@]} -gt 0 ]; then
     say "the xdp engine will not be built in, missing here: ${bpf[*]} (on Debian: sudo apt-get install ${bpf[*]})"
 fi
 
+# The switches that paths are made of. Without these their tests say what they skip. nicety starts
+# switches of its own, so Debian's instance of Open vSwitch is kept from starting: policy-rc.d is
+# what invoke-rc.d and deb-systemd-invoke ask. One that is installed already is left as it is.
+if [ "$purpose" = test ]; then
+    switches=()
+    [ -x /usr/lib/openvswitch-switch/ovs-vswitchd ] || PATH=$PATH:/usr/sbin have ovs-vswitchd ||
+        switches+=(openvswitch-switch)
+    [ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ] || switches+=(openvswitch-switch-dpdk)
+    have dpdk-testpmd || switches+=(dpdk-dev)
+    if [ ${#switches[@]} -gt 0 ] && [ "$(id -u)" -eq 0 ] && have apt-get; then
+        say "installing ${switches[*]}"
+        export DEBIAN_FRONTEND=noninteractive
+        policy=/usr/sbin/policy-rc.d
+        if [ ! -e $policy ]; then
+            trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+            printf '#!/bin/sh\nexit 101\n' >$policy
+            chmod 755 $policy
+        else
+            policy=
+        fi
+        installed=${switches[*]}
+        if { apt-get update -q && apt-get install -q -y --no-install-recommends "${switches[@]}"; } >&2; then
+            switches=()
+        fi
+        if [ -n "$policy" ]; then rm -f $policy; trap - EXIT; fi
+        if [[ " $installed " == *" openvswitch-switch "* ]] && have systemctl; then
+            systemctl disable --quiet openvswitch-switch.service >&2 || true
+        fi
+    fi
+    if [ ${#switches[@]} -gt 0 ]; then
+        say "tests of some switches will be skipped, missing here: ${switches[*]} (on Debian: sudo apt-get install ${switches[*]})"
+    fi
+fi
+
 if ! have cargo && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
     if [ "$(id -u)" -eq 0 ] || [ "${CI:-}" = true ]; then
         say "installing rustup for the toolchain in rust-toolchain.toml"

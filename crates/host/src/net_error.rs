@@ -113,7 +113,7 @@ pub enum NetError {
 
 impl NetError {
     /// Sorts an error of the kernel into the variants.
-    pub(crate) fn new(
+    pub fn new(
         operation: &'static str,
         object: impl Display,
         source: impl Into<io::Error>,

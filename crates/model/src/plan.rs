@@ -11,6 +11,7 @@ mod file;
 mod parse;
 mod path;
 pub mod read;
+mod switch;
 mod words;
 
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub use cells::MAX_CELLS;
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
 pub use file::PlanFile;
 pub use path::PathParams;
+pub use switch::SwitchKind;
 pub use words::UnknownPreset;
 
 /// Most flows per direction: the sequence of addresses and ports the packet template can vary.
@@ -98,6 +100,13 @@ pub enum PathPlan {
         a: String,
         /// Interface B.
         b: String,
+    },
+    /// Two namespaces joined by a switch that is a program of its own.
+    Switch {
+        /// The switch.
+        kind: SwitchKind,
+        /// Its parameters.
+        params: PathParams,
     },
     /// A kind that plans may name but this version cannot build: its cells are reported as
     /// skipped, never dropped.

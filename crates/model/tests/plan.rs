@@ -77,19 +77,38 @@ fn cells_come_in_the_plans_order() {
 }
 
 #[test]
+fn the_parameters_of_a_switch_multiply_the_matrix() {
+    let plan = parse(
+        "[traffic]\nframe_sizes = 64\n[[path]]\nkind = \"ovs\"\ndatapath = \"userspace\"\n\
+         [[path]]\nkind = \"testpmd\"\nvdev = [\"af_packet\", \"af_xdp\"]\nqueues = [1, 2]\ncores = 1",
+    );
+    let names: Vec<String> = plan.buildable_cells().map(|cell| cell.name()).collect();
+    assert_eq!(
+        names,
+        [
+            "ovs,datapath=userspace/64/uni",
+            "testpmd,cores=1,queues=1,vdev=af_packet/64/uni",
+            "testpmd,cores=1,queues=1,vdev=af_xdp/64/uni",
+            "testpmd,cores=1,queues=2,vdev=af_packet/64/uni",
+            "testpmd,cores=1,queues=2,vdev=af_xdp/64/uni",
+        ]
+    );
+}
+
+#[test]
 fn kinds_that_cannot_be_built_are_skipped_with_reason_and_remedy() {
     let plan = parse(
-        "[traffic]\nframe_sizes = [64, 128]\n[[path]]\nkind = \"ovs\"\n[[path]]\nkind = \"bridge\"",
+        "[traffic]\nframe_sizes = [64, 128]\n[[path]]\nkind = \"vm\"\n[[path]]\nkind = \"bridge\"",
     );
     assert_eq!(plan.cell_count(), 4);
     let buildable: Vec<String> = plan.buildable_cells().map(|cell| cell.name()).collect();
     assert_eq!(buildable, ["bridge/64/uni", "bridge/128/uni"]);
     let skipped: Vec<_> = plan.unavailable_cells().collect();
     assert_eq!(skipped.len(), 2);
-    assert_eq!(skipped[1].cell, "ovs/128/uni");
+    assert_eq!(skipped[1].cell, "vm/128/uni");
     assert_eq!(
         skipped[1].reason,
-        "paths of kind ovs cannot be built by this version"
+        "paths of kind vm cannot be built by this version"
     );
     assert_eq!(
         skipped[1].remedy,
@@ -121,7 +140,8 @@ fn ready_plans_mean_what_they_say() {
     for (name, cells, buildable) in [
         ("bridge-default", 7, 7),
         ("bridge-vs-sizes-bidirectional", 14, 14),
-        ("linux-bridge-blog", 10, 5),
+        ("bridge-vs-dpdk", 35, 35),
+        ("linux-bridge-blog", 10, 10),
         // 5 drivers x (3 placements of one CPU + 2 of two) x 3 queues x 7 sizes x 2 directions.
         ("internet-week-2011", 1050, 0),
     ] {
@@ -211,10 +231,11 @@ fn any_plan() -> impl Strategy<Value = Plan> {
         vec![
             "kind = \"bridge\"",
             "kind = \"ports\"\na = \"x\"\nb = \"y\"",
-            "kind = \"ovs\"",
+            "kind = \"ovs\"\ndatapath = [\"kernel\", \"userspace\"]",
+            "kind = \"testpmd\"\nvdev = \"af_xdp\"\ncores = [1, 2]\nqueues = 2",
             "kind = \"vm\"\nnic = [\"e1000\", \"sriov\"]\npin = [[0], [4, 6]]\nqueues = 4",
         ],
-        1..=4,
+        1..=5,
     );
     let preset = prop::sample::select(Preset::ALL.to_vec());
     let loss = prop::option::of(0.0..1.0_f64);

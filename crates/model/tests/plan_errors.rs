@@ -300,6 +300,22 @@ fn path() {
             r#"3: unknown switch "hub"; write one of bridge, vlan-bridge, ovs, ovs-dpdk"#,
         ),
         (
+            "kind = \"ovs\"\nqueues = 2",
+            "3: unknown key queues in [[path]]; write one of kind, datapath",
+        ),
+        (
+            "kind = \"ovs\"\ndatapath = \"dpdk\"",
+            r#"3: unknown datapath "dpdk"; write one of kernel, userspace"#,
+        ),
+        (
+            "kind = \"testpmd\"\nvdev = \"afxdp\"",
+            r#"3: unknown vdev "afxdp"; did you mean "af_xdp"?"#,
+        ),
+        (
+            "kind = \"ovs-dpdk\"\ncores = 0",
+            "3: cores = 0 is outside 1 to 1024; write polling threads, as in cores = [1, 2]",
+        ),
+        (
             "kind = \"vm\"\nvcpus = 0",
             "3: vcpus = 0 is outside 1 to 1024; write virtual CPUs of a guest, as in vcpus = [1, 2]",
         ),

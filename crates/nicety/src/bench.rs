@@ -9,6 +9,7 @@ mod request;
 mod run;
 mod setup;
 pub mod signals;
+mod switches;
 mod tester_limit;
 
 use anyhow::Context;

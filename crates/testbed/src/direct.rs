@@ -9,10 +9,10 @@ use nicety_host::napi;
 use nicety_host::net_error::NetError;
 use nicety_model::FrameSize;
 
-use crate::bridge::port_counters;
 use crate::counters::PathCounters;
 use crate::error::PathError;
 use crate::path::{Coupling, Path, PathThread, Port};
+use crate::rig::port_counters;
 use crate::veth::{self, End, Site};
 
 const MAC_A: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x1a]);

@@ -56,6 +56,110 @@ pub enum PathError {
         /// What to do.
         remedy: String,
     },
+    /// A switch whose package is missing.
+    #[error("{program} is not installed")]
+    NotInstalled {
+        /// The program.
+        program: &'static str,
+        /// Debian's package of it.
+        package: &'static str,
+    },
+    /// A program of the path that ended, or did not do what it should.
+    #[error("{program}: {what}{}", quoted(said))]
+    Program {
+        /// The program.
+        program: &'static str,
+        /// What happened.
+        what: String,
+        /// What it said last.
+        said: String,
+    },
+    /// More polling threads than CPUs.
+    #[error(
+        "{wanted} polling threads need {wanted} CPUs beside the tester's, there {} {have}",
+        if *have == 1 { "is" } else { "are" }
+    )]
+    TooFewCpus {
+        /// Threads asked for.
+        wanted: u32,
+        /// CPUs for the path.
+        have: usize,
+    },
+    /// Frames above what the path can carry.
+    #[error("{what} carry frames of up to {largest} bytes, not {frame_size}")]
+    FrameTooLarge {
+        /// Who carries them.
+        what: &'static str,
+        /// Frame size asked for, in bytes with FCS.
+        frame_size: u16,
+        /// Largest frame size in bytes with FCS.
+        largest: u16,
+    },
+    /// More queues than the one there is.
+    #[error("{what} has one queue, not {queues}")]
+    OneQueueOnly {
+        /// Who has it.
+        what: &'static str,
+        /// Queues asked for.
+        queues: u32,
+    },
+    /// A kernel without what the path is made of.
+    #[error("the kernel has no {what}")]
+    NoKernelSupport {
+        /// What is missing.
+        what: &'static str,
+        /// How to get it.
+        remedy: &'static str,
+    },
+    /// A file or program of the path that cannot be had.
+    #[error("{operation} {object}: {source}")]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
+impl PathError {
+    pub(crate) fn io(
+        operation: &'static str,
+        object: impl std::fmt::Display,
+        source: std::io::Error,
+    ) -> Self {
+        Self::Io {
+            operation,
+            object: object.to_string(),
+            source,
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::NotInstalled { package, .. } => Some(format!("apt install {package}")),
+            Self::TooFewCpus { have, .. } => {
+                Some(format!("write cores = {} or less", (*have).max(1)))
+            }
+            Self::FrameTooLarge { largest, .. } => {
+                Some(format!("write frame_sizes of at most {largest}"))
+            }
+            Self::OneQueueOnly { .. } => {
+                Some("write queues = 1 or vdev = \"af_packet\"".to_owned())
+            }
+            Self::NoKernelSupport { remedy, .. } => Some((*remedy).to_owned()),
+            _ => None,
+        }
+    }
+}
+
+fn quoted(said: &str) -> String {
+    match said.is_empty() {
+        true => String::new(),
+        false => format!(": {said}"),
+    }
 }
 
 fn hint(near: &[String]) -> String {

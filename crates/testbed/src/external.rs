@@ -6,10 +6,10 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_model::FrameSize;
 
-use crate::bridge::port_counters;
 use crate::counters::PathCounters;
 use crate::error::PathError;
 use crate::path::{Coupling, Path, PathThread, Port};
+use crate::rig::port_counters;
 
 /// Two interfaces of the caller's own namespace, and whatever lies between them.
 #[derive(Debug)]

@@ -13,6 +13,8 @@ pub mod external;
 pub mod lab;
 pub mod path;
 pub mod qemu;
+mod rig;
+pub mod switch;
 mod veth;
 
 pub use bridge::{BridgePath, BridgeSpec};
@@ -22,3 +24,5 @@ pub use endpoints::{Between, EndpointSite, Endpoints};
 pub use error::PathError;
 pub use external::ExternalPath;
 pub use path::{Coupling, Path, PathThread, Port};
+pub use rig::RigSpec;
+pub use switch::{Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdPath, Vdev};

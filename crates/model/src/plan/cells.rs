@@ -14,6 +14,7 @@ impl PathPlan {
         match self {
             Self::Bridge => "bridge",
             Self::Ports { .. } => "ports",
+            Self::Switch { kind, .. } => kind.word(),
             Self::Unavailable { kind, .. } => kind,
         }
     }
@@ -23,7 +24,7 @@ impl PathPlan {
         match self {
             Self::Bridge => Vec::new(),
             Self::Ports { a, b } => vec![("a", vec![a.clone()]), ("b", vec![b.clone()])],
-            Self::Unavailable { params, .. } => params.lists(),
+            Self::Switch { params, .. } | Self::Unavailable { params, .. } => params.lists(),
         }
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::plan::file::OneOrMany;
 use crate::plan::read::{Entry, Section, Source, Table};
-use crate::plan::{PathPlan, PlanError};
+use crate::plan::{PathPlan, PlanError, SwitchKind};
 
 /// Every kind a plan may name.
 pub(super) const KINDS: [&str; 7] = [
@@ -28,6 +28,10 @@ const NICS: [&str; 6] = [
 ];
 /// What joins the guests' interfaces on the host.
 const SWITCHES: [&str; 4] = ["bridge", "vlan-bridge", "ovs", "ovs-dpdk"];
+/// Which of Open vSwitch's datapaths carries the frames.
+const DATAPATHS: [&str; 2] = ["kernel", "userspace"];
+/// How DPDK gets at an interface that the kernel drives.
+const VDEVS: [&str; 2] = ["af_packet", "af_xdp"];
 /// Keys of `kind = "vm"`.
 const VM_KEYS: [&str; 8] = [
     "kind", "nic", "switch", "vcpus", "pin", "queues", "ring", "vms",
@@ -64,6 +68,18 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
     pub vms: Vec<u32>,
+    /// Datapath of `ovs`: `kernel` or `userspace`; when absent the kernel's where it has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<String>")]
+    pub datapath: Vec<String>,
+    /// How DPDK gets at the interfaces: `af_packet` (when absent) or `af_xdp`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<String>")]
+    pub vdev: Vec<String>,
+    /// Polling threads of a DPDK switch, each on a CPU of its own; one when absent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<u32>")]
+    pub cores: Vec<u32>,
 }
 
 impl PathParams {
@@ -78,6 +94,9 @@ impl PathParams {
             ("queues", numbers(&self.queues)),
             ("ring", numbers(&self.ring)),
             ("vms", numbers(&self.vms)),
+            ("datapath", self.datapath.clone()),
+            ("vdev", self.vdev.clone()),
+            ("cores", numbers(&self.cores)),
         ];
         all.into_iter()
             .filter(|(_, values): &(_, Vec<String>)| !values.is_empty())
@@ -101,9 +120,13 @@ pub(super) fn read(
     let known: &[&'static str] = match kind {
         "ports" => &["kind", "a", "b"],
         "vm" => &VM_KEYS,
-        _ => &["kind"],
+        _ => SwitchKind::of(kind).map_or(&["kind"], SwitchKind::keys),
     };
     let section = Section::open(source, "[[path]]", table, known)?;
+    if let Some(kind) = SwitchKind::of(kind) {
+        let params = params(&section)?;
+        return Ok(PathPlan::Switch { kind, params });
+    }
     match kind {
         "bridge" => Ok(PathPlan::Bridge),
         "ports" => ports(&section, offset),
@@ -159,8 +182,8 @@ fn ports(section: &Section<'_, '_>, offset: usize) -> Result<PathPlan, PlanError
     Ok(PathPlan::Ports { a, b })
 }
 
-/// Parameters of the kinds that cannot be built yet: checked all the same, so that a plan
-/// written today runs tomorrow.
+/// Parameters of a kind, those among its keys; checked also where the kind cannot be built yet,
+/// so that a plan written today runs tomorrow.
 fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
     let words = |key, known: &[&'static str]| match section.get(key) {
         Some(entry) => entry.list(|item| item.word(known).map(str::to_owned)),
@@ -186,6 +209,9 @@ fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
         )?,
         ring: numbers("ring", 65_536, "descriptors in a ring, as in ring = [256]")?,
         vms: numbers("vms", 1024, "guests at the same time, as in vms = [1]")?,
+        datapath: words("datapath", &DATAPATHS)?,
+        vdev: words("vdev", &VDEVS)?,
+        cores: numbers("cores", 1024, "polling threads, as in cores = [1, 2]")?,
     })
 }
 

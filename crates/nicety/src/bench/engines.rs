@@ -50,7 +50,7 @@ impl Engines {
     /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
     /// with it. A path that cannot be had says so when its cell comes.
     pub fn decide(&mut self, plan: &PathPlan, key: &CellKey, placement: &Placement) {
-        if let Ok(path) = setup::path(plan, key.frame_size_bytes, placement) {
+        if let Ok(path) = setup::path(plan, key, placement) {
             let _ = self.open(path.as_ref(), setup::traffic(key), placement);
         }
     }

@@ -96,7 +96,7 @@ impl Bench<'_> {
         self.progress.cell(&name, visit.control.is_some());
         let mut cell = Cell::new(visit.plan.clone())?;
         cell.replay(earlier);
-        let path = setup::path(visit.path, visit.key.frame_size_bytes, self.placement)?;
+        let path = setup::path(visit.path, &visit.key, self.placement)?;
         self.note(path.notes());
         let traffic = setup::traffic(&visit.key);
         let opened = self.engines.open(path.as_ref(), traffic, self.placement)?;

@@ -74,6 +74,8 @@ pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
         setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
     facts.privileged = privileged;
     check_ports(&request.plan)?;
+    // What a killed run has left of its switches.
+    nicety_testbed::switch::sweep();
     let mut sitting = Sitting::open(request, facts, given_up, signals)?;
     for note in &sitting.meta.notes {
         output::say(&format!("note: {note}"));
@@ -139,7 +141,7 @@ impl Sitting {
             engine,
             ..
         } = request;
-        let placement = setup::placement().map_err(Failure::environment)?;
+        let placement = setup::placement(&plan.paths).map_err(Failure::environment)?;
         let loss_goal = request::loss_goal(&plan);
         let mut settings = Settings::of(plan.search.preset, loss_goal);
         if let Some(confirm) = plan.search.confirm {
@@ -255,7 +257,7 @@ impl Sitting {
                     self.meta.skipped.push(SkippedCell {
                         cell: key.name(),
                         reason: error.to_string(),
-                        remedy: "put it right, then go on with --resume".to_owned(),
+                        remedy: error.remedy(),
                     });
                     schedule.skip(task.cell);
                     self.save()?;

@@ -16,8 +16,10 @@ use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
 };
 
+use super::switches;
+
 /// Receive and transmit queues of the veth ends of paths made here.
-const QUEUES: u32 = 1;
+pub(super) const QUEUES: u32 = 1;
 
 /// Why a cell cannot be measured.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,18 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let known = match self {
+            Self::Path(error) => error.remedy(),
+            _ => None,
+        };
+        format!(
+            "{}, then go on with --resume",
+            known.as_deref().unwrap_or("put it right")
+        )
+    }
+
     /// Whether other ports or sizes are what is needed, rather than another machine or user.
     pub fn is_bad_input(&self) -> bool {
         matches!(
@@ -54,7 +68,8 @@ impl SetupError {
 /// Makes sure that paths may be built, as root or in a user namespace. Must be called before
 /// any thread is started. Returns what an ordinary user gives up, to be said once.
 pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError> {
-    let builds = paths.iter().any(|path| matches!(path, PathPlan::Bridge));
+    let built = |path: &PathPlan| matches!(path, PathPlan::Bridge | PathPlan::Switch { .. });
+    let builds = paths.iter().any(built);
     match privilege::privilege()? {
         Privilege::Privileged => Ok((true, Vec::new())),
         Privilege::UserNamespace => Ok((false, Vec::new())),
@@ -74,8 +89,8 @@ pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError
     }
 }
 
-/// CPUs for the tester and the path.
-pub fn placement() -> Result<Placement, FactError> {
+/// CPUs for the tester and the paths of a plan.
+pub fn placement(paths: &[PathPlan]) -> Result<Placement, FactError> {
     let roots = Roots::live();
     let topology = Topology::read(&roots.proc, &roots.sys)?;
     // Two directions need two workers on either side where there are CPUs for them.
@@ -83,7 +98,7 @@ pub fn placement() -> Result<Placement, FactError> {
         &topology,
         Wants {
             tester: 2,
-            path: 2,
+            path: switches::cpus_wanted(paths).max(2),
             nic_node: None,
         },
     ))
@@ -96,7 +111,7 @@ pub fn rest(placement: &Placement) -> Option<Rest> {
 
 /// CPUs to pin the path's threads to: none where the tester polls on the same CPU, because a
 /// pinned thread runs before every program and would never let the tester in.
-fn path_cpus(placement: &Placement) -> Vec<u32> {
+pub(super) fn path_cpus(placement: &Placement) -> Vec<u32> {
     if placement.shared {
         Vec::new()
     } else {
@@ -104,13 +119,15 @@ fn path_cpus(placement: &Placement) -> Vec<u32> {
     }
 }
 
-/// Builds the path of a cell.
+/// Builds the path of a cell. Its programs end with the calling thread.
 pub fn path(
     plan: &PathPlan,
-    size: FrameSize,
+    key: &CellKey,
     placement: &Placement,
 ) -> Result<Box<dyn Path>, SetupError> {
+    let size = key.frame_size_bytes;
     Ok(match plan {
+        PathPlan::Switch { kind, .. } => switches::path(*kind, key, placement)?,
         PathPlan::Ports { a, b } => Box::new(ExternalPath::open(a, b, size)?),
         _ => Box::new(BridgePath::build(&BridgeSpec {
             path_cpus: path_cpus(placement),

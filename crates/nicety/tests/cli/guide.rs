@@ -64,3 +64,13 @@ fn the_page_about_measuring() {
     }
     before.check();
 }
+
+#[test]
+fn the_page_about_paths() {
+    let _alone = alone();
+    let dir = open_dir();
+    let before = Before::now(dir.path());
+    let page = include_str!("../../../../docs/guide/paths.md");
+    assert_eq!(follow(page, dir.path()), 1);
+    before.check();
+}

@@ -20,4 +20,5 @@ mod lab;
 mod leftovers;
 mod refused;
 mod runs;
+mod switches;
 mod transaction;

@@ -1,0 +1,135 @@
+//! Cells of switches that are programs: measured, named, and nothing left of them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::{Ended, LONG, alone, nicety, root};
+use crate::leftovers::Before;
+use crate::runs::{TINY, lines};
+
+/// Runs a plan of one size over these paths.
+fn bench(dir: &Path, paths: &str) -> Ended {
+    fs::write(dir.join("plan.toml"), format!("{TINY}{paths}")).unwrap();
+    nicety(["bench", "plan.toml", "--out", "run"])
+        .dir(dir)
+        .limit(LONG * 2)
+        .run()
+}
+
+/// What the run says about itself.
+fn meta(dir: &Path) -> Value {
+    serde_json::from_slice(&fs::read(dir.join("run/run.json")).unwrap()).unwrap()
+}
+
+/// Directories that paths use while they are there.
+fn run_dirs() -> usize {
+    let entries = fs::read_dir("/run/nicety").into_iter().flatten();
+    let names = entries.map(|entry| entry.unwrap().file_name());
+    names
+        .filter(|name| name.to_str().unwrap().starts_with("path-"))
+        .count()
+}
+
+/// One cell of `kind` has a result, or was skipped for want of its package.
+#[track_caller]
+fn measured(test: &str, kind: &str, note: &str) {
+    let _alone = alone();
+    if !root() {
+        println!("SKIP {test}: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (before, used) = (Before::now(dir.path()), run_dirs());
+    let ended = bench(dir.path(), &format!("[[path]]\nkind = \"{kind}\"\n"));
+    let meta = meta(dir.path());
+    if let Some(skipped) = meta["skipped"].get(0) {
+        let remedy = skipped["remedy"].as_str().unwrap();
+        assert!(remedy.starts_with("apt install "), "{skipped}");
+        println!("SKIP {test}: {}; {remedy}", skipped["reason"]);
+        ended.assert_code(3);
+        return;
+    }
+    let cells = lines(&dir.path().join("run/cells.jsonl"));
+    assert!(!cells.is_empty(), "{ended:?}");
+    assert_eq!(cells[0]["path"]["kind"], kind);
+    // On a machine that is not quiet there may be no result, but frames were carried.
+    let failed = cells.iter().any(|cell| cell["verdict"] == "failed");
+    ended.assert_code(i32::from(failed));
+    let trials = lines(&dir.path().join("run/trials.jsonl"));
+    let carried = |trial: &Value| trial["frames"]["received"].as_u64() > Some(0);
+    assert!(trials.iter().any(carried), "{ended:?}");
+    let notes = meta["notes"].as_array().unwrap();
+    let said = |text: &Value| text.as_str().unwrap().contains(note);
+    assert!(notes.iter().any(said), "{notes:?}");
+    before.check();
+    assert_eq!(run_dirs(), used);
+}
+
+#[test]
+fn a_cell_of_open_vswitch() {
+    measured("a_cell_of_open_vswitch", "ovs", " datapath");
+}
+
+#[test]
+fn a_cell_of_open_vswitch_with_dpdk() {
+    let test = "a_cell_of_open_vswitch_with_dpdk";
+    measured(test, "ovs-dpdk", "1 polling thread on CPU ");
+}
+
+#[test]
+fn a_cell_of_testpmd() {
+    measured("a_cell_of_testpmd", "testpmd", "1 polling thread on CPU ");
+}
+
+#[test]
+fn cells_that_cannot_be_built_are_skipped_with_their_remedy() {
+    let _alone = alone();
+    if !root() {
+        println!("SKIP cells_that_cannot_be_built_are_skipped_with_their_remedy: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let before = Before::now(dir.path());
+    fs::write(
+        dir.path().join("plan.toml"),
+        format!(
+            "{TINY}[[path]]\nkind = \"testpmd\"\n\
+             [[path]]\nkind = \"ovs-dpdk\"\nvdev = \"af_xdp\"\nqueues = 4\n"
+        ),
+    )
+    .unwrap();
+    // A machine without the program: something that is no file stands in its place.
+    let hidden = "for dir in /usr/bin /usr/local/bin; do \
+                  if [ -e $dir/dpdk-testpmd ]; then mount --bind /dev/null $dir/dpdk-testpmd; fi; \
+                  done; exec \"$@\"";
+    let ended = nicety(["bench", "plan.toml", "--out", "run"])
+        .below(["unshare", "-m", "sh", "-ec", hidden, "sh"])
+        .dir(dir.path())
+        .limit(LONG)
+        .run();
+    ended.assert_code(3);
+    let meta = meta(dir.path());
+    let skipped = meta["skipped"].as_array().unwrap();
+    let find = |kind: &str| {
+        let own = |entry: &&Value| entry["cell"].as_str().unwrap().starts_with(kind);
+        let entry = skipped.iter().find(own).unwrap();
+        ["reason", "remedy"].map(|key| entry[key].as_str().unwrap().to_owned())
+    };
+    assert_eq!(
+        find("testpmd/"),
+        [
+            "dpdk-testpmd is not installed",
+            "apt install dpdk-dev, then go on with --resume"
+        ]
+    );
+    assert_eq!(
+        find("ovs-dpdk,"),
+        [
+            "DPDK's af_xdp driver on a veth has one queue, not 4",
+            "write queues = 1 or vdev = \"af_packet\", then go on with --resume"
+        ]
+    );
+    before.check();
+}

@@ -1,0 +1,179 @@
+//! What all paths between two namespaces share: the tester's ports, and a namespace between
+//! them whose interfaces `d0` and `d1` a switch takes its frames from.
+//!
+//! ```text
+//!  namespace A      namespace DUT       namespace B
+//!      a ----------- d0 [switch] d1 ---------- b
+//! ```
+
+use nicety_host::link::{LinkChange, Mac};
+use nicety_host::net_error::NetError;
+use nicety_host::qdisc;
+use nicety_model::FrameSize;
+
+use crate::counters::{InterfaceCounters, PathCounters, Role};
+use crate::path::{Coupling, PathThread, Port};
+use crate::veth::{self, CARRIER_LIMIT, End, Site};
+
+/// Smallest MTU the path is built with, so that ordinary plans share one setup.
+const MTU: u32 = 1500;
+
+// Locally administered addresses ("ni" in bytes two and three), the same in every run, so that
+// hashes over them are the same too.
+const MAC_A: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0a]);
+const MAC_B: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0b]);
+const MAC_D0: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xd0]);
+const MAC_D1: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xd1]);
+
+/// What the two ways to the switch shall be like.
+#[derive(Debug, Clone)]
+pub struct RigSpec {
+    /// CPUs for the threads that receive on `d0` and `d1`: `d0` gets the first, `d1` the second,
+    /// or the first again. Empty leaves the threads to the scheduler.
+    pub path_cpus: Vec<u32>,
+    /// Largest frame it has to carry.
+    pub largest_frame: FrameSize,
+    /// Queues of every veth end, at least 1.
+    pub queues: u32,
+}
+
+/// Three namespaces with two veth pairs; gone when dropped.
+#[derive(Debug)]
+pub(crate) struct Rig {
+    pub(crate) a: Site,
+    pub(crate) dut: Site,
+    pub(crate) b: Site,
+    pub(crate) ports: [Port; 2],
+    pub(crate) threads: Vec<PathThread>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Rig {
+    /// Builds it and waits until all four ends have carrier.
+    pub(crate) fn build(spec: &RigSpec) -> Result<Self, NetError> {
+        let mut notes = Vec::new();
+        let a = Site::create("A", &mut notes)?;
+        let dut = Site::create("DUT", &mut notes)?;
+        let b = Site::create("B", &mut notes)?;
+        let mtu = spec.largest_frame.mtu_needed().max(MTU);
+        let queues = spec.queues.max(1);
+        let mut threads = Vec::new();
+        let pairs = [
+            (&a, "a", MAC_A, "d0", MAC_D0, 0),
+            (&b, "b", MAC_B, "d1", MAC_D1, 1),
+        ];
+        for (site, port, port_mac, far, far_mac, number) in pairs {
+            let tester = End {
+                site,
+                name: port,
+                mac: port_mac,
+            };
+            let inner = End {
+                site: &dut,
+                name: far,
+                mac: far_mac,
+            };
+            veth::connect(tester, inner, mtu, queues)?;
+            veth::set_up(&dut, far)?;
+            veth::set_up(site, port)?;
+            let cpu = pick(&spec.path_cpus, number);
+            threads.extend(veth::thread(&dut, far, cpu, &mut notes)?);
+        }
+        veth::note_unpinned(&threads, &mut notes);
+        for name in ["d0", "d1"] {
+            dut.links.wait_carrier(name, CARRIER_LIMIT)?;
+        }
+        Ok(Self {
+            ports: [a.port("a")?, b.port("b")?],
+            a,
+            dut,
+            b,
+            threads,
+            notes,
+        })
+    }
+
+    /// Gives `d0` and `d1` to a bridge.
+    pub(crate) fn enslave(&self, bridge: u32) -> Result<(), NetError> {
+        for name in ["d0", "d1"] {
+            let change = LinkChange {
+                master: Some(bridge),
+                ..LinkChange::default()
+            };
+            self.dut.links.change(name, &change)?;
+        }
+        Ok(())
+    }
+
+    /// Counters of the four ends and, between `d0` and `d1`, of the interfaces `between` of the
+    /// namespace in the middle, where there are such.
+    pub(crate) fn counters(&self, between: &[(&str, Role)]) -> Result<PathCounters, NetError> {
+        let (a, inner, b) = (
+            self.a.links.get("a")?,
+            self.dut.links.list()?,
+            self.b.links.get("b")?,
+        );
+        let qdiscs = qdisc::list(&self.dut.ns)?;
+        let mut places = vec![port_counters("a", a.counters)];
+        let ends = [("d0", Role::Inner)].into_iter();
+        for (name, role) in ends
+            .chain(between.iter().copied())
+            .chain([("d1", Role::Inner)])
+        {
+            let Some(link) = inner.iter().find(|link| link.name == name) else {
+                continue;
+            };
+            places.push(InterfaceCounters {
+                interface: name.to_owned(),
+                role,
+                counters: link.counters,
+                qdiscs: qdiscs
+                    .iter()
+                    .filter(|(index, _)| *index == link.index)
+                    .map(|(_, facts)| facts.clone())
+                    .collect(),
+            });
+        }
+        places.push(port_counters("b", b.counters));
+        Ok(PathCounters(places))
+    }
+
+    /// In whose context frames get as far as the switch.
+    pub(crate) fn coupling(&self) -> Coupling {
+        let threaded = |name| self.threads.iter().any(|t| t.interface == name);
+        if threaded("d0") && threaded("d1") {
+            Coupling::Decoupled
+        } else {
+            Coupling::SenderContext
+        }
+    }
+}
+
+fn pick(cpus: &[u32], number: usize) -> Option<u32> {
+    cpus.get(number.checked_rem(cpus.len())?).copied()
+}
+
+/// Counters of one of the tester's ports.
+pub(crate) fn port_counters(
+    name: &str,
+    counters: nicety_host::link::LinkCounters,
+) -> InterfaceCounters {
+    InterfaceCounters {
+        interface: name.to_owned(),
+        role: Role::Port,
+        counters,
+        qdiscs: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pick;
+
+    #[test]
+    fn path_cpus_are_shared_when_there_are_too_few() {
+        assert_eq!((pick(&[], 0), pick(&[], 1)), (None, None));
+        assert_eq!((pick(&[1], 0), pick(&[1], 1)), (Some(1), Some(1)));
+        assert_eq!((pick(&[2, 3], 0), pick(&[2, 3], 1)), (Some(2), Some(3)));
+    }
+}

@@ -1,0 +1,275 @@
+//! An Open vSwitch of our own: a database server and a switch daemon that share nothing with the
+//! machine's.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::ovs_counters::{self, Datapath};
+use super::pinned;
+use super::program::{Packaged, Program, Start, ask};
+use super::run_dir::RunDir;
+use crate::error::PathError;
+use crate::path::PathThread;
+
+const PACKAGE: &str = "openvswitch-switch";
+const SERVER: Packaged = Packaged {
+    name: "ovsdb-server",
+    places: &[],
+    package: PACKAGE,
+};
+const TOOL: Packaged = Packaged {
+    name: "ovsdb-tool",
+    places: &[],
+    package: PACKAGE,
+};
+const SETTER: Packaged = Packaged {
+    name: "ovs-vsctl",
+    places: &[],
+    package: PACKAGE,
+};
+const SCHEMA: Packaged = Packaged {
+    name: "vswitch.ovsschema",
+    places: &[
+        "/usr/share/openvswitch/vswitch.ovsschema",
+        "/usr/local/share/openvswitch/vswitch.ovsschema",
+    ],
+    package: PACKAGE,
+};
+/// The daemon answers between two rounds of its main loop, which may wait for a busy CPU.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What shall be switched, and how.
+pub(super) struct Setup<'a> {
+    /// Namespace of the interfaces.
+    pub(super) ns: &'a NetNs,
+    /// The switch daemon.
+    pub(super) daemon: &'a Packaged,
+    /// CPUs of its threads, but for those that poll.
+    pub(super) cpus: &'a [u32],
+    /// `other_config` of the whole switch, as in `dpdk-init=true`.
+    pub(super) config: Vec<String>,
+    /// `system` (the kernel's) or `netdev` (in the daemon).
+    pub(super) datapath_type: &'static str,
+    /// Ports with the columns of their interfaces: `d0`, or `p0` with `type=dpdk`.
+    pub(super) ports: [(&'static str, Vec<String>); 2],
+    /// Whether the daemon runs DPDK.
+    pub(super) dpdk: bool,
+}
+
+/// A running Open vSwitch with one bridge; gone when dropped.
+#[derive(Debug)]
+pub(super) struct Instance {
+    // Dropped in this order.
+    daemon: Program,
+    _server: Program,
+    control: PathBuf,
+    version: String,
+    _dir: RunDir,
+}
+
+impl Instance {
+    /// Starts it and waits until both ports are switched.
+    pub(super) fn start(setup: &Setup<'_>) -> Result<Self, PathError> {
+        // All looked for before anything is made.
+        let (daemon, server) = (setup.daemon.find()?, SERVER.find()?);
+        let (tool, setter, schema) = (TOOL.find()?, SETTER.find()?, SCHEMA.find()?);
+        let dir = RunDir::create()?;
+        let (database, socket) = (dir.file("conf.db"), dir.file("db.sock"));
+        ask(&tool, [Path::new("create"), &database, &schema])?;
+        let mut server = Program::start(
+            &start(
+                setup,
+                &dir,
+                "ovsdb-server",
+                &server,
+                vec![
+                    database.display().to_string(),
+                    format!("--remote=punix:{}", socket.display()),
+                    format!("--unixctl={}", dir.file("server.ctl").display()),
+                ],
+            ),
+            &dir,
+        )?;
+        server.wait_for("its socket", || Ok(UnixStream::connect(&socket).ok()))?;
+        let set = |words: &[String]| {
+            let first = [
+                format!("--db=unix:{}", socket.display()),
+                "--no-wait".to_owned(),
+            ];
+            ask(&setter, first.iter().chain(words))
+        };
+        set(&configuration(setup))?;
+        let control = dir.file("switch.ctl");
+        let mut started = start(
+            setup,
+            &dir,
+            "ovs-vswitchd",
+            &daemon,
+            vec![
+                format!("unix:{}", socket.display()),
+                format!("--unixctl={}", control.display()),
+            ],
+        );
+        if setup.dpdk {
+            super::dpdk::keep_private(&mut started, &dir);
+        }
+        let mut daemon = Program::start(&started, &dir)?;
+        for (port, _) in &setup.ports {
+            let get = ["--if-exists", "get", "interface", port, "ofport", "error"];
+            let get = get.map(str::to_owned);
+            let answer = daemon.wait_for("its ports", || {
+                let answer = set(&get)?;
+                // Empty until the daemon has seen the port.
+                let (number, error) = answer
+                    .trim()
+                    .split_once('\n')
+                    .unwrap_or((answer.trim(), ""));
+                Ok((number != "[]").then(|| (number == "-1").then(|| error.to_owned())))
+            })?;
+            if let Some(error) = answer {
+                return Err(daemon.trouble(format!("cannot take {port}: {error}")));
+            }
+        }
+        let mut instance = Self {
+            daemon,
+            _server: server,
+            control,
+            version: String::new(),
+            _dir: dir,
+        };
+        let version = instance
+            .ask("version", &[])
+            .map_err(|e| PathError::io("ask", "ovs-vswitchd", e))?;
+        let number = version.split_ascii_whitespace().last().unwrap_or_default();
+        instance.version = format!("Open vSwitch {number}");
+        Ok(instance)
+    }
+
+    /// Name and version.
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Counters of its datapath.
+    pub(super) fn counters(&self) -> Result<Datapath, NetError> {
+        let error = |e| NetError::new("read the counters of", "ovs-vswitchd", e);
+        let text = self.ask("dpctl/show", &["-s"]).map_err(error)?;
+        ovs_counters::parse(&text)
+            .ok_or_else(|| error(io::Error::other(format!("it says {text:?}"))))
+    }
+
+    /// Its threads that work for the path. `main` is the first thread's name where that carries
+    /// frames.
+    pub(super) fn threads(&self, main: Option<&str>) -> Result<Vec<PathThread>, NetError> {
+        pinned::threads(self.daemon.id(), |name, first| match first {
+            true => main.map(str::to_owned),
+            false => label(name),
+        })
+    }
+
+    /// A command of ovs-appctl(8), given over its control socket (JSON-RPC 1.0).
+    fn ask(&self, method: &str, arguments: &[&str]) -> io::Result<String> {
+        let mut stream = UnixStream::connect(&self.control)?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        stream.set_write_timeout(Some(LIMIT))?;
+        let request = json!({"id": 0, "method": method, "params": arguments});
+        stream.write_all(request.to_string().as_bytes())?;
+        // The connection stays open behind the answer.
+        let mut answers = serde_json::Deserializer::from_reader(stream);
+        let answer = Value::deserialize(&mut answers)?;
+        match &answer["result"] {
+            Value::String(text) => Ok(text.clone()),
+            _ => Err(io::Error::other(format!("{method}: {}", answer["error"]))),
+        }
+    }
+}
+
+/// Programs of the instance: nothing of theirs is outside `dir`.
+fn start<'a>(
+    setup: &'a Setup<'_>,
+    dir: &RunDir,
+    name: &'static str,
+    program: &'a Path,
+    mut arguments: Vec<String>,
+) -> Start<'a> {
+    arguments.extend(["--no-chdir", "-vsyslog:off", "-vconsole:info"].map(str::to_owned));
+    let place = dir.path().display().to_string();
+    let variables = ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"];
+    Start {
+        name,
+        program,
+        arguments,
+        environment: variables.map(|name| (name, place.clone())).to_vec(),
+        ns: setup.ns,
+        cpus: setup.cpus,
+    }
+}
+
+/// What ovs-vsctl(8) is told before the daemon starts.
+fn configuration(setup: &Setup<'_>) -> Vec<String> {
+    let mut words = vec!["init".to_owned()];
+    let mut command = |parts: &[&str]| {
+        words.push("--".to_owned());
+        words.extend(parts.iter().map(|part| (*part).to_owned()));
+    };
+    for pair in &setup.config {
+        command(&["set", "Open_vSwitch", ".", &format!("other_config:{pair}")]);
+    }
+    command(&["add-br", "br0"]);
+    let datapath = format!("datapath_type={}", setup.datapath_type);
+    // Stations are learned once per cell; the longest time there is, so that none is forgotten
+    // while it only receives.
+    let ageing = "other_config:mac-aging-time=3600";
+    command(&["set", "bridge", "br0", &datapath, ageing]);
+    for (port, columns) in &setup.ports {
+        command(&["add-port", "br0", port]);
+        if !columns.is_empty() {
+            let mut parts = vec!["set", "interface", port];
+            parts.extend(columns.iter().map(String::as_str));
+            command(&parts);
+        }
+    }
+    words
+}
+
+/// Names for CPU accounting: `pmd-c01/id:8` polls on CPU 1, `handler6` decides about frames
+/// without a flow, `revalidator7` keeps the flows.
+fn label(name: &str) -> Option<String> {
+    if let Some((pmd, _)) = name.split_once("/id:")
+        && pmd.starts_with("pmd-")
+    {
+        return Some(format!("ovs {pmd}"));
+    }
+    ["handler", "revalidator"]
+        .into_iter()
+        .find(|kind| {
+            let number = name.strip_prefix(kind);
+            number.is_some_and(|n| n.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+        .map(|kind| format!("ovs {kind}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_named_after_their_work() {
+        for (name, expected) in [
+            ("pmd-c01/id:8", Some("ovs pmd-c01")),
+            ("handler6", Some("ovs handler")),
+            ("revalidator7", Some("ovs revalidator")),
+            ("urcu2", None),
+            ("ct_clean4", None),
+        ] {
+            assert_eq!(label(name).as_deref(), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Open vSwitch between `d0` and `d1`, learning addresses like a bridge (action NORMAL): with the
+//! kernel's datapath, or with the one in its own process.
+//!
+//! The kernel's datapath works in the threads that receive on `d0` and `d1`; ovs-vswitchd only
+//! decides about the first frame of a flow. Without it the main thread of ovs-vswitchd does all:
+//! it reads frames from a packet socket per interface.
+
+use nicety_host::link::LinkCounters;
+use nicety_host::net_error::NetError;
+use nicety_host::openvswitch;
+
+use super::instance::{Instance, Setup};
+use super::place;
+use super::program::Packaged;
+use crate::counters::PathCounters;
+use crate::error::PathError;
+use crate::path::{Coupling, Path, PathThread, Port};
+use crate::rig::{Rig, RigSpec};
+
+/// Debian has the daemon twice, and may have made the one with DPDK the ordinary one.
+const DAEMON: Packaged = Packaged {
+    name: "ovs-vswitchd",
+    places: &[
+        "/usr/lib/openvswitch-switch/ovs-vswitchd",
+        "/usr/sbin/ovs-vswitchd",
+        "/usr/local/sbin/ovs-vswitchd",
+    ],
+    package: "openvswitch-switch",
+};
+
+/// Which of its datapaths carries the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Datapath {
+    /// The kernel's module.
+    Kernel,
+    /// The one in ovs-vswitchd.
+    Userspace,
+}
+
+/// What the path shall be like.
+#[derive(Debug, Clone)]
+pub struct OvsSpec {
+    /// The two ways to it.
+    pub rig: RigSpec,
+    /// The datapath; when absent the kernel's where the kernel has it.
+    pub datapath: Option<Datapath>,
+    /// CPUs of ovs-vswitchd; any when empty.
+    pub cpus: Vec<u32>,
+}
+
+/// Two namespaces joined by Open vSwitch; gone when dropped.
+#[derive(Debug)]
+pub struct OvsPath {
+    // Dropped in this order: the program before what it uses.
+    instance: Instance,
+    rig: Rig,
+    datapath: Datapath,
+    threads: Vec<PathThread>,
+}
+
+impl OvsPath {
+    /// Builds the path and waits until both interfaces are switched. Its programs are killed
+    /// when the calling **thread** ends.
+    ///
+    /// # Errors
+    /// [`PathError::NotInstalled`], [`PathError::NoKernelSupport`] for a kernel datapath that
+    /// was asked for and is not there, [`PathError::Program`] with what the switch said, and
+    /// those of [`BridgePath::build`](crate::BridgePath::build).
+    pub fn build(spec: &OvsSpec) -> Result<Self, PathError> {
+        DAEMON.find()?;
+        let mut rig = Rig::build(&spec.rig)?;
+        let kernel = openvswitch::has_kernel_datapath(&rig.dut.ns)?;
+        let (datapath, why) = match (spec.datapath, kernel) {
+            (Some(Datapath::Kernel), false) => {
+                return Err(PathError::NoKernelSupport {
+                    what: "openvswitch datapath",
+                    remedy: "modprobe openvswitch, or write datapath = \"userspace\"",
+                });
+            }
+            (Some(datapath), _) => (datapath, ""),
+            (None, true) => (Datapath::Kernel, ""),
+            (None, false) => (
+                Datapath::Userspace,
+                ", because the kernel has no openvswitch datapath",
+            ),
+        };
+        let instance = Instance::start(&Setup {
+            ns: &rig.dut.ns,
+            daemon: &DAEMON,
+            cpus: &spec.cpus,
+            config: Vec::new(),
+            datapath_type: match datapath {
+                Datapath::Kernel => "system",
+                Datapath::Userspace => "netdev",
+            },
+            ports: [("d0", Vec::new()), ("d1", Vec::new())],
+            dpdk: false,
+        })?;
+        let mut threads = rig.threads.clone();
+        threads.extend(instance.threads(match datapath {
+            Datapath::Kernel => None,
+            Datapath::Userspace => Some("ovs-vswitchd"),
+        })?);
+        rig.notes.push(match datapath {
+            Datapath::Kernel => format!("ovs: {}, kernel datapath", instance.version()),
+            Datapath::Userspace => format!(
+                "ovs: {}, userspace datapath in one thread of ovs-vswitchd{why}",
+                instance.version()
+            ),
+        });
+        Ok(Self {
+            instance,
+            rig,
+            datapath,
+            threads,
+        })
+    }
+
+    /// The datapath that carries the frames.
+    pub fn datapath(&self) -> Datapath {
+        self.datapath
+    }
+}
+
+impl Path for OvsPath {
+    fn kind(&self) -> &'static str {
+        "ovs"
+    }
+
+    fn ports(&self) -> &[Port; 2] {
+        &self.rig.ports
+    }
+
+    fn counters(&self) -> Result<PathCounters, NetError> {
+        let mut counters = self.rig.counters(&[])?;
+        let seen = self.instance.counters()?;
+        let looked_up = seen.hit + seen.missed + seen.lost;
+        let arrived: u64 = ["d0", "d1"]
+            .into_iter()
+            .filter_map(|name| Some(counters.of(name)?.rx_packets))
+            .sum();
+        let switch = LinkCounters {
+            rx_packets: looked_up,
+            // Waiting for a decision there was no room for.
+            rx_dropped: seen.lost,
+            // What the interfaces received and the daemon never read: its sockets were full.
+            rx_missed_errors: match self.datapath {
+                Datapath::Kernel => 0,
+                Datapath::Userspace => arrived.saturating_sub(looked_up),
+            },
+            ..LinkCounters::default()
+        };
+        // After `a` and `d0`.
+        counters.0.insert(2, place("ovs", switch));
+        Ok(counters)
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.rig.notes
+    }
+
+    fn threads(&self) -> &[PathThread] {
+        &self.threads
+    }
+
+    fn coupling(&self) -> Coupling {
+        self.rig.coupling()
+    }
+}

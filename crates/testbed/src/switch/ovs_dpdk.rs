@@ -1,0 +1,168 @@
+//! Open vSwitch with DPDK between `d0` and `d1`, learning addresses like a bridge (action
+//! NORMAL): threads of ovs-vswitchd poll a packet socket or an AF_XDP socket per interface and
+//! never sleep.
+
+use nicety_host::link::LinkCounters;
+use nicety_host::net_error::NetError;
+
+use super::dpdk::{DpdkSpec, MEMORY_MIB};
+use super::instance::{Instance, Setup};
+use super::ovs_counters::DatapathPort;
+use super::place;
+use super::program::Packaged;
+use super::testpmd::list;
+use crate::counters::PathCounters;
+use crate::error::PathError;
+use crate::path::{Coupling, Path, PathThread, Port};
+use crate::rig::Rig;
+
+const DAEMON: Packaged = Packaged {
+    name: "ovs-vswitchd-dpdk",
+    places: &["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"],
+    package: "openvswitch-switch-dpdk",
+};
+
+/// Two namespaces joined by Open vSwitch with DPDK; gone when dropped.
+#[derive(Debug)]
+pub struct OvsDpdkPath {
+    // Dropped in this order: the program before what it uses.
+    instance: Instance,
+    rig: Rig,
+    threads: Vec<PathThread>,
+}
+
+impl OvsDpdkPath {
+    /// Builds the path and waits until both interfaces are switched. Its programs are killed
+    /// when the calling **thread** ends.
+    ///
+    /// # Errors
+    /// As [`TestpmdPath::build`](super::TestpmdPath::build).
+    pub fn build(spec: &DpdkSpec) -> Result<Self, PathError> {
+        spec.check()?;
+        let polling = spec.polling()?;
+        DAEMON.find()?;
+        let mut rig = Rig::build(&spec.rig)?;
+        let queues = spec.rig.queues.max(1);
+        let port = |number| {
+            vec![
+                "type=dpdk".to_owned(),
+                format!(
+                    "options:dpdk-devargs=\"{}\"",
+                    spec.vdev.arguments(number, queues)
+                ),
+                format!("options:n_rxq={queues}"),
+            ]
+        };
+        let instance = Instance::start(&Setup {
+            ns: &rig.dut.ns,
+            daemon: &DAEMON,
+            cpus: spec.beside(),
+            config: vec![
+                "dpdk-init=true".to_owned(),
+                format!("dpdk-lcore-mask={}", mask(&spec.beside()[..1])),
+                format!("pmd-cpu-mask={}", mask(polling)),
+                // Pages of the ordinary size: huge ones are the administrator's to reserve.
+                format!(
+                    "dpdk-extra=\"--no-pci --no-huge --legacy-mem --iova-mode=va -m {MEMORY_MIB} --no-telemetry\""
+                ),
+            ],
+            datapath_type: "netdev",
+            ports: [("p0", port(0)), ("p1", port(1))],
+            dpdk: true,
+        })?;
+        let mut threads = rig.threads.clone();
+        threads.extend(instance.threads(None)?);
+        rig.notes.push(format!(
+            "ovs-dpdk: {} with DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}",
+            instance.version(),
+            polling.len(),
+            if polling.len() == 1 { "thread" } else { "threads" },
+            list(polling),
+            spec.vdev.word(),
+        ));
+        Ok(Self {
+            instance,
+            rig,
+            threads,
+        })
+    }
+}
+
+/// A CPU mask as Open vSwitch reads it: hexadecimal, as long as needed.
+fn mask(cpus: &[u32]) -> String {
+    let highest = cpus.iter().max().copied().unwrap_or(0);
+    let digits = (0..=highest / 4).rev().map(|digit| {
+        let bits = cpus.iter().filter(|cpu| **cpu / 4 == digit);
+        let value = bits.fold(0, |value, cpu| value | 1 << (cpu % 4));
+        char::from_digit(value, 16).unwrap_or('0')
+    });
+    "0x".chars().chain(digits).collect()
+}
+
+impl Path for OvsDpdkPath {
+    fn kind(&self) -> &'static str {
+        "ovs-dpdk"
+    }
+
+    fn ports(&self) -> &[Port; 2] {
+        &self.rig.ports
+    }
+
+    fn counters(&self) -> Result<PathCounters, NetError> {
+        let mut counters = self.rig.counters(&[])?;
+        let seen = self.instance.counters()?;
+        let arrived = ["d0", "d1"].map(|name| counters.of(name).map_or(0, |c| c.rx_packets));
+        let ports = [0, 1].map(|number| {
+            let name = format!("p{number}");
+            let DatapathPort {
+                received,
+                sent,
+                not_sent,
+            } = seen.ports.get(&name).copied().unwrap_or_default();
+            let port = LinkCounters {
+                rx_packets: received,
+                tx_packets: sent,
+                // What the interface received and the polling thread never saw: the socket's
+                // ring was full.
+                rx_missed_errors: arrived[number].saturating_sub(received),
+                tx_dropped: not_sent,
+                ..LinkCounters::default()
+            };
+            place(&format!("ovs {name}"), port)
+        });
+        let lookups = LinkCounters {
+            rx_packets: seen.hit + seen.missed + seen.lost,
+            // Waiting for a decision there was no room for.
+            rx_dropped: seen.lost,
+            ..LinkCounters::default()
+        };
+        let [near, far] = ports;
+        // After `a` and `d0`.
+        counters.0.splice(2..2, [near, place("ovs", lookups), far]);
+        Ok(counters)
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.rig.notes
+    }
+
+    fn threads(&self) -> &[PathThread] {
+        &self.threads
+    }
+
+    fn coupling(&self) -> Coupling {
+        self.rig.coupling()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mask;
+
+    #[test]
+    fn masks_have_a_bit_per_cpu() {
+        assert_eq!(mask(&[0]), "0x1");
+        assert_eq!(mask(&[1, 2]), "0x6");
+        assert_eq!(mask(&[1, 9, 160]), format!("0x1{:0>40}", "202"));
+    }
+}
