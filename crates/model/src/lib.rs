@@ -8,6 +8,7 @@
 
 pub mod bitrate;
 pub mod cell;
+pub mod compare;
 pub mod cpu;
 pub mod facts;
 pub mod finding;

@@ -1,0 +1,167 @@
+//! How often chance alone makes a difference, and how often a real one is found.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{input, rate, run};
+use nicety_compare::interval::{log_sample, welch};
+use nicety_compare::{Options, compare};
+use nicety_model::compare::{Counts, Judgement};
+use proptest::prelude::*;
+
+const SIZES: [&str; 7] = [
+    "bridge/64/uni",
+    "bridge/128/uni",
+    "bridge/256/uni",
+    "bridge/512/uni",
+    "bridge/1024/uni",
+    "bridge/1280/uni",
+    "bridge/1518/uni",
+];
+
+/// Standard deviations by which a count of rare events may exceed its mean.
+const TOLERANCE: f64 = 4.0;
+
+/// Most events that `n` draws at probability `p` show.
+fn most(n: usize, p: f64) -> usize {
+    let mean = n as f64 * p;
+    (mean + TOLERANCE * (mean * (1.0 - p)).sqrt()).ceil() as usize
+}
+
+fn values(random: &mut fastrand::Rng, n: usize, mean: f64, cv: f64) -> Vec<f64> {
+    (0..n).map(|_| rate(random, mean, cv)).collect()
+}
+
+/// Rounds down to a grid of `step`, as a search does.
+fn grid(value: f64, step: f64) -> f64 {
+    ((value.ln() / step).floor() * step).exp()
+}
+
+/// Compares two made runs of seven cells with `repeats` numbers each, the new ones `shift`
+/// times the old.
+fn counts(random: &mut fastrand::Rng, repeats: usize, cv: f64, shift: f64, step: f64) -> Counts {
+    let mut side = |shift: f64| {
+        let numbers: Vec<Vec<f64>> = SIZES
+            .iter()
+            .map(|_| {
+                let mut numbers = values(random, repeats, 200_000.0 * shift, cv);
+                if step > 0.0 {
+                    numbers.iter_mut().for_each(|v| *v = grid(*v, step));
+                }
+                numbers
+            })
+            .collect();
+        let cells: Vec<(&str, &[f64])> = SIZES
+            .iter()
+            .zip(&numbers)
+            .map(|(name, numbers)| (*name, numbers.as_slice()))
+            .collect();
+        run(&cells)
+    };
+    let (old, new) = (side(1.0), side(shift));
+    let options = Options::default();
+    compare(&[input("old", old)], &[input("new", new)], &options)
+        .unwrap()
+        .counts
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// The interval of two samples of one distribution misses no difference in at most one
+    /// case of twenty.
+    #[test]
+    fn intervals_cover(seed: u64, n in 2_usize..12, cv in 0.001_f64..0.2) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let draws = 2000;
+        let missed = (0..draws)
+            .filter(|_| {
+                let old = log_sample(values(&mut random, n, 1e5, cv)).unwrap();
+                let new = log_sample(values(&mut random, n, 1e5, cv)).unwrap();
+                let found = welch(old, new, None, 0.0, 0.95).unwrap();
+                found.difference.abs() > found.half_width
+            })
+            .count();
+        prop_assert!(missed <= most(draws, 0.05), "{missed} of {draws}");
+    }
+
+    /// Where nothing differs, at most one comparison of twenty calls any of its cells better or
+    /// worse, whatever the noise and with the search's rounding or without.
+    #[test]
+    fn false_alarms_stay_below_the_level(
+        seed: u64, n in 2_usize..8, cv in 0.001_f64..0.1, step in prop_oneof![Just(0.0), Just(0.02)]
+    ) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let draws = 200;
+        let alarms = (0..draws)
+            .filter(|_| {
+                let counts = counts(&mut random, n, cv, 1.0, step);
+                counts.worse + counts.better > 0
+            })
+            .count();
+        prop_assert!(alarms <= most(draws, 0.05), "{alarms} of {draws}");
+    }
+
+    /// A loss of 5 % in all cells is found nearly always with five repeats that vary by 1 %,
+    /// and mostly with three.
+    #[test]
+    fn shifts_of_five_per_cent_are_found(seed: u64, up: bool) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let shift = if up { 1.05 } else { 0.95 };
+        for (repeats, share) in [(5, 0.95), (3, 0.8)] {
+            let draws = 100;
+            let mut found = 0;
+            for _ in 0..draws {
+                let counts = counts(&mut random, repeats, 0.01, shift, 0.0);
+                found += if up { counts.better } else { counts.worse };
+                prop_assert_eq!(if up { counts.worse } else { counts.better }, 0);
+            }
+            let all = f64::from(draws * 7);
+            prop_assert!(f64::from(found) >= share * all, "{} of {}", found, all);
+        }
+    }
+}
+
+#[test]
+fn one_cell_of_seven_that_loses_five_per_cent_is_found() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let draws = 200;
+    let found = (0..draws)
+        .filter(|_| {
+            let numbers: Vec<[Vec<f64>; 2]> = SIZES
+                .iter()
+                .enumerate()
+                .map(|(i, _)| {
+                    let shift = if i == 3 { 0.95 } else { 1.0 };
+                    [1.0, shift].map(|shift| values(&mut random, 5, 1e5 * shift, 0.01))
+                })
+                .collect();
+            let side = |which: usize| {
+                let cells: Vec<(&str, &[f64])> = SIZES
+                    .iter()
+                    .zip(&numbers)
+                    .map(|(name, sides)| (*name, sides[which].as_slice()))
+                    .collect();
+                run(&cells)
+            };
+            let found = compare(
+                &[input("old", side(0))],
+                &[input("new", side(1))],
+                &Options::default(),
+            )
+            .unwrap();
+            found.cells[3].judgement == Judgement::Worse
+        })
+        .count();
+    assert!(found >= draws * 85 / 100, "{found} of {draws}");
+}
+
+#[test]
+fn quiet_cells_that_do_not_differ_are_called_the_same() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let same: u32 = (0..50)
+        .map(|_| counts(&mut random, 5, 0.005, 1.0, 0.0).same)
+        .sum();
+    assert!(same >= 50 * 7 * 95 / 100, "{same}");
+}

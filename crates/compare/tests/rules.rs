@@ -1,0 +1,293 @@
+//! What is compared with what, what is refused, and what is said.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{cell, input, run};
+use nicety_compare::{Input, Options, compare};
+use nicety_model::compare::{Comparison, Judgement, Metric, SpreadOf};
+use nicety_model::run::ControlSummary;
+use nicety_model::{Run, Verdict};
+
+const A: &str = "bridge/64/uni";
+const B: &str = "bridge/1518/uni";
+const OLD: [f64; 5] = [100_000.0, 101_000.0, 99_500.0, 100_500.0, 99_000.0];
+const LOW: [f64; 5] = [90_000.0, 91_000.0, 89_500.0, 90_500.0, 89_000.0];
+
+fn both(old: Run, new: Run) -> Comparison {
+    try_both(old, new).unwrap()
+}
+
+fn try_both(old: Run, new: Run) -> Result<Comparison, String> {
+    compare(
+        &[input("old", old)],
+        &[input("new", new)],
+        &Options::default(),
+    )
+    .map_err(|error| error.to_string())
+}
+
+fn control(run: &mut Run, visits: &[f64]) {
+    run.control = Some(ControlSummary {
+        cell: A.to_owned(),
+        throughput_fps: visits.to_vec(),
+        drift: 0.0,
+        drift_limit: 0.05,
+    });
+}
+
+#[test]
+fn a_loss_of_ten_per_cent_is_worse() {
+    let found = both(run(&[(A, &OLD), (B, &OLD)]), run(&[(A, &LOW), (B, &OLD)]));
+    let ratio = found.cells[0].ratio.unwrap();
+    assert_eq!(found.cells[0].judgement, Judgement::Worse);
+    assert!((ratio.ratio - 0.9).abs() < 0.001);
+    assert!(ratio.low.unwrap() < ratio.ratio && ratio.ratio < ratio.high.unwrap());
+    assert_eq!(ratio.spread_of, Some(SpreadOf::Repeats));
+    assert_eq!(found.cells[1].judgement, Judgement::Same);
+    assert!(found.counts.regression());
+    assert!(found.notes[0].contains("repeats of one run share"));
+    let back = both(run(&[(A, &LOW)]), run(&[(A, &OLD)]));
+    assert_eq!(back.cells[0].judgement, Judgement::Better);
+    assert!(!back.counts.regression());
+}
+
+#[test]
+fn a_single_repeat_tells_nothing_without_a_known_spread() {
+    let found = both(run(&[(A, &[1e5])]), run(&[(A, &[9e4])]));
+    let row = &found.cells[0];
+    assert_eq!(row.judgement, Judgement::CannotTell);
+    assert!(row.reason.as_ref().unwrap().contains("one repeat"));
+    assert_eq!(row.ratio.unwrap().low, None);
+    assert!((row.ratio.unwrap().ratio - 0.9).abs() < 1e-9);
+}
+
+#[test]
+fn the_control_cells_visits_are_a_known_spread() {
+    let mut old = run(&[(A, &[1e5]), (B, &[1e5])]);
+    let mut new = run(&[(A, &[9e4]), (B, &[1.005e5])]);
+    control(&mut old, &[1e5, 1.001e5, 1.002e5]);
+    control(&mut new, &[9e4, 9.01e4, 9.02e4]);
+    let found = both(old, new);
+    assert_eq!(found.cells[0].judgement, Judgement::Worse);
+    assert_eq!(
+        found.cells[0].ratio.unwrap().spread_of,
+        Some(SpreadOf::ControlCell)
+    );
+    assert_eq!(found.cells[1].judgement, Judgement::Same);
+    assert!(found.notes.iter().any(|note| note.contains("a guess")));
+}
+
+#[test]
+fn several_runs_on_both_sides_count_one_number_each() {
+    // Within each run the repeats agree; the runs do not.
+    let side = |names: [&str; 3], levels: [f64; 3]| -> Vec<Input> {
+        names
+            .iter()
+            .zip(levels)
+            .map(|(name, level)| {
+                let repeats = OLD.map(|fps| fps * level);
+                input(name, run(&[(A, repeats.as_slice())]))
+            })
+            .collect()
+    };
+    let old = side(["a", "b", "c"], [1.0, 1.2, 0.8]);
+    let new = side(["d", "e", "f"], [0.9, 1.1, 0.72]);
+    let found = compare(&old, &new, &Options::default()).unwrap();
+    let row = &found.cells[0];
+    assert_eq!(row.judgement, Judgement::CannotTell, "{row:?}");
+    assert_eq!(row.ratio.unwrap().spread_of, Some(SpreadOf::Runs));
+    assert_eq!((row.old.runs, row.old.repeats), (3, 15));
+    // Their repeats thrown together would have looked like fifteen numbers each.
+    let quiet_old = side(["a", "b", "c"], [1.0, 1.001, 0.999]);
+    let quiet_new = side(["d", "e", "f"], [0.9, 0.901, 0.899]);
+    let found = compare(&quiet_old, &quiet_new, &Options::default()).unwrap();
+    assert_eq!(found.cells[0].judgement, Judgement::Worse);
+}
+
+#[test]
+fn verdicts_are_respected() {
+    for (old, new, why) in [
+        (Verdict::Ok, Verdict::TesterLimited, "tester-limited now"),
+        (Verdict::Noisy, Verdict::Ok, "noisy before"),
+        (Verdict::Coupled, Verdict::Coupled, "coupled before and now"),
+        (Verdict::Late, Verdict::Noisy, "late before, noisy now"),
+    ] {
+        let mut before = run(&[(A, &OLD)]);
+        before.cells[2].verdict = old;
+        let mut after = run(&[(A, &LOW)]);
+        after.cells[0].verdict = new;
+        let found = both(before, after);
+        assert_eq!(found.cells[0].judgement, Judgement::NotJudged);
+        assert_eq!(found.cells[0].reason.as_deref(), Some(why));
+        assert!(found.cells[0].ratio.is_some(), "the ratio is still shown");
+        assert!(!found.counts.regression());
+    }
+}
+
+#[test]
+fn a_result_that_is_gone_is_a_regression() {
+    let mut after = run(&[(A, &LOW)]);
+    for cell in &mut after.cells {
+        cell.verdict = Verdict::Failed;
+        cell.throughput_fps = None;
+    }
+    let found = both(run(&[(A, &OLD)]), after);
+    assert!(found.cells[0].lost && found.counts.regression());
+    assert_eq!(found.counts.worse, 0);
+}
+
+#[test]
+fn only_common_cells_count_and_the_others_are_named() {
+    let found = both(
+        run(&[(A, &OLD), ("bridge/256/uni", &OLD)]),
+        run(&[(A, &OLD), (B, &OLD)]),
+    );
+    assert_eq!(found.cells.len(), 1);
+    assert_eq!(found.only_old, ["bridge/256/uni"]);
+    assert_eq!(found.only_new, [B]);
+}
+
+#[test]
+fn what_is_not_comparable_is_refused_with_the_reason() {
+    let with = |change: fn(&mut Run)| {
+        let mut run = run(&[(A, &OLD)]);
+        change(&mut run);
+        run
+    };
+    for (new, words) in [
+        (
+            with(|r| r.run.preset = "std".to_owned()),
+            "not comparable: old was searched with preset quick, new with std; measure both alike",
+        ),
+        (
+            with(|r| r.run.loss_goal = 0.05),
+            "not comparable: old was searched with loss goal 0.0001, new with 0.05; measure both alike",
+        ),
+        (
+            run(&[(B, &OLD)]),
+            "not comparable: no cell is in both, the frame sizes are 64 before and 1518 now; measure both with the same plan",
+        ),
+        (
+            run(&[("bridge/64/bi", &OLD)]),
+            "not comparable: no cell is in both, the directions are uni before and bi now; measure both with the same plan",
+        ),
+        (
+            run(&[("ports/64/uni", &OLD)]),
+            "not comparable: no cell is in both, the paths are bridge before and ports now; measure both with the same plan",
+        ),
+        (
+            run(&[]),
+            "new has no results to compare; let it finish with --resume",
+        ),
+    ] {
+        assert_eq!(try_both(run(&[(A, &OLD)]), new), Err(words.to_owned()));
+    }
+    let a = input("runs/a", run(&[(A, &OLD)]));
+    let twice = [a.clone(), a.clone()];
+    assert_eq!(
+        compare(&twice, &[a], &Options::default())
+            .unwrap_err()
+            .to_string(),
+        "runs/a is given twice on the old side; name every run once"
+    );
+}
+
+#[test]
+fn levels_have_limits() {
+    for (confidence, margin) in [(1.0, 0.03), (0.5, 0.03), (f64::NAN, 0.03), (0.95, 0.0)] {
+        let options = Options {
+            confidence,
+            margin,
+            ..Options::default()
+        };
+        let side = [input("a", run(&[(A, &OLD)]))];
+        assert!(compare(&side, &side, &options).is_err());
+    }
+}
+
+#[test]
+fn likely_explanations_come_first() {
+    let old = run(&[(A, &OLD)]);
+    let mut new = old.clone();
+    new.run.host.bios = Some("1.2".to_owned());
+    new.run.host.kernel = "6.19.0".to_owned();
+    new.run
+        .host
+        .mitigations
+        .insert("mds".into(), "Vulnerable".into());
+    new.run.host.memory_mib = Some(8010);
+    new.tester_limit_fps.insert("64".into(), 700_000.0);
+    new.cells.iter_mut().for_each(|c| c.engine = "xdp".into());
+    let found = both(old, new);
+    let what: Vec<&str> = found.differences.iter().map(|d| d.what.as_str()).collect();
+    assert_eq!(
+        what,
+        [
+            "engine",
+            "kernel",
+            "tester alone, 64 bytes",
+            "mitigation mds",
+            "firmware"
+        ]
+    );
+    assert_eq!(found.differences[1].old, "6.18.5");
+    assert_eq!(found.differences[3].old, "none");
+}
+
+#[test]
+fn latency_is_better_when_it_is_less() {
+    let with = |latencies: &[f64], load: f64| {
+        let cells: Vec<serde_json::Value> = latencies
+            .iter()
+            .enumerate()
+            .map(|(i, us)| {
+                let mut cell = cell(A, i, 1e5);
+                cell["latency_us"] = serde_json::json!({"load_ratio": load, "min": 1.0,
+                    "mean": us, "p50": us, "p90": us, "p99": us, "p999": us, "max": us,
+                    "samples": 1000});
+                cell
+            })
+            .collect();
+        let mut run = run(&[]);
+        run.cells = serde_json::from_value(cells.into()).unwrap();
+        run
+    };
+    let options = Options {
+        metrics: vec![Metric::Throughput, Metric::LatencyP99, Metric::Cpu],
+        ..Options::default()
+    };
+    let go = |load| {
+        compare(
+            &[input("old", with(&[30.0, 31.0, 29.5], 0.9))],
+            &[input("new", with(&[20.0, 21.0, 19.5], load))],
+            &options,
+        )
+        .unwrap()
+    };
+    let found = go(0.9);
+    // Nobody measured CPU time, so there is no row of it.
+    assert_eq!(found.cells.len(), 2);
+    assert_eq!(found.cells[1].metric, Metric::LatencyP99);
+    assert_eq!(found.cells[1].judgement, Judgement::Better);
+    assert_eq!(go(0.5).cells[1].judgement, Judgement::NotJudged);
+}
+
+#[test]
+fn what_more_repeats_would_do_is_said() {
+    let wide = [90_000.0, 100_000.0, 110_000.0];
+    let found = both(run(&[(A, &wide)]), run(&[(A, &wide)]));
+    let reason = found.cells[0].reason.clone().unwrap();
+    assert!(
+        reason.starts_with("the numbers spread too much"),
+        "{reason}"
+    );
+    let noisy = [97_000.0, 100_000.0, 103_000.0];
+    let found = both(run(&[(A, &noisy)]), run(&[(A, &noisy)]));
+    let reason = found.cells[0].reason.clone().unwrap();
+    assert!(
+        reason.contains("repeats on each side would tell"),
+        "{reason}"
+    );
+}

@@ -1,0 +1,252 @@
+//! Old results beside new ones: what `nicety compare` finds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cell::CellKey;
+use crate::verdict::Verdict;
+
+/// What of a cell is compared.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Throughput in frames per second; more is better.
+    Throughput,
+    /// Median one-way latency in µs at the highest share of the throughput; less is better.
+    LatencyP50,
+    /// 99th percentile of it.
+    LatencyP99,
+    /// CPU time of the path per frame received, in µs; less is better.
+    Cpu,
+}
+
+impl Metric {
+    /// The word used in options, tables and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::LatencyP50 => "latency-p50",
+            Self::LatencyP99 => "latency-p99",
+            Self::Cpu => "cpu",
+        }
+    }
+
+    /// Its unit.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Throughput => "frames/s",
+            Self::LatencyP50 | Self::LatencyP99 => "µs",
+            Self::Cpu => "µs/frame",
+        }
+    }
+
+    /// Whether a larger number is the better one.
+    pub fn more_is_better(self) -> bool {
+        self == Self::Throughput
+    }
+}
+
+/// What became of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// The new number is better, by more than the margin and by more than chance.
+    Better,
+    /// Whatever the difference is, it is within the margin.
+    Same,
+    /// The new number is worse, by more than the margin and by more than chance.
+    Worse,
+    /// The numbers spread too much, or there are too few of them.
+    CannotTell,
+    /// One of the numbers has a verdict that forbids a judgement.
+    NotJudged,
+}
+
+impl Judgement {
+    /// The words used in tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Same => "same",
+            Self::Worse => "worse",
+            Self::CannotTell => "cannot tell",
+            Self::NotJudged => "not judged",
+        }
+    }
+}
+
+/// Where the spread behind an interval comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpreadOf {
+    /// From the repeats of the cell.
+    Repeats,
+    /// From one mean per run: each side has several runs.
+    Runs,
+    /// From the visits of the control cell, because a side has a single number.
+    ControlCell,
+}
+
+impl SpreadOf {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Repeats => "repeats",
+            Self::Runs => "runs",
+            Self::ControlCell => "control cell",
+        }
+    }
+}
+
+/// One side of a comparison: the runs taken together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// The runs, in the order given.
+    pub runs: Vec<RunLabel>,
+}
+
+/// Which run it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunLabel {
+    /// Where it was read from.
+    pub source: String,
+    /// Name of the plan.
+    pub name: String,
+    /// Start, RFC 3339 in UTC.
+    pub started: String,
+}
+
+/// A difference between the machines or the testers that could explain a difference of results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// What differs.
+    pub what: String,
+    /// Before; several values of several runs are joined by ` | `.
+    pub old: String,
+    /// After.
+    pub new: String,
+}
+
+/// The numbers of one side of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Geometric mean; absent without any number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean: Option<f64>,
+    /// Smallest number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub min: Option<f64>,
+    /// Largest number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max: Option<f64>,
+    /// Repeats with a number, over all runs.
+    pub repeats: u32,
+    /// Runs they come from.
+    pub runs: u32,
+    /// Worst verdict among all repeats.
+    pub verdict: Verdict,
+}
+
+/// New over old, with its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    /// Ratio of the geometric means.
+    pub ratio: f64,
+    /// Lower end of the interval; absent when no spread is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub high: Option<f64>,
+    /// Two-sided p-value of "no difference", adjusted for the number of rows (Benjamini and
+    /// Hochberg 1995).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p_adjusted: Option<f64>,
+    /// Where the spread comes from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub spread_of: Option<SpreadOf>,
+}
+
+/// One number of a cell that both sides have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedCell {
+    /// Name of the cell.
+    pub cell: String,
+    /// The cell's parameters.
+    #[serde(flatten)]
+    pub key: CellKey,
+    /// What of it.
+    pub metric: Metric,
+    /// Before.
+    pub old: Sample,
+    /// After.
+    pub new: Sample,
+    /// After over before; absent when a side has no number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ratio: Option<Ratio>,
+    /// What it means.
+    pub judgement: Judgement,
+    /// Why, when it is neither better, same nor worse.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+    /// Whether the cell had an `ok` result before and has none now.
+    #[serde(default)]
+    pub lost: bool,
+}
+
+/// How many rows came out how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Better.
+    pub better: u32,
+    /// Same.
+    pub same: u32,
+    /// Worse.
+    pub worse: u32,
+    /// Cannot tell.
+    pub cannot_tell: u32,
+    /// Not judged, lost ones included.
+    pub not_judged: u32,
+    /// Had an `ok` result before and none now.
+    pub lost: u32,
+}
+
+impl Counts {
+    /// Whether something got worse: a worse number, or a result that is gone.
+    pub fn regression(self) -> bool {
+        self.worse > 0 || self.lost > 0
+    }
+}
+
+/// What `nicety compare` finds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Schema version.
+    pub schema: u32,
+    /// Before.
+    pub old: Side,
+    /// After.
+    pub new: Side,
+    /// Search preset of both.
+    pub preset: String,
+    /// Loss goal of both.
+    pub loss_goal: f64,
+    /// Confidence of the intervals and of the judgement, `0.0..1.0`.
+    pub confidence: f64,
+    /// Differences up to this ratio do not matter, as in `0.03`.
+    pub margin: f64,
+    /// What differs between the machines and testers, the likeliest explanation first.
+    pub differences: Vec<Difference>,
+    /// The rows, in the order of the old run.
+    pub cells: Vec<ComparedCell>,
+    /// Cells only the old side has.
+    pub only_old: Vec<String>,
+    /// Cells only the new side has.
+    pub only_new: Vec<String>,
+    /// How many rows came out how.
+    pub counts: Counts,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
