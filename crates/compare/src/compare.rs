@@ -200,9 +200,12 @@ fn names<'a>(runs: &[&'a Run]) -> Vec<&'a str> {
         .collect()
 }
 
+/// A parameter of cells in words.
+type Parameter = (&'static str, fn(&CellKey) -> String);
+
 /// Which parameter keeps the cells of two sides apart.
 fn apart(old: &ByCell<'_>, new: &ByCell<'_>) -> String {
-    let facts: [(&str, fn(&CellKey) -> String); 4] = [
+    let facts: [Parameter; 4] = [
         ("paths", CellKey::path_name),
         ("frame sizes", |key| key.frame_size_bytes.to_string()),
         ("directions", |key| key.direction.to_string()),

@@ -1,5 +1,6 @@
 //! The command line.
 
+pub mod compare;
 pub mod tune;
 
 use std::path::PathBuf;
@@ -18,7 +19,8 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 done with a negative answer (a cell failed); \
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 done with a negative answer (a cell failed, \
+a result got worse); \
 2 usage or bad input; 3 the environment lacks something; 4 interrupted (what was measured is kept).";
 
 /// The jobs.
@@ -27,6 +29,9 @@ pub enum Command {
     /// Finds the highest rate a path carries with almost no loss, its latency, and what limits it.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
+    /// Judges new results against old ones: better, same, worse, or not to be told.
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(compare::CompareArgs),
     /// Tells what this host, its interfaces and its virtual machines are made of.
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),

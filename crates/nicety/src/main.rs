@@ -2,6 +2,7 @@
 
 mod bench;
 mod cli;
+mod compare;
 mod exit;
 mod inspect;
 mod lab;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),
         Command::Report(args) => report::run(&args),

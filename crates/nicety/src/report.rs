@@ -54,6 +54,18 @@ fn read(path: &Path) -> Result<Run, Failure> {
     assemble::run(contents).map_err(Failure::usage)
 }
 
+/// Reads a run without its trials, from its directory or from what `--json` printed.
+pub fn read_results(path: &Path) -> Result<Run, Failure> {
+    if path.is_file() {
+        return nicety_store::read_run_json(path).map_err(Failure::usage);
+    }
+    let contents = RunContents::read_results(path).map_err(Failure::usage)?;
+    for note in &contents.notes {
+        output::say(&format!("nicety: {}: {note}", path.display()));
+    }
+    assemble::run(contents).map_err(Failure::usage)
+}
+
 /// The table on standard output.
 pub fn print_table(run: &Run) -> Result<(), Failure> {
     rendered(table::render(
@@ -71,7 +83,8 @@ pub fn print_json(mut run: Run) -> Result<(), Failure> {
     finish(writeln!(out))
 }
 
-fn write(
+/// Writes a rendered result to a file or, for `-`, to standard output.
+pub fn write(
     file: &Path,
     render: impl FnOnce(&mut Box<dyn Write>) -> Result<(), nicety_report::ReportError>,
 ) -> Result<(), Failure> {
@@ -89,7 +102,7 @@ fn write(
 }
 
 /// A reader that went away (`| head`) is not an error.
-fn rendered(result: Result<(), nicety_report::ReportError>) -> Result<(), Failure> {
+pub fn rendered(result: Result<(), nicety_report::ReportError>) -> Result<(), Failure> {
     match result {
         Err(error) if error.is_broken_pipe() => Ok(()),
         other => other.map_err(Failure::environment),

@@ -5,6 +5,7 @@
 //! here. Names come from interfaces and plan files and are untrusted: each renderer escapes
 //! them for its format.
 
+pub mod compare;
 pub mod csv;
 mod error;
 pub mod html;

@@ -176,7 +176,7 @@ fn list(page: &mut String, title: &str, items: &[String]) {
     page.push('\n');
 }
 
-fn record(fields: impl Iterator<Item = String>) -> String {
+pub(crate) fn record(fields: impl Iterator<Item = String>) -> String {
     let mut text = "|".to_owned();
     for field in fields {
         text.push_str(&format!(" {field} |"));
@@ -190,7 +190,7 @@ fn line(page: &mut String, text: &str) {
 }
 
 /// `text` with everything escaped that Markdown or HTML would read as markup, on one line.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -115,6 +115,28 @@ pub fn variation(ratio: f64) -> String {
     format!("{:.1} %", ratio * 100.0)
 }
 
+/// A ratio as a change: `-6.1 %`, `+0.4 %`; from twice or half on as a factor: `x 3.10`.
+pub fn change(ratio: f64) -> String {
+    if !ratio.is_finite() {
+        return ABSENT.to_owned();
+    }
+    if (0.5..2.0).contains(&ratio) {
+        // No minus before a change that rounds to zero.
+        let percent = (ratio - 1.0) * 100.0;
+        let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
+        let sign = if percent == 0.0 {
+            ""
+        } else if percent > 0.0 {
+            "+"
+        } else {
+            "-"
+        };
+        format!("{sign}{:.1} %", percent.abs())
+    } else {
+        format!("x {}", significant(ratio, 3))
+    }
+}
+
 /// Microseconds as a bare number: `9.0`, `31`, `1,240`.
 pub fn micros(value: f64) -> String {
     if value.is_finite() && value.abs() < 9.95 {
@@ -176,6 +198,21 @@ mod tests {
             (2.5e9, "2.50 G"),
         ] {
             assert_eq!(short(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn changes_have_a_sign_or_are_factors() {
+        for (value, text) in [
+            (1.0, "0.0 %"),
+            (0.9999, "0.0 %"),
+            (0.939, "-6.1 %"),
+            (1.004, "+0.4 %"),
+            (3.1, "x 3.10"),
+            (0.25, "x 0.250"),
+            (f64::NAN, ABSENT),
+        ] {
+            assert_eq!(change(value), text, "{value}");
         }
     }
 

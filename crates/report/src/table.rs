@@ -175,14 +175,14 @@ fn notes(page: &mut Page, run: &Run, groups: &[Group<'_>]) {
 }
 
 /// Text under way, wrapped to the terminal.
-struct Page {
-    text: String,
-    width: u16,
+pub(crate) struct Page {
+    pub(crate) text: String,
+    pub(crate) width: u16,
     colour: bool,
 }
 
 impl Page {
-    fn new(options: Options) -> Self {
+    pub(crate) fn new(options: Options) -> Self {
         Self {
             text: String::new(),
             width: options.width.max(20),
@@ -190,25 +190,25 @@ impl Page {
         }
     }
 
-    fn line(&mut self, line: &str) {
+    pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
     }
 
     /// An empty line, never two.
-    fn blank(&mut self) {
+    pub(crate) fn blank(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
     }
 
-    fn prose(&mut self, indent: u16, text: &str) {
+    pub(crate) fn prose(&mut self, indent: u16, text: &str) {
         for line in self.wrap(indent, text) {
             self.line(&line);
         }
     }
 
-    fn strong(&mut self, text: &str) {
+    pub(crate) fn strong(&mut self, text: &str) {
         for line in self.wrap(0, text) {
             let line = self.paint(line.trim_end(), "1");
             self.line(&line);
@@ -229,7 +229,7 @@ impl Page {
     }
 
     /// `text` in the ANSI style `code` when colours are allowed.
-    fn paint(&self, text: &str, code: &str) -> String {
+    pub(crate) fn paint(&self, text: &str, code: &str) -> String {
         if self.colour && !text.is_empty() {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")
         } else {
@@ -313,7 +313,7 @@ fn colour(verdict: Verdict) -> &'static str {
 
 /// `text` without characters that would move the cursor, change colours or turn the direction
 /// of writing: names come from outside.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {

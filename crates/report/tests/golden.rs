@@ -13,31 +13,11 @@
 
 mod common;
 
-use std::path::PathBuf;
-
 use nicety_model::Run;
 use nicety_report::{csv, html, json, markdown, table};
 
 fn check(file: &str, text: &[u8]) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(file);
-    let text = std::str::from_utf8(text).expect("reports are UTF-8");
-    if std::env::var_os("NICETY_UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, text).expect("golden file written");
-        return;
-    }
-    let expected = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if let Some((number, (is, should))) = text
-        .lines()
-        .zip(expected.lines())
-        .enumerate()
-        .find(|(_, (is, should))| is != should)
-    {
-        panic!("{file}:{}:\n  is     {is}\n  should {should}", number + 1);
-    }
-    assert_eq!(text.len(), expected.len(), "{file}: lengths differ");
+    common::golden(file, std::str::from_utf8(text).expect("reports are UTF-8"));
 }
 
 fn rendered(

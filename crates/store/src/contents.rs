@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nicety_model::{CellResult, Fingerprint, TrialRecord};
+use nicety_model::{CellResult, Fingerprint, Run, TrialRecord};
 
 use crate::error::StoreError;
 use crate::lines::{self, Lines};
@@ -36,7 +36,15 @@ impl RunContents {
     /// When the directory is not that of a run, a line other than the last is broken, or a
     /// newer version wrote it.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        read(path).map(|(contents, _)| contents)
+        read(path, Trials::Wanted).map(|(contents, _)| contents)
+    }
+
+    /// As [`RunContents::read`], without the trials: they are by far the largest part.
+    ///
+    /// # Errors
+    /// As those of [`RunContents::read`], broken trials excepted.
+    pub fn read_results(path: &Path) -> Result<Self, StoreError> {
+        read(path, Trials::LeftOut).map(|(contents, _)| contents)
     }
 }
 
@@ -46,8 +54,25 @@ pub(crate) struct Ends {
     pub(crate) cells: Lines<()>,
 }
 
+/// Reads the run object that `--json` printed into a file.
+///
+/// # Errors
+/// When the file is not there, holds something else, or a newer version wrote it.
+pub fn read_run_json(path: &Path) -> Result<Run, StoreError> {
+    files::read_json(path)?.ok_or_else(|| StoreError::Missing {
+        path: path.to_owned(),
+    })
+}
+
+/// Whether `trials.jsonl` is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trials {
+    Wanted,
+    LeftOut,
+}
+
 /// Reads all files, and tells how the line files end.
-pub(crate) fn read(path: &Path) -> Result<(RunContents, Ends), StoreError> {
+pub(crate) fn read(path: &Path, wanted: Trials) -> Result<(RunContents, Ends), StoreError> {
     check_dir(path)?;
     let lacks = |file| StoreError::NotARun {
         path: path.to_owned(),
@@ -58,7 +83,11 @@ pub(crate) fn read(path: &Path) -> Result<(RunContents, Ends), StoreError> {
     let host = files::read_json(&path.join(file::HOST))?.ok_or_else(|| lacks(file::HOST))?;
     let plan = files::read(&path.join(file::PLAN))?.ok_or_else(|| lacks(file::PLAN))?;
     let tester = files::read_json(&path.join(file::TESTER))?;
-    let (trials, trials_end) = lines::read(&path.join(file::TRIALS))?.split();
+    let (trials, trials_end) = match wanted {
+        Trials::Wanted => lines::read(&path.join(file::TRIALS))?,
+        Trials::LeftOut => Lines::default(),
+    }
+    .split();
     let (cells, cells_end) = lines::read(&path.join(file::CELLS))?.split();
     let mut notes = Vec::new();
     for (name, end) in [(file::TRIALS, &trials_end), (file::CELLS, &cells_end)] {

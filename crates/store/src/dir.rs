@@ -83,9 +83,9 @@ impl RunDir {
     /// As [`RunContents::read`], and when another process holds it or it cannot be written.
     pub fn open(path: &Path) -> Result<(Self, RunContents), StoreError> {
         // Before the lock, for its better words on what is not a run directory.
-        contents::read(path)?;
+        contents::read(path, contents::Trials::Wanted)?;
         let lock = lock(path)?;
-        let (contents, ends) = contents::read(path)?;
+        let (contents, ends) = contents::read(path, contents::Trials::Wanted)?;
         let mut trials = LineFile::open(path.join(file::TRIALS))?;
         trials.repair(&ends.trials)?;
         let mut cells = LineFile::open(path.join(file::CELLS))?;

@@ -24,7 +24,7 @@ mod lines;
 mod meta;
 mod name;
 
-pub use contents::RunContents;
+pub use contents::{RunContents, read_run_json};
 pub use dir::RunDir;
 pub use error::StoreError;
 pub use meta::{RunMeta, TesterLimits};

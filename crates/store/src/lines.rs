@@ -33,6 +33,17 @@ pub(crate) struct Lines<T> {
     unfinished: bool,
 }
 
+impl<T> Default for Lines<T> {
+    fn default() -> Self {
+        Self {
+            records: Vec::new(),
+            whole: 0,
+            torn: 0,
+            unfinished: false,
+        }
+    }
+}
+
 impl<T> Lines<T> {
     /// The records, and the end they came to.
     pub(crate) fn split(self) -> (Vec<T>, Lines<()>) {
@@ -115,12 +126,7 @@ impl LineFile {
 /// is torn otherwise. A file that is not there has no lines.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Lines<T>, StoreError> {
     let bytes = files::read(path)?.unwrap_or_default();
-    let mut lines = Lines {
-        records: Vec::new(),
-        whole: 0,
-        torn: 0,
-        unfinished: false,
-    };
+    let mut lines = Lines::default();
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let ended = line.last() == Some(&b'\n');
         let record = line.strip_suffix(b"\n").unwrap_or(line);

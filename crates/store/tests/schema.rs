@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 
+use nicety_model::compare::Comparison;
 use nicety_model::finding::Advice;
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::plan::PlanFile;
@@ -46,6 +47,7 @@ fn schemas_are_those_of_the_types() {
     check::<TransactionReport>("transaction");
     check::<History>("history");
     check::<SockReport>("sock");
+    check::<Comparison>("comparison");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 12, "schema/ holds the generated schemas only");
+    assert_eq!(files, 13, "schema/ holds the generated schemas only");
 }

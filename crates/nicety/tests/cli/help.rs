@@ -14,6 +14,7 @@ fn help(arguments: &[&str]) -> String {
 fn help_texts() {
     insta::assert_snapshot!("nicety", help(&["--help"]));
     insta::assert_snapshot!("bench", help(&["bench", "--help"]));
+    insta::assert_snapshot!("compare", help(&["compare", "--help"]));
     insta::assert_snapshot!("inspect", help(&["inspect", "--help"]));
     insta::assert_snapshot!("tune", help(&["tune", "--help"]));
     insta::assert_snapshot!("tune_plan", help(&["tune", "plan", "--help"]));

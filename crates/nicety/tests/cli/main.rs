@@ -9,6 +9,7 @@
     reason = "a test fails by panicking and says what it skips"
 )]
 
+mod compare;
 mod environment;
 mod guide;
 mod harness;
@@ -18,6 +19,7 @@ mod inspect;
 mod interrupted;
 mod lab;
 mod leftovers;
+mod made;
 mod refused;
 mod runs;
 mod switches;

@@ -9,7 +9,7 @@ mod front;
 mod latency;
 mod loss;
 mod machine;
-mod parts;
+pub(crate) mod parts;
 mod svg;
 mod throughput;
 mod trials;
@@ -24,12 +24,13 @@ use crate::json;
 use crate::pick::{self, Group};
 use throughput::{Throughput, Unit};
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+pub(crate) const STYLE: &str = include_str!("page.css");
+pub(crate) const SCRIPT: &str = include_str!("page.js");
 /// Cells with figures of their own; the others are in the tables.
 const DRAWN_CELLS: usize = 24;
 /// Nothing may be loaded from anywhere; what is in the page may run.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+pub(crate) const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// A section of the page: anchor, title, content.
 type Section = (&'static str, &'static str, Markup);
@@ -75,7 +76,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
                         button #save .download type="button" hidden { "Save this run as JSON" }
                     }
                 }
-                script #run-data type="application/json" { (PreEscaped(embedded(run)?)) }
+                script #run-data type="application/json" data-name="nicety-run.json" { (PreEscaped(embedded(run)?)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }

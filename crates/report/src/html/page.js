@@ -32,10 +32,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
 const save = document.getElementById("save");
 save.hidden = false;
 save.addEventListener("click", () => {
-  const data = document.getElementById("run-data").textContent;
+  const data = document.getElementById("run-data");
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([data], { type: "application/json" }));
-  link.download = "nicety-run.json";
+  link.href = URL.createObjectURL(new Blob([data.textContent], { type: "application/json" }));
+  link.download = data.dataset.name;
   link.click();
   URL.revokeObjectURL(link.href);
 });

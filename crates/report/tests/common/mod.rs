@@ -392,3 +392,30 @@ pub fn many(n: usize) -> Run {
 fn from(value: Value) -> Run {
     serde_json::from_value(value).unwrap()
 }
+
+/// Compares a text with its golden file, or rewrites the file.
+#[allow(
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "tests may read files and fail"
+)]
+pub fn golden(file: &str, text: &str) {
+    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(file);
+    if std::env::var_os("NICETY_UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if let Some((number, (is, should))) = text
+        .lines()
+        .zip(expected.lines())
+        .enumerate()
+        .find(|(_, (is, should))| is != should)
+    {
+        panic!("{file}:{}:\n  is     {is}\n  should {should}", number + 1);
+    }
+    assert_eq!(text.len(), expected.len(), "{file}: lengths differ");
+}

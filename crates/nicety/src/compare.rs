@@ -1,0 +1,74 @@
+//! `nicety compare`: old results beside new ones.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nicety_compare::{Input, Options};
+use nicety_model::compare::{Comparison, Metric};
+use nicety_report::compare as render;
+
+use crate::cli::compare::CompareArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::report::{read_results, rendered, write};
+
+/// Runs the command.
+pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
+    let old = side(&args.old_run, &args.old)?;
+    let new = side(&args.new_run, &args.new)?;
+    let options = Options {
+        confidence: args.confidence,
+        margin: args.margin,
+        metrics: each_once(&args.metric),
+    };
+    let found = nicety_compare::compare(&old, &new, &options).map_err(Failure::usage)?;
+    if let Some(file) = &args.html {
+        write(file, |out| render::html(&found, out))?;
+    }
+    if let Some(file) = &args.md {
+        write(file, |out| render::markdown(&found, out))?;
+    }
+    // Standard output holds one thing.
+    let taken = [&args.html, &args.md]
+        .into_iter()
+        .flatten()
+        .any(|file| file.as_os_str() == "-");
+    if args.json {
+        rendered(render::json(&found, &mut io::stdout().lock()))?;
+    } else if !taken {
+        let options = output::table_options();
+        rendered(render::table(&found, &mut io::stdout().lock(), options))?;
+    }
+    Ok(exit(&found, args.strict))
+}
+
+fn exit(found: &Comparison, strict: bool) -> Exit {
+    let counts = found.counts;
+    let unjudged = counts.cannot_tell + counts.not_judged > 0
+        || !found.only_old.is_empty()
+        || !found.only_new.is_empty();
+    if counts.regression() || (strict && unjudged) {
+        Exit::Negative
+    } else {
+        Exit::Done
+    }
+}
+
+fn side(first: &Path, more: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+    std::iter::once(first)
+        .chain(more.iter().map(PathBuf::as_path))
+        .map(|path| {
+            Ok(Input {
+                source: path.display().to_string(),
+                run: read_results(path)?,
+            })
+        })
+        .collect()
+}
+
+fn each_once(metrics: &[Metric]) -> Vec<Metric> {
+    let mut metrics = metrics.to_vec();
+    metrics.sort_unstable();
+    metrics.dedup();
+    metrics
+}

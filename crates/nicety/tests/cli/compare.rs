@@ -1,0 +1,181 @@
+//! `nicety compare`: answers, formats, exit codes and what it refuses.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::{Ended, nicety};
+use crate::made::Made;
+
+const STEADY: [f64; 3] = [100_000.0, 100_400.0, 99_700.0];
+const SLOWER: [f64; 3] = [90_000.0, 90_400.0, 89_700.0];
+
+/// `before` and `after`, the latter slower at 64 bytes and on another kernel.
+fn runs(dir: &Path) {
+    Made::new(1, &[(64, &STEADY), (1518, &STEADY)]).write(dir, "before");
+    let mut after = Made::new(2, &[(64, &SLOWER), (1518, &STEADY)]);
+    after.kernel = "6.19.0".to_owned();
+    after.write(dir, "after");
+}
+
+fn compare(dir: &Path, arguments: &[&str]) -> Ended {
+    nicety(std::iter::once(&"compare").chain(arguments))
+        .dir(dir)
+        .run()
+}
+
+#[test]
+fn a_slower_run_is_a_negative_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    runs(dir.path());
+    let ended = compare(dir.path(), &["before", "after"]);
+    ended.assert_code(1);
+    assert_eq!(ended.stderr, "");
+    let first = ended.stdout.lines().next().unwrap();
+    assert!(
+        first.starts_with("1 of 2 cells is worse, bridge/64/uni most: -10.0 % ("),
+        "{first}"
+    );
+    assert!(ended.stdout.contains("the sides also differ in kernel"));
+    compare(dir.path(), &["after", "before"]).assert_code(0);
+    compare(dir.path(), &["before", "before"]).assert_code(0);
+    // What a wider margin allows is no regression, but not the same for sure either.
+    let wide = ["before", "after", "--margin", "12%"];
+    compare(dir.path(), &wide).assert_code(0);
+    compare(
+        dir.path(),
+        &["before", "after", "--margin", "12%", "--strict"],
+    )
+    .assert_code(1);
+}
+
+#[test]
+fn every_format_holds_the_same_comparison() {
+    let dir = tempfile::tempdir().unwrap();
+    runs(dir.path());
+    let files = ["--html", "c.html", "--md", "c.md", "--json"];
+    let ended = compare(dir.path(), &[&["before", "after"], &files[..]].concat());
+    ended.assert_code(1);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../schema/comparison.schema.json"
+    );
+    let schema: Value = serde_json::from_slice(&fs::read(schema).unwrap()).unwrap();
+    assert!(jsonschema::is_valid(&schema, &found), "{found}");
+    assert_eq!(found["counts"]["worse"], 1);
+    assert_eq!(found["differences"][0]["what"], "kernel");
+    let page = fs::read_to_string(dir.path().join("c.html")).unwrap();
+    assert!(page.contains("1 of 2 cells is worse"));
+    let text = fs::read_to_string(dir.path().join("c.md")).unwrap();
+    assert!(text.contains("| **worse** |"));
+    let piped = compare(dir.path(), &["before", "after", "--md", "-"]);
+    assert_eq!(piped.stdout, text);
+}
+
+#[test]
+fn files_that_json_wrote_compare_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    runs(dir.path());
+    for name in ["before", "after"] {
+        let printed = nicety(["report", name, "--json"]).dir(dir.path()).run();
+        fs::write(dir.path().join(format!("{name}.json")), &printed.stdout).unwrap();
+    }
+    let a = compare(dir.path(), &["before.json", "after.json", "--json"]);
+    let b = compare(dir.path(), &["before", "after", "--json"]);
+    let cells = |ended: &Ended| -> Value {
+        let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+        found["cells"].clone()
+    };
+    assert_eq!(cells(&a), cells(&b));
+}
+
+#[test]
+fn several_runs_make_a_side() {
+    let dir = tempfile::tempdir().unwrap();
+    for (seed, name) in [(1, "a"), (2, "b"), (3, "c"), (4, "d")] {
+        Made::new(seed, &[(64, &STEADY)]).write(dir.path(), name);
+    }
+    let ended = compare(
+        dir.path(),
+        &["a", "b", "--old", "c", "--new", "d", "--json"],
+    );
+    let found: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
+    assert_eq!(found["cells"][0]["ratio"]["spread_of"], "runs");
+    assert_eq!(found["cells"][0]["old"]["runs"], 2);
+    let twice = compare(dir.path(), &["a", "b", "--old", "./a"]);
+    assert_eq!(
+        twice.assert_code(2).only_line(),
+        "./a is given twice on the old side; name every run once"
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    runs(dir.path());
+    Made::new(3, &[(512, &STEADY)]).write(dir.path(), "other-size");
+    Made::new(4, &[]).write(dir.path(), "nothing");
+    let mut strict = Made::new(5, &[(64, &STEADY)]);
+    strict.preset = "std".to_owned();
+    strict.write(dir.path(), "std");
+    fs::create_dir(dir.path().join("half")).unwrap();
+    fs::write(dir.path().join("half/plan.toml"), "").unwrap();
+    fs::write(dir.path().join("not.json"), "{}").unwrap();
+    fs::write(dir.path().join("newer.json"), "{\"schema\": 99}").unwrap();
+    for (other, line) in [
+        (
+            "other-size",
+            "not comparable: no cell is in both, the frame sizes are 1518, 64 before and 512 now; measure both with the same plan",
+        ),
+        (
+            "std",
+            "not comparable: before was searched with preset quick, std with std; measure both alike",
+        ),
+        (
+            "half",
+            "half has no run.json: not a run directory, or its run was killed before it began; start a new run",
+        ),
+        ("none", "there is no run directory none; check the path"),
+        (
+            "newer.json",
+            "newer.json:1: schema 99 is newer than 1, the newest this version reads; use a newer nicety",
+        ),
+    ] {
+        let ended = compare(dir.path(), &["before", other]);
+        assert_eq!(ended.assert_code(2).only_line(), line);
+    }
+    let broken = compare(dir.path(), &["before", "not.json"]);
+    assert!(broken.assert_code(2).only_line().starts_with("not.json:1:"));
+    let unwritable = compare(dir.path(), &["before", "after", "--md", "no/such/c.md"]);
+    assert!(
+        unwritable
+            .assert_code(3)
+            .only_line()
+            .contains("no/such/c.md")
+    );
+}
+
+#[test]
+fn wrong_numbers_are_one_line() {
+    for (arguments, line) in [
+        (
+            ["--metric", "speed"],
+            r#"--metric: unknown number "speed"; write one of throughput, latency-p50, latency-p99, cpu"#,
+        ),
+        (
+            ["--margin", "3"],
+            r#"--margin: "3" is no share; write a number between 0 and 1, as in 0.03, or per cent, as in 3%"#,
+        ),
+        (
+            ["--confidence", "0.2"],
+            "confidence 0.2 is out of range; write a share above 0.5 and below 1, such as 0.95",
+        ),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        runs(dir.path());
+        let ended = compare(dir.path(), &[&["before", "after"][..], &arguments].concat());
+        assert_eq!(ended.assert_code(2).only_line(), line);
+    }
+}

@@ -1,0 +1,235 @@
+//! A comparison as one HTML file.
+
+use std::io::Write;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use nicety_model::Verdict;
+use nicety_model::compare::{ComparedCell, Comparison, Judgement, Sample};
+
+use super::{row, words};
+use crate::error::{ReportError, write_text};
+use crate::html::{POLICY, SCRIPT, STYLE, parts};
+
+/// Widest change a drawing shows: beyond it an arrow ends the line.
+const WIDEST: f64 = std::f64::consts::LN_2;
+/// Width and height of a drawing in its own units.
+const DRAWN: (f64, f64) = (240.0, 20.0);
+
+/// Writes the comparison as one self-contained HTML file.
+///
+/// # Errors
+/// [`ReportError::Json`] when the data cannot be embedded, [`ReportError::Write`] when the
+/// writer fails.
+pub fn render(comparison: &Comparison, out: &mut impl Write) -> Result<(), ReportError> {
+    let data = super::data(comparison, serde_json::to_string)?.replace('<', "\\u003c");
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Comparison · nicety" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                div.page {
+                    a.skip href="#cells" { "Skip to the cells" }
+                    (head(comparison))
+                    main {
+                        @if !comparison.differences.is_empty() {
+                            (parts::section("differences", "What else differs", differences(comparison)))
+                        }
+                        (parts::section("cells", "Cell by cell", cells(comparison)))
+                        @if let Some(body) = lists(comparison) {
+                            (parts::section("notes", "Notes", body))
+                        }
+                        (parts::section("compared", "Compared", compared(comparison)))
+                    }
+                    footer {
+                        p { "Preset " (comparison.preset) ", loss goal " (crate::number::loss(comparison.loss_goal)) ". Frame sizes include the FCS." }
+                        button #save .download type="button" hidden { "Save this comparison as JSON" }
+                    }
+                }
+                script #run-data type="application/json" data-name="nicety-compare.json" { (PreEscaped(data)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    write_text(out, "HTML", &page.into_string())
+}
+
+fn head(comparison: &Comparison) -> Markup {
+    let counts = comparison.counts;
+    let shown = [
+        (counts.lost, "lost", "fail"),
+        (counts.worse, "worse", "fail"),
+        (counts.better, "better", "good"),
+        (counts.same, "same", "info"),
+        (counts.cannot_tell, "cannot tell", "warn"),
+        (counts.not_judged - counts.lost, "not judged", "warn"),
+    ];
+    html! {
+        header {
+            p.eyebrow { "nicety compare" }
+            h1 { "New results against old ones" }
+            @for (n, sentence) in words::summary(comparison).iter().enumerate() {
+                p class=(if n == 0 { "lead" } else { "lead second" }) { (sentence) "." }
+            }
+            p.worth {
+                @for (count, word, kind) in shown.into_iter().filter(|(count, ..)| *count > 0) {
+                    span.pair { (count) " " span class={ "badge " (kind) } { (word) } }
+                }
+            }
+            @if let Some(sentence) = words::explanation(comparison) { p { (sentence) "." } }
+        }
+    }
+}
+
+fn differences(comparison: &Comparison) -> Markup {
+    parts::table(
+        "The likeliest explanation first",
+        html! { tr { th scope="col" { "what" } th scope="col" { "old" } th scope="col" { "new" } } },
+        html! {
+            @for difference in &comparison.differences {
+                tr { th scope="row" { (difference.what) } td.wrap { (difference.old) } td.wrap { (difference.new) } }
+            }
+        },
+    )
+}
+
+fn cells(comparison: &Comparison) -> Markup {
+    let rows = row::ordered(comparison);
+    let reach = reach(&rows, comparison.margin);
+    let caption = format!(
+        "Drawn: the interval of the change from {} to {}, the band is the margin of {}",
+        crate::number::change((-reach).exp()),
+        crate::number::change(reach.exp()),
+        row::percent(comparison.margin)
+    );
+    html! {
+        (parts::table(
+            &caption,
+            html! { tr {
+                th scope="col" { "cell" }
+                th scope="col" { "old" } th scope="col" { "new" } th scope="col" { "change" }
+                th scope="col" { (row::interval_heading(comparison)) }
+                th scope="col" { "drawn" } th scope="col" { "judgement" }
+            } },
+            html! {
+                @for row in rows {
+                    tr {
+                        th scope="row" { (words::name(comparison, row)) }
+                        (number(row, &row.old)) (number(row, &row.new))
+                        td.num data-v=(sort_key(row.ratio.map(|r| r.ratio))) { (row::change(row)) }
+                        td.num data-v=(sort_key(row.ratio.and_then(|r| r.low))) { (row::interval(row)) }
+                        td { (drawing(row, reach, comparison.margin)) }
+                        td.wrap {
+                            (badge(row))
+                            @if let Some(reason) = &row.reason { span.sub { " " (reason) } }
+                        }
+                    }
+                }
+            },
+        ))
+        p.muted { (words::legend(comparison)) }
+    }
+}
+
+fn number(row: &ComparedCell, sample: &Sample) -> Markup {
+    html! {
+        td.num data-v=(sort_key(sample.mean)) {
+            (row::value(row.metric, sample)) " " span.unit { (row.metric.unit()) }
+            @if sample.verdict != Verdict::Ok { " " (parts::badge(sample.verdict)) }
+        }
+    }
+}
+
+fn sort_key(value: Option<f64>) -> String {
+    value
+        .filter(|value| value.is_finite())
+        .map(|value| value.to_string())
+        .unwrap_or_default()
+}
+
+fn badge(row: &ComparedCell) -> Markup {
+    let kind = match row.judgement {
+        _ if row.lost => "fail",
+        Judgement::Worse => "fail",
+        Judgement::Better => "good",
+        Judgement::Same => "info",
+        Judgement::CannotTell | Judgement::NotJudged => "warn",
+    };
+    html! { span class={ "badge " (kind) } { (row::judgement(row)) } }
+}
+
+/// Logarithm of the ratio at the drawings' right end: all intervals fit, within limits.
+fn reach(rows: &[&ComparedCell], margin: f64) -> f64 {
+    let widest = rows
+        .iter()
+        .filter_map(|row| row.ratio)
+        .flat_map(|ratio| [Some(ratio.ratio), ratio.low, ratio.high])
+        .flatten()
+        .map(|ratio| ratio.ln().abs())
+        .filter(|size| size.is_finite())
+        .fold(2.0 * margin.ln_1p(), f64::max);
+    (widest * 1.05).min(WIDEST)
+}
+
+/// The interval on a line, zero in the middle, the margin as a band.
+fn drawing(row: &ComparedCell, reach: f64, margin: f64) -> Markup {
+    let (width, height) = DRAWN;
+    let x = |ratio: f64| {
+        let share = (ratio.ln() / reach).clamp(-1.0, 1.0);
+        let at = width / 2.0 + share * (width / 2.0 - 5.0);
+        format!("{at:.1}")
+    };
+    let middle = format!("{:.1}", height / 2.0);
+    let ink = match row.judgement {
+        Judgement::Worse => "var(--bad)",
+        Judgement::Better => "var(--s2)",
+        _ => "var(--muted)",
+    };
+    let (left, right) = (x(1.0 / (1.0 + margin)), x(1.0 + margin));
+    let band = right.parse::<f64>().unwrap_or(0.0) - left.parse::<f64>().unwrap_or(0.0);
+    let words = format!("{}, {}", row::change(row), row::interval(row));
+    html! {
+        svg.interval viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(words) {
+            rect x=(left) y="0" width=(format!("{band:.1}")) height=(height) fill="var(--grid)" {}
+            line x1=(x(1.0)) x2=(x(1.0)) y1="0" y2=(height) stroke="var(--rule)" {}
+            @if let Some(ratio) = row.ratio.filter(|ratio| ratio.ratio.is_finite()) {
+                @if let Some((low, high)) = ratio.low.zip(ratio.high) {
+                    line x1=(x(low)) x2=(x(high)) y1=(middle) y2=(middle) stroke=(ink) stroke-width="3" {}
+                }
+                circle cx=(x(ratio.ratio)) cy=(middle) r="4.5" fill=(ink) {}
+            }
+        }
+    }
+}
+
+fn lists(comparison: &Comparison) -> Option<Markup> {
+    let missing = [
+        ("Only in the old: ", &comparison.only_old),
+        ("Only in the new: ", &comparison.only_new),
+    ];
+    if comparison.notes.is_empty() && missing.iter().all(|(_, cells)| cells.is_empty()) {
+        return None;
+    }
+    Some(html! {
+        ul {
+            @for note in &comparison.notes { li { (note) } }
+            @for (title, cells) in missing.into_iter().filter(|(_, cells)| !cells.is_empty()) {
+                li { (title) (cells.join(", ")) }
+            }
+        }
+    })
+}
+
+fn compared(comparison: &Comparison) -> Markup {
+    html! {
+        dl.meaning {
+            dt { "old" } dd { (words::side(&comparison.old)) }
+            dt { "new" } dd { (words::side(&comparison.new)) }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! One row of a comparison as texts, the same in every format.
+
+use nicety_model::compare::{ComparedCell, Comparison, Judgement, Metric, Sample};
+
+use crate::number::{self, ABSENT};
+
+/// The rows as a reader wants them: what changed first, in the plan's order otherwise.
+pub fn ordered(comparison: &Comparison) -> Vec<&ComparedCell> {
+    let mut rows: Vec<&ComparedCell> = comparison.cells.iter().collect();
+    rows.sort_by_key(|row| match row.judgement {
+        _ if row.lost => 0,
+        Judgement::Worse => 1,
+        Judgement::Better => 2,
+        Judgement::CannotTell => 3,
+        Judgement::NotJudged => 4,
+        Judgement::Same => 5,
+    });
+    rows
+}
+
+/// Whether more than throughput is compared.
+pub fn several_metrics(comparison: &Comparison) -> bool {
+    comparison
+        .cells
+        .iter()
+        .any(|row| row.metric != Metric::Throughput)
+}
+
+/// A number of a side with its verdict when that is not `ok`.
+pub fn value(metric: Metric, sample: &Sample) -> String {
+    let Some(mean) = sample.mean else {
+        return ABSENT.to_owned();
+    };
+    match metric {
+        Metric::Throughput => number::grouped(mean),
+        Metric::LatencyP50 | Metric::LatencyP99 => number::micros(mean),
+        Metric::Cpu => number::significant(mean, 3),
+    }
+}
+
+/// New over old as a change.
+pub fn change(row: &ComparedCell) -> String {
+    row.ratio
+        .map_or_else(|| ABSENT.to_owned(), |ratio| number::change(ratio.ratio))
+}
+
+/// The interval of the change.
+pub fn interval(row: &ComparedCell) -> String {
+    let ends = row.ratio.and_then(|ratio| Some((ratio.low?, ratio.high?)));
+    ends.map_or_else(
+        || ABSENT.to_owned(),
+        |(low, high)| format!("{} to {}", number::change(low), number::change(high)),
+    )
+}
+
+/// The judgement; a lost result says so.
+pub fn judgement(row: &ComparedCell) -> &'static str {
+    if row.lost {
+        "lost"
+    } else {
+        row.judgement.words()
+    }
+}
+
+/// Heading of the interval's column: `95 % interval`.
+pub fn interval_heading(comparison: &Comparison) -> String {
+    format!("{} interval", percent(comparison.confidence))
+}
+
+/// A level in per cent: `95 %`, `99.9 %`.
+pub fn percent(share: f64) -> String {
+    // Rounded where binary fractions show, not where users do.
+    let percent = (share * 1e8).round() / 1e6;
+    format!("{percent} %")
+}
+
+/// Reasons in order of first appearance, each once with the cells that have it.
+pub fn reasons<'a>(rows: &[&'a ComparedCell]) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        if let Some(reason) = row.reason.as_deref() {
+            match all.iter_mut().find(|(text, _)| *text == reason) {
+                Some((_, cells)) if cells.last() == Some(&row.cell.as_str()) => {}
+                Some((_, cells)) => cells.push(&row.cell),
+                None => all.push((reason, vec![&row.cell])),
+            }
+        }
+    }
+    all
+}
