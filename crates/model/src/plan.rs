@@ -12,6 +12,7 @@ mod parse;
 mod path;
 pub mod read;
 mod switch;
+mod vm;
 mod words;
 
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration}
 pub use file::PlanFile;
 pub use path::PathParams;
 pub use switch::SwitchKind;
+pub use vm::{VmAsk, VmNic};
 pub use words::UnknownPreset;
 
 /// Most flows per direction: the sequence of addresses and ports the packet template can vary.
@@ -108,10 +110,16 @@ pub enum PathPlan {
         /// Its parameters.
         params: PathParams,
     },
+    /// A guest that forwards between two NICs. Points of the matrix that no machine can build
+    /// are skipped.
+    Vm {
+        /// Its parameters, see [`VmAsk`] for each point.
+        params: PathParams,
+    },
     /// A kind that plans may name but this version cannot build: its cells are reported as
     /// skipped, never dropped.
     Unavailable {
-        /// The kind: `vm`, `ovs`, …
+        /// The kind: `ovs`, …
         kind: String,
         /// Its parameters.
         params: PathParams,

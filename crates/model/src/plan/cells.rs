@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cell::{CellKey, SkippedCell};
+use crate::plan::vm::{Refusal, VmAsk};
 use crate::plan::{PathPlan, Plan};
 
 /// Most cells of one plan.
@@ -15,6 +16,7 @@ impl PathPlan {
             Self::Bridge => "bridge",
             Self::Ports { .. } => "ports",
             Self::Switch { kind, .. } => kind.word(),
+            Self::Vm { .. } => "vm",
             Self::Unavailable { kind, .. } => kind,
         }
     }
@@ -24,7 +26,21 @@ impl PathPlan {
         match self {
             Self::Bridge => Vec::new(),
             Self::Ports { a, b } => vec![("a", vec![a.clone()]), ("b", vec![b.clone()])],
-            Self::Switch { params, .. } | Self::Unavailable { params, .. } => params.lists(),
+            Self::Switch { params, .. }
+            | Self::Vm { params }
+            | Self::Unavailable { params, .. } => params.lists(),
+        }
+    }
+
+    /// Why a point cannot be built, whatever the machine.
+    fn refusal(&self, point: &BTreeMap<String, String>) -> Option<Refusal> {
+        match self {
+            Self::Unavailable { reason, remedy, .. } => Some(Refusal {
+                reason: reason.clone(),
+                remedy: remedy.clone(),
+            }),
+            Self::Vm { .. } => VmAsk::of(point).refusal(),
+            _ => None,
         }
     }
 
@@ -70,24 +86,21 @@ impl Plan {
 
     /// The cells this version knows how to build.
     pub fn buildable_cells(&self) -> impl Iterator<Item = CellKey> + '_ {
-        self.paths
-            .iter()
-            .filter(|path| !matches!(path, PathPlan::Unavailable { .. }))
-            .flat_map(|path| self.cells_of(path))
+        self.paths.iter().flat_map(move |path| {
+            self.cells_of(path)
+                .filter(move |key| path.refusal(&key.path).is_none())
+        })
     }
 
     /// The cells it does not, with reason and remedy.
     pub fn unavailable_cells(&self) -> impl Iterator<Item = SkippedCell> + '_ {
         self.paths.iter().flat_map(move |path| {
-            let why = match path {
-                PathPlan::Unavailable { reason, remedy, .. } => Some((reason, remedy)),
-                _ => None,
-            };
-            why.into_iter().flat_map(move |(reason, remedy)| {
-                self.cells_of(path).map(move |key| SkippedCell {
+            self.cells_of(path).filter_map(move |key| {
+                let Refusal { reason, remedy } = path.refusal(&key.path)?;
+                Some(SkippedCell {
                     cell: key.name(),
-                    reason: reason.clone(),
-                    remedy: remedy.clone(),
+                    reason,
+                    remedy,
                 })
             })
         })

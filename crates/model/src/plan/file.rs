@@ -103,9 +103,9 @@ impl From<&PathPlan> for PathFile {
             _ => (None, None),
         };
         let params = match path {
-            PathPlan::Switch { params, .. } | PathPlan::Unavailable { params, .. } => {
-                params.clone()
-            }
+            PathPlan::Switch { params, .. }
+            | PathPlan::Vm { params }
+            | PathPlan::Unavailable { params, .. } => params.clone(),
             _ => PathParams::default(),
         };
         Self {

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::plan::file::OneOrMany;
 use crate::plan::read::{Entry, Section, Source, Table};
+use crate::plan::vm::{ACCELS, NICS};
 use crate::plan::{PathPlan, PlanError, SwitchKind};
 
 /// Every kind a plan may name.
@@ -17,15 +18,6 @@ pub(super) const KINDS: [&str; 7] = [
     "testpmd",
     "vm",
 ];
-/// How a guest is connected.
-const NICS: [&str; 6] = [
-    "e1000",
-    "virtio-net",
-    "vhost-net",
-    "macvtap",
-    "sriov",
-    "sriov-macvtap",
-];
 /// What joins the guests' interfaces on the host.
 const SWITCHES: [&str; 4] = ["bridge", "vlan-bridge", "ovs", "ovs-dpdk"];
 /// Which of Open vSwitch's datapaths carries the frames.
@@ -33,8 +25,8 @@ const DATAPATHS: [&str; 2] = ["kernel", "userspace"];
 /// How DPDK gets at an interface that the kernel drives.
 const VDEVS: [&str; 2] = ["af_packet", "af_xdp"];
 /// Keys of `kind = "vm"`.
-const VM_KEYS: [&str; 8] = [
-    "kind", "nic", "switch", "vcpus", "pin", "queues", "ring", "vms",
+const VM_KEYS: [&str; 9] = [
+    "kind", "nic", "switch", "vcpus", "pin", "queues", "ring", "vms", "accel",
 ];
 
 /// Parameters of a path; an empty list was not given. Each list multiplies the matrix.
@@ -80,6 +72,10 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
     pub cores: Vec<u32>,
+    /// How a guest's instructions run: `auto`, `kvm`, `tcg`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<String>")]
+    pub accel: Vec<String>,
 }
 
 impl PathParams {
@@ -97,6 +93,7 @@ impl PathParams {
             ("datapath", self.datapath.clone()),
             ("vdev", self.vdev.clone()),
             ("cores", numbers(&self.cores)),
+            ("accel", self.accel.clone()),
         ];
         all.into_iter()
             .filter(|(_, values): &(_, Vec<String>)| !values.is_empty())
@@ -130,6 +127,9 @@ pub(super) fn read(
     match kind {
         "bridge" => Ok(PathPlan::Bridge),
         "ports" => ports(&section, offset),
+        "vm" => Ok(PathPlan::Vm {
+            params: params(&section)?,
+        }),
         _ => Ok(PathPlan::Unavailable {
             kind: kind.to_owned(),
             params: params(&section)?,
@@ -212,6 +212,7 @@ fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
         datapath: words("datapath", &DATAPATHS)?,
         vdev: words("vdev", &VDEVS)?,
         cores: numbers("cores", 1024, "polling threads, as in cores = [1, 2]")?,
+        accel: words("accel", &ACCELS)?,
     })
 }
 
