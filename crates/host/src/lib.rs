@@ -20,5 +20,6 @@ pub mod privilege;
 pub mod qdisc;
 pub mod softnet;
 pub mod sysctl;
+pub mod tap;
 pub mod tasks;
 pub mod topology;

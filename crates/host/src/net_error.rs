@@ -98,6 +98,14 @@ pub enum NetError {
         /// What is wrong with the answer.
         detail: String,
     },
+    /// A virtual machine on the way does not answer.
+    #[error("{object}: {why}")]
+    Silent {
+        /// Which.
+        object: String,
+        /// What is known about it.
+        why: String,
+    },
     /// Any other error of the kernel.
     #[error("{operation} {object}: {source}")]
     Kernel {

@@ -18,6 +18,14 @@ macro_rules! counters {
             }
         }
 
+        impl LinkCounters {
+            /// The counters of another machine, by the kernel's names; one that is not known
+            /// counts as zero.
+            pub fn from_named(value: impl Fn(&str) -> Option<u64>) -> Self {
+                Self { $($name: value(stringify!($name)).unwrap_or(0),)+ }
+            }
+        }
+
         impl From<&Stats64> for LinkCounters {
             fn from(stats: &Stats64) -> Self {
                 Self { $($name: stats.$name,)+ }

@@ -1,0 +1,52 @@
+//! Tap devices: an interface whose other end is a file descriptor
+//! (Documentation/networking/tuntap.rst).
+#![allow(unsafe_code)] // edge: TUNSETIFF has no safe wrapper among our crates
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::link::check_name;
+use crate::net_error::NetError;
+use crate::netns::NetNs;
+
+const DEVICE: &str = "/dev/net/tun";
+
+/// Makes a tap with a `struct virtio_net_hdr` before every frame, as virtual machines want it,
+/// and returns a file descriptor per queue. The interface is down, and goes when the last of
+/// them and its copies is closed.
+///
+/// # Errors
+/// [`NetError::BadName`], [`NetError::NotPermitted`], [`NetError::NotFound`] without
+/// `/dev/net/tun`, or what the driver says: it takes at most 256 queues.
+pub fn create(ns: &NetNs, name: &str, queues: u32) -> Result<Vec<OwnedFd>, NetError> {
+    check_name(name)?;
+    let open = || {
+        (0..queues.max(1))
+            .map(|_| queue(name, queues > 1))
+            .collect()
+    };
+    let made: io::Result<Vec<OwnedFd>> = ns.run(open)?;
+    made.map_err(|error| NetError::new("make tap", format!("{name} (namespace {ns})"), error))
+}
+
+fn queue(name: &str, several: bool) -> io::Result<OwnedFd> {
+    let file = OpenOptions::new().read(true).write(true).open(DEVICE)?;
+    // SAFETY: all bytes zero is a valid ifreq.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // `check_name` left room for the NUL.
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    if several {
+        flags |= libc::IFF_MULTI_QUEUE;
+    }
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: the kernel reads and writes one ifreq, which lives for the call.
+    let done = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+    match done {
+        0 => Ok(file.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
