@@ -2,12 +2,28 @@
 
 use nicety_host::net_error::NetError;
 
+use crate::qemu::QemuError;
+
 /// Why a path cannot be built or used.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
     /// The kernel refused something.
     #[error(transparent)]
     Net(#[from] NetError),
+    /// QEMU, a kernel or the guest made of them cannot be had.
+    #[error("{}", parts(.0).0)]
+    Qemu(#[from] QemuError),
+    /// This machine has not what a guest is asked to have.
+    #[error("{why}")]
+    Guest {
+        /// What is missing.
+        why: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Nobody wants the path any more.
+    #[error("stopped while the path was built")]
+    Stopped,
     /// A port that is not there.
     #[error("port {name} does not exist{}", hint(near))]
     NoSuchPort {
@@ -139,6 +155,8 @@ impl PathError {
     /// What to do about it, where that is known.
     pub fn remedy(&self) -> Option<String> {
         match self {
+            Self::Qemu(error) => parts(error).1,
+            Self::Guest { remedy, .. } => Some(remedy.clone()),
             Self::NotInstalled { package, .. } => Some(format!("apt install {package}")),
             Self::TooFewCpus { have, .. } => {
                 Some(format!("write cores = {} or less", (*have).max(1)))
@@ -152,6 +170,15 @@ impl PathError {
             Self::NoKernelSupport { remedy, .. } => Some((*remedy).to_owned()),
             _ => None,
         }
+    }
+}
+
+/// What is wrong, and what to do.
+fn parts(error: &QemuError) -> (String, Option<String>) {
+    let text = error.to_string();
+    match text.rsplit_once("; ") {
+        Some((what, fix)) => (what.to_owned(), Some(fix.to_owned())),
+        None => (text, None),
     }
 }
 

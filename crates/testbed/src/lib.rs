@@ -16,6 +16,7 @@ pub mod qemu;
 mod rig;
 pub mod switch;
 mod veth;
+pub mod vm;
 
 pub use bridge::{BridgePath, BridgeSpec};
 pub use counters::{PathCounters, ledger};
@@ -26,3 +27,4 @@ pub use external::ExternalPath;
 pub use path::{Coupling, Path, PathThread, Port};
 pub use rig::RigSpec;
 pub use switch::{Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdPath, Vdev};
+pub use vm::{VmPath, VmSpec};

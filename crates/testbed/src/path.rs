@@ -1,5 +1,6 @@
 //! What every path offers, however it came to be.
 
+use nicety_host::cpu_load::StatSample;
 use nicety_host::link::Mac;
 use nicety_host::napi::NapiThread;
 use nicety_host::net_error::NetError;
@@ -72,4 +73,9 @@ pub trait Path: Send + Sync {
 
     /// In whose context the path works.
     fn coupling(&self) -> Coupling;
+
+    /// CPU time of the path's guests by their own count, at the last [`Path::counters`].
+    fn guests(&self) -> Vec<(String, StatSample)> {
+        Vec::new()
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::spec::{self, CONFIG, FIRST_MODULES, GuestConfig, HOST_MODULES, LabSpec, PORTS, Share};
 use crate::qemu::initramfs::{self, Contents, Initramfs};
+use crate::qemu::machine;
 use crate::qemu::modules::ModuleIndex;
 use crate::qemu::{Accelerator, Bundle, Machine, MachineSpec, QemuError};
 
@@ -36,7 +37,12 @@ pub fn boot(bundle: &Bundle, spec: &LabSpec, accelerator: &Accelerator) -> Resul
     let initramfs = initramfs_of(bundle, spec, accelerator)?;
     let mut arguments = spec::devices(spec, accelerator);
     arguments.extend(ports);
-    arguments.extend(spec::kernel(&bundle.kernel.image, &initramfs));
+    arguments.extend(machine::kernel(
+        &bundle.kernel.image,
+        &initramfs,
+        spec::COMMAND_LINE,
+        "lab",
+    ));
     let inherit = vec![theirs, initramfs.file.into()];
     let machine = Machine::start(
         &bundle.emulator,
@@ -68,7 +74,12 @@ pub fn boot_in(
     for number in 0..PORTS {
         arguments.extend(spec::port_of_path(number, &dir.join(port_name(number))));
     }
-    arguments.extend(spec::kernel(&bundle.kernel.image, &initramfs));
+    arguments.extend(machine::kernel(
+        &bundle.kernel.image,
+        &initramfs,
+        spec::COMMAND_LINE,
+        "lab",
+    ));
     let inherit = vec![initramfs.file.into()];
     let left_in = Some(PathBuf::from(dir));
     Machine::start(

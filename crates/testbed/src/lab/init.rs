@@ -12,7 +12,7 @@ use rustix::system::RebootCommand;
 
 use super::files::{make_dir, mount, write};
 use super::spec::{CONFIG, GuestConfig, ROOT_TAG};
-use crate::qemu::initramfs::{MODULES_DIR, PROGRAM_DIR};
+use crate::qemu::initramfs::PROGRAM_DIR;
 use crate::qemu::{QemuError, modules};
 
 /// Where the program and `modprobe` are in the guest.
@@ -31,7 +31,7 @@ pub fn run() -> Result<Infallible, QemuError> {
     mount("proc", "/proc", "proc", nothing, "")?;
     mount("dev", "/dev", "devtmpfs", nothing, "")?;
     let config = read_config(CONFIG)?;
-    load_first_modules()?;
+    modules::load_first()?;
     mount(
         ROOT_TAG,
         "/lower",
@@ -75,18 +75,6 @@ pub fn power_off() {
     rustix::fs::sync();
     // Fails only for a process that is not root, which the first one always is.
     let _ = rustix::system::reboot(RebootCommand::PowerOff);
-}
-
-fn load_first_modules() -> Result<(), QemuError> {
-    let error = |e| QemuError::io("list", MODULES_DIR, e);
-    let entries: Result<Vec<_>, _> = fs::read_dir(MODULES_DIR).map_err(error)?.collect();
-    let mut files: Vec<_> = entries
-        .map_err(error)?
-        .iter()
-        .map(fs::DirEntry::path)
-        .collect();
-    files.sort();
-    files.iter().try_for_each(|file| modules::load(file))
 }
 
 /// A module that does not load is missed by who needs it, and named on the console.

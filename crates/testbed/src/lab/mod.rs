@@ -6,7 +6,7 @@
 
 pub mod agent;
 pub mod boot;
-mod files;
+pub(crate) mod files;
 pub mod init;
 mod serve;
 pub mod session;

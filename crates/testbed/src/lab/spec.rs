@@ -74,7 +74,7 @@ pub const HOST_MODULES: [&[&str]; 3] = [
 
 /// How the guest's kernel is started. `iomem=relaxed` admits reading the registers of the
 /// 82576's functions, the only per-VF counters it has.
-const COMMAND_LINE: &str =
+pub(crate) const COMMAND_LINE: &str =
     "console=ttyS0 loglevel=4 panic=-1 intel_iommu=on iommu=pt iomem=relaxed";
 
 /// The machine's devices, apart from the ports.
@@ -172,21 +172,5 @@ fn port(number: usize, chardev: OsString) -> [OsString; 4] {
             number + 1
         )
         .into(),
-    ]
-}
-
-/// Kernel, initramfs and command line.
-pub fn kernel(image: &Path, initramfs: &crate::qemu::initramfs::Initramfs) -> Vec<OsString> {
-    let command_line = format!(
-        "{COMMAND_LINE} {} -- guest-init lab",
-        initramfs.command_line
-    );
-    vec![
-        "-kernel".into(),
-        image.into(),
-        "-initrd".into(),
-        format!("/proc/self/fd/{}", initramfs.file.as_raw_fd()).into(),
-        "-append".into(),
-        command_line.into(),
     ]
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::console::{Console, last_lines};
+use super::initramfs::Initramfs;
 use super::qmp::Qmp;
 use super::{Emulator, QemuError};
 
@@ -227,6 +228,27 @@ impl Drop for Machine {
             self.kill();
         }
     }
+}
+
+/// Kernel, initramfs and command line of a guest in which this program plays `part`.
+pub fn kernel(
+    image: &std::path::Path,
+    initramfs: &Initramfs,
+    command_line: &str,
+    part: &str,
+) -> Vec<OsString> {
+    let words = format!(
+        "{command_line} {} -- guest-init {part}",
+        initramfs.command_line
+    );
+    vec![
+        "-kernel".into(),
+        image.into(),
+        "-initrd".into(),
+        format!("/proc/self/fd/{}", initramfs.file.as_raw_fd()).into(),
+        "-append".into(),
+        words.into(),
+    ]
 }
 
 /// An option with a path as its last part; QEMU wants commas doubled.

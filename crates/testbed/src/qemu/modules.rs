@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::QemuError;
+use super::initramfs::MODULES_DIR;
 
 /// `MODULE_INIT_COMPRESSED_FILE` of include/uapi/linux/module.h: the kernel decompresses.
 const COMPRESSED: i32 = 4;
@@ -75,6 +76,22 @@ impl ModuleIndex {
 fn name(file: &str) -> String {
     let last = file.rsplit('/').next().unwrap_or(file);
     last.split(".ko").next().unwrap_or(last).replace('-', "_")
+}
+
+/// Loads the modules of the initramfs, in a guest.
+///
+/// # Errors
+/// When they cannot be listed, or what the kernel says.
+pub fn load_first() -> Result<(), QemuError> {
+    let error = |e| QemuError::io("list", MODULES_DIR, e);
+    let entries: Result<Vec<_>, _> = fs::read_dir(MODULES_DIR).map_err(error)?.collect();
+    let mut files: Vec<_> = entries
+        .map_err(error)?
+        .iter()
+        .map(fs::DirEntry::path)
+        .collect();
+    files.sort();
+    files.iter().try_for_each(|file| load(file))
 }
 
 /// Loads one module into the running kernel; one that is loaded already is fine.

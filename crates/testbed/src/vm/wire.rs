@@ -1,0 +1,77 @@
+//! What host and guest say to each other: one JSON object per line over a virtio-serial port.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Path of [`GuestConfig`] in the initramfs.
+pub const CONFIG: &str = "/nicety/vm.json";
+/// Name of the guest's port.
+pub const PORT_NAME: &str = "org.nicety.vm";
+
+/// What the guest is told in its initramfs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestConfig {
+    /// Hardware addresses of NIC 0 and NIC 1.
+    pub macs: [[u8; 6]; 2],
+    /// MTU of both in bytes.
+    pub mtu: u32,
+    /// Queues of either, where the driver can have more than one.
+    pub queues: u32,
+    /// Descriptors per ring, where the driver can change them.
+    pub ring: Option<u32>,
+}
+
+/// What the guest says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromGuest {
+    /// First, when it forwards.
+    Hello(Hello),
+    /// The answer to [`Ask`].
+    Report(Report),
+}
+
+/// The guest forwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Kernel release.
+    pub release: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// NIC 0 and NIC 1.
+    pub nics: Vec<NicFacts>,
+    /// What it could not do, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One NIC as the guest sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NicFacts {
+    /// Name there.
+    pub name: String,
+    /// Driver.
+    pub driver: String,
+    /// Queues in use.
+    pub queues: u32,
+    /// Descriptors of a receive and a transmit ring, where the driver tells.
+    pub rings: Option<(u32, u32)>,
+}
+
+/// Asks for a [`Report`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Comes back in the report.
+    pub number: u64,
+}
+
+/// The guest's counters.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// Number of the [`Ask`].
+    pub number: u64,
+    /// The lines of `/proc/stat` that begin with `cpu`.
+    pub stat: String,
+    /// Counters by interface and name.
+    pub nics: BTreeMap<String, BTreeMap<String, u64>>,
+}

@@ -1,0 +1,276 @@
+//! Paths through a real guest, with real frames on them, under emulation.
+//!
+//! QEMU and a kernel are shared with the tests of the lab: fetched once into the directory of the
+//! build, or looked for where `NICETY_TEST_LAB_CACHE` says.
+// A test with its own main function is not known as a test to the lints.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use nicety_host::privilege::Privilege;
+use nicety_model::FrameSize;
+use nicety_model::plan::VmAsk;
+use nicety_testbed::qemu::bundle::MIRROR;
+use nicety_testbed::qemu::{Accelerator, Bundle, BundleSpec};
+use nicety_testbed::{Coupling, Path, PathError, VmPath, VmSpec, ledger, vm};
+use nicety_testkit::runner::{self, Skip, Test};
+
+#[path = "../paths/packet.rs"]
+#[allow(dead_code, reason = "shared with the tests of the other paths")]
+mod packet;
+
+use packet::PacketSocket;
+
+/// Set for the copy of this program that builds a path and waits to be killed.
+const HOLD: &str = "NICETY_TEST_HOLD_PATH";
+/// A boot takes seconds; on a machine that is busy elsewhere, a minute.
+const BOOT: Duration = Duration::from_secs(120);
+
+type Outcome = Result<(), Skip>;
+
+fn main() -> ExitCode {
+    // The guest starts this very program again.
+    if std::env::args().nth(1).as_deref() == Some("guest-init") {
+        return guest();
+    }
+    if std::env::var_os(HOLD).is_some() {
+        return hold();
+    }
+    runner::run(
+        "vm",
+        &[
+            Test::new("an_e1000_guest_carries_every_frame_both_ways", e1000),
+            Test::new("a_virtio_guest_carries_every_frame_both_ways", virtio),
+            Test::new("threads_are_where_they_were_asked_to_be", pinned),
+            Test::new("a_cpu_that_is_not_there_is_refused", no_such_cpu),
+            Test::new("a_guest_that_says_nothing_is_given_up", silent),
+            Test::new("a_guest_nobody_waits_for_is_ended", stopped),
+            Test::new("a_guest_that_dies_is_missed", dies),
+            Test::new("qemu_ends_with_whoever_started_it", killed),
+        ],
+    )
+}
+
+#[allow(clippy::print_stderr, reason = "the guest's console")]
+fn guest() -> ExitCode {
+    let Err(error) = vm::init::run();
+    eprintln!("nicety: the guest's first process: {error}");
+    nicety_testbed::lab::init::power_off();
+    ExitCode::FAILURE
+}
+
+fn bundle() -> Result<Bundle, Skip> {
+    let cache = std::env::var_os("NICETY_TEST_LAB_CACHE").map_or_else(
+        || std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab"),
+        Into::into,
+    );
+    let mirror = MIRROR.to_owned();
+    let spec = BundleSpec { cache, mirror };
+    Bundle::get(&spec, &mut |_| ()).map_err(|error| Skip(error.to_string()))
+}
+
+fn spec(words: &[(&str, &str)]) -> VmSpec {
+    let words: BTreeMap<_, _> = words
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    VmSpec {
+        ask: VmAsk::of(&words),
+        largest_frame: FrameSize::new(1518).unwrap(),
+        path_cpus: vec![0],
+        tester_cpus: Vec::new(),
+        boot_limit: BOOT,
+    }
+}
+
+fn try_build(spec: &VmSpec) -> Result<Result<VmPath, PathError>, Skip> {
+    Ok(VmPath::build(
+        spec,
+        &bundle()?,
+        &Accelerator::Tcg(None),
+        &|| false,
+    ))
+}
+
+fn build(words: &[(&str, &str)]) -> Result<VmPath, Skip> {
+    Ok(try_build(&spec(words))?.unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Sends frames one by one, each after the one before has arrived.
+fn ping(path: &dyn Path, from: usize, count: usize, bytes: usize) {
+    let ports = path.ports();
+    let [source, destination] = [from, 1 - from].map(|port| ports[port].mac.0);
+    let frame = packet::udp_frame(source, destination, bytes);
+    let sender = PacketSocket::open(&ports[from]);
+    let receiver = PacketSocket::open(&ports[1 - from]);
+    for number in 0..count {
+        assert_eq!(sender.send(&frame), Ok(()), "frame {number}");
+        assert_eq!(receiver.receive().as_ref(), Some(&frame), "frame {number}");
+    }
+}
+
+fn carries(path: &dyn Path) {
+    assert_eq!(path.kind(), "vm");
+    assert_eq!(path.coupling(), Coupling::Decoupled);
+    // The bridges learn where both stations are.
+    ping(path, 0, 1, 60);
+    ping(path, 1, 1, 60);
+    let before = path.counters().unwrap();
+    ping(path, 0, 50, 60);
+    ping(path, 1, 50, 1514);
+    let after = path.counters().unwrap();
+    for place in ["a", "d0", "t0", "guest eth0", "guest eth1", "t1", "d1", "b"] {
+        let moved = |counter: &str| {
+            let value = |counters: &nicety_testbed::PathCounters| {
+                let name = format!("{place} {counter}");
+                counters.named().find(|(n, _)| *n == name).unwrap().1
+            };
+            value(&after) - value(&before)
+        };
+        let seen = (moved("rx_packets"), moved("tx_packets"));
+        assert_eq!(seen, (50, 50), "{place}");
+    }
+    assert_eq!(ledger(&before, &after, 0), []);
+    // The guest's own view of its CPU.
+    let guests = path.guests();
+    assert_eq!(guests.len(), 1);
+    assert_eq!(guests[0].1.cpus.len(), 1);
+}
+
+fn e1000(_: Privilege) -> Outcome {
+    let path = build(&[("nic", "e1000"), ("ring", "512")])?;
+    let nic = &path.hello().nics[1];
+    assert_eq!(
+        (nic.driver.as_str(), nic.rings),
+        ("e1000", Some((512, 512)))
+    );
+    carries(&path);
+    Ok(())
+}
+
+fn virtio(_: Privilege) -> Outcome {
+    let path = build(&[("nic", "virtio-net"), ("ring", "512")])?;
+    let nic = &path.hello().nics[0];
+    assert_eq!(
+        (nic.driver.as_str(), nic.rings),
+        ("virtio_net", Some((512, 256)))
+    );
+    carries(&path);
+    Ok(())
+}
+
+fn pinned(_: Privilege) -> Outcome {
+    let mut spec = spec(&[("vcpus", "2"), ("pin", "0"), ("queues", "2")]);
+    spec.largest_frame = FrameSize::new(9018).unwrap();
+    let path = try_build(&spec)?.unwrap();
+    let hello = path.hello();
+    assert_eq!((hello.cpus, hello.nics[0].queues), (2, 2));
+    let threads: BTreeMap<_, _> = path
+        .threads()
+        .iter()
+        .filter(|thread| thread.interface == "guest")
+        .map(|thread| (thread.thread.name.as_str(), thread))
+        .collect();
+    let names: Vec<_> = threads.keys().copied().collect();
+    assert_eq!(names, ["guest/qemu", "guest/vcpu0", "guest/vcpu1"]);
+    for vcpu in ["guest/vcpu0", "guest/vcpu1"] {
+        let thread = threads[vcpu];
+        assert_eq!(thread.cpus, [0], "{vcpu}");
+        // What the kernel itself says, and that it belongs to this QEMU.
+        let status = format!("/proc/{}/task/{}/status", path.qemu(), thread.thread.pid);
+        let status = fs::read_to_string(status).unwrap();
+        assert!(status.contains("\nCpus_allowed_list:\t0\n"), "{status}");
+    }
+    assert!(
+        path.notes()
+            .iter()
+            .any(|note| note
+                .contains("vcpu0 pinned to CPU 0; vcpu1 pinned to CPU 0; qemu free on CPU")),
+        "{:?}",
+        path.notes()
+    );
+    ping(&path, 0, 3, 9014);
+    ping(&path, 1, 3, 9014);
+    Ok(())
+}
+
+fn no_such_cpu(_: Privilege) -> Outcome {
+    let error = try_build(&spec(&[("pin", "8000")]))?.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("pin names CPU 8000, this process may use CPU"),
+        "{text}"
+    );
+    Ok(())
+}
+
+fn silent(_: Privilege) -> Outcome {
+    let mut spec = spec(&[]);
+    spec.boot_limit = Duration::from_millis(1);
+    let text = try_build(&spec)?.unwrap_err().to_string();
+    assert!(
+        text.starts_with("the guest did not reach its hello in 0 s, its console ends with: "),
+        "{text}"
+    );
+    Ok(())
+}
+
+fn stopped(_: Privilege) -> Outcome {
+    let bundle = bundle()?;
+    let built = VmPath::build(&spec(&[]), &bundle, &Accelerator::Tcg(None), &|| true);
+    assert!(matches!(built, Err(PathError::Stopped)), "{built:?}");
+    Ok(())
+}
+
+fn dies(_: Privilege) -> Outcome {
+    let path = build(&[])?;
+    let id = rustix::process::Pid::from_raw(path.qemu() as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    let text = path.counters().unwrap_err().to_string();
+    assert!(
+        text.starts_with("the guest: it has ended; last on its console: "),
+        "{text}"
+    );
+    Ok(())
+}
+
+/// The program that is killed: builds a path, prints QEMU's process number, waits.
+fn hold() -> ExitCode {
+    match build(&[]) {
+        Ok(path) => println!("{}", path.qemu()),
+        Err(Skip(why)) => println!("SKIP {why}"),
+    }
+    loop {
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+fn killed(_: Privilege) -> Outcome {
+    let mut child = Command::new("/proc/self/exe")
+        .env(HOLD, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    child.kill().unwrap(); // SIGKILL
+    child.wait().unwrap();
+    if let Some(why) = line.strip_prefix("SKIP ") {
+        return Err(Skip(why.trim().to_owned()));
+    }
+    let qemu = line.trim();
+    let alive = || {
+        fs::read_to_string(format!("/proc/{qemu}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while alive() {
+        assert!(Instant::now() < deadline, "QEMU {qemu} lives on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
