@@ -42,6 +42,16 @@ pub struct WhoUse {
     pub who: String,
 }
 
+/// CPU use of a guest by its own count.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GuestUse {
+    /// Which guest.
+    pub guest: String,
+    /// Split per virtual CPU. What the host takes from it shows as `steal` under KVM, and not at
+    /// all under emulation.
+    pub cores: Vec<CoreUse>,
+}
+
 /// CPU use during one trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
@@ -57,4 +67,8 @@ pub struct CpuUse {
     /// CPU time of the path (all busy time but the tester's) per frame received, in µs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub us_per_frame: Option<f64>,
+    /// The guests on the path, as they see their own CPUs; their virtual CPUs' threads are part
+    /// of the host's figures above.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub guests: Vec<GuestUse>,
 }

@@ -29,7 +29,7 @@ pub mod verdict;
 
 pub use bitrate::{BitRate, BitRateError};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
-pub use cpu::{CoreUse, CpuUse, WhoUse};
+pub use cpu::{CoreUse, CpuUse, GuestUse, WhoUse};
 pub use facts::HostFacts;
 pub use frame::{Direction, FrameSize};
 pub use frames::{BurstLengths, FrameCounts, StreamCounts};

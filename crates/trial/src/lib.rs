@@ -8,7 +8,7 @@ mod record;
 
 use std::time::Duration;
 
-use nicety_host::cpu_load::{CpuSnapshot, Watch};
+use nicety_host::cpu_load::{CpuSnapshot, StatSample, Watch};
 use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
 use nicety_host::topology::{FactError, ProcRoot};
@@ -70,6 +70,7 @@ struct Before {
     cpu: CpuSnapshot,
     softnet: Option<SoftnetSample>,
     counters: PathCounters,
+    guests: Vec<(String, StatSample)>,
 }
 
 impl<'a> Trials<'a> {
@@ -133,6 +134,9 @@ impl<'a> Trials<'a> {
         record.cpu = Some(record::cpu(&watch, &before.cpu, &cpu_after, &report));
         match counters {
             Ok(after) => {
+                if let Some(cpu) = &mut record.cpu {
+                    cpu.guests = record::guests(&before.guests, &self.path.guests());
+                }
                 let softnet = before
                     .softnet
                     .zip(softnet)
@@ -166,11 +170,10 @@ impl<'a> Trials<'a> {
     }
 
     fn before(&self, watch: &Watch) -> Result<Before, Trouble> {
+        let counters = self.path.counters();
         Ok(Before {
-            counters: self
-                .path
-                .counters()
-                .map_err(|error| Trouble::Path(error.to_string()))?,
+            counters: counters.map_err(|error| Trouble::Path(error.to_string()))?,
+            guests: self.path.guests(),
             softnet: SoftnetSample::read(&self.proc).ok(),
             cpu: CpuSnapshot::take(&self.proc, watch).map_err(Trouble::Facts)?,
         })

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use nicety_host::cpu_load::{CpuSnapshot, CpuWindow, PathLabels, TESTER, ThreadUse, Watch};
+use nicety_host::cpu_load::{
+    CpuSnapshot, CpuWindow, PathLabels, StatSample, TESTER, ThreadUse, Watch,
+};
 use nicety_host::cpu_load::{STEAL, us_per_frame};
-use nicety_model::{CpuUse, FrameCounts, LossRatio, PacingReport, SCHEMA, TrialRecord, Validity};
+use nicety_model::{
+    CpuUse, FrameCounts, GuestUse, LossRatio, PacingReport, SCHEMA, TrialRecord, Validity,
+};
 use nicety_port::EngineReport;
 
 use crate::TrialAsk;
@@ -85,6 +89,22 @@ pub(crate) fn cpu(
         PathLabels::AllBut(&[TESTER, STEAL, OTHER]),
     );
     cpu
+}
+
+/// CPU use of the path's guests between two readings of their counters.
+pub(crate) fn guests(
+    before: &[(String, StatSample)],
+    after: &[(String, StatSample)],
+) -> Vec<GuestUse> {
+    let shares = |(guest, new): &(String, StatSample)| {
+        let (_, old) = before.iter().find(|(name, _)| name == guest)?;
+        let cores = new.shares_since(old);
+        (!cores.is_empty()).then(|| GuestUse {
+            guest: guest.clone(),
+            cores,
+        })
+    };
+    after.iter().filter_map(shares).collect()
 }
 
 /// Time of other programs does not belong to the path.

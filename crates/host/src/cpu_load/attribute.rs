@@ -85,6 +85,7 @@ pub(super) fn attribute(cores: Vec<CoreUse>, threads: &[ThreadUse]) -> CpuUse {
         busiest: busiest.map(|(_, who)| who),
         who,
         us_per_frame: None,
+        guests: Vec::new(),
     }
 }
 
