@@ -2,8 +2,10 @@
 
 pub mod assemble;
 mod engines;
+mod guests;
 mod host;
 mod measure;
+mod paths;
 mod progress;
 mod request;
 mod run;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use nicety_model::plan::{Preset, parse_duration};
 use nicety_port::auto::Choice;
+use nicety_testbed::qemu::bundle::MIRROR;
 
 /// Measures, tunes and polices the network path of virtual machines.
 #[derive(Debug, Parser)]
@@ -102,6 +103,13 @@ pub struct BenchArgs {
     /// Seed of the random cell order, to repeat a run exactly.
     #[arg(long, value_name = "N", value_parser = seed)]
     pub seed: Option<u64>,
+    /// Where QEMU and the kernel of guests (kind = "vm") are kept; without it
+    /// $XDG_CACHE_HOME/nicety or ~/.cache/nicety. They are fetched once (150 MB), as for the lab.
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+    /// The Debian mirror they are fetched from.
+    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = crate::lab::args::mirror)]
+    pub mirror: String,
     /// Print the results as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,

@@ -3,7 +3,7 @@
 pub mod args;
 mod command;
 mod guest;
-mod progress;
+pub mod progress;
 mod run;
 mod setup;
 mod signals;

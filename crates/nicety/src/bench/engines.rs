@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
 use nicety_model::CellKey;
-use nicety_model::plan::PathPlan;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop};
@@ -48,11 +47,9 @@ impl Engines {
     }
 
     /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
-    /// with it. A path that cannot be had says so when its cell comes.
-    pub fn decide(&mut self, plan: &PathPlan, key: &CellKey, placement: &Placement) {
-        if let Ok(path) = setup::path(plan, key, placement) {
-            let _ = self.open(path.as_ref(), setup::traffic(key), placement);
-        }
+    /// with it. An engine that cannot be had says so when its cell comes.
+    pub fn decide(&mut self, path: &dyn Path, key: &CellKey, placement: &Placement) {
+        let _ = self.open(path, setup::traffic(key), placement);
     }
 
     /// Opens the engine on both ports of `path`.

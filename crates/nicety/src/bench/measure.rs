@@ -13,6 +13,7 @@ use nicety_testbed::Coupling;
 use nicety_trial::{TrialAsk, TrialError, Trials};
 
 use super::engines::{Engines, Opened};
+use super::paths::Paths;
 use super::progress::Progress;
 use super::setup::{self, SetupError};
 
@@ -68,6 +69,8 @@ pub struct Visit<'a> {
 pub struct Bench<'a> {
     /// Where everything runs.
     pub placement: &'a Placement,
+    /// The path in between.
+    pub paths: &'a mut Paths,
     /// What sends and counts.
     pub engines: &'a mut Engines,
     /// Set by Ctrl-C.
@@ -96,21 +99,33 @@ impl Bench<'_> {
         self.progress.cell(&name, visit.control.is_some());
         let mut cell = Cell::new(visit.plan.clone())?;
         cell.replay(earlier);
-        let path = setup::path(visit.path, &visit.key, self.placement)?;
-        self.note(path.notes());
+        let progress = &*self.progress;
+        let got = self.paths.get(
+            visit.path,
+            &visit.key,
+            self.placement,
+            &self.stop,
+            &|step| progress.stage(step),
+        );
+        let path = match got {
+            Ok(path) => path,
+            Err(_) if self.stop.is_set() => return Err(MeasureError::Interrupted),
+            Err(error) => return Err(error.into()),
+        };
+        self::note(&mut self.notes, path.notes());
         let traffic = setup::traffic(&visit.key);
-        let opened = self.engines.open(path.as_ref(), traffic, self.placement)?;
+        let opened = self.engines.open(path, traffic, self.placement)?;
         let Opened {
             mut engine,
             note,
             as_limited,
         } = opened;
-        self.note(note.as_slice());
+        self::note(&mut self.notes, note.as_slice());
         let engine_name = engine.name();
         // Frames of an earlier sitting or cell carry other trial numbers.
         let first = (earlier.len() as u8).wrapping_mul(31);
         let mut trials =
-            Trials::new(engine.as_mut(), path.as_ref(), first).resting(setup::rest(self.placement));
+            Trials::new(engine.as_mut(), path, first).resting(setup::rest(self.placement));
         while let Some(step) = cell.next() {
             self.progress
                 .left(rest + Duration::from_secs_f64(cell.left().seconds));
@@ -144,12 +159,13 @@ impl Bench<'_> {
         self.progress.done(&result);
         Ok(result)
     }
+}
 
-    fn note(&mut self, notes: &[String]) {
-        for note in notes {
-            if !self.notes.contains(note) {
-                self.notes.push(note.clone());
-            }
+/// Adds what is not known yet.
+fn note(known: &mut Vec<String>, notes: &[String]) {
+    for note in notes {
+        if !known.contains(note) {
+            known.push(note.clone());
         }
     }
 }

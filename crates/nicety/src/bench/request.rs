@@ -28,6 +28,10 @@ pub struct Request {
     pub time_box: Option<Duration>,
     /// What sends and counts.
     pub engine: Choice,
+    /// Where QEMU and a kernel are kept; the user's own cache when absent.
+    pub cache: Option<PathBuf>,
+    /// Debian mirror they are fetched from.
+    pub mirror: String,
     /// One JSON object instead of the table.
     pub json: bool,
 }
@@ -60,6 +64,8 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
         seed: args.seed,
         time_box: args.time_box,
         engine: args.engine,
+        cache: args.cache.clone(),
+        mirror: args.mirror.clone(),
         json: args.json,
     })
 }

@@ -16,7 +16,9 @@ use nicety_search::{CellPlan, Settings};
 use nicety_store::{RunContents, RunDir, RunMeta, StoreError, TesterLimits};
 
 use super::engines::Engines;
+use super::guests::Guests;
 use super::measure::{Bench, MeasureError, Visit};
+use super::paths::Paths;
 use super::progress::Progress;
 use super::request::{self, Place, Request};
 use super::signals::Signals;
@@ -45,6 +47,7 @@ struct Sitting {
     dir: RunDir,
     meta: RunMeta,
     limits: TesterLimits,
+    paths: Paths,
     engines: Engines,
     /// Sizes and directions for which the tester was measured in this sitting.
     limits_tried: BTreeSet<String>,
@@ -70,13 +73,15 @@ pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
     let json = request.json;
     // Facts first: some are hidden once the user namespace is entered.
     let mut facts = host::read(false, &request.plan.paths);
-    let (privileged, given_up) =
+    let guests = Guests::prepare(&request.plan, request.cache.clone(), request.mirror.clone());
+    let (privileged, mut given_up) =
         setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
     facts.privileged = privileged;
+    given_up.extend(guests.note());
     check_ports(&request.plan)?;
     // What a killed run has left of its switches.
     nicety_testbed::switch::sweep();
-    let mut sitting = Sitting::open(request, facts, given_up, signals)?;
+    let mut sitting = Sitting::open(request, facts, given_up, guests, signals)?;
     for note in &sitting.meta.notes {
         output::say(&format!("note: {note}"));
     }
@@ -131,6 +136,7 @@ impl Sitting {
         request: Request,
         facts: nicety_model::Fingerprint,
         given_up: Vec<String>,
+        guests: Guests,
         signals: &Signals,
     ) -> Result<Self, Failure> {
         let Request {
@@ -185,6 +191,8 @@ impl Sitting {
             .filter_map(|facts| facts.speed_mbps);
         let line_mbps = speeds.filter(|mbps| *mbps > 0).min().map(f64::from);
         let cells: Vec<CellKey> = plan.buildable_cells().collect();
+        let sizes = cells.iter().map(|key| key.frame_size_bytes);
+        let largest = sizes.max();
         let mut meta = contents.meta;
         meta.left_out.clear();
         Ok(Self {
@@ -192,6 +200,7 @@ impl Sitting {
             results: contents.cells,
             limits: contents.tester.unwrap_or_default(),
             limits_tried: BTreeSet::new(),
+            paths: Paths::new(guests, largest),
             engines: Engines::new(engine, signals.stop()),
             elapsed_before: meta.elapsed_s,
             started: Instant::now(),
@@ -283,8 +292,14 @@ impl Sitting {
         }
         progress.stage(&format!("the tester alone, {size} bytes {direction}"));
         let path = self.path_of(key);
-        self.engines.decide(&path, key, &self.placement);
         let stop = signals.stop();
+        let say = |step: &str| progress.stage(step);
+        match self.paths.get(&path, key, &self.placement, &stop, &say) {
+            Ok(path) => self.engines.decide(path, key, &self.placement),
+            Err(_) if stop.is_set() => return Ok(false),
+            Err(error) => self.paths.failed(key, error),
+        }
+        self.paths.rest();
         match tester_limit::measure(size, direction, &self.placement, &mut self.engines, &stop) {
             Ok(Some(limit)) => {
                 self.limits.limit_fps.insert(name, limit.0);
@@ -395,6 +410,7 @@ impl Sitting {
         };
         let mut bench = Bench {
             placement: &self.placement,
+            paths: &mut self.paths,
             engines: &mut self.engines,
             stop: signals.stop(),
             dir: &mut self.dir,

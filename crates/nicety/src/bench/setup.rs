@@ -68,7 +68,12 @@ impl SetupError {
 /// Makes sure that paths may be built, as root or in a user namespace. Must be called before
 /// any thread is started. Returns what an ordinary user gives up, to be said once.
 pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError> {
-    let built = |path: &PathPlan| matches!(path, PathPlan::Bridge | PathPlan::Switch { .. });
+    let built = |path: &PathPlan| {
+        matches!(
+            path,
+            PathPlan::Bridge | PathPlan::Switch { .. } | PathPlan::Vm { .. }
+        )
+    };
     let builds = paths.iter().any(built);
     match privilege::privilege()? {
         Privilege::Privileged => Ok((true, Vec::new())),
@@ -119,7 +124,8 @@ pub(super) fn path_cpus(placement: &Placement) -> Vec<u32> {
     }
 }
 
-/// Builds the path of a cell. Its programs end with the calling thread.
+/// Builds the path of a cell; guests are [`Guests`](super::guests::Guests)' work. Its programs end
+/// with the calling thread.
 pub fn path(
     plan: &PathPlan,
     key: &CellKey,

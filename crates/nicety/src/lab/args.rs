@@ -153,7 +153,7 @@ fn accel(text: &str) -> Result<Accel, String> {
 }
 
 /// `--mirror`: it becomes a word of a line that apt reads.
-fn mirror(text: &str) -> Result<String, String> {
+pub fn mirror(text: &str) -> Result<String, String> {
     let plain = text
         .bytes()
         .all(|b| b.is_ascii_graphic() && b != b'[' && b != b'#');

@@ -2,11 +2,12 @@
 
 use anyhow::anyhow;
 use nicety_testbed::lab::{agent, init};
+use nicety_testbed::vm;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Plays a part in a guest: `lab` is the first process, `agent` the second.
+/// Plays a part in a guest: `lab` and `vm` are first processes, `agent` is the lab's second.
 pub fn run(part: &str) -> Result<Exit, Failure> {
     match part {
         "lab" if rustix::process::getpid().is_init() => {
@@ -16,6 +17,12 @@ pub fn run(part: &str) -> Result<Exit, Failure> {
             };
             // The last line on the console, which the host shows.
             output::error(&format!("the lab's first process: {error}"));
+            init::power_off();
+            Err(Failure::environment(error))
+        }
+        "vm" if rustix::process::getpid().is_init() => {
+            let Err(error) = vm::init::run();
+            output::error(&format!("the guest's first process: {error}"));
             init::power_off();
             Err(Failure::environment(error))
         }

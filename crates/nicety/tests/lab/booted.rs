@@ -127,7 +127,7 @@ fn booting(test: &str) -> Option<(crate::harness::Running, i32)> {
 }
 
 /// Waits until a process is gone, or only waits for its parent to notice.
-fn wait_gone(id: i32) {
+pub fn wait_gone(id: i32) {
     let stat = format!("/proc/{id}/stat");
     let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z ")) {

@@ -15,6 +15,7 @@ mod harness;
 
 mod booted;
 mod faults;
+mod guests;
 mod left;
 
 use std::ffi::OsString;
@@ -73,10 +74,14 @@ fn processes(word: &str) -> Vec<i32> {
     .collect()
 }
 
-/// QEMU processes that this process has started, through nicety or whatever: those whose parent
-/// is `parent`.
+/// Labs that a process has started.
 fn children(parent: i32) -> Vec<i32> {
-    processes("the lab")
+    machines("the lab", parent)
+}
+
+/// QEMU processes of this name whose parent is `parent`.
+fn machines(name: &str, parent: i32) -> Vec<i32> {
+    processes(name)
         .into_iter()
         .filter(|id| {
             let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();

@@ -17,19 +17,20 @@ mod place;
 pub mod spec;
 pub mod wire;
 
-use nicety_host::cpu_load::StatSample;
-use nicety_host::link::{LinkChange, LinkCounters, Mac};
-use nicety_host::net_error::NetError;
-use nicety_host::{qdisc, tap};
-use nicety_model::plan::VmNic;
 use std::sync::{Mutex, PoisonError};
 
-use crate::bridge::port_counters;
+use nicety_host::cpu_load::StatSample;
+use nicety_host::link::{LinkChange, LinkCounters};
+use nicety_host::net_error::NetError;
+use nicety_host::tap;
+use nicety_model::plan::VmNic;
+
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::error::PathError;
 use crate::path::{Coupling, Path, PathThread, Port};
 use crate::qemu::{Accelerator, Bundle};
-use crate::veth::{self, CARRIER_LIMIT, End, Site};
+use crate::rig::{Rig, RigSpec};
+use crate::veth::{self, CARRIER_LIMIT, Site};
 use guest::{Boot, Guest};
 use place::Plan;
 use spec::Backend;
@@ -38,12 +39,6 @@ pub use spec::VmSpec;
 /// Smallest MTU of everything on the path.
 const MTU: u32 = 1500;
 
-const MAC_A: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0a]);
-const MAC_B: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0b]);
-const MAC_D: [Mac; 2] = [
-    Mac([0x02, 0x6e, 0x69, 0, 0, 0xd0]),
-    Mac([0x02, 0x6e, 0x69, 0, 0, 0xd1]),
-];
 const TAPS: [&str; 2] = ["t0", "t1"];
 const FARS: [&str; 2] = ["d0", "d1"];
 const BRIDGES: [&str; 2] = ["br0", "br1"];
@@ -51,15 +46,11 @@ const BRIDGES: [&str; 2] = ["br0", "br1"];
 /// A path through one guest; gone when dropped.
 #[derive(Debug)]
 pub struct VmPath {
-    a: Site,
-    dut: Site,
-    b: Site,
-    ports: [Port; 2],
+    rig: Rig,
     guest: Guest,
     /// The guest's CPUs at its last report.
     cpus: Mutex<StatSample>,
     threads: Vec<PathThread>,
-    decoupled: bool,
     notes: Vec<String>,
 }
 
@@ -89,27 +80,20 @@ impl VmPath {
     ) -> Result<Self, PathError> {
         Self::check(spec)?;
         let allowed = place::allowed()?;
-        let mut notes = Vec::new();
-        let a = Site::create("A", &mut notes)?;
-        let dut = Site::create("DUT", &mut notes)?;
-        let b = Site::create("B", &mut notes)?;
-        let mtu = spec.largest_frame.mtu_needed().max(MTU);
-        let mut threads = Vec::new();
-        for (side, (site, port, mac)) in
-            [(&a, "a", MAC_A), (&b, "b", MAC_B)].into_iter().enumerate()
-        {
-            let far = FARS[side];
-            let end = |site, name, mac| End { site, name, mac };
-            veth::connect(end(site, port, mac), end(&dut, far, MAC_D[side]), mtu, 1)?;
-            dut.links.add_bridge(BRIDGES[side])?;
-            join(&dut, far, side, None)?;
-            veth::set_up(site, port)?;
-            let turn = side.checked_rem(spec.path_cpus.len());
-            let cpu = turn.and_then(|turn| spec.path_cpus.get(turn)).copied();
-            threads.extend(veth::thread(&dut, far, cpu, &mut notes)?);
+        let rig = Rig::build(&RigSpec {
+            path_cpus: spec.path_cpus.clone(),
+            largest_frame: spec.largest_frame,
+            queues: 1,
+        })?;
+        for side in 0..2 {
+            rig.dut.links.add_bridge(BRIDGES[side])?;
+            join(&rig.dut, FARS[side], side, None)?;
         }
-        veth::note_unpinned(&threads, &mut notes);
-        let backends = [backend(&dut, spec, 0, mtu)?, backend(&dut, spec, 1, mtu)?];
+        let mtu = spec.largest_frame.mtu_needed().max(MTU);
+        let backends = [
+            backend(&rig.dut, spec, 0, mtu)?,
+            backend(&rig.dut, spec, 1, mtu)?,
+        ];
         let rest: Vec<u32> = allowed
             .iter()
             .copied()
@@ -128,25 +112,20 @@ impl VmPath {
         };
         let guest = Guest::boot(spec, &boot, backends)?;
         for bridge in BRIDGES {
-            veth::set_up(&dut, bridge)?;
+            veth::set_up(&rig.dut, bridge)?;
         }
-        for name in FARS.iter().chain(&TAPS).chain(&BRIDGES) {
-            dut.links.wait_carrier(name, CARRIER_LIMIT)?;
+        for name in TAPS.iter().chain(&BRIDGES) {
+            rig.dut.links.wait_carrier(name, CARRIER_LIMIT)?;
         }
+        let mut notes = rig.notes.clone();
         notes.extend(words(spec, bundle, accelerator, &guest));
-        let decoupled = FARS
-            .iter()
-            .all(|far| threads.iter().any(|thread| thread.interface == *far));
+        let mut threads = rig.threads.clone();
         threads.extend(guest.threads.iter().cloned());
         Ok(Self {
-            ports: [a.port("a")?, b.port("b")?],
-            a,
-            dut,
-            b,
+            rig,
             guest,
             cpus: Mutex::default(),
             threads,
-            decoupled,
             notes,
         })
     }
@@ -250,58 +229,33 @@ impl Path for VmPath {
     }
 
     fn ports(&self) -> &[Port; 2] {
-        &self.ports
+        &self.rig.ports
     }
 
     fn counters(&self) -> Result<PathCounters, NetError> {
         let report = self.guest.report()?;
         *self.cpus.lock().unwrap_or_else(PoisonError::into_inner) = StatSample::parse(&report.stat);
-        let (a, inner, b) = (
-            self.a.links.get("a")?,
-            self.dut.links.list()?,
-            self.b.links.get("b")?,
-        );
-        let qdiscs = qdisc::list(&self.dut.ns)?;
-        let mut places = vec![port_counters("a", a.counters)];
-        let host = |names: [(&str, Role); 3]| {
-            let found = names.map(|(name, role)| {
-                let link = inner.iter().find(|link| link.name == name)?;
-                Some(InterfaceCounters {
-                    interface: name.to_owned(),
-                    role,
-                    counters: link.counters,
-                    qdiscs: qdiscs
-                        .iter()
-                        .filter(|(index, _)| *index == link.index)
-                        .map(|(_, facts)| facts.clone())
-                        .collect(),
-                })
-            });
-            found.into_iter().flatten()
-        };
-        places.extend(host([
-            (FARS[0], Role::Inner),
+        let mut counters = self.rig.counters(&[
             (BRIDGES[0], Role::Bridge),
             (TAPS[0], Role::Inner),
-        ]));
-        for nic in &self.guest.hello.nics {
-            let Some(counters) = report.nics.get(&nic.name) else {
-                continue;
-            };
-            places.push(InterfaceCounters {
+            (TAPS[1], Role::Inner),
+            (BRIDGES[1], Role::Bridge),
+        ])?;
+        let places = &mut counters.0;
+        // In the order in which frames meet them.
+        let at = places.iter().position(|place| place.interface == TAPS[1]);
+        let at = at.unwrap_or(places.len());
+        let nics = self.guest.hello.nics.iter().filter_map(|nic| {
+            let counters = report.nics.get(&nic.name)?;
+            Some(InterfaceCounters {
                 interface: format!("guest {}", nic.name),
                 role: Role::Inner,
                 counters: LinkCounters::from_named(|name| counters.get(name).copied()),
                 qdiscs: Vec::new(),
-            });
-        }
-        places.extend(host([
-            (TAPS[1], Role::Inner),
-            (BRIDGES[1], Role::Bridge),
-            (FARS[1], Role::Inner),
-        ]));
-        places.push(port_counters("b", b.counters));
-        Ok(PathCounters(places))
+            })
+        });
+        places.splice(at..at, nics);
+        Ok(counters)
     }
 
     fn notes(&self) -> &[String] {
@@ -313,11 +267,7 @@ impl Path for VmPath {
     }
 
     fn coupling(&self) -> Coupling {
-        if self.decoupled {
-            Coupling::Decoupled
-        } else {
-            Coupling::SenderContext
-        }
+        self.rig.coupling()
     }
 
     fn guests(&self) -> Vec<(String, StatSample)> {

@@ -1,0 +1,133 @@
+//! What guests are made of: QEMU and a kernel, had once per run, and the way they run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use nicety_host::placement::Placement;
+use nicety_model::plan::{PathPlan, VmAsk};
+use nicety_model::{CellKey, FrameSize, Plan};
+use nicety_port::Stop;
+use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, bundle};
+use nicety_testbed::{PathError, VmPath, VmSpec};
+
+use super::setup;
+use crate::lab::progress::Progress;
+
+/// Longest wait for a guest. Under emulation on a quiet machine it takes five seconds, under KVM
+/// in the emulated CPU of the lab twenty.
+const BOOT_LIMIT: std::time::Duration = std::time::Duration::from_secs(90);
+
+/// Guests of one run.
+#[derive(Debug)]
+pub struct Guests {
+    /// Or why there is none, in one sentence.
+    bundle: Result<Bundle, String>,
+    /// How they run, by what was asked for.
+    accelerators: BTreeMap<String, Accelerator>,
+}
+
+impl Guests {
+    /// Fetches QEMU and a kernel where the plan has guests and they are not in the cache. To be
+    /// called before a user namespace is entered.
+    pub fn prepare(plan: &Plan, cache: Option<PathBuf>, mirror: String) -> Self {
+        let wanted = plan.buildable_cells().any(|key| key.kind() == "vm");
+        let bundle = match wanted {
+            true => fetch(cache, mirror),
+            false => Err("the plan has no guests".to_owned()),
+        };
+        Self {
+            bundle,
+            accelerators: BTreeMap::new(),
+        }
+    }
+
+    /// What is used, for the run's notes; nothing without guests.
+    pub fn note(&self) -> Option<String> {
+        let bundle = self.bundle.as_ref().ok()?;
+        Some(format!(
+            "guests: QEMU {} and Linux {} from {}",
+            bundle.emulator.version,
+            bundle.kernel.release,
+            bundle.cache.display()
+        ))
+    }
+
+    /// Boots the guest of a cell. `say` is told what takes time.
+    pub fn path(
+        &mut self,
+        key: &CellKey,
+        largest: FrameSize,
+        placement: &Placement,
+        stop: &Stop,
+        say: &dyn Fn(&str),
+    ) -> Result<VmPath, PathError> {
+        let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
+        let spec = VmSpec {
+            ask: VmAsk::of(&key.path),
+            largest_frame: largest,
+            path_cpus: setup::path_cpus(placement),
+            tester_cpus: placement.tester.iter().map(|tester| tester.cpu).collect(),
+            boot_limit: BOOT_LIMIT,
+        };
+        VmPath::check(&spec)?;
+        let ask = &spec.ask;
+        let accelerator = match self.accelerators.get(&ask.accel) {
+            Some(known) => known,
+            None => {
+                let accel = match ask.accel.as_str() {
+                    "kvm" => Accel::Kvm,
+                    "tcg" => Accel::Tcg,
+                    _ => Accel::Auto,
+                };
+                let chosen = accel
+                    .choose(bundle, &mut |step| say(step))
+                    .map_err(|error| refused(&error.to_string().replace("--accel ", "accel = ")))?;
+                self.accelerators.entry(ask.accel.clone()).or_insert(chosen)
+            }
+        };
+        say(&format!(
+            "booting a guest: {}, {} virtual CPU{}, {}",
+            ask.nic,
+            ask.vcpus,
+            if ask.vcpus == 1 { "" } else { "s" },
+            match accelerator {
+                Accelerator::Kvm => "KVM",
+                Accelerator::Tcg(_) => "TCG",
+            }
+        ));
+        VmPath::build(&spec, bundle, accelerator, &|| stop.is_set())
+    }
+}
+
+/// Whether a path is a guest, which is worth keeping between cells.
+pub fn is_guest(plan: &PathPlan) -> bool {
+    matches!(plan, PathPlan::Vm { .. })
+}
+
+fn fetch(cache: Option<PathBuf>, mirror: String) -> Result<Bundle, String> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err(
+            "guests are x86-64 machines, this nicety is built for another; measure on such a host"
+                .to_owned(),
+        );
+    }
+    let cache = match cache {
+        Some(cache) => cache,
+        None => bundle::default_cache().map_err(|error| error.to_string())?,
+    };
+    let mut progress = Progress::default();
+    let got = Bundle::get(&BundleSpec { cache, mirror }, &mut |now| progress.show(now));
+    progress.done();
+    got.map_err(|error| error.to_string())
+}
+
+/// One line of what and what to do, taken apart.
+fn refused(line: &str) -> PathError {
+    let (why, remedy) = line
+        .split_once("; ")
+        .unwrap_or((line, "fetch QEMU and a kernel with nicety lab fetch"));
+    PathError::Guest {
+        why: why.to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}

@@ -1,0 +1,210 @@
+//! Paths through guests: `kind = "vm"`.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::booted::wait_gone;
+use crate::harness::{Call, alone, nicety, open_dir};
+use crate::{cache, can_boot, machine_state, machines};
+
+/// Cells found fast on any machine: much loss is allowed.
+const HEAD: &str = "[traffic]
+frame_sizes = [1518]
+[search]
+preset = \"quick\"
+loss_ratio = 0.2
+confirm = \"1s\"
+";
+const GUEST: &str = "[[path]]\nkind = \"vm\"\naccel = \"tcg\"\n";
+/// A run of a few cells, each with a boot, on a machine that is busy elsewhere.
+const RUN: Duration = Duration::from_secs(400);
+
+fn bench(dir: &Path, paths: &str) -> Call {
+    bench_plan(dir, &format!("{HEAD}{paths}"))
+}
+
+fn bench_plan(dir: &Path, plan: &str) -> Call {
+    fs::write(dir.join("plan.toml"), plan).unwrap();
+    let cache = cache();
+    let words = ["bench", "plan.toml", "--out", "run", "--cache"];
+    nicety(words.iter().map(Path::new).chain([cache.as_path()]))
+        .dir(dir)
+        .limit(RUN)
+}
+
+/// Values of a JSON-lines file; a line that is being written is left out.
+fn lines(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
+    whole.map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+fn meta(run: &Path) -> Value {
+    serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap()
+}
+
+/// Trials of a run's guests that sent frames.
+fn sent(run: &Path) -> Vec<Value> {
+    let mut trials = lines(&run.join("trials.jsonl"));
+    trials.retain(|trial| {
+        let received = trial["frames"]["received"].as_u64();
+        trial["cell"].as_str().unwrap().starts_with("vm,") && received > Some(0)
+    });
+    trials
+}
+
+#[test]
+fn guests_are_measured() {
+    let _alone = alone();
+    if !can_boot("guests_are_measured") {
+        return;
+    }
+    let before = machine_state();
+    let dir = open_dir();
+    let there = Path::new("/dev/vhost-net").exists();
+    // The plan of the guide.
+    let page = include_str!("../../../../docs/guide/vm.md");
+    let plan = page.split_once("```toml guests.toml\n").unwrap().1;
+    let plan = plan.split_once("```").unwrap().0;
+    let ended = bench_plan(dir.path(), plan).run();
+    assert!(matches!(ended.code(), 0 | 1), "{ended:?}");
+    let run = dir.path().join("run");
+    assert_eq!(meta(&run)["complete"], true);
+    for (nic, driver) in [("e1000", "e1000"), ("virtio-net", "virtio_net")] {
+        assert!(
+            ended
+                .stderr
+                .contains(&format!("booting a guest: {nic}, 1 virtual CPU, ")),
+            "{}",
+            ended.stderr
+        );
+        let cell = format!("vm,nic={nic},pin=0/1518/uni");
+        let of_cell = |value: &Value| value["cell"] == cell.as_str();
+        assert!(lines(&run.join("cells.jsonl")).iter().any(of_cell), "{nic}");
+        // Frames went through the guest, and its threads and CPUs are accounted for.
+        let trials = sent(&run);
+        let trial = trials.iter().find(|trial| of_cell(trial)).unwrap();
+        assert!(
+            trial["cpu"]["who"]["guest/vcpu0"].as_f64().unwrap() > 0.0,
+            "{trial}"
+        );
+        assert!(trial["cpu"]["who"]["guest/qemu"].is_number(), "{trial}");
+        let guest = &trial["cpu"]["guests"][0];
+        assert_eq!(guest["guest"], "guest");
+        assert!(guest["cores"][0]["softirq"].is_number(), "{guest}");
+        let notes = meta(&run)["notes"].to_string();
+        assert!(
+            notes.contains(&format!("guest with {nic}: Linux 6.")),
+            "{notes}"
+        );
+        assert!(
+            notes.contains(&format!("eth0 {driver} x1, rings of 256")),
+            "{notes}"
+        );
+        assert!(notes.contains("vcpu0 pinned to CPU 0"), "{notes}");
+    }
+    if !there {
+        let skipped = meta(&run)["skipped"][0].clone();
+        assert_eq!(skipped["cell"], "vm,nic=vhost-net,pin=0/1518/uni");
+        let reason = skipped["reason"].as_str().unwrap();
+        assert!(
+            reason.starts_with("nic = \"vhost-net\" needs /dev/vhost-net: "),
+            "{reason}"
+        );
+        let remedy = skipped["remedy"].as_str().unwrap();
+        assert!(remedy.starts_with("modprobe vhost_net"), "{remedy}");
+    }
+    assert_eq!(machine_state(), before);
+    assert_eq!(machines("the guest", std::process::id() as i32), [0; 0]);
+}
+
+/// A running bench with a guest that has carried frames, and its QEMU.
+fn under_way(dir: &Path, paths: &str) -> (crate::harness::Running, i32) {
+    let mut running = bench(dir, paths).start();
+    let mut qemu = Vec::new();
+    running.until("frames through the guest", |running| {
+        qemu = machines("the guest", running.id());
+        !qemu.is_empty() && !sent(&dir.join("run")).is_empty()
+    });
+    (running, qemu[0])
+}
+
+#[test]
+fn a_guest_that_dies_fails_its_cell_and_no_other() {
+    let _alone = alone();
+    if !can_boot("a_guest_that_dies_fails_its_cell_and_no_other") {
+        return;
+    }
+    let dir = open_dir();
+    let (running, qemu) = under_way(
+        dir.path(),
+        &format!("{GUEST}nic = \"virtio-net\"\n[[path]]\nkind = \"bridge\"\n"),
+    );
+    kill_process(Pid::from_raw(qemu).unwrap(), Signal::KILL).unwrap();
+    let ended = running.wait();
+    ended.assert_code(1);
+    let cells = lines(&dir.path().join("run/cells.jsonl"));
+    let of = |kind: &str| {
+        let of_kind = |cell: &&Value| cell["path"]["kind"] == kind && cell["control"].is_null();
+        cells.iter().find(of_kind).unwrap()
+    };
+    assert_eq!(of("vm")["verdict"], "failed");
+    let notes = of("vm")["notes"].to_string();
+    assert!(
+        notes.contains("the guest: it has ended; last on its console: "),
+        "{notes}"
+    );
+    assert!(of("bridge")["trials"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_guest_ends_with_a_killed_run() {
+    let _alone = alone();
+    if !can_boot("a_guest_ends_with_a_killed_run") {
+        return;
+    }
+    let before = machine_state();
+    let dir = open_dir();
+    let (running, qemu) = under_way(dir.path(), GUEST_WITH_NIC);
+    running.signal(Signal::KILL);
+    running.wait();
+    wait_gone(qemu);
+    assert_eq!(machine_state(), before);
+}
+
+const GUEST_WITH_NIC: &str = "[[path]]\nkind = \"vm\"\naccel = \"tcg\"\nnic = \"virtio-net\"\n";
+
+#[test]
+fn without_a_network_guests_are_skipped() {
+    let dir = open_dir();
+    fs::write(dir.path().join("plan.toml"), format!("{HEAD}{GUEST}")).unwrap();
+    let words = ["bench", "plan.toml", "--out", "run", "--cache", "cache"];
+    let ended = nicety(
+        words
+            .iter()
+            .chain(&["--mirror", "http://127.0.0.1:9/debian"]),
+    )
+    .dir(dir.path())
+    .limit(Duration::from_secs(120))
+    .run();
+    ended.assert_code(3);
+    let skipped = meta(&dir.path().join("run"))["skipped"][0].clone();
+    assert_eq!(skipped["cell"], "vm,accel=tcg/1518/uni");
+    let (reason, remedy) = (
+        skipped["reason"].as_str().unwrap(),
+        skipped["remedy"].as_str().unwrap(),
+    );
+    if !Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").exists() {
+        println!("SKIP without_a_network_guests_are_skipped: this is no Debian with its keyring");
+        return;
+    }
+    assert!(reason.starts_with("apt-get update failed: "), "{reason}");
+    assert_eq!(
+        remedy,
+        "check the network, or name another mirror with --mirror URL, then go on with --resume"
+    );
+}
