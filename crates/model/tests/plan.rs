@@ -98,17 +98,17 @@ fn the_parameters_of_a_switch_multiply_the_matrix() {
 #[test]
 fn kinds_that_cannot_be_built_are_skipped_with_reason_and_remedy() {
     let plan = parse(
-        "[traffic]\nframe_sizes = [64, 128]\n[[path]]\nkind = \"vm\"\n[[path]]\nkind = \"bridge\"",
+        "[traffic]\nframe_sizes = [64, 128]\n[[path]]\nkind = \"vm\"\nnic = \"sriov\"\n[[path]]\nkind = \"bridge\"",
     );
     assert_eq!(plan.cell_count(), 4);
     let buildable: Vec<String> = plan.buildable_cells().map(|cell| cell.name()).collect();
     assert_eq!(buildable, ["bridge/64/uni", "bridge/128/uni"]);
     let skipped: Vec<_> = plan.unavailable_cells().collect();
     assert_eq!(skipped.len(), 2);
-    assert_eq!(skipped[1].cell, "vm/128/uni");
+    assert_eq!(skipped[1].cell, "vm,nic=sriov/128/uni");
     assert_eq!(
         skipped[1].reason,
-        "paths of kind vm cannot be built by this version"
+        "guests with nic = \"sriov\" cannot be built by this version"
     );
     assert_eq!(
         skipped[1].remedy,
