@@ -17,6 +17,7 @@ mod booted;
 mod faults;
 mod guests;
 mod left;
+mod measured;
 
 use std::ffi::OsString;
 use std::fs;
