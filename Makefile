@@ -25,11 +25,12 @@ bench-search: ## presets against simulated paths: trials, seconds, error, spread
 
 bench-tester: ## the tester alone, beside other generators
 	@scripts/setup.sh bench
+	@scripts/bench-peers.sh trafgen=netsniff-ng tcpreplay=tcpreplay dpdk-testpmd=dpdk-dev xdp-trafficgen=xdp-tools
 	@$(CARGO) bench --locked -p nicety --bench tester
 
 bench-sock: ## socket workloads, beside iperf3 and sockperf
 	@scripts/setup.sh bench
-	@scripts/bench-sock-peers.sh
+	@scripts/bench-peers.sh iperf3=iperf3 sockperf=sockperf
 	@$(CARGO) bench --locked -p nicety --bench sock
 
 bench-police: ## the controller of shares on a simulated link, beside AIMD and static shares

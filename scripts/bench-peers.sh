@@ -1,14 +1,15 @@
 #!/bin/bash
-# Installs the programs that `make bench-sock` compares with: as root on a machine with apt;
-# elsewhere it says what to install. None of them is needed: the benchmark prints and counts
-# what it leaves out, so this never fails.
+# Installs programs that a benchmark compares with: as root on a machine with apt; elsewhere it
+# says what to install. None of them is needed: the benchmark prints and counts what it leaves
+# out, so this never fails.
+# Usage: bench-peers.sh PROGRAM=PACKAGE...
 set -uo pipefail
 
 say() { echo "setup: $*" >&2; }
 
 packages=()
-for peer in iperf3 sockperf; do
-    command -v "$peer" >/dev/null 2>&1 || packages+=("$peer")
+for peer in "$@"; do
+    PATH=$PATH:/usr/sbin:/sbin command -v "${peer%%=*}" >/dev/null 2>&1 || packages+=("${peer#*=}")
 done
 [ ${#packages[@]} -gt 0 ] || exit 0
 
