@@ -1,12 +1,15 @@
 //! Reads and writes single settings.
 
 mod interface;
+mod rate;
 mod thread;
 
 use std::cell::OnceCell;
 use std::path::{Component, Path};
 
 use nicety_model::knob::Knob;
+
+pub use rate::{port_shape, port_value};
 
 use crate::ethtool::Ethtool;
 use crate::link::Links;
@@ -118,6 +121,7 @@ impl Knobs {
             Knob::SysFile { path } => self.read_sys(knob, path),
             Knob::IrqAffinity { irq } => read_file(&irq_path(*irq)),
             Knob::ThreadCpus { tid, name } => thread::read(knob, *tid, name),
+            Knob::VfRate { .. } | Knob::PortRate { .. } => self.read_rate(knob),
             _ => self.read_interface(knob),
         }
     }
@@ -132,6 +136,7 @@ impl Knobs {
             Knob::SysFile { path } => self.write_sys(knob, path, value),
             Knob::IrqAffinity { irq } => write_file(&irq_path(*irq), value),
             Knob::ThreadCpus { tid, name } => thread::write(knob, *tid, name, value),
+            Knob::VfRate { .. } | Knob::PortRate { .. } => self.write_rate(knob, value),
             _ => self.write_interface(knob, value),
         }
     }

@@ -174,6 +174,14 @@ impl NetError {
         matches!(self, Self::NotPermitted { .. })
     }
 
+    /// Whether the kernel had no room for its answer.
+    pub(crate) fn is_too_long(&self) -> bool {
+        match self {
+            Self::Kernel { source, .. } => source.raw_os_error() == Some(libc::EMSGSIZE),
+            _ => false,
+        }
+    }
+
     /// Whether the interface or file does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })

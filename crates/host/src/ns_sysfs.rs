@@ -6,8 +6,8 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags};
@@ -55,6 +55,11 @@ impl NsSysfs {
             root,
             ns: ns.clone(),
         })
+    }
+
+    /// A path to it, valid as long as this value is.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
     }
 
     /// Reads attribute `file` of an interface (`threaded`, `queues/rx-0/rps_cpus`), white space

@@ -16,6 +16,9 @@ use nicety_host::sysctl;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 mod net_harness;
+mod shapers;
+
+use shapers::{foreign_limits, port_limits};
 
 /// Set for the copy of this program that forbids itself user namespaces.
 const FORBID: &str = "NICETY_TEST_FORBID";
@@ -40,6 +43,8 @@ fn main() -> ExitCode {
             ("napi_needs_gro", napi_without_gro),
             ("ipv6_can_be_kept_quiet", no_ipv6),
             ("without_capabilities_the_error_says_so", no_capabilities),
+            ("ports_are_limited_and_opened_again", port_limits),
+            ("limits_of_others_are_left_alone", foreign_limits),
             ("forbidden_user_namespaces_are_explained", forbidden),
         ],
     )
@@ -47,14 +52,14 @@ fn main() -> ExitCode {
 
 const SOME_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x77]);
 
-struct Pair {
-    near: NetNs,
-    near_links: Links,
+pub(crate) struct Pair {
+    pub(crate) near: NetNs,
+    pub(crate) near_links: Links,
     far_links: Links,
 }
 
 /// `x` and `y` in two namespaces, both down.
-fn pair(queues: u32) -> Pair {
+pub(crate) fn pair(queues: u32) -> Pair {
     let (near, far) = (
         NetNs::create("near").unwrap(),
         NetNs::create("far").unwrap(),

@@ -57,6 +57,19 @@ pub enum Knob {
         /// The kernel's name: `rx-lro`.
         feature: String,
     },
+    /// Rates of a virtual function in Mbit/s, 0 for none: `max 500 min 0`.
+    VfRate {
+        /// Interface of the physical function.
+        interface: String,
+        /// Number of the virtual function.
+        vf: u32,
+    },
+    /// Limit of what the owner of a tap, veth or macvtap sends: `none`, `500mbit`, or
+    /// `500mbit wire` where frames count as long as they are on the wire.
+    PortRate {
+        /// Interface.
+        interface: String,
+    },
     /// CPUs a thread may run on, as a CPU list.
     ThreadCpus {
         /// Thread id.
@@ -132,6 +145,7 @@ impl Knob {
             Self::SysFile { .. } => 6,
             Self::Coalesce { .. } => 7,
             Self::Sysctl { .. } => 8,
+            Self::VfRate { .. } | Self::PortRate { .. } => 9,
         }
     }
 }
@@ -170,6 +184,8 @@ impl fmt::Display for Knob {
                 parameter,
             } => write!(f, "{interface} {parameter}"),
             Self::Feature { interface, feature } => write!(f, "{interface} {feature}"),
+            Self::VfRate { interface, vf } => write!(f, "{interface}/vf{vf} rate"),
+            Self::PortRate { interface } => write!(f, "{interface} rate"),
             Self::ThreadCpus { tid, name } => write!(f, "thread {tid} ({name}) CPUs"),
         }
     }

@@ -26,6 +26,7 @@ pub mod stats;
 pub mod trial;
 pub mod units;
 pub mod verdict;
+pub mod vf;
 
 pub use bitrate::{BitRate, BitRateError};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};

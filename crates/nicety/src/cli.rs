@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod tune;
+pub mod vf;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,6 +40,9 @@ pub enum Command {
     /// Finds what slows this host's network, changes it safely, and takes it back.
     #[command(after_help = tune::EXAMPLES)]
     Tune(tune::TuneArgs),
+    /// Shows and limits SR-IOV functions, taps, veths and macvtaps.
+    #[command(after_help = vf::EXAMPLES)]
+    Vf(vf::VfArgs),
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),

@@ -1,7 +1,7 @@
 //! `nicety inspect`: facts about a host.
 
 mod interfaces;
-mod page;
+pub mod page;
 mod settings;
 mod table;
 mod vms;

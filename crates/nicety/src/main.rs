@@ -11,6 +11,7 @@ mod report;
 mod sock;
 mod tune;
 mod usage;
+mod vf;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Sock(args) => sock::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Vf(args) => vf::run(&args),
     };
     match result {
         Ok(exit) => exit.code(),

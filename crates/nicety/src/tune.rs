@@ -5,12 +5,14 @@ mod finish;
 mod guard;
 mod plan;
 mod report;
-mod state;
+pub mod state;
 mod text;
-mod transaction;
+pub mod transaction;
 
 use anyhow::anyhow;
 use serde::Serialize;
+
+pub use plan::print;
 
 use crate::cli::tune::{TuneArgs, TuneCommand};
 use crate::exit::{Exit, Failure};
@@ -29,7 +31,7 @@ pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
 }
 
 /// One object on standard output.
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
     plan::print(&format!("{text}\n"))

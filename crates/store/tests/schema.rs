@@ -10,6 +10,7 @@ use nicety_model::finding::Advice;
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::plan::PlanFile;
 use nicety_model::sock::SockReport;
+use nicety_model::vf::{LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
@@ -48,6 +49,8 @@ fn schemas_are_those_of_the_types() {
     check::<History>("history");
     check::<SockReport>("sock");
     check::<Comparison>("comparison");
+    check::<VfReport>("vf");
+    check::<LimitReport>("limit");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 13, "schema/ holds the generated schemas only");
+    assert_eq!(files, 15, "schema/ holds the generated schemas only");
 }

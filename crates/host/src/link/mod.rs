@@ -157,6 +157,34 @@ impl Links {
             .map_err(|e| self.error("make bridge", name, e))
     }
 
+    /// Makes an intermediate functional block (drivers/net/ifb.c), which sends on what is
+    /// redirected to it. It is down.
+    ///
+    /// # Errors
+    /// As [`Self::add_veth`], of the ifb driver.
+    pub fn add_ifb(&self, name: &str) -> Result<(), NetError> {
+        check_name(name)?;
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
+        ];
+        self.create(message)
+            .map_err(|e| self.error("make interface", name, e))
+    }
+
+    /// Sets an interface up.
+    ///
+    /// # Errors
+    /// As [`Self::change`].
+    pub fn set_up(&self, name: &str) -> Result<(), NetError> {
+        let up = LinkChange {
+            up: Some(true),
+            ..LinkChange::default()
+        };
+        self.change(name, &up)
+    }
+
     /// Changes an interface.
     ///
     /// # Errors

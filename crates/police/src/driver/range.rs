@@ -69,6 +69,22 @@ pub struct Steps {
     pub top: f64,
 }
 
+impl std::fmt::Display for RateRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}..", self.low_mbit)?;
+        match self.top {
+            Top::Link => write!(f, "link Mbit/s")?,
+            Top::OnlyAt(mbit) => write!(f, "{mbit} Mbit/s on a link of {mbit}")?,
+            Top::Mbit(mbit) => write!(f, "{mbit} Mbit/s")?,
+            Top::Open => write!(f, " Mbit/s")?,
+        }
+        match self.step_mbit {
+            1 => Ok(()),
+            step => write!(f, " in steps of {step}"),
+        }
+    }
+}
+
 impl RateRange {
     /// The highest rate in Mbit/s over a link.
     fn top_mbit(&self, link: Option<BitRate>) -> Option<u64> {

@@ -1,0 +1,120 @@
+//! Rates of virtual functions and ports.
+
+use nicety_model::BitRate;
+use nicety_model::knob::Knob;
+
+use super::{KnobError, Knobs};
+use crate::net_error::NetError;
+use crate::shaper::{BURST, Found, Shape, Shapers};
+use crate::vf::Functions;
+
+const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
+const PORT_WORDS: &str = "none or a rate, as in 500mbit";
+
+impl Knobs {
+    pub(super) fn read_rate(&self, knob: &Knob) -> Result<String, KnobError> {
+        match knob {
+            Knob::VfRate { interface, vf } => {
+                let told = Functions::open(&self.ns)?.read(interface)?;
+                let function = told.functions.iter().find(|function| function.vf == *vf);
+                let rate = function.and_then(|f| f.max_mbit.zip(f.min_mbit));
+                match rate {
+                    Some((max, min)) => Ok(format!("max {max} min {min}")),
+                    None => {
+                        let none = std::io::Error::from_raw_os_error(libc::ENODEV);
+                        Err(
+                            NetError::new("read rate of", format!("{interface}/vf{vf}"), none)
+                                .into(),
+                        )
+                    }
+                }
+            }
+            Knob::PortRate { interface } => {
+                Ok(port_value(&Shapers::open(&self.ns)?.read(interface)?))
+            }
+            _ => Err(KnobError::refused(knob, "is no rate")),
+        }
+    }
+
+    pub(super) fn write_rate(&self, knob: &Knob, value: &str) -> Result<(), KnobError> {
+        match knob {
+            Knob::VfRate { interface, vf } => {
+                let (max, min) =
+                    vf_rate(value).ok_or_else(|| KnobError::bad(knob, value, VF_WORDS))?;
+                Functions::open(&self.ns)?.set_rate(interface, *vf, max, min)?;
+                Ok(())
+            }
+            Knob::PortRate { interface } => {
+                let shapers = Shapers::open(&self.ns)?;
+                match value {
+                    "none" => shapers.remove(interface)?,
+                    _ => {
+                        let shape = port_shape(value)
+                            .ok_or_else(|| KnobError::bad(knob, value, PORT_WORDS))?;
+                        shapers.set(interface, shape, BURST)?;
+                    }
+                }
+                Ok(())
+            }
+            _ => Err(KnobError::refused(knob, "is no rate")),
+        }
+    }
+}
+
+/// `max 500 min 0`.
+fn vf_rate(value: &str) -> Option<(u32, u32)> {
+    let mut words = value.split_whitespace();
+    let mut number = |word| {
+        words.next().filter(|found| *found == word)?;
+        words.next()?.parse::<u32>().ok()
+    };
+    let rate = (number("max")?, number("min")?);
+    words.next().is_none().then_some(rate)
+}
+
+/// A limit of a port as the value of a setting.
+pub fn port_value(found: &Found) -> String {
+    match found {
+        Found::Open => "none".to_owned(),
+        Found::Limited(Shape { rate, wire: false }) => rate.to_string(),
+        Found::Limited(Shape { rate, wire: true }) => format!("{rate} wire"),
+        Found::Foreign(kind) => format!("{kind} of somebody else"),
+    }
+}
+
+/// The value of a setting as a limit of a port; none when it is none.
+pub fn port_shape(value: &str) -> Option<Shape> {
+    let (rate, wire) = match value.strip_suffix(" wire") {
+        Some(rate) => (rate, true),
+        None => (value, false),
+    };
+    let rate: BitRate = rate.parse().ok().filter(|rate: &BitRate| rate.0 > 0)?;
+    Some(Shape { rate, wire })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_they_are_written() {
+        assert_eq!(vf_rate("max 500 min 0"), Some((500, 0)));
+        for bad in [
+            "",
+            "500",
+            "min 0 max 5",
+            "max 5",
+            "max -1 min 0",
+            "max 5 min 0 x",
+        ] {
+            assert_eq!(vf_rate(bad), None, "{bad}");
+        }
+        for value in ["500mbit", "88.001mbit wire"] {
+            let shape = port_shape(value).unwrap();
+            assert_eq!(port_value(&Found::Limited(shape)), value);
+        }
+        assert_eq!(port_shape("none"), None);
+        assert_eq!(port_shape("0mbit"), None);
+        assert_eq!(port_shape("tbf of somebody else"), None);
+    }
+}

@@ -1,0 +1,306 @@
+//! Limits on what the owner of a tap, veth or macvtap sends: a token bucket (sch_tbf) that holds
+//! frames instead of dropping them at once.
+//!
+//! What comes out of a tap or veth is received by the host, and what is received cannot queue: it
+//! is redirected (ingress qdisc, cls_u32, act_mirred) to an interface of its own (ifb) whose root
+//! is the bucket, and goes on from there as if it had just come in. What a macvtap's owner sends
+//! is transmitted by the macvtap itself (drivers/net/tap.c, `tap_get_user`): the bucket is its
+//! root.
+//!
+//! What others have put in these places is never touched.
+
+mod message;
+mod survey;
+
+use std::time::Duration;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use nicety_model::BitRate;
+
+use crate::link::{Link, Links};
+use crate::net_error::NetError;
+use crate::netlink::Channel;
+use crate::netns::NetNs;
+use crate::raw::RawMessage;
+use message::{BUCKET, INGRESS, ROOT};
+
+pub use survey::{Bucket, Survey};
+
+/// How long a bucket may send at the link's rate when nothing else is said.
+pub const BURST: Duration = Duration::from_millis(4);
+/// Least burst: a few frames, so that no frame of a usual size is refused.
+const LEAST_BURST: u64 = 16_384;
+/// What may wait in a bucket, as time at its rate, and at least.
+const QUEUE: Duration = Duration::from_millis(25);
+const LEAST_QUEUE: u64 = 98_304;
+/// FCS, preamble and gap.
+const WIRE_BYTES: u16 = 24;
+/// Begin of the names of the interfaces made here; the number of the port follows.
+const PREFIX: &str = "nicety";
+
+/// A limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Rate.
+    pub rate: BitRate,
+    /// Frames count as long as they are on the wire: 24 bytes more for FCS, preamble and gap.
+    pub wire: bool,
+}
+
+/// What is found at a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// No limit.
+    Open,
+    /// A limit set here.
+    Limited(Shape),
+    /// Something of somebody else is in its place.
+    Foreign(String),
+}
+
+/// Where the bucket of a port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// On an interface of its own.
+    Redirected,
+    /// On the port.
+    Own,
+}
+
+/// The limits of the ports of one namespace.
+#[derive(Debug)]
+pub struct Shapers {
+    channel: Channel,
+    links: Links,
+    ns: NetNs,
+}
+
+impl Shapers {
+    /// Those of `ns`.
+    ///
+    /// # Errors
+    /// When the namespace cannot be asked.
+    pub fn open(ns: &NetNs) -> Result<Self, NetError> {
+        Ok(Self {
+            channel: Channel::open(ns, NETLINK_ROUTE)?,
+            links: Links::open(ns)?,
+            ns: ns.clone(),
+        })
+    }
+
+    /// What limits a port now.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`]; [`NetError::Unsupported`] for an interface that nobody's traffic
+    /// comes out of.
+    pub fn read(&self, port: &str) -> Result<Found, NetError> {
+        let link = self.links.get(port)?;
+        self.found(&link, &self.survey()?)
+    }
+
+    /// As [`Self::read`], of a port in a survey. A limit that not all frames go through counts as
+    /// none.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn found(&self, link: &Link, survey: &Survey) -> Result<Found, NetError> {
+        Ok(match self.way(link)? {
+            Way::Own => match survey.foreign_root(link.index) {
+                Some(kind) => Found::Foreign(kind.to_owned()),
+                None => shape(survey.bucket(link.index)),
+            },
+            Way::Redirected => match survey.ingress(link.index) {
+                None => Found::Open,
+                Some(_) => self.redirected(link, survey)?,
+            },
+        })
+    }
+
+    /// What an ingress qdisc at a port means.
+    fn redirected(&self, link: &Link, survey: &Survey) -> Result<Found, NetError> {
+        let ifb = survey.index_of(&ifb_name(link.index));
+        let targets = self.redirects(link)?;
+        let kind = survey.ingress(link.index).unwrap_or_default();
+        let own = match (&targets[..], ifb) {
+            ([], Some(_)) => kind == "ingress",
+            ([Some(target)], Some(ifb)) => kind == "ingress" && *target == ifb,
+            _ => false,
+        };
+        Ok(match (own, targets.is_empty(), ifb) {
+            (false, _, _) | (_, _, None) => Found::Foreign(kind.to_owned()),
+            // Half made, or half removed.
+            (true, true, _) => Found::Open,
+            (true, false, Some(ifb)) => shape(survey.bucket(ifb)),
+        })
+    }
+
+    /// Limits a port. `burst` is how long it may send at the link's rate before.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; [`NetError::Exists`] when something of somebody else is in the place;
+    /// [`NetError::NotPermitted`].
+    pub fn set(&self, port: &str, shape: Shape, burst: Duration) -> Result<(), NetError> {
+        let link = self.links.get(port)?;
+        let way = self.way(&link)?;
+        if let Found::Foreign(kind) = self.read(port)? {
+            let taken = std::io::Error::from(rustix::io::Errno::EXIST);
+            let what = format!("{port}, which has a {kind} qdisc of somebody else");
+            return Err(NetError::new("limit", what, taken));
+        }
+        match way {
+            Way::Own => self.bucket(link.index, shape, burst, port),
+            Way::Redirected => self.redirect(&link, shape, burst),
+        }
+    }
+
+    /// Makes what is missing, the redirect last: until then the port is as it was.
+    fn redirect(&self, link: &Link, shape: Shape, burst: Duration) -> Result<(), NetError> {
+        let name = ifb_name(link.index);
+        let survey = self.survey()?;
+        if survey.index_of(&name).is_none() {
+            self.links.add_ifb(&name)?;
+        }
+        let ifb = self.links.get(&name)?;
+        self.bucket(ifb.index, shape, burst, &link.name)?;
+        if !ifb.up {
+            self.links.set_up(&name)?;
+        }
+        if survey.ingress(link.index).is_none() {
+            let request = message::ingress(message::RTM_NEWQDISC, link.index);
+            self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &link.name)?;
+        }
+        if self.redirects(link)?.is_empty() {
+            let request = message::redirect(link.index, ifb.index);
+            self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &link.name)?;
+        }
+        Ok(())
+    }
+
+    fn bucket(
+        &self,
+        index: u32,
+        shape: Shape,
+        burst: Duration,
+        port: &str,
+    ) -> Result<(), NetError> {
+        let burst = shape.rate.bytes_in(burst).max(LEAST_BURST);
+        let queue = shape.rate.bytes_in(QUEUE).max(LEAST_QUEUE) + burst;
+        let request = message::bucket(index, shape, burst, queue);
+        self.change(request, NLM_F_CREATE | NLM_F_REPLACE, "limit", port)
+    }
+
+    /// Takes a limit away, if there is one of ours.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn remove(&self, port: &str) -> Result<(), NetError> {
+        let link = self.links.get(port)?;
+        let survey = self.survey()?;
+        match self.way(&link)? {
+            Way::Own => {
+                if survey.bucket(link.index).is_some() {
+                    let request = message::remove(link.index, ROOT, BUCKET);
+                    self.change(request, 0, "remove limit of", port)?;
+                }
+            }
+            Way::Redirected => {
+                let ours = survey.ingress(link.index).is_some()
+                    && !matches!(self.redirected(&link, &survey)?, Found::Foreign(_));
+                if ours {
+                    let request = message::ingress(message::RTM_DELQDISC, link.index);
+                    self.change(request, 0, "remove limit of", port)?;
+                }
+                if survey.index_of(&ifb_name(link.index)).is_some() {
+                    self.links.delete(&ifb_name(link.index))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the interfaces made for ports that are gone; returns how many.
+    ///
+    /// # Errors
+    /// [`NetError::NotPermitted`].
+    pub fn sweep(&self) -> Result<usize, NetError> {
+        let links = self.links.list()?;
+        let is_left = |link: &&Link| {
+            let port = link.name.strip_prefix(PREFIX);
+            let port = port.and_then(|number| number.parse::<u32>().ok());
+            link.kind == "ifb"
+                && port.is_some_and(|port| links.iter().all(|other| other.index != port))
+        };
+        let left: Vec<&Link> = links.iter().filter(is_left).collect();
+        for link in &left {
+            self.links.delete(&link.name)?;
+        }
+        Ok(left.len())
+    }
+
+    /// All buckets and their counters, in one dump of interfaces and one of qdiscs.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn survey(&self) -> Result<Survey, NetError> {
+        let qdiscs = self.dump(message::dump_qdiscs())?;
+        Ok(Survey::new(self.links.list()?, &qdiscs))
+    }
+
+    /// The bucket of a port, wherever it is.
+    pub fn bucket_of<'a>(&self, link: &Link, survey: &'a Survey) -> Option<&'a Bucket> {
+        match self.way(link).ok()? {
+            Way::Own => survey.bucket(link.index),
+            Way::Redirected => survey.bucket(survey.index_of(&ifb_name(link.index))?),
+        }
+    }
+
+    /// Interfaces that the ingress of a port is redirected to; none where a filter does
+    /// something else.
+    fn redirects(&self, link: &Link) -> Result<Vec<Option<u32>>, NetError> {
+        let filters = self.dump(message::dump_filters(link.index, INGRESS))?;
+        Ok(message::redirects(&filters))
+    }
+
+    fn way(&self, link: &Link) -> Result<Way, NetError> {
+        match link.kind.as_str() {
+            "veth" | "tun" => Ok(Way::Redirected),
+            "macvtap" => Ok(Way::Own),
+            kind => {
+                let kind = if kind.is_empty() { "hardware" } else { kind };
+                let what = format!(
+                    "{} ({kind}): only what comes out of a tap, veth or macvtap can be limited",
+                    link.name
+                );
+                let error = std::io::Error::from(rustix::io::Errno::OPNOTSUPP);
+                Err(NetError::new("limit", what, error))
+            }
+        }
+    }
+
+    fn dump(&self, request: RawMessage) -> Result<Vec<RawMessage>, NetError> {
+        self.channel
+            .ask(request, NLM_F_DUMP)
+            .map_err(|e| NetError::new("list queueing disciplines of namespace", &self.ns, e))
+    }
+
+    fn change(
+        &self,
+        request: RawMessage,
+        flags: u16,
+        operation: &'static str,
+        port: &str,
+    ) -> Result<(), NetError> {
+        self.channel
+            .change(request, flags)
+            .map_err(|e| NetError::new(operation, port, e))
+    }
+}
+
+fn shape(bucket: Option<&Bucket>) -> Found {
+    bucket.map_or(Found::Open, |bucket| Found::Limited(bucket.shape))
+}
+
+fn ifb_name(port: u32) -> String {
+    format!("{PREFIX}{port}")
+}

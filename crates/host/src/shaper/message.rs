@@ -1,0 +1,142 @@
+//! The messages (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
+
+use super::{Shape, WIRE_BYTES};
+use crate::raw::{Attributes, RawMessage, u32_at};
+
+pub(super) const RTM_NEWQDISC: u16 = 36;
+pub(super) const RTM_DELQDISC: u16 = 37;
+const RTM_GETQDISC: u16 = 38;
+const RTM_NEWTFILTER: u16 = 44;
+const RTM_GETTFILTER: u16 = 46;
+
+/// TC_H_ROOT.
+pub(super) const ROOT: u32 = 0xffff_ffff;
+/// TC_H_INGRESS, where an ingress or clsact qdisc hangs.
+pub(super) const INGRESS_PARENT: u32 = 0xffff_fff1;
+/// The handle such a qdisc has.
+pub(super) const INGRESS: u32 = 0xffff_0000;
+/// Handle of our buckets: `6e63:`, by which they are told from others.
+pub(super) const BUCKET: u32 = 0x6e63_0000;
+
+pub(super) const TCA_KIND: u16 = 1;
+pub(super) const TCA_OPTIONS: u16 = 2;
+pub(super) const TCA_TBF_PARMS: u16 = 1;
+pub(super) const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_BURST: u16 = 6;
+const TCA_U32_SEL: u16 = 5;
+const TCA_U32_ACT: u16 = 7;
+const TCA_ACT_KIND: u16 = 1;
+const TCA_ACT_OPTIONS: u16 = 2;
+const TCA_MIRRED_PARMS: u16 = 2;
+const TCA_EGRESS_REDIR: u32 = 1;
+const TC_ACT_STOLEN: u32 = 4;
+/// TC_LINKLAYER_ETHERNET: the kernel computes the times itself and wants no table.
+const LINKLAYER_ETHERNET: u8 = 1;
+/// Bytes of struct tcmsg.
+pub(super) const TC_HEADER: usize = 20;
+
+fn tc(kind: u16, index: u32, handle: u32, parent: u32, info: u32) -> RawMessage {
+    let words = [0, index, handle, parent, info].map(u32::to_ne_bytes);
+    RawMessage::new(kind, &words.concat())
+}
+
+pub(super) fn dump_qdiscs() -> RawMessage {
+    tc(RTM_GETQDISC, 0, 0, 0, 0)
+}
+
+pub(super) fn dump_filters(index: u32, parent: u32) -> RawMessage {
+    tc(RTM_GETTFILTER, index, 0, parent, 0)
+}
+
+pub(super) fn remove(index: u32, parent: u32, handle: u32) -> RawMessage {
+    tc(RTM_DELQDISC, index, handle, parent, 0)
+}
+
+/// Makes or removes the ingress qdisc.
+pub(super) fn ingress(kind: u16, index: u32) -> RawMessage {
+    let mut request = tc(kind, index, INGRESS, INGRESS_PARENT, 0);
+    request.put_str(TCA_KIND, "ingress");
+    request
+}
+
+/// A token bucket at the root, `burst` and `queue` in bytes.
+pub(super) fn bucket(index: u32, shape: Shape, burst: u64, queue: u64) -> RawMessage {
+    let mut request = tc(RTM_NEWQDISC, index, BUCKET, ROOT, 0);
+    request.put_str(TCA_KIND, "tbf");
+    let bytes_per_second = (shape.rate.0 / 8).max(1);
+    let overhead = if shape.wire { WIRE_BYTES } else { 0 };
+    let word = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).to_ne_bytes();
+    request.nest(TCA_OPTIONS, |options| {
+        // struct tc_tbf_qopt: rate, peak rate (none), limit, buffer and mtu (told in bytes below).
+        let mut parameters = vec![0, LINKLAYER_ETHERNET];
+        parameters.extend_from_slice(&overhead.to_ne_bytes());
+        parameters.extend_from_slice(&[0; 4]);
+        parameters.extend_from_slice(&word(bytes_per_second));
+        parameters.extend_from_slice(&[0; 12]);
+        parameters.extend_from_slice(&word(queue));
+        parameters.extend_from_slice(&[0; 8]);
+        options.put(TCA_TBF_PARMS, &parameters);
+        options.put(TCA_TBF_BURST, &word(burst));
+        if bytes_per_second > u64::from(u32::MAX) {
+            options.put(TCA_TBF_RATE64, &bytes_per_second.to_ne_bytes());
+        }
+    });
+    request
+}
+
+/// A filter for every frame that redirects it to another interface.
+pub(super) fn redirect(index: u32, target: u32) -> RawMessage {
+    const ETH_P_ALL: u16 = 3;
+    let info = (1 << 16) | u32::from(ETH_P_ALL.to_be());
+    let mut request = tc(RTM_NEWTFILTER, index, 0, INGRESS, info);
+    request.put_str(TCA_KIND, "u32");
+    request.nest(TCA_OPTIONS, |options| {
+        // struct tc_u32_sel with one key whose mask is 0: TC_U32_TERMINAL, nkeys 1.
+        let mut selector = vec![1, 0, 1, 0];
+        selector.resize(16 + 16, 0);
+        options.put(TCA_U32_SEL, &selector);
+        options.nest(TCA_U32_ACT, |actions| {
+            actions.nest(1, |action| {
+                action.put_str(TCA_ACT_KIND, "mirred");
+                action.nest(TCA_ACT_OPTIONS, |mirred| {
+                    // struct tc_mirred: tc_gen (index, capab, action, refcnt, bindcnt), eaction,
+                    // ifindex.
+                    let words = [0, 0, TC_ACT_STOLEN, 0, 0, TCA_EGRESS_REDIR, target];
+                    mirred.put(TCA_MIRRED_PARMS, &words.map(u32::to_ne_bytes).concat());
+                });
+            });
+        });
+    });
+    request
+}
+
+/// Where the filters of a dump redirect to; a filter that does something else gives none. The
+/// hash tables of cls_u32 are no filters.
+pub(super) fn redirects(filters: &[RawMessage]) -> Vec<Option<u32>> {
+    let mut targets = Vec::new();
+    for filter in filters
+        .iter()
+        .filter(|message| message.kind == RTM_NEWTFILTER)
+    {
+        let Some(options) = filter.attributes(TC_HEADER).find(TCA_OPTIONS) else {
+            // The head of a chain.
+            continue;
+        };
+        let options = Attributes::of(options);
+        let is_u32 = filter.attributes(TC_HEADER).find(TCA_KIND) == Some(b"u32\0");
+        if is_u32 && options.find(TCA_U32_SEL).is_none() {
+            continue;
+        }
+        let target = || {
+            let action = Attributes::of(options.find(TCA_U32_ACT)?).find(1)?;
+            let action = Attributes::of(action);
+            if action.find(TCA_ACT_KIND)? != b"mirred\0" {
+                return None;
+            }
+            let mirred = Attributes::of(action.find(TCA_ACT_OPTIONS)?).find(TCA_MIRRED_PARMS)?;
+            (u32_at(mirred, 20)? == TCA_EGRESS_REDIR).then(|| u32_at(mirred, 24))?
+        };
+        targets.push(if is_u32 { target() } else { None });
+    }
+    targets
+}

@@ -1,0 +1,113 @@
+//! Virtual functions of SR-IOV NICs: what the kernel tells of them, and their rates.
+//!
+//! `RTM_GETLINK` with `IFLA_EXT_MASK` gives `IFLA_VFINFO_LIST` (net/core/rtnetlink.c,
+//! `rtnl_fill_vfinfo`); `RTM_SETLINK` with `IFLA_VF_RATE` sets a rate. Who holds a function is in
+//! sysfs and procfs.
+
+mod holder;
+mod parse;
+mod place;
+
+use netlink_sys::protocols::NETLINK_ROUTE;
+
+use crate::link::check_name;
+use crate::net_error::NetError;
+use crate::netlink::Channel;
+use crate::netns::NetNs;
+use crate::raw::RawMessage;
+
+pub use holder::{Holder, VfHolders};
+pub use parse::{FunctionCounters, FunctionState, Told};
+pub use place::{PciFunction, Places};
+
+const RTM_GETLINK: u16 = 18;
+const RTM_SETLINK: u16 = 19;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_VFINFO_LIST: u16 = 22;
+const IFLA_EXT_MASK: u16 = 29;
+const IFLA_VF_INFO: u16 = 1;
+const IFLA_VF_RATE: u16 = 6;
+const RTEXT_FILTER_VF: u32 = 1;
+const RTEXT_FILTER_SKIP_STATS: u32 = 1 << 3;
+
+/// The virtual functions of the NICs of one namespace.
+#[derive(Debug)]
+pub struct Functions {
+    channel: Channel,
+    ns: NetNs,
+}
+
+impl Functions {
+    /// Those of `ns`.
+    ///
+    /// # Errors
+    /// When the namespace cannot be asked.
+    pub fn open(ns: &NetNs) -> Result<Self, NetError> {
+        Ok(Self {
+            channel: Channel::open(ns, NETLINK_ROUTE)?,
+            ns: ns.clone(),
+        })
+    }
+
+    /// What the kernel tells of the functions of `pf`. From about 220 functions on the list is
+    /// longer than its length field can tell; it is read all the same. Where the kernel refuses
+    /// so long an answer it is asked for one without counters.
+    ///
+    /// # Errors
+    /// [`NetError::BadName`], [`NetError::NotFound`], or what the driver says.
+    pub fn read(&self, pf: &str) -> Result<Told, NetError> {
+        match self.ask(pf, RTEXT_FILTER_VF) {
+            // The kernel had no room for its own answer.
+            Err(error) if error.is_too_long() => {
+                self.ask(pf, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS)
+            }
+            other => other,
+        }
+    }
+
+    fn ask(&self, pf: &str, mask: u32) -> Result<Told, NetError> {
+        check_name(pf)?;
+        // struct ifinfomsg.
+        let mut request = RawMessage::new(RTM_GETLINK, &[0; 16]);
+        request.put_str(IFLA_IFNAME, pf);
+        request.put(IFLA_EXT_MASK, &mask.to_ne_bytes());
+        let answers = self
+            .channel
+            .ask(request, 0)
+            .map_err(|e| self.error("read virtual functions of", pf, e))?;
+        let answer = answers.first().map(parse::told);
+        answer.ok_or_else(|| NetError::bad_reply("read virtual functions of", pf, "no link in it"))
+    }
+
+    /// Sets the rates of a function in Mbit/s; 0 is none. Read it back: some drivers take
+    /// another one.
+    ///
+    /// # Errors
+    /// [`NetError::NotPermitted`], [`NetError::Unsupported`], or what the driver says.
+    pub fn set_rate(&self, pf: &str, vf: u32, max: u32, min: u32) -> Result<(), NetError> {
+        check_name(pf)?;
+        self.channel
+            .change(rate_request(pf, vf, max, min), 0)
+            .map_err(|e| self.error("set rate of", &format!("{pf}/vf{vf}"), e))
+    }
+
+    fn error(&self, operation: &'static str, name: &str, source: std::io::Error) -> NetError {
+        NetError::new(operation, format!("{name} (namespace {})", self.ns), source)
+    }
+}
+
+fn rate_request(pf: &str, vf: u32, max: u32, min: u32) -> RawMessage {
+    let mut request = RawMessage::new(RTM_SETLINK, &[0; 16]);
+    request.put_str(IFLA_IFNAME, pf);
+    request.nest(IFLA_VFINFO_LIST, |list| {
+        list.nest(IFLA_VF_INFO, |info| {
+            // struct ifla_vf_rate.
+            let rate = [vf, min, max].map(u32::to_ne_bytes).concat();
+            info.put(IFLA_VF_RATE, &rate);
+        });
+    });
+    request
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! SR-IOV NICs and their virtual functions, and ports limited by tc, as `nicety vf` tells them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bitrate::BitRate;
+
+/// What `nicety vf list` and `nicety vf stats` print.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct VfReport {
+    /// Schema version.
+    pub schema: u32,
+    /// NICs that can have virtual functions.
+    pub nics: Vec<PhysicalFunction>,
+    /// Taps, veths and macvtaps whose owners' traffic can be limited.
+    pub ports: Vec<Port>,
+}
+
+/// A NIC. What is absent is not known or not supported; it is never 0.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PhysicalFunction {
+    /// Interface.
+    pub interface: String,
+    /// PCI address.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pci: Option<String>,
+    /// Driver.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub driver: Option<String>,
+    /// Speed of the link in Mbit/s; absent when it is down.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub link_mbit: Option<u64>,
+    /// Functions the hardware has.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub total: Option<u32>,
+    /// Functions there are.
+    pub enabled: u32,
+    /// Functions the driver could not tell about just now.
+    pub untold: u32,
+    /// What the driver can do.
+    pub can: Abilities,
+    /// The functions told about.
+    pub functions: Vec<VirtualFunction>,
+}
+
+/// What a driver can do for its functions, from a table of drivers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Abilities {
+    /// The driver is in the table.
+    pub known: bool,
+    /// Maximum rates it takes: `1..1000 Mbit/s`; absent when it cannot limit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_rate: Option<String>,
+    /// Minimum rates: `refused`, `honoured`, `relative`, `ignored` or `unknown`.
+    pub min_rate: String,
+    /// Counters: `none`, `live`, `every 2 s` or `unknown`.
+    pub counters: String,
+    /// What else one should know.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub note: String,
+}
+
+/// A virtual function.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct VirtualFunction {
+    /// Number.
+    pub vf: u32,
+    /// Hardware address.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mac: Option<String>,
+    /// VLAN; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub vlan: Option<u32>,
+    /// Priority in that VLAN.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub vlan_priority: Option<u32>,
+    /// Spoof check; absent when the driver has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub spoof_check: Option<bool>,
+    /// Trust; absent when the driver has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trust: Option<bool>,
+    /// Link state asked for: `auto`, `enable` or `disable`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub link_state: Option<String>,
+    /// Highest rate in Mbit/s, 0 for none; absent when the driver cannot limit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_mbit: Option<u32>,
+    /// Lowest rate in Mbit/s, 0 for none; absent when the driver has no minimum.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub min_mbit: Option<u32>,
+    /// PCI address.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pci: Option<String>,
+    /// Driver it is bound to.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub driver: Option<String>,
+    /// Who has it: an interface, `another namespace`, a virtual machine, `vfio`, `nobody`.
+    pub holder: String,
+    /// Counters, where somebody counts.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub counters: Option<PortCounters>,
+}
+
+/// An interface whose owner's traffic can be limited.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Port {
+    /// Interface.
+    pub interface: String,
+    /// `tap`, `veth` or `macvtap`.
+    pub kind: String,
+    /// Limit of what its owner sends; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit: Option<BitRate>,
+    /// Kind of a qdisc that somebody else has put in the place of a limit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign: Option<String>,
+    /// Counters.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub counters: Option<PortCounters>,
+}
+
+/// Counters of a function or port, named from its owner's side. What is absent is not counted.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PortCounters {
+    /// Who counts: `driver`, `interface` or `limiter`.
+    pub source: String,
+    /// Frames sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Frames received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Frames sent but dropped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tx_dropped: Option<u64>,
+    /// Frames that could not be received.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rx_dropped: Option<u64>,
+    /// Broadcast frames received.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub broadcast: Option<u64>,
+    /// Multicast frames received.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub multicast: Option<u64>,
+    /// Bits sent per second, without preamble and gap, where two samples were taken.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tx_bps: Option<f64>,
+    /// Bits received per second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rx_bps: Option<f64>,
+}
+
+/// What became of a limit, as `nicety vf limit --json` prints it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LimitReport {
+    /// Schema version.
+    pub schema: u32,
+    /// Number of the transaction that undoes it; absent when nothing had to be changed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub transaction: Option<u32>,
+    /// Interface or function: `tap0`, `eth0/vf3`.
+    pub port: String,
+    /// Limit before, as the kernel told it.
+    pub from: String,
+    /// Limit now, read back.
+    pub to: String,
+    /// What was rounded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rounded: Option<String>,
+    /// `holds`, `not-enforced`, `untested` (nobody sent as much) or `not-counted`.
+    pub enforcement: String,
+    /// Rate seen afterwards in bits per second, without preamble and gap.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seen_bps: Option<f64>,
+}

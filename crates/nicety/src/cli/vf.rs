@@ -1,0 +1,115 @@
+//! `nicety vf` on the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use nicety_model::BitRate;
+use nicety_model::plan::parse_duration;
+
+pub const EXAMPLES: &str = "Examples:
+  nicety vf list                          NICs, their functions, who holds them, what drivers can
+  nicety vf stats                         rates and counters, measured for a second
+  nicety vf stats eth0 --json
+  nicety vf limit eth0 3 --max 500mbit    virtual function 3 of eth0
+  nicety vf limit tap0 --max 200mbit      what the owner of a tap, veth or macvtap sends
+  nicety vf limit tap0 --max none
+  nicety tune rollback                    undo the last one";
+
+/// `nicety vf`.
+#[derive(Debug, Args)]
+pub struct VfArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: VfCommand,
+}
+
+/// The parts.
+#[derive(Debug, Subcommand)]
+pub enum VfCommand {
+    /// Lists NICs with virtual functions, what their drivers can do, and ports that can be
+    /// limited.
+    List(ListArgs),
+    /// Counters and rates of functions and ports, named from their owners' side.
+    Stats(StatsArgs),
+    /// Limits what a virtual function, or the owner of a tap, veth or macvtap, may send.
+    Limit(LimitArgs),
+}
+
+/// `nicety vf list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only this NIC or port.
+    #[arg(value_name = "INTERFACE")]
+    pub interface: Option<String>,
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety vf stats`.
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// Only this NIC or port.
+    #[arg(value_name = "INTERFACE")]
+    pub interface: Option<String>,
+    /// Time between the two samples that rates are made of.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window)]
+    pub over: Duration,
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety vf limit`.
+#[derive(Debug, Args)]
+pub struct LimitArgs {
+    /// NIC whose function is meant, or a tap, veth or macvtap.
+    #[arg(value_name = "INTERFACE")]
+    pub interface: String,
+    /// Number of the virtual function.
+    pub vf: Option<u32>,
+    /// Highest rate, as in 500mbit; none takes the limit away.
+    #[arg(long, value_name = "RATE", value_parser = limit)]
+    pub max: BitRate,
+    /// Lowest rate, of drivers that have one.
+    #[arg(long, value_name = "RATE", value_parser = limit, requires = "vf")]
+    pub min: Option<BitRate>,
+    /// How long to look afterwards whether the limit holds; 0s not at all.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window_or_none)]
+    pub verify: Duration,
+    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A rate, or `none`.
+fn limit(text: &str) -> Result<BitRate, String> {
+    if text == "none" {
+        return Ok(BitRate(0));
+    }
+    text.parse::<BitRate>().map_err(|error| error.to_string())
+}
+
+fn window(text: &str) -> Result<Duration, String> {
+    let time = window_or_none(text)?;
+    if time < Duration::from_millis(100) {
+        return Err(format!(
+            "{text:?} is too short to count; write at least \"100ms\""
+        ));
+    }
+    Ok(time)
+}
+
+fn window_or_none(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    if time > Duration::from_secs(3600) {
+        return Err(format!(
+            "{text:?} is longer than an hour; write a shorter time"
+        ));
+    }
+    Ok(time)
+}

@@ -1,0 +1,140 @@
+//! Counters, always from the side of whoever owns the function or port.
+
+use std::time::Duration;
+
+use nicety_host::link::Link;
+use nicety_host::shaper::Bucket;
+use nicety_host::vf::FunctionState;
+use nicety_model::vf::{PortCounters, VfReport};
+use nicety_police::Driver;
+use nicety_police::driver::VfCounters;
+
+use super::bits_per_second;
+
+/// Of a function: what its driver counts, else what its interface counts when it is here. Where
+/// the driver has no counters the kernel shows zeros, which are none.
+pub fn of_function(
+    told: &FunctionState,
+    driver: Option<&Driver>,
+    own: Option<&Link>,
+) -> Option<PortCounters> {
+    let counts = driver.is_some_and(|driver| match driver.counters {
+        VfCounters::Live | VfCounters::Every(_) => true,
+        // Anything but zeros is counted by somebody.
+        VfCounters::Unknown => told
+            .counters
+            .is_some_and(|c| c.tx_packets + c.rx_packets > 0),
+        VfCounters::None => false,
+    });
+    let by_driver = told
+        .counters
+        .filter(|_| counts)
+        .map(|counters| PortCounters {
+            source: "driver".to_owned(),
+            tx_packets: counters.tx_packets,
+            tx_bytes: counters.tx_bytes,
+            rx_packets: counters.rx_packets,
+            rx_bytes: counters.rx_bytes,
+            tx_dropped: Some(counters.tx_dropped),
+            rx_dropped: Some(counters.rx_dropped),
+            broadcast: Some(counters.broadcast),
+            multicast: Some(counters.multicast),
+            ..PortCounters::default()
+        });
+    by_driver.or_else(|| own.map(|link| of_interface(link, false)))
+}
+
+/// Of a port: what its interface counts, and what its limiter let pass and dropped. The owner
+/// of a tap or veth is at its other end: what the host receives was sent.
+pub fn of_port(link: &Link, bucket: Option<&Bucket>) -> PortCounters {
+    let mut counters = of_interface(link, link.kind != "macvtap");
+    if let Some(bucket) = bucket {
+        counters.source = "limiter".to_owned();
+        counters.tx_packets = bucket.frames;
+        counters.tx_bytes = bucket.bytes;
+        counters.tx_dropped = Some(bucket.drops.into());
+    }
+    counters
+}
+
+fn of_interface(link: &Link, turned: bool) -> PortCounters {
+    let c = &link.counters;
+    let mut counters = PortCounters {
+        source: "interface".to_owned(),
+        tx_packets: c.tx_packets,
+        tx_bytes: c.tx_bytes,
+        rx_packets: c.rx_packets,
+        rx_bytes: c.rx_bytes,
+        tx_dropped: Some(c.tx_dropped),
+        rx_dropped: Some(c.rx_dropped),
+        multicast: (!turned).then_some(c.multicast),
+        ..PortCounters::default()
+    };
+    if turned {
+        std::mem::swap(&mut counters.tx_packets, &mut counters.rx_packets);
+        std::mem::swap(&mut counters.tx_bytes, &mut counters.rx_bytes);
+        std::mem::swap(&mut counters.tx_dropped, &mut counters.rx_dropped);
+    }
+    counters
+}
+
+/// Adds rates to the second of two reports.
+pub fn rates(first: &VfReport, second: &mut VfReport, time: Duration) {
+    let fill = |before: Option<&PortCounters>, after: &mut Option<PortCounters>| {
+        let Some((before, after)) = before.zip(after.as_mut()) else {
+            return;
+        };
+        if before.source == after.source {
+            after.tx_bps = bits_per_second(before.tx_bytes, after.tx_bytes, time);
+            after.rx_bps = bits_per_second(before.rx_bytes, after.rx_bytes, time);
+        }
+    };
+    for nic in &mut second.nics {
+        let before = first.nics.iter().find(|old| old.interface == nic.interface);
+        for function in &mut nic.functions {
+            let old = before.and_then(|nic| nic.functions.iter().find(|f| f.vf == function.vf));
+            fill(
+                old.and_then(|f| f.counters.as_ref()),
+                &mut function.counters,
+            );
+        }
+    }
+    for port in &mut second.ports {
+        let old = first
+            .ports
+            .iter()
+            .find(|old| old.interface == port.interface);
+        fill(
+            old.and_then(|port| port.counters.as_ref()),
+            &mut port.counters,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nicety_host::vf::FunctionCounters;
+
+    fn function(tx_packets: u64) -> FunctionState {
+        FunctionState {
+            counters: Some(FunctionCounters {
+                tx_packets,
+                ..FunctionCounters::default()
+            }),
+            ..FunctionState::default()
+        }
+    }
+
+    #[test]
+    fn zeros_of_a_driver_that_does_not_count_are_no_counters() {
+        let counted = |driver: &str, packets| {
+            let driver = Driver::find(driver, None);
+            of_function(&function(packets), Some(&driver), None).map(|c| c.tx_packets)
+        };
+        assert_eq!(counted("igb", 0), None);
+        assert_eq!(counted("i40e", 0), Some(0));
+        assert_eq!(counted("somenic", 0), None);
+        assert_eq!(counted("somenic", 7), Some(7));
+    }
+}

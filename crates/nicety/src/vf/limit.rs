@@ -1,0 +1,209 @@
+//! `nicety vf limit`: checked before, journaled, written, read back, looked at afterwards.
+
+use anyhow::anyhow;
+use nicety_host::journal::since_boot;
+use nicety_model::journal::Event;
+use nicety_model::knob::{Change, Knob};
+use nicety_model::vf::LimitReport;
+use nicety_model::{BitRate, SCHEMA};
+use nicety_police::explain::readable;
+
+use super::look::Eyes;
+use super::verify::{self, Verdict};
+use crate::cli::vf::LimitArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::tune::state::Work;
+use crate::tune::transaction::{self, Need, Stop};
+
+/// A limit in the words of its setting.
+struct Wanted {
+    port: String,
+    knob: Knob,
+    value: String,
+    rounded: Option<String>,
+    rate: BitRate,
+}
+
+/// Runs the command.
+pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
+    let eyes = Eyes::open()?;
+    let wanted = match args.vf {
+        Some(vf) => function(&eyes, args, vf)?,
+        None => port(&eyes, args)?,
+    };
+    if let Some(rounded) = &wanted.rounded {
+        output::say(rounded);
+    }
+    let work = Work::begin(args.state.as_deref())?;
+    let from = work
+        .knobs
+        .read(&wanted.knob)
+        .map_err(Failure::environment)?;
+    let transaction = match from == wanted.value {
+        true => None,
+        false => Some(write(&work, &wanted, &from)?),
+    };
+    drop(work);
+    let verdict = verify::watch(&eyes, args, wanted.rate)?;
+    let report = LimitReport {
+        schema: SCHEMA,
+        transaction,
+        port: wanted.port,
+        from,
+        to: wanted.value,
+        rounded: wanted.rounded,
+        enforcement: verdict.word().to_owned(),
+        seen_bps: verdict.seen_bps(),
+    };
+    tell(&report, &verdict, args)
+}
+
+fn tell(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exit, Failure> {
+    if args.json {
+        crate::tune::print_json(report)?;
+    } else {
+        let line = match report.transaction {
+            Some(_) => format!("{}: {} → {}\n", report.port, report.from, report.to),
+            None => format!("{}: {} already\n", report.port, report.to),
+        };
+        crate::tune::print(&line)?;
+    }
+    if let Some(id) = report.transaction {
+        output::say(&format!(
+            "transaction {id}: nicety tune rollback {id} undoes it"
+        ));
+    }
+    match verdict {
+        Verdict::NotEnforced(bps) => {
+            output::say(&format!(
+                "limit not enforced: {} sends {} in spite of {}",
+                report.port,
+                readable(*bps),
+                report.to
+            ));
+            Ok(Exit::Negative)
+        }
+        Verdict::NotCounted => {
+            output::say(
+                "whether it holds is not known: nobody here counts what this function sends",
+            );
+            Ok(Exit::Done)
+        }
+        Verdict::Holds(_) | Verdict::Untested(_) | Verdict::NotAsked => Ok(Exit::Done),
+    }
+}
+
+/// A virtual function.
+fn function(eyes: &Eyes, args: &LimitArgs, vf: u32) -> Result<Wanted, Failure> {
+    let nic = &args.interface;
+    let told = eyes.functions.read(nic).map_err(|error| match error {
+        error if error.is_not_found() => Failure::usage(anyhow!(
+            "there is no interface {nic} in this network namespace; see nicety vf list"
+        )),
+        error => Failure::environment(error),
+    })?;
+    if told.functions.iter().all(|function| function.vf != vf) {
+        return Err(Failure::usage(match told.announced {
+            0 => anyhow!("{nic} has no virtual functions; see nicety vf list"),
+            count => anyhow!(
+                "{nic} has no function {vf}, it has {count} counted from 0; see nicety vf list {nic}"
+            ),
+        }));
+    }
+    let Some((_, driver)) = eyes.driver(nic) else {
+        return Err(Failure::environment(anyhow!(
+            "the driver of {nic} is not known; is /sys mounted?"
+        )));
+    };
+    let link = eyes.places.speed_mbit(nic).map(BitRate::from_mbit);
+    let taken = driver
+        .check(args.max, args.min, link)
+        .map_err(|refusal| Failure::usage(anyhow!("{nic}/vf{vf}: {refusal}")))?;
+    Ok(Wanted {
+        port: format!("{nic}/vf{vf}"),
+        knob: Knob::VfRate {
+            interface: nic.clone(),
+            vf,
+        },
+        value: format!("max {} min {}", taken.max_mbit, taken.min_mbit),
+        rounded: taken.rounded,
+        rate: BitRate::from_mbit(taken.max_mbit.into()),
+    })
+}
+
+/// A tap, veth or macvtap.
+fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
+    let name = &args.interface;
+    let read = eyes.shapers.read(name);
+    read.map_err(|error| match error {
+        error if error.is_not_found() => Failure::usage(anyhow!(
+            "there is no interface {name} in this network namespace; see nicety vf list"
+        )),
+        error if error.is_unsupported() => Failure::usage(anyhow!(
+            "{name} is no tap, veth or macvtap; for a virtual function write nicety vf limit {name} VF"
+        )),
+        error => Failure::environment(error),
+    })?;
+    // In whole kbit/s, so that what is read back is what was written.
+    let rate = BitRate(args.max.0 / 1000 * 1000);
+    if args.max.0 > 0 && rate < BitRate(64_000) {
+        return Err(Failure::usage(anyhow!(
+            "{} is too little to work with; write at least 64kbit, or none",
+            args.max
+        )));
+    }
+    Ok(Wanted {
+        port: name.clone(),
+        knob: Knob::PortRate {
+            interface: name.clone(),
+        },
+        value: match rate {
+            BitRate(0) => "none".to_owned(),
+            rate => rate.to_string(),
+        },
+        rounded: (rate != args.max).then(|| format!("{} → {rate}: whole kbit/s", args.max)),
+        rate,
+    })
+}
+
+/// Changes the setting under a journal; returns the transaction. When it fails everything is as
+/// it was.
+fn write(work: &Work, wanted: &Wanted, from: &str) -> Result<u32, Failure> {
+    let ids = work.state.ids().map_err(Failure::environment)?;
+    let id = ids.last().map_or(1, |last| last + 1);
+    let mut file = work.state.create(id).map_err(Failure::environment)?;
+    let change = Change {
+        knob: wanted.knob.clone(),
+        from: from.to_owned(),
+        to: wanted.value.clone(),
+    };
+    let begin = Event::Begin {
+        schema: SCHEMA,
+        id,
+        boot_id: work.boot_id.clone(),
+        netns: work.knobs.namespace(),
+        confirm_within_s: 0.0,
+    };
+    file.append(&begin).map_err(Failure::environment)?;
+    if let Err(stop) = transaction::write_all(&work.knobs, &mut file, &[&change]) {
+        let (error, need) = match stop {
+            Stop::Setting(error, need) => (error, need),
+            Stop::Journal(error) => (error.into(), Need::Root),
+        };
+        let journal = work.state.read(id).map_err(Failure::environment)?;
+        let why = error.to_string();
+        transaction::undo(&work.knobs, &journal, &mut file, &why, false)
+            .map_err(Failure::environment)?;
+        let exit = match need {
+            Need::Root => Exit::Environment,
+            Need::Nothing => Exit::Negative,
+        };
+        return Err(Failure { exit, error });
+    }
+    let deadline_s = since_boot().as_secs_f64();
+    file.append(&Event::Applied { deadline_s })
+        .and_then(|()| file.append(&Event::Confirmed))
+        .map_err(Failure::environment)?;
+    Ok(id)
+}

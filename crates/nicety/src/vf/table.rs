@@ -1,0 +1,175 @@
+//! Functions and ports as tables.
+
+use nicety_model::vf::{PhysicalFunction, PortCounters, VfReport};
+use nicety_police::explain::readable;
+
+use crate::inspect::page::{Page, said};
+
+/// What there is.
+pub fn list(report: &VfReport, width: u16) -> String {
+    let mut page = Page::new(width);
+    for nic in &report.nics {
+        page.line(&heading(nic));
+        page.line(&format!("  {}", abilities(nic)));
+        let rows: Vec<Vec<String>> = (nic.functions.iter())
+            .map(|f| {
+                vec![
+                    f.vf.to_string(),
+                    said(f.mac.as_ref()),
+                    f.vlan.map_or("-".to_owned(), |id| id.to_string()),
+                    on(f.spoof_check),
+                    on(f.trust),
+                    said(f.link_state.as_ref()),
+                    rate(f.max_mbit),
+                    rate(f.min_mbit),
+                    said(f.driver.as_ref()),
+                    f.holder.clone(),
+                ]
+            })
+            .collect();
+        let columns = [
+            "vf",
+            "MAC",
+            "VLAN",
+            "spoof check",
+            "trust",
+            "link",
+            "max",
+            "min",
+            "driver",
+            "held by",
+        ];
+        page.table("  virtual functions", &columns, &rows);
+        page.line("");
+    }
+    let rows: Vec<Vec<String>> = (report.ports.iter())
+        .map(|port| {
+            let limit = match (&port.limit, &port.foreign) {
+                (Some(rate), _) => rate.to_string(),
+                (None, Some(kind)) => format!("{kind} of somebody else"),
+                (None, None) => "none".to_owned(),
+            };
+            vec![port.interface.clone(), port.kind.clone(), limit]
+        })
+        .collect();
+    page.table("ports", &["interface", "kind", "max sent"], &rows);
+    page.into_text()
+}
+
+/// Counters and rates.
+pub fn stats(report: &VfReport, width: u16) -> String {
+    let columns = [
+        "",
+        "tx",
+        "rx",
+        "tx packets",
+        "rx packets",
+        "tx dropped",
+        "rx dropped",
+        "broadcast",
+        "multicast",
+        "share of tx",
+        "counted by",
+    ];
+    let mut page = Page::new(width);
+    for nic in &report.nics {
+        let sent = |c: Option<&PortCounters>| c.and_then(|c| c.tx_bps).unwrap_or(0.0);
+        let all: f64 = nic
+            .functions
+            .iter()
+            .map(|f| sent(f.counters.as_ref()))
+            .sum();
+        let rows: Vec<Vec<String>> = (nic.functions.iter())
+            .map(|f| row(&format!("vf {}", f.vf), f.counters.as_ref(), all))
+            .collect();
+        page.table(&nic.interface, &columns, &rows);
+    }
+    let rows: Vec<Vec<String>> = (report.ports.iter())
+        .map(|port| row(&port.interface, port.counters.as_ref(), 0.0))
+        .collect();
+    page.table("ports, seen from their owners", &columns, &rows);
+    page.into_text()
+}
+
+fn row(name: &str, counters: Option<&PortCounters>, all: f64) -> Vec<String> {
+    let Some(c) = counters else {
+        let mut row = vec![String::new(); 11];
+        row[0] = name.to_owned();
+        row[10] = "nobody here: see its owner".to_owned();
+        return row;
+    };
+    let share = c
+        .tx_bps
+        .filter(|_| all > 0.0)
+        .map(|bps| format!("{:.0} %", 100.0 * bps / all));
+    vec![
+        name.to_owned(),
+        said(c.tx_bps.map(readable)),
+        said(c.rx_bps.map(readable)),
+        c.tx_packets.to_string(),
+        c.rx_packets.to_string(),
+        said(c.tx_dropped),
+        said(c.rx_dropped),
+        said(c.broadcast),
+        said(c.multicast),
+        said(share),
+        c.source.clone(),
+    ]
+}
+
+fn heading(nic: &PhysicalFunction) -> String {
+    let link = match nic.link_mbit {
+        Some(mbit) => format!("link {mbit} Mbit/s"),
+        None => "link down".to_owned(),
+    };
+    let mut words = vec![nic.interface.clone()];
+    words.extend(nic.driver.clone());
+    words.extend(nic.pci.clone());
+    words.push(link);
+    words.push(match nic.total {
+        Some(total) => format!("{} of {total} functions", nic.enabled),
+        None => format!("{} functions", nic.enabled),
+    });
+    if nic.untold > 0 {
+        words.push(format!("{} not told by the driver", nic.untold));
+    }
+    words.join(", ")
+}
+
+fn abilities(nic: &PhysicalFunction) -> String {
+    let can = &nic.can;
+    let max = match &can.max_rate {
+        Some(range) => format!("max rate {range}"),
+        None => "max rate unsupported".to_owned(),
+    };
+    let mut words = vec![max];
+    words.push(match can.min_rate.as_str() {
+        "refused" => "min rate unsupported".to_owned(),
+        word => format!("min rate {word}"),
+    });
+    words.push(match can.counters.as_str() {
+        "none" => "counters unsupported".to_owned(),
+        word => format!("counters {word}"),
+    });
+    if !can.note.is_empty() {
+        words.push(can.note.clone());
+    }
+    words.join("; ")
+}
+
+fn on(value: Option<bool>) -> String {
+    match value {
+        Some(true) => "on",
+        Some(false) => "off",
+        None => "unsupported",
+    }
+    .to_owned()
+}
+
+fn rate(mbit: Option<u32>) -> String {
+    match mbit {
+        Some(0) => "none".to_owned(),
+        Some(mbit) => format!("{mbit} Mbit/s"),
+        None => "unsupported".to_owned(),
+    }
+}

@@ -1,0 +1,83 @@
+//! Rates of the functions of a real driver.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{alone, open_dir};
+use crate::{can_boot, lab, machine_state};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/rates.sh");
+
+const EXPECTED: &str = "\
+eth0/vf0: max 0 min 0 → max 500 min 0
+transaction 1: nicety tune rollback 1 undoes it
+eth0/vf2: max 0 min 0 → max 200 min 0
+transaction 2: nicety tune rollback 2 undoes it
+kernel: vf 0 500
+kernel: vf 2 200
+nicety: eth0/vf0: 1.001gbit is above the 1gbit that igb takes on this link; write at most 1gbit
+code 2
+nicety: eth0/vf0: the driver igb takes no minimum rate; leave --min away; nicety police keeps guarantees on any driver
+code 2
+nicety: eth0 has no function 9, it has 4 counted from 0; see nicety vf list eth0
+code 2
+eth0/vf0: max 500 min 0 → max 0 min 0
+transaction 3: nicety tune rollback 3 undoes it
+kernel: vf 0 none
+eth0/vf1: max 0 min 0 → max 1 min 0
+transaction 4: nicety tune rollback 4 undoes it
+limit not enforced: eth0/vf1 sends much/s in spite of max 1 min 0
+code 1
+eth0/vf2: max 0 min 0 → max 300 min 0
+transaction 5: nicety tune rollback 5 undoes it
+whether it holds is not known: nobody here counts what this function sends
+p0: none → 50mbit
+transaction 6: nicety tune rollback 6 undoes it
+p0: 50mbit → none
+transaction 7: nicety tune rollback 7 undoes it
+";
+
+#[test]
+fn rates_of_an_82576() {
+    let _alone = alone();
+    if !can_boot("rates_of_an_82576") {
+        return;
+    }
+    let before = machine_state();
+    let dir = open_dir();
+    let out = dir.path().join("out");
+    let out_name = out.to_str().unwrap();
+    let words = [
+        "--out", out_name, "--cpus", "2", "--", "sh", SCRIPT, out_name,
+    ];
+    let ended = lab("run", &words).dir(dir.path()).run();
+    ended.assert_code(0);
+    // What rollback says is on standard error.
+    assert_eq!(ended.stdout, EXPECTED, "{}", ended.stderr);
+
+    let report: Value =
+        serde_json::from_str(&fs::read_to_string(out.join("list.json")).unwrap()).unwrap();
+    let nic = &report["nics"][0];
+    assert_eq!(nic["driver"], "igb");
+    assert_eq!((&nic["enabled"], &nic["total"]), (&4.into(), &7.into()));
+    assert_eq!(nic["link_mbit"], 1000);
+    assert_eq!(nic["can"]["max_rate"], "1..link Mbit/s");
+    assert_eq!(nic["can"]["min_rate"], "refused");
+    assert_eq!(nic["can"]["counters"], "none");
+    let functions = nic["functions"].as_array().unwrap();
+    let rates: Vec<_> = functions
+        .iter()
+        .map(|f| f["max_mbit"].as_u64().unwrap())
+        .collect();
+    assert_eq!(rates, [500, 0, 200, 0]);
+    assert_eq!(functions[1]["mac"], "02:00:00:00:00:01");
+    assert_eq!(functions[3]["vlan"], 7);
+    assert_eq!(functions[0]["driver"], "igbvf");
+    // Not supported is not 0.
+    assert_eq!(functions[0]["min_mbit"], Value::Null);
+    let list = fs::read_to_string(out.join("list")).unwrap();
+    assert!(list.contains("counters unsupported"), "{list}");
+    assert!(list.contains("500 Mbit/s"), "{list}");
+    assert_eq!(machine_state(), before);
+}

@@ -1,0 +1,190 @@
+//! `nicety vf limit` on veths, and what passes then.
+
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{Ended, alone, nicety};
+use crate::lab::Lab;
+
+/// A tenant `g0` in front of the host's `p0`, and something else that has a qdisc already. The
+/// tenant sends to an address that nobody answers for.
+const SETUP: &str = "
+set -e
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link set lo up
+ip link add p0 type veth peer name g0
+ip link add q0 type veth peer name h0
+ip address add 192.0.2.1/24 dev g0
+for port in p0 g0 q0 h0; do ip link set $port up; done
+ip neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev g0
+tc qdisc add dev q0 handle ffff: ingress
+";
+
+/// Sends datagrams of 1400 bytes for about two seconds, as fast as the system lets it.
+const FLOOD: &str = "timeout 2 dd if=/dev/zero bs=1400 2>/dev/null >/dev/udp/192.0.2.2/9 || true";
+
+struct Rig {
+    lab: Lab,
+    dir: TempDir,
+}
+
+impl Rig {
+    fn new(test: &str) -> Option<Self> {
+        let lab = Lab::with(test, SETUP)?;
+        let made = lab.sh("ip link add nt type ifb 2>&1 && ip link del nt || echo SKIP");
+        if made.contains("SKIP") {
+            println!("SKIP {test}: this kernel has no ifb");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        Some(Self { lab, dir })
+    }
+
+    fn state(&self) -> String {
+        self.dir.path().join("state").to_str().unwrap().to_owned()
+    }
+
+    fn limit(&self, words: &[&str]) -> Ended {
+        let state = self.state();
+        let words = ["vf", "limit"].iter().chain(words).copied();
+        let words = words.chain(["--state", state.as_str()]);
+        self.lab.inside(nicety(words)).run()
+    }
+
+    fn tune(&self, words: &[&str]) -> Ended {
+        let state = self.state();
+        let words = ["tune"].iter().chain(words).copied();
+        let words = words.chain(["--state", state.as_str()]);
+        self.lab.inside(nicety(words)).run()
+    }
+
+    fn shown(&self, port: &str) -> Value {
+        let ended = self
+            .lab
+            .inside(nicety(["vf", "list", port, "--json"]))
+            .run();
+        ended.assert_code(0);
+        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        report["ports"][0].clone()
+    }
+}
+
+#[test]
+fn a_limit_is_set_read_back_journaled_and_undone() {
+    let _alone = alone();
+    let Some(rig) = Rig::new("a_limit_is_set_read_back_journaled_and_undone") else {
+        return;
+    };
+    let before = rig.lab.state();
+    let ended = rig.limit(&["p0", "--max", "50mbit", "--verify", "0s"]);
+    assert_eq!(ended.assert_code(0).stdout, "p0: none → 50mbit\n");
+    assert_eq!(rig.shown("p0")["limit"], 50_000_000);
+    let ended = rig.limit(&["p0", "--max", "50mbit", "--verify", "0s"]);
+    assert_eq!(ended.assert_code(0).stdout, "p0: 50mbit already\n");
+    let ended = rig.limit(&["p0", "--max", "70mbit", "--verify", "100ms", "--json"]);
+    let report: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
+    assert_eq!(report["from"], "50mbit");
+    assert_eq!(report["enforcement"], "untested");
+    rig.tune(&["rollback"]).assert_code(0);
+    assert_eq!(rig.shown("p0")["limit"], 50_000_000);
+    rig.tune(&["rollback", "1"]).assert_code(0);
+    assert_eq!(rig.shown("p0")["limit"], Value::Null);
+    rig.lab.assert_state(&before);
+}
+
+#[test]
+fn what_cannot_be_limited_is_refused_and_nothing_changes() {
+    let _alone = alone();
+    let Some(rig) = Rig::new("what_cannot_be_limited_is_refused_and_nothing_changes") else {
+        return;
+    };
+    let before = rig.lab.state();
+    for (words, code, line) in [
+        (
+            &["lo", "--max", "5mbit"][..],
+            2,
+            "lo is no tap, veth or macvtap; for a virtual function write nicety vf limit lo VF",
+        ),
+        (
+            &["zz", "--max", "5mbit"],
+            2,
+            "there is no interface zz in this network namespace; see nicety vf list",
+        ),
+        (
+            &["p0", "1", "--max", "5mbit"],
+            2,
+            "p0 has no virtual functions; see nicety vf list",
+        ),
+        (
+            &["p0", "--max", "5"],
+            2,
+            "--max: \"5\" has no unit; write \"5mbit\" for megabits per second (kbit, mbit or gbit)",
+        ),
+        (
+            &["p0", "--max", "5kbit"],
+            2,
+            "5kbit is too little to work with; write at least 64kbit, or none",
+        ),
+    ] {
+        let ended = rig.limit(words);
+        ended.assert_code(code);
+        assert_eq!(ended.only_line(), line);
+    }
+    let foreign = rig.limit(&["q0", "--max", "5mbit"]);
+    foreign.assert_code(1);
+    assert!(
+        foreign
+            .only_line()
+            .contains("q0, which has a ingress qdisc of somebody else")
+            || foreign
+                .only_line()
+                .contains("ingress qdisc of somebody else"),
+        "{}",
+        foreign.stderr
+    );
+    assert_eq!(rig.shown("q0")["foreign"], "ingress");
+    rig.lab.assert_state(&before);
+}
+
+/// Bytes that reach the host from the tenant's flood, as a rate in Mbit/s.
+fn flood(rig: &Rig, port: &str) -> f64 {
+    let script = format!("( {FLOOD} ) & sleep 0.3");
+    rig.lab.sh(&format!("bash -c '{script}' >/dev/null 2>&1"));
+    let ended = rig
+        .lab
+        .inside(nicety(["vf", "stats", port, "--over", "1s", "--json"]))
+        .run();
+    ended.assert_code(0);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let rate = report["ports"][0]["counters"]["tx_bps"].as_f64().unwrap();
+    rig.lab.sh("sleep 1.5");
+    rate / 1e6
+}
+
+#[test]
+fn a_flood_is_held_by_the_limit() {
+    let _alone = alone();
+    let Some(rig) = Rig::new("a_flood_is_held_by_the_limit") else {
+        return;
+    };
+    if !Path::new("/bin/bash").exists() {
+        println!("SKIP a_flood_is_held_by_the_limit: bash is not installed");
+        return;
+    }
+    let free = flood(&rig, "p0");
+    assert!(free > 30.0, "the flood alone is {free:.1} Mbit/s");
+    rig.limit(&["p0", "--max", "8mbit", "--verify", "0s"])
+        .assert_code(0);
+    let held = flood(&rig, "p0");
+    assert!(
+        (6.0..=8.8).contains(&held),
+        "{held:.1} Mbit/s behind a limit of 8"
+    );
+    rig.lab
+        .sh(&format!("bash -c '( {FLOOD} ) &' >/dev/null 2>&1"));
+    let ended = rig.limit(&["p0", "--max", "9mbit", "--json"]);
+    let report: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
+    assert_eq!(report["enforcement"], "holds", "{report}");
+}

@@ -1,0 +1,16 @@
+//! `nicety vf` and `nicety police` on namespaces of their own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and says what it skips"
+)]
+
+#[path = "../cli/harness.rs"]
+#[allow(dead_code, reason = "shared with the tests of the other commands")]
+mod harness;
+#[path = "../cli/lab.rs"]
+#[allow(dead_code, reason = "shared with the tests of the other commands")]
+mod lab;
+
+mod limit;
