@@ -103,7 +103,7 @@ pub enum PathPlan {
         /// Interface B.
         b: String,
     },
-    /// Two namespaces joined by a switch that is a program of its own.
+    /// Two namespaces joined by another switch.
     Switch {
         /// The switch.
         kind: SwitchKind,

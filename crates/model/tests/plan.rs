@@ -140,6 +140,7 @@ fn ready_plans_mean_what_they_say() {
     for (name, cells, buildable) in [
         ("bridge-default", 7, 7),
         ("bridge-vs-sizes-bidirectional", 14, 14),
+        ("bridge-ovs-vlan", 30, 30),
         ("bridge-vs-dpdk", 35, 35),
         ("linux-bridge-blog", 10, 10),
         // 5 drivers x (3 placements of one CPU + 2 of two) x 3 queues x 7 sizes x 2 directions.
@@ -234,10 +235,11 @@ fn any_plan() -> impl Strategy<Value = Plan> {
             "kind = \"bridge\"",
             "kind = \"ports\"\na = \"x\"\nb = \"y\"",
             "kind = \"ovs\"\ndatapath = [\"kernel\", \"userspace\"]",
+            "kind = \"vlan-bridge\"\ntagging = [\"filtering\", \"sub-interface\"]",
             "kind = \"testpmd\"\nvdev = \"af_xdp\"\ncores = [1, 2]\nqueues = 2",
             "kind = \"vm\"\nnic = [\"e1000\", \"sriov\"]\npin = [[0], [4, 6]]\nqueues = 4",
         ],
-        1..=5,
+        1..=6,
     );
     let preset = prop::sample::select(Preset::ALL.to_vec());
     let loss = prop::option::of(0.0..1.0_f64);

@@ -300,6 +300,14 @@ fn path() {
             r#"3: unknown switch "hub"; write one of bridge, vlan-bridge, ovs, ovs-dpdk"#,
         ),
         (
+            "kind = \"vlan-bridge\"\nvlan = 7",
+            "3: unknown key vlan in [[path]]; write one of kind, tagging",
+        ),
+        (
+            "kind = \"vlan-bridge\"\ntagging = \"filter\"",
+            r#"3: unknown tagging "filter"; did you mean "filtering"?"#,
+        ),
+        (
             "kind = \"ovs\"\nqueues = 2",
             "3: unknown key queues in [[path]]; write one of kind, datapath",
         ),

@@ -39,7 +39,7 @@ impl BridgePath {
     pub fn build(spec: &BridgeSpec) -> Result<Self, PathError> {
         let rig = Rig::build(spec)?;
         rig.dut.links.add_bridge("br0")?;
-        rig.enslave(rig.dut.links.get("br0")?.index)?;
+        rig.enslave(["d0", "d1"], rig.dut.links.get("br0")?.index)?;
         veth::set_up(&rig.dut, "br0")?;
         rig.dut.links.wait_carrier("br0", CARRIER_LIMIT)?;
         Ok(Self(rig))

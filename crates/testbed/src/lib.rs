@@ -16,6 +16,7 @@ pub mod qemu;
 mod rig;
 pub mod switch;
 mod veth;
+pub mod vlan_bridge;
 pub mod vm;
 
 pub use bridge::{BridgePath, BridgeSpec};
@@ -27,4 +28,5 @@ pub use external::ExternalPath;
 pub use path::{Coupling, Path, PathThread, Port};
 pub use rig::RigSpec;
 pub use switch::{Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdPath, Vdev};
+pub use vlan_bridge::{Tagging, VlanBridgePath};
 pub use vm::{VmPath, VmSpec};

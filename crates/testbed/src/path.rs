@@ -71,6 +71,12 @@ pub trait Path: Send + Sync {
     /// Kernel threads of the path that are known.
     fn threads(&self) -> &[PathThread];
 
+    /// Identifier of the VLAN tag that frames at the ports carry, in and out; none when they
+    /// are untagged.
+    fn vlan(&self) -> Option<u16> {
+        None
+    }
+
     /// In whose context the path works.
     fn coupling(&self) -> Coupling;
 

@@ -93,9 +93,9 @@ impl Rig {
         })
     }
 
-    /// Gives `d0` and `d1` to a bridge.
-    pub(crate) fn enslave(&self, bridge: u32) -> Result<(), NetError> {
-        for name in ["d0", "d1"] {
+    /// Gives two interfaces of the namespace in the middle to a bridge.
+    pub(crate) fn enslave(&self, names: [&str; 2], bridge: u32) -> Result<(), NetError> {
+        for name in names {
             let change = LinkChange {
                 master: Some(bridge),
                 ..LinkChange::default()

@@ -4,6 +4,7 @@ mod address;
 mod counters;
 mod name;
 mod state;
+mod vlan;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
@@ -138,19 +139,26 @@ impl Links {
     /// # Errors
     /// As [`Self::add_veth`].
     pub fn add_bridge(&self, name: &str) -> Result<(), NetError> {
+        // VLAN filtering is off unless switched on, and a kernel built without it refuses even
+        // to be told so.
+        self.add_bridge_with(name, Vec::new())
+    }
+
+    /// A bridge as of [`Self::add_bridge`] with more attributes.
+    fn add_bridge_with(&self, name: &str, more: Vec<InfoBridge>) -> Result<(), NetError> {
         check_name(name)?;
+        let mut attributes = vec![
+            InfoBridge::ForwardDelay(0),
+            InfoBridge::StpState(BridgeStpState::Disabled),
+            InfoBridge::MulticastSnooping(false),
+        ];
+        attributes.extend(more);
         let mut message = LinkMessage::default();
         message.attributes = vec![
             LinkAttribute::IfName(name.to_owned()),
             LinkAttribute::LinkInfo(vec![
                 LinkInfo::Kind(InfoKind::Bridge),
-                // VLAN filtering is off unless switched on, and a kernel built without it
-                // refuses even to be told so.
-                LinkInfo::Data(InfoData::Bridge(vec![
-                    InfoBridge::ForwardDelay(0),
-                    InfoBridge::StpState(BridgeStpState::Disabled),
-                    InfoBridge::MulticastSnooping(false),
-                ])),
+                LinkInfo::Data(InfoData::Bridge(attributes)),
             ]),
         ];
         self.create(message)

@@ -20,6 +20,8 @@ pub(super) const KINDS: [&str; 7] = [
 ];
 /// What joins the guests' interfaces on the host.
 const SWITCHES: [&str; 4] = ["bridge", "vlan-bridge", "ovs", "ovs-dpdk"];
+/// How a bridge deals with VLANs.
+const TAGGINGS: [&str; 2] = ["sub-interface", "filtering"];
 /// Which of Open vSwitch's datapaths carries the frames.
 const DATAPATHS: [&str; 2] = ["kernel", "userspace"];
 /// How DPDK gets at an interface that the kernel drives.
@@ -60,6 +62,11 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
     pub vms: Vec<u32>,
+    /// How `vlan-bridge` deals with tags: `sub-interface` (when absent), a bridge between VLAN
+    /// sub-interfaces, or `filtering`, a bridge that tells VLANs apart itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<String>")]
+    pub tagging: Vec<String>,
     /// Datapath of `ovs`: `kernel` or `userspace`; when absent the kernel's where it has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
@@ -90,6 +97,7 @@ impl PathParams {
             ("queues", numbers(&self.queues)),
             ("ring", numbers(&self.ring)),
             ("vms", numbers(&self.vms)),
+            ("tagging", self.tagging.clone()),
             ("datapath", self.datapath.clone()),
             ("vdev", self.vdev.clone()),
             ("cores", numbers(&self.cores)),
@@ -209,6 +217,7 @@ fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
         )?,
         ring: numbers("ring", 65_536, "descriptors in a ring, as in ring = [256]")?,
         vms: numbers("vms", 1024, "guests at the same time, as in vms = [1]")?,
+        tagging: words("tagging", &TAGGINGS)?,
         datapath: words("datapath", &DATAPATHS)?,
         vdev: words("vdev", &VDEVS)?,
         cores: numbers("cores", 1024, "polling threads, as in cores = [1, 2]")?,

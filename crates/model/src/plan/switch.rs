@@ -1,8 +1,10 @@
-//! The switches that are programs of their own.
+//! The switches between the two namespaces of a path, beside the plain bridge.
 
 /// A switch between the two namespaces of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SwitchKind {
+    /// The kernel's bridge, frames tagged on the wire.
+    VlanBridge,
     /// Open vSwitch: its kernel datapath, or the one in its own process.
     Ovs,
     /// Open vSwitch with DPDK's polling threads.
@@ -13,11 +15,12 @@ pub enum SwitchKind {
 
 impl SwitchKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Ovs, Self::OvsDpdk, Self::Testpmd];
+    pub const ALL: [Self; 4] = [Self::VlanBridge, Self::Ovs, Self::OvsDpdk, Self::Testpmd];
 
     /// As plans write it.
     pub fn word(self) -> &'static str {
         match self {
+            Self::VlanBridge => "vlan-bridge",
             Self::Ovs => "ovs",
             Self::OvsDpdk => "ovs-dpdk",
             Self::Testpmd => "testpmd",
@@ -32,6 +35,7 @@ impl SwitchKind {
     /// Keys of its `[[path]]`.
     pub(super) fn keys(self) -> &'static [&'static str] {
         match self {
+            Self::VlanBridge => &["kind", "tagging"],
             Self::Ovs => &["kind", "datapath"],
             Self::OvsDpdk | Self::Testpmd => &["kind", "vdev", "cores", "queues"],
         }

@@ -123,6 +123,7 @@ impl Kind {
             frame_size: frame_size()?,
             direction: Direction::Uni,
             flows,
+            vlan: None,
         };
         let cpu = vec![Some(cpus.sender)];
         match self {

@@ -49,7 +49,7 @@ impl Engines {
     /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
     /// with it. An engine that cannot be had says so when its cell comes.
     pub fn decide(&mut self, path: &dyn Path, key: &CellKey, placement: &Placement) {
-        let _ = self.open(path, setup::traffic(key), placement);
+        let _ = self.open(path, setup::traffic(key, path), placement);
     }
 
     /// Opens the engine on both ports of `path`.

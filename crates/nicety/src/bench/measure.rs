@@ -113,7 +113,7 @@ impl Bench<'_> {
             Err(error) => return Err(error.into()),
         };
         self::note(&mut self.notes, path.notes());
-        let traffic = setup::traffic(&visit.key);
+        let traffic = setup::traffic(&visit.key, path);
         let opened = self.engines.open(path, traffic, self.placement)?;
         let Opened {
             mut engine,

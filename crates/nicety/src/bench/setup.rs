@@ -6,7 +6,7 @@ use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, FrameSize};
-use nicety_packet::MacAddr;
+use nicety_packet::{MacAddr, VlanTag};
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::CheckError;
@@ -154,6 +154,7 @@ pub fn check(plan: &PathPlan, size: FrameSize) -> Result<(), SetupError> {
         frame_size: size,
         direction: Direction::Bi,
         flows: 1,
+        vlan: None,
     };
     af_packet(&path, traffic, &Placement::default()).map(drop)
 }
@@ -167,12 +168,14 @@ pub fn direct(size: FrameSize, placement: &Placement) -> Result<DirectPath, Setu
     })?)
 }
 
-/// What is sent in a cell.
-pub fn traffic(key: &CellKey) -> TrafficSpec {
+/// What is sent in a cell over its path.
+pub fn traffic(key: &CellKey, path: &dyn Path) -> TrafficSpec {
     TrafficSpec {
         frame_size: key.frame_size_bytes,
         direction: key.direction,
         flows: key.flows,
+        // Paths have identifiers that a tag can hold.
+        vlan: path.vlan().and_then(|id| VlanTag::new(id, 0).ok()),
     }
 }
 

@@ -1,10 +1,11 @@
-//! Paths through switches that are programs: from a cell's parameters to what is built.
+//! Paths through switches other than the plain bridge: from a cell's parameters to what is built.
 
 use nicety_host::placement::Placement;
 use nicety_model::CellKey;
 use nicety_model::plan::{PathPlan, SwitchKind};
 use nicety_testbed::{
-    Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, TestpmdPath, Vdev,
+    Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
+    TestpmdPath, Vdev, VlanBridgePath,
 };
 
 use super::setup::{QUEUES, path_cpus};
@@ -15,6 +16,10 @@ const RECEIVING: usize = 2;
 /// CPUs that the plan's paths have work for.
 pub fn cpus_wanted(paths: &[PathPlan]) -> usize {
     let polling = |path: &PathPlan| match path {
+        PathPlan::Switch {
+            kind: SwitchKind::VlanBridge,
+            ..
+        } => 0,
         PathPlan::Switch { params, .. } => params.cores.iter().max().copied().unwrap_or(1),
         _ => 0,
     };
@@ -45,6 +50,13 @@ pub fn path(
         cpus: cpus.clone(),
     };
     Ok(match kind {
+        SwitchKind::VlanBridge => {
+            let tagging = match word("tagging") {
+                Some("filtering") => Tagging::Filtering,
+                _ => Tagging::SubInterface,
+            };
+            Box::new(VlanBridgePath::build(&rig, tagging)?)
+        }
         SwitchKind::Ovs => Box::new(OvsPath::build(&OvsSpec {
             rig,
             datapath: match word("datapath") {

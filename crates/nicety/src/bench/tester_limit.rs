@@ -52,6 +52,7 @@ pub fn measure(
         frame_size: size,
         direction,
         flows: 1,
+        vlan: None,
     };
     let mut engine = engines.open(&path, traffic, placement)?.engine;
     let mut trials = Trials::new(engine.as_mut(), &path, 0).resting(setup::rest(placement));

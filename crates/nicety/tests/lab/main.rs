@@ -18,6 +18,7 @@ mod faults;
 mod guests;
 mod left;
 mod measured;
+mod paths;
 mod rates;
 
 use std::ffi::OsString;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use nicety_account::{Account, Latency, StreamTotals};
 use nicety_model::{Direction, FrameSize};
-use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec};
+use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec, VlanTag};
 
 pub use tx::Refusal;
 
@@ -70,6 +70,9 @@ pub struct TrafficSpec {
     pub direction: Direction,
     /// Flows per direction.
     pub flows: u32,
+    /// Tag of the frames as they are sent, part of the frame size; they may arrive without it or
+    /// with another.
+    pub vlan: Option<VlanTag>,
 }
 
 /// An opened port: its sockets belong to the interface's namespace, and may be used from any.
@@ -123,7 +126,7 @@ impl AfPacket {
         let receiver = |spec: &PortSpec, ring, stream| {
             let account = Account::new(0, &[stream])
                 .map_err(|source| PortError::account(&spec.interface, source))?;
-            let expect = Expect::new(traffic.frame_size, false);
+            let expect = Expect::new(traffic.frame_size, traffic.vlan.is_some());
             Ok::<_, PortError>(Receiver {
                 ring,
                 expect,
@@ -251,7 +254,7 @@ fn template(
                 frame_size: traffic.frame_size,
                 source_mac: from.mac,
                 destination_mac: to,
-                vlan: None,
+                vlan: traffic.vlan,
                 flows,
             })
         })

@@ -63,5 +63,6 @@ fn traffic(size: u16, flows: u32) -> TrafficSpec {
         frame_size: FrameSize::new(size).unwrap(),
         direction: Direction::Uni,
         flows,
+        vlan: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Paths through switches that are programs, with real frames on them.
+//! Paths through switches other than the plain bridge, with real frames on them.
 // A test with its own main function is not known as a test to the lints.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use nicety_host::privilege::Privilege;
 use nicety_model::FrameSize;
 use nicety_testbed::{
-    Coupling, Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec,
-    TestpmdPath, Vdev, ledger, switch,
+    Coupling, Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
+    TestpmdPath, Vdev, VlanBridgePath, ledger, switch,
 };
 
 #[path = "../../../host/tests/net_harness/mod.rs"]
@@ -40,6 +40,10 @@ fn main() -> ExitCode {
     net_harness::run(
         "switches",
         &[
+            (
+                "vlan_bridges_carry_tagged_frames_and_no_others",
+                vlan_bridges,
+            ),
             ("ovs_userspace_carries_every_frame_both_ways", ovs_userspace),
             ("ovs_kernel_carries_every_frame_both_ways", ovs_kernel),
             ("ovs_says_which_datapath_it_took", ovs_automatic),
@@ -160,6 +164,43 @@ fn cpu_ns(path: &dyn Path, name: &str) -> u64 {
         assert_eq!(thread.cpus, [path_cpu()], "{thread:?}");
     }
     threads.iter().map(|t| packet::cpu_ns(t.thread.pid)).sum()
+}
+
+fn vlan_bridges(privilege: Privilege) {
+    for tagging in [Tagging::SubInterface, Tagging::Filtering] {
+        let built = VlanBridgePath::build(&rig(1), tagging);
+        if let Some(path) = had(&format!("vlan-bridge, {tagging:?}"), built, privilege) {
+            assert_eq!(path.kind(), "vlan-bridge");
+            tagged(&path);
+        }
+    }
+}
+
+/// Frames with the path's tag arrive with it, frames without do not arrive.
+fn tagged(path: &dyn Path) {
+    const COUNT: u64 = 50;
+    let id = path.vlan().unwrap().to_be_bytes();
+    for from in [0, 1] {
+        let sender = PacketSocket::open(&path.ports()[from]);
+        let receiver = PacketSocket::open(&path.ports()[1 - from]);
+        let [source, destination] = [from, 1 - from].map(|port| path.ports()[port].mac.0);
+        let plain = packet::udp_frame(source, destination, 60);
+        let tagged = [&plain[..12], &[0x81, 0], &id, &plain[12..]].concat();
+        let before = path.counters().unwrap();
+        for _ in 0..COUNT {
+            sender.send(&plain).unwrap();
+            sender.send(&tagged).unwrap();
+            // The kernel takes the tag off before it hands the frame to a socket.
+            assert_eq!(receiver.receive().as_ref(), Some(&plain));
+        }
+        let after = path.counters().unwrap();
+        let port = ["b", "a"][from];
+        let [old, new] = [&before, &after].map(|counters| *counters.of(port).unwrap());
+        assert_eq!(new.rx_packets - old.rx_packets, COUNT, "{port}");
+        let bytes = tagged.len() as u64 * COUNT;
+        assert_eq!(new.rx_bytes - old.rx_bytes, bytes, "{port}: no tag");
+    }
+    assert_eq!(path.coupling(), Coupling::Decoupled);
 }
 
 fn ovs_userspace(privilege: Privilege) {

@@ -25,7 +25,7 @@ use stage::Tester;
 /// A test of one engine.
 type Truth = fn(Tester) -> Result<(), Skip>;
 
-const TESTS: [(&str, Truth); 22] = [
+const TESTS: [(&str, Truth); 23] = [
     ("a_faultless_wire_loses_nothing", faults::none),
     ("every_lost_frame_is_counted", faults::every_nth),
     ("bursts_of_loss_keep_their_lengths", faults::bursts),
@@ -36,6 +36,7 @@ const TESTS: [(&str, Truth); 22] = [
     ("frames_of_an_earlier_trial_are_foreign", damage::stale),
     ("directions_are_counted_apart", ways::both),
     ("flows_are_counted_together", ways::flows),
+    ("tagged_frames_are_counted", ways::tagged),
     ("loss_just_under_the_goal_passes", goal::under),
     ("loss_just_over_the_goal_fails", goal::over),
     ("a_rule_at_an_ingress_drops_every_nth", kernel::ingress),

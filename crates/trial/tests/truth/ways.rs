@@ -1,14 +1,14 @@
 //! Trials over the wire, in one direction or both, and with many flows.
 
 use nicety_model::{Direction, Fps, TrialRecord};
-use nicety_packet::{FlowRange, Side};
+use nicety_packet::{FlowRange, Side, VlanTag};
 use nicety_port::af_packet::TrafficSpec;
 use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::{Direction as Way, Fault, Wire, WireCounts};
 use nicety_trial::{DRAIN_QUIET, Trials};
 
 use crate::expected::{Fates, agree, fates};
-use crate::stage::{Tester, counted, first, traffic};
+use crate::stage::{Tester, counted, first, size, traffic};
 
 pub const LOAD: Fps = Fps(10_000.0);
 pub const WAYS: [Way; 2] = [Way::AToB, Way::BToA];
@@ -149,5 +149,34 @@ pub fn flows(tester: Tester) -> Result<(), Skip> {
     assert_eq!(last[30..34], flow.destination.octets());
     assert_eq!(last[34..36], flow.source_port.to_be_bytes());
     assert_eq!(last[36..38], flow.destination_port.to_be_bytes());
+    Ok(())
+}
+
+/// Frames with a VLAN tag, which is part of their size.
+pub fn tagged(tester: Tester) -> Result<(), Skip> {
+    let fault = Fault::Drop {
+        every: 50,
+        run: 2,
+        times: u64::MAX,
+    };
+    for bytes in [64, 256] {
+        let wire = wire()?;
+        let traffic = TrafficSpec {
+            frame_size: size(bytes),
+            vlan: Some(VlanTag::new(100, 0).unwrap()),
+            ..traffic(Direction::Uni)
+        };
+        let mut engine = tester.open(&wire, traffic)?;
+        let mut trials = Trials::new(engine.as_mut(), &wire, 0);
+        begin(&wire, &mut trials, [fault.clone(), Fault::None]);
+        let record = counted(&mut trials, LOAD, 10_000);
+        end(&wire, &record)?;
+        let stream = &record.streams[0];
+        assert_eq!(Fates::from(stream), fates(&fault, stream.frames.sent));
+        assert_eq!((stream.frames.corrupt, stream.frames.foreign), (0, 0));
+        let last = wire.last_frame(Way::AToB);
+        assert_eq!(last[12..18], [0x81, 0, 0, 100, 8, 0]);
+        assert_eq!(last.len(), usize::from(bytes) - 4);
+    }
     Ok(())
 }

@@ -21,7 +21,7 @@ use nicety_model::StreamCounts;
 use nicety_packet::checksum::Sum;
 use nicety_packet::pattern::pattern;
 use nicety_packet::stamp::{STAMP_BYTES, STREAM_LEARNING};
-use nicety_packet::{ethernet, ipv4, udp};
+use nicety_packet::{ethernet, ipv4, udp, vlan};
 
 use super::attach::{self, Mode};
 use super::probe;
@@ -427,8 +427,9 @@ fn in_words(mode: Mode, refusals: &[String]) -> String {
 }
 
 fn settings(traffic: TrafficSpec, streams: &[u8], bench: Bench) -> Settings {
-    let bytes = traffic.frame_size.bytes_without_fcs() - ethernet::HEADER_BYTES;
-    // At most 9000, and at least 46.
+    let link = ethernet::HEADER_BYTES + traffic.vlan.map_or(0, |_| vlan::TAG_BYTES);
+    let bytes = traffic.frame_size.bytes_without_fcs() - link;
+    // At most 9000, and at least 42.
     let total_length = bytes as u16;
     let head = ipv4::HEADER_BYTES + udp::HEADER_BYTES + STAMP_BYTES;
     let constant = Sum::default()

@@ -52,6 +52,7 @@ impl Stage {
             frame_size,
             direction,
             flows: 3,
+            vlan: None,
         };
         let mut senders =
             Senders::load([spec(0), spec(1)], traffic, vec![Some(0); threads]).unwrap();

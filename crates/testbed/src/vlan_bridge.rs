@@ -1,0 +1,152 @@
+//! Two namespaces joined by a kernel bridge, frames tagged on the wire.
+//!
+//! ```text
+//!  sub-interfaces:  a ===== d0 - d0.100 --- br0 --- d1.100 - d1 ===== b
+//!  filtering:       a ===== d0 ------------ br0 ------------ d1 ===== b
+//! ```
+//!
+//! `=====` carries tagged frames. With sub-interfaces the kernel takes the tag off before the
+//! bridge and puts one on behind it, as hosts do that have a bridge per VLAN. A filtering bridge
+//! knows the VLANs of its ports and looks at the tags itself.
+
+use nicety_host::net_error::NetError;
+
+use crate::counters::{PathCounters, Role};
+use crate::error::PathError;
+use crate::path::{Coupling, Path, PathThread, Port};
+use crate::rig::{Rig, RigSpec};
+use crate::veth::{self, CARRIER_LIMIT};
+
+/// The VLAN. Any would do; this one is in no switch's reserved range.
+const VLAN: u16 = 100;
+/// Names of its sub-interfaces.
+const SUB_INTERFACES: [&str; 2] = ["d0.100", "d1.100"];
+/// With it on, a veth hands the tag over beside the frame instead of in it, and an XDP program
+/// at the other end sees no tag.
+const TAG_BESIDE_FRAME: &str = "tx-vlan-hw-insert";
+
+/// Who deals with the tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tagging {
+    /// VLAN sub-interfaces below the bridge.
+    #[default]
+    SubInterface,
+    /// The bridge.
+    Filtering,
+}
+
+/// Two namespaces joined by a bridge for one VLAN; gone when dropped.
+#[derive(Debug)]
+pub struct VlanBridgePath {
+    rig: Rig,
+    tagging: Tagging,
+}
+
+impl VlanBridgePath {
+    /// Builds the path and waits until it has carrier everywhere.
+    ///
+    /// # Errors
+    /// [`PathError::NoKernelSupport`] for a kernel without what `tagging` needs, and those of
+    /// [`BridgePath::build`](crate::BridgePath::build).
+    pub fn build(spec: &RigSpec, tagging: Tagging) -> Result<Self, PathError> {
+        let rig = Rig::build(spec)?;
+        for end in ["d0", "d1"] {
+            rig.dut
+                .ethtool
+                .set_features(end, &[(TAG_BESIDE_FRAME, false)])?;
+        }
+        match tagging {
+            Tagging::SubInterface => sub_interfaces(&rig)?,
+            Tagging::Filtering => filtering(&rig)?,
+        }
+        veth::set_up(&rig.dut, "br0")?;
+        rig.dut.links.wait_carrier("br0", CARRIER_LIMIT)?;
+        Ok(Self { rig, tagging })
+    }
+}
+
+fn sub_interfaces(rig: &Rig) -> Result<(), PathError> {
+    let links = &rig.dut.links;
+    for (name, lower) in SUB_INTERFACES.into_iter().zip(["d0", "d1"]) {
+        links
+            .add_vlan(name, links.get(lower)?.index, VLAN)
+            .map_err(|error| {
+                missing(
+                    error,
+                    "VLAN sub-interfaces (8021q)",
+                    "modprobe 8021q, or write tagging = \"filtering\"",
+                )
+            })?;
+    }
+    links.add_bridge("br0")?;
+    rig.enslave(SUB_INTERFACES, links.get("br0")?.index)?;
+    for name in SUB_INTERFACES {
+        veth::set_up(&rig.dut, name)?;
+        links.wait_carrier(name, CARRIER_LIMIT)?;
+    }
+    Ok(())
+}
+
+fn filtering(rig: &Rig) -> Result<(), PathError> {
+    let links = &rig.dut.links;
+    links.add_filtering_bridge("br0").map_err(|error| {
+        missing(
+            error,
+            "bridge with VLAN filtering",
+            "take a kernel with CONFIG_BRIDGE_VLAN_FILTERING, or write tagging = \"sub-interface\"",
+        )
+    })?;
+    rig.enslave(["d0", "d1"], links.get("br0")?.index)?;
+    for name in ["d0", "d1"] {
+        links.allow_vlan(links.get(name)?.index, VLAN)?;
+    }
+    Ok(())
+}
+
+/// The error of a kernel that does not know what it was asked for.
+fn missing(error: NetError, what: &'static str, remedy: &'static str) -> PathError {
+    match error {
+        NetError::Unsupported { .. } => PathError::NoKernelSupport { what, remedy },
+        other => other.into(),
+    }
+}
+
+impl Path for VlanBridgePath {
+    fn kind(&self) -> &'static str {
+        "vlan-bridge"
+    }
+
+    fn ports(&self) -> &[Port; 2] {
+        &self.rig.ports
+    }
+
+    fn counters(&self) -> Result<PathCounters, NetError> {
+        let [near, far] = SUB_INTERFACES;
+        match self.tagging {
+            // What a sub-interface drops the interface below it has counted already
+            // (vlan_dev_hard_start_xmit in net/8021q/vlan_dev.c).
+            Tagging::SubInterface => self.rig.counters(&[
+                (near, Role::Bridge),
+                ("br0", Role::Bridge),
+                (far, Role::Bridge),
+            ]),
+            Tagging::Filtering => self.rig.counters(&[("br0", Role::Bridge)]),
+        }
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.rig.notes
+    }
+
+    fn threads(&self) -> &[PathThread] {
+        &self.rig.threads
+    }
+
+    fn vlan(&self) -> Option<u16> {
+        Some(VLAN)
+    }
+
+    fn coupling(&self) -> Coupling {
+        self.rig.coupling()
+    }
+}
