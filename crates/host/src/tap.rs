@@ -5,10 +5,13 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::link::check_name;
+use crate::link::{Links, check_name};
 use crate::net_error::NetError;
 use crate::netns::NetNs;
+use crate::ns_sysfs::NsSysfs;
 
 const DEVICE: &str = "/dev/net/tun";
 
@@ -28,6 +31,37 @@ pub fn create(ns: &NetNs, name: &str, queues: u32) -> Result<Vec<OwnedFd>, NetEr
     };
     let made: io::Result<Vec<OwnedFd>> = ns.run(open)?;
     made.map_err(|error| NetError::new("make tap", format!("{name} (namespace {ns})"), error))
+}
+
+/// Makes a macvtap `name` on the interface with number `on` and opens its one queue, with a
+/// `struct virtio_net_hdr` before every frame as the driver has it by itself. The interface is
+/// down, and goes with the one below it.
+///
+/// # Errors
+/// As [`create`]; [`NetError::NotFound`] where `/dev` does not show new devices, and
+/// [`NetError::NotPermitted`] for whoever is not root of the host.
+pub fn create_macvtap(ns: &NetNs, name: &str, on: u32) -> Result<OwnedFd, NetError> {
+    // The device is named after the interface's number, which is unique in its namespace only.
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed) % 256;
+    let index = 1_000_000 + std::process::id().wrapping_mul(256) + number;
+    Links::open(ns)?.add_macvtap(name, on, index)?;
+    let device = format!("/dev/tap{index}");
+    let error = |e: io::Error| NetError::new("open", &device, e);
+    let open = || OpenOptions::new().read(true).write(true).open(&device);
+    let file = ns.run(open)?.map_err(error)?;
+    let rdev = file.metadata().map_err(error)?.rdev();
+    let found = format!("{}:{}", libc::major(rdev), libc::minor(rdev));
+    let wanted = NsSysfs::mount(ns)?.read(name, &format!("tap{index}/dev"))?;
+    if wanted != found {
+        return Err(NetError::NotTaken {
+            operation: "open",
+            object: device,
+            wanted,
+            found,
+        });
+    }
+    Ok(file.into())
 }
 
 fn queue(name: &str, several: bool) -> io::Result<OwnedFd> {

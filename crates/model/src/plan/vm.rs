@@ -128,7 +128,7 @@ impl VmAsk {
         let Self {
             nic, vcpus, queues, ..
         } = self;
-        if matches!(nic, VmNic::Sriov | VmNic::SriovMacvtap | VmNic::Macvtap) {
+        if matches!(nic, VmNic::Sriov | VmNic::SriovMacvtap) {
             return refuse(
                 format!("guests with nic = \"{nic}\" cannot be built by this version"),
                 "build the path yourself and measure it with kind = \"ports\"",
@@ -272,6 +272,7 @@ mod tests {
                 ("pin", "0"),
             ],
             &[("nic", "vhost-net"), ("queues", "4")],
+            &[("nic", "macvtap")],
         ] {
             assert_eq!(ask(words).refusal(), None, "{words:?}");
         }

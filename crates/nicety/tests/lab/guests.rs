@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::booted::wait_gone;
-use crate::harness::{Call, alone, nicety, open_dir};
-use crate::{cache, can_boot, machine_state, machines};
+use crate::harness::{Call, alone, nicety, open_dir, root};
+use crate::{cache, can_boot, lab, machine_state, machines};
 
 /// Cells found fast on any machine: much loss is allowed.
 const HEAD: &str = "[traffic]
@@ -120,6 +120,69 @@ fn guests_are_measured() {
     }
     assert_eq!(machine_state(), before);
     assert_eq!(machines("the guest", std::process::id() as i32), [0; 0]);
+}
+
+/// What this machine lacks, in the lab: KVM, vhost, and a macvtap that vhost carries.
+#[test]
+fn guests_under_kvm_with_vhost() {
+    let _alone = alone();
+    let test = "guests_under_kvm_with_vhost";
+    if !root() {
+        println!("SKIP {test}: one boot as root is enough");
+        return;
+    }
+    if !can_boot(test) {
+        return;
+    }
+    let dir = open_dir();
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let guests = "[[path]]\nkind = \"vm\"\naccel = \"kvm\"\nnic = [\"vhost-net\", \"macvtap\"]\n";
+    fs::write(dir.path().join("plan.toml"), format!("{HEAD}{guests}")).unwrap();
+    let cache = cache();
+    let (cache, share) = (cache.to_str().unwrap(), out.to_str().unwrap());
+    let bench = [
+        "nicety",
+        "bench",
+        "plan.toml",
+        "--out",
+        "out/run",
+        "--cache",
+        cache,
+        // What is not needed to see frames pass takes too long in an emulated machine.
+        "--time-box",
+        "150s",
+    ];
+    let words = ["--fresh", "--cpus", "2", "--out", share, "--"];
+    let ended = lab("run", &[&words[..], &bench[..]].concat())
+        .dir(dir.path())
+        .limit(RUN)
+        .run();
+    assert!(matches!(ended.code(), 0 | 1), "{ended:?}");
+    let run = out.join("run");
+    assert_eq!(
+        meta(&run)["skipped"].as_array().map_or(0, Vec::len),
+        0,
+        "{ended:?}"
+    );
+    let notes = meta(&run)["notes"].to_string();
+    for nic in ["vhost-net", "macvtap"] {
+        let cell = format!("vm,accel=kvm,nic={nic}/1518/uni");
+        let trials = sent(&run);
+        let trial = trials.iter().find(|trial| trial["cell"] == cell.as_str());
+        let trial = trial.unwrap_or_else(|| panic!("no frames in {cell}: {ended:?}"));
+        for thread in ["guest/vhost0", "guest/vhost1", "guest/vcpu0"] {
+            assert!(trial["cpu"]["who"][thread].is_number(), "{thread}: {trial}");
+        }
+        let said = notes
+            .split("guest with ")
+            .find(|note| note.starts_with(nic));
+        assert!(
+            said.is_some_and(|note| note.contains(", KVM; eth0 virtio_net x1")),
+            "{notes}"
+        );
+    }
+    assert!(notes.contains("; vhost0 free on CPU"), "{notes}");
 }
 
 /// A running bench with a guest that has carried frames, and its QEMU.

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `a`, `d0`, `d1` and `b` are as on the bridge path, with the same switches and threads. `t0` and
-//! `t1` are taps whose other ends QEMU holds. The namespaces are held by file descriptors of this
+//! `t1` are taps whose other ends QEMU holds. With `nic = "macvtap"` there are no bridges: macvtaps
+//! `m0` and `m1` on `d0` and `d1` take their places. The namespaces are held by file descriptors of this
 //! process and QEMU is killed by the kernel when the thread that started it ends, so that nothing
 //! is left however the process ends.
 
@@ -39,14 +40,12 @@ pub use spec::VmSpec;
 /// Smallest MTU of everything on the path.
 const MTU: u32 = 1500;
 
-const TAPS: [&str; 2] = ["t0", "t1"];
-const FARS: [&str; 2] = ["d0", "d1"];
-const BRIDGES: [&str; 2] = ["br0", "br1"];
-
 /// A path through one guest; gone when dropped.
 #[derive(Debug)]
 pub struct VmPath {
     rig: Rig,
+    /// Interfaces between `d0` and `d1`.
+    between: &'static [(&'static str, Role)],
     guest: Guest,
     /// The guest's CPUs at its last report.
     cpus: Mutex<StatSample>,
@@ -85,15 +84,9 @@ impl VmPath {
             largest_frame: spec.largest_frame,
             queues: 1,
         })?;
-        for side in 0..2 {
-            rig.dut.links.add_bridge(BRIDGES[side])?;
-            join(&rig.dut, FARS[side], side, None)?;
-        }
         let mtu = spec.largest_frame.mtu_needed().max(MTU);
-        let backends = [
-            backend(&rig.dut, spec, 0, mtu)?,
-            backend(&rig.dut, spec, 1, mtu)?,
-        ];
+        let backend = |side| backend(&rig.dut, spec.ask.nic, spec.ask.queues, side, mtu);
+        let backends = [backend(0)?, backend(1)?];
         let rest: Vec<u32> = allowed
             .iter()
             .copied()
@@ -111,10 +104,8 @@ impl VmPath {
             stopped,
         };
         let guest = Guest::boot(spec, &boot, backends)?;
-        for bridge in BRIDGES {
-            veth::set_up(&rig.dut, bridge)?;
-        }
-        for name in TAPS.iter().chain(&BRIDGES) {
+        let between = between(spec.ask.nic);
+        for (name, _) in between {
             rig.dut.links.wait_carrier(name, CARRIER_LIMIT)?;
         }
         let mut notes = rig.notes.clone();
@@ -123,6 +114,7 @@ impl VmPath {
         threads.extend(guest.threads.iter().cloned());
         Ok(Self {
             rig,
+            between,
             guest,
             cpus: Mutex::default(),
             threads,
@@ -141,37 +133,88 @@ impl VmPath {
     }
 }
 
+/// The host's part between `d0` and `d1`, in the order in which frames meet it.
+fn between(nic: VmNic) -> &'static [(&'static str, Role)] {
+    match nic {
+        VmNic::Macvtap => &[("m0", Role::Inner), ("m1", Role::Inner)],
+        _ => &[
+            ("br0", Role::Bridge),
+            ("t0", Role::Inner),
+            ("t1", Role::Inner),
+            ("br1", Role::Bridge),
+        ],
+    }
+}
+
+const VHOST: &str = "/dev/vhost-net";
+
 /// Whether the host has what the NIC needs.
 fn vhost_there(spec: &VmSpec) -> Result<(), PathError> {
-    const DEVICE: &str = "/dev/vhost-net";
     if spec.ask.nic != VmNic::VhostNet {
         return Ok(());
     }
-    let opened = std::fs::File::options().read(true).write(true).open(DEVICE);
-    opened.map(drop).map_err(|e| PathError::Guest {
-        why: format!("nic = \"vhost-net\" needs {DEVICE}: {e}"),
+    open_vhost().map_err(|e| PathError::Guest {
+        why: format!("nic = \"vhost-net\" needs {VHOST}: {e}"),
         remedy: "modprobe vhost_net as root, or measure in the lab (nicety lab run)".to_owned(),
     })
 }
 
-/// Puts an interface on the bridge of its side and sets it up.
-fn join(dut: &Site, name: &str, side: usize, mtu: Option<u32>) -> Result<(), NetError> {
-    let change = LinkChange {
+fn open_vhost() -> std::io::Result<()> {
+    let opened = std::fs::File::options().read(true).write(true).open(VHOST);
+    opened.map(drop)
+}
+
+/// What NIC `side` of the guest hangs on: a tap on a bridge with the tester's side, or a macvtap on
+/// the tester's side itself.
+fn backend(
+    dut: &Site,
+    nic: VmNic,
+    queues: u32,
+    side: usize,
+    mtu: u32,
+) -> Result<Backend, PathError> {
+    const FARS: [&str; 2] = ["d0", "d1"];
+    let change = |master, mtu| LinkChange {
         up: Some(true),
-        master: Some(dut.links.get(BRIDGES[side])?.index),
+        master,
         mtu,
         mac: None,
     };
-    dut.links.change(name, &change)
-}
-
-fn backend(dut: &Site, spec: &VmSpec, side: usize, mtu: u32) -> Result<Backend, PathError> {
-    let queues = tap::create(&dut.ns, TAPS[side], spec.ask.queues)?;
-    join(dut, TAPS[side], side, Some(mtu))?;
+    if nic == VmNic::Macvtap {
+        let name = ["m0", "m1"][side];
+        let below = dut.links.get(FARS[side])?.index;
+        let queue = tap::create_macvtap(&dut.ns, name, below).map_err(no_macvtap)?;
+        dut.links.change(name, &change(None, None))?;
+        return Ok(Backend {
+            queues: vec![queue],
+            vhost: open_vhost().is_ok(),
+        });
+    }
+    let (bridge, name) = ([("br0", "t0"), ("br1", "t1")])[side];
+    dut.links.add_bridge(bridge)?;
+    let master = Some(dut.links.get(bridge)?.index);
+    let queues = tap::create(&dut.ns, name, queues)?;
+    dut.links.change(FARS[side], &change(master, None))?;
+    dut.links.change(name, &change(master, Some(mtu)))?;
+    veth::set_up(dut, bridge)?;
     Ok(Backend {
         queues,
-        vhost: spec.ask.nic == VmNic::VhostNet,
+        vhost: nic == VmNic::VhostNet,
     })
+}
+
+fn no_macvtap(error: NetError) -> PathError {
+    let remedy = match &error {
+        NetError::Unsupported { .. } => {
+            "modprobe macvtap as root, or measure in the lab (nicety lab run)"
+        }
+        NetError::NotPermitted { .. } => "measure as root: the devices of macvtaps are root's",
+        _ => return error.into(),
+    };
+    PathError::Guest {
+        why: format!("nic = \"macvtap\": {error}"),
+        remedy: remedy.to_owned(),
+    }
 }
 
 /// What was built, for the run's notes.
@@ -235,15 +278,13 @@ impl Path for VmPath {
     fn counters(&self) -> Result<PathCounters, NetError> {
         let report = self.guest.report()?;
         *self.cpus.lock().unwrap_or_else(PoisonError::into_inner) = StatSample::parse(&report.stat);
-        let mut counters = self.rig.counters(&[
-            (BRIDGES[0], Role::Bridge),
-            (TAPS[0], Role::Inner),
-            (TAPS[1], Role::Inner),
-            (BRIDGES[1], Role::Bridge),
-        ])?;
+        let mut counters = self.rig.counters(self.between)?;
         let places = &mut counters.0;
         // In the order in which frames meet them.
-        let at = places.iter().position(|place| place.interface == TAPS[1]);
+        let behind = self.between.get(self.between.len() / 2);
+        let at = places
+            .iter()
+            .position(|place| behind.is_some_and(|(name, _)| place.interface == *name));
         let at = at.unwrap_or(places.len());
         let nics = self.guest.hello.nics.iter().filter_map(|nic| {
             let counters = report.nics.get(&nic.name)?;

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         &[
             Test::new("an_e1000_guest_carries_every_frame_both_ways", e1000),
             Test::new("a_virtio_guest_carries_every_frame_both_ways", virtio),
+            Test::new("a_macvtap_guest_carries_every_frame_both_ways", macvtap),
             Test::new("threads_are_where_they_were_asked_to_be", pinned),
             Test::new("a_cpu_that_is_not_there_is_refused", no_such_cpu),
             Test::new("a_guest_that_says_nothing_is_given_up", silent),
@@ -114,6 +115,11 @@ fn ping(path: &dyn Path, from: usize, count: usize, bytes: usize) {
 }
 
 fn carries(path: &dyn Path) {
+    carries_by(path, ["t0", "t1"]);
+}
+
+/// Frames both ways, counted at every place; the host's ends of the guest's NICs are `ends`.
+fn carries_by(path: &dyn Path, ends: [&str; 2]) {
     assert_eq!(path.kind(), "vm");
     assert_eq!(path.coupling(), Coupling::Decoupled);
     // The bridges learn where both stations are.
@@ -123,7 +129,12 @@ fn carries(path: &dyn Path) {
     ping(path, 0, 50, 60);
     ping(path, 1, 50, 1514);
     let after = path.counters().unwrap();
-    for place in ["a", "d0", "t0", "guest eth0", "guest eth1", "t1", "d1", "b"] {
+    let [near, far] = ends;
+    let places = ["a", "d0", near, "guest eth0", "guest eth1", far, "d1", "b"];
+    let mut order: Vec<&str> = after.0.iter().map(|p| p.interface.as_str()).collect();
+    order.retain(|place| !place.starts_with("br"));
+    assert_eq!(order, places);
+    for place in places {
         let moved = |counter: &str| {
             let value = |counters: &nicety_testbed::PathCounters| {
                 let name = format!("{place} {counter}");
@@ -160,6 +171,18 @@ fn virtio(_: Privilege) -> Outcome {
         ("virtio_net", Some((512, 256)))
     );
     carries(&path);
+    Ok(())
+}
+
+fn macvtap(privilege: Privilege) -> Outcome {
+    let path = match try_build(&spec(&[("nic", "macvtap")]))? {
+        Ok(path) => path,
+        Err(PathError::Guest { why, .. }) if privilege != Privilege::Privileged => {
+            return Err(Skip(why));
+        }
+        Err(error) => panic!("{error}"),
+    };
+    carries_by(&path, ["m0", "m1"]);
     Ok(())
 }
 
