@@ -149,9 +149,8 @@ fn guests_under_kvm_with_vhost() {
         "out/run",
         "--cache",
         cache,
-        // What is not needed to see frames pass takes too long in an emulated machine.
-        "--time-box",
-        "150s",
+        "--engine",
+        "af_packet",
     ];
     let words = ["--fresh", "--cpus", "2", "--out", share, "--"];
     let ended = lab("run", &[&words[..], &bench[..]].concat())
