@@ -4,9 +4,13 @@
 mod compare;
 mod differences;
 mod error;
+mod figures;
 pub mod interval;
 mod judge;
 mod sample;
+pub mod trend;
 
 pub use compare::{Input, Options, compare};
+pub use differences::differences;
 pub use error::CompareError;
+pub use figures::figures;

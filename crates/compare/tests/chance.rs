@@ -6,6 +6,7 @@ mod common;
 
 use common::{input, rate, run};
 use nicety_compare::interval::{log_sample, welch};
+use nicety_compare::trend::changes;
 use nicety_compare::{Options, compare};
 use nicety_model::compare::{Counts, Judgement};
 use proptest::prelude::*;
@@ -120,6 +121,37 @@ proptest! {
             let all = f64::from(draws * 7);
             prop_assert!(f64::from(found) >= share * all, "{} of {}", found, all);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+
+    /// A history in which nothing changes shows a change in at most one case of twenty.
+    #[test]
+    fn quiet_histories_rarely_show_changes(seed: u64, n in 6_usize..60, cv in 0.001_f64..0.2) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let draws = 150;
+        let alarms = (0..draws)
+            .filter(|_| !changes(&values(&mut random, n, 1e5, cv), 0.05).is_empty())
+            .count();
+        prop_assert!(alarms <= most(draws, 0.05), "{alarms} of {draws}");
+    }
+
+    /// A lasting loss of 5 % among numbers that vary by 1 % is found within one run of its place.
+    #[test]
+    fn lasting_changes_are_found(seed: u64, before in 6_usize..30, after in 4_usize..30) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let draws = 40;
+        let found = (0..draws)
+            .filter(|_| {
+                let mut history = values(&mut random, before, 1e5, 0.01);
+                history.extend(values(&mut random, after, 0.95e5, 0.01));
+                let found = changes(&history, 0.05);
+                found.iter().any(|change| change.at.abs_diff(before) <= 1)
+            })
+            .count();
+        prop_assert!(found >= draws * 85 / 100, "{found} of {draws}");
     }
 }
 

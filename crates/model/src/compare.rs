@@ -23,6 +23,19 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Every metric.
+    pub const ALL: [Self; 4] = [
+        Self::Throughput,
+        Self::LatencyP50,
+        Self::LatencyP99,
+        Self::Cpu,
+    ];
+
+    /// The metric of this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.word() == word)
+    }
+
     /// The word used in options, tables and JSON.
     pub fn word(self) -> &'static str {
         match self {

@@ -14,6 +14,7 @@ pub mod facts;
 pub mod finding;
 pub mod frame;
 pub mod frames;
+pub mod history;
 pub mod journal;
 pub mod knob;
 pub mod latency;

@@ -24,6 +24,22 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict, best first.
+    pub const ALL: [Self; 7] = [
+        Self::Ok,
+        Self::TesterLimited,
+        Self::Late,
+        Self::Unstable,
+        Self::Coupled,
+        Self::Noisy,
+        Self::Failed,
+    ];
+
+    /// The verdict of this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.word() == word)
+    }
+
     /// The word used in tables and JSON.
     pub fn word(self) -> &'static str {
         match self {

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub mod compare;
+pub mod runs;
 pub mod tune;
 pub mod vf;
 
@@ -46,6 +47,9 @@ pub enum Command {
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Keeps runs: lists them, shows how a cell changed over time, forgets old ones.
+    #[command(after_help = runs::EXAMPLES)]
+    Runs(runs::RunsArgs),
     /// Latency, transaction rate and throughput between two socket endpoints.
     #[command(after_help = crate::sock::args::EXAMPLES)]
     Sock(crate::sock::args::SockArgs),

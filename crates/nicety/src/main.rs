@@ -8,6 +8,7 @@ mod inspect;
 mod lab;
 mod output;
 mod report;
+mod runs;
 mod sock;
 mod tune;
 mod usage;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::Sock(args) => sock::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Vf(args) => vf::run(&args),

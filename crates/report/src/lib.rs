@@ -8,6 +8,7 @@
 pub mod compare;
 pub mod csv;
 mod error;
+pub mod history;
 pub mod html;
 pub mod json;
 pub mod markdown;

@@ -215,7 +215,7 @@ impl Page {
         }
     }
 
-    fn wrap(&self, indent: u16, text: &str) -> Vec<String> {
+    pub(crate) fn wrap(&self, indent: u16, text: &str) -> Vec<String> {
         let mut table = Table::new();
         table
             .load_style(NOTHING)

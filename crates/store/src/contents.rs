@@ -1,5 +1,6 @@
 //! Everything a run directory holds.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use nicety_model::{CellResult, Fingerprint, Run, TrialRecord};
@@ -71,24 +72,110 @@ pub(crate) enum Trials {
     LeftOut,
 }
 
+/// Files of a run directory by name, byte for byte.
+pub type RunFiles = BTreeMap<String, Vec<u8>>;
+
+/// The files that make a run; reports are made of them again.
+const FILES: [&str; 6] = [
+    file::PLAN,
+    file::HOST,
+    file::RUN,
+    file::TESTER,
+    file::TRIALS,
+    file::CELLS,
+];
+
+/// Reads the files of a run directory as they are, for keeping them elsewhere.
+///
+/// # Errors
+/// When it is no directory or a file cannot be read.
+pub fn read_files(path: &Path) -> Result<RunFiles, StoreError> {
+    check_dir(path)?;
+    let mut all = RunFiles::new();
+    for name in FILES {
+        if let Some(bytes) = files::read(&path.join(name))? {
+            all.insert(name.to_owned(), bytes);
+        }
+    }
+    Ok(all)
+}
+
+/// Writes files kept elsewhere as a run directory, which must be new or empty. Names that are
+/// not those of a run's files are left out.
+///
+/// # Errors
+/// When the directory is not empty or cannot be written.
+pub fn write_files(path: &Path, kept: &RunFiles) -> Result<(), StoreError> {
+    let made = std::fs::create_dir_all(path);
+    made.map_err(|source| StoreError::io("create", path, source))?;
+    let failed = |source| StoreError::io("open", path, source);
+    if let Some(entry) = std::fs::read_dir(path).map_err(failed)?.next() {
+        return Err(StoreError::NotEmpty {
+            path: path.to_owned(),
+            entry: entry.map_err(failed)?.file_name().display().to_string(),
+        });
+    }
+    // `run.json` last: whoever finds it finds a whole run directory.
+    let order = FILES.into_iter().filter(|name| *name != file::RUN);
+    for name in order.chain([file::RUN]) {
+        if let Some(bytes) = kept.get(name) {
+            files::replace(&path.join(name), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+impl RunContents {
+    /// Reads a run from files kept elsewhere; `path` is for messages.
+    ///
+    /// # Errors
+    /// As those of [`RunContents::read`].
+    pub fn from_files(path: &Path, kept: &RunFiles) -> Result<Self, StoreError> {
+        let lines = |name| kept.get(name).map_or(&[][..], Vec::as_slice);
+        let (trials, cells) = (path.join(file::TRIALS), path.join(file::CELLS));
+        assemble(
+            path,
+            |name| Ok(kept.get(name).cloned()),
+            lines::parse(&trials, lines(file::TRIALS))?,
+            lines::parse(&cells, lines(file::CELLS))?,
+        )
+        .map(|(contents, _)| contents)
+    }
+}
+
 /// Reads all files, and tells how the line files end.
 pub(crate) fn read(path: &Path, wanted: Trials) -> Result<(RunContents, Ends), StoreError> {
     check_dir(path)?;
+    let trials = match wanted {
+        Trials::Wanted => lines::read(&path.join(file::TRIALS)),
+        Trials::LeftOut => Ok(Lines::default()),
+    };
+    let cells = lines::read(&path.join(file::CELLS));
+    assemble(path, |name| files::read(&path.join(name)), trials?, cells?)
+}
+
+fn assemble(
+    path: &Path,
+    file: impl Fn(&'static str) -> Result<Option<Vec<u8>>, StoreError>,
+    trials: Lines<TrialRecord>,
+    cells: Lines<CellResult>,
+) -> Result<(RunContents, Ends), StoreError> {
     let lacks = |file| StoreError::NotARun {
         path: path.to_owned(),
         file,
     };
+    let must = |name| file(name)?.ok_or_else(|| lacks(name));
     // `run.json` is written last: a directory that has it has the others.
-    let meta = files::read_json(&path.join(file::RUN))?.ok_or_else(|| lacks(file::RUN))?;
-    let host = files::read_json(&path.join(file::HOST))?.ok_or_else(|| lacks(file::HOST))?;
-    let plan = files::read(&path.join(file::PLAN))?.ok_or_else(|| lacks(file::PLAN))?;
-    let tester = files::read_json(&path.join(file::TESTER))?;
-    let (trials, trials_end) = match wanted {
-        Trials::Wanted => lines::read(&path.join(file::TRIALS))?,
-        Trials::LeftOut => Lines::default(),
-    }
-    .split();
-    let (cells, cells_end) = lines::read(&path.join(file::CELLS))?.split();
+    let meta = must(file::RUN)?;
+    let meta = lines::decode(&path.join(file::RUN), 1, &meta)?;
+    let host = lines::decode(&path.join(file::HOST), 1, &must(file::HOST)?)?;
+    let plan = must(file::PLAN)?;
+    let tester = match file(file::TESTER)? {
+        Some(bytes) => Some(lines::decode(&path.join(file::TESTER), 1, &bytes)?),
+        None => None,
+    };
+    let (trials, trials_end) = trials.split();
+    let (cells, cells_end) = cells.split();
     let mut notes = Vec::new();
     for (name, end) in [(file::TRIALS, &trials_end), (file::CELLS, &cells_end)] {
         if end.torn > 0 {

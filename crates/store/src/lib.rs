@@ -24,7 +24,7 @@ mod lines;
 mod meta;
 mod name;
 
-pub use contents::{RunContents, read_run_json};
+pub use contents::{RunContents, RunFiles, read_files, read_run_json, write_files};
 pub use dir::RunDir;
 pub use error::StoreError;
 pub use meta::{RunMeta, TesterLimits};

@@ -125,7 +125,14 @@ impl LineFile {
 /// Reads all lines. The last one may lack its newline: it counts if it is a whole record, and
 /// is torn otherwise. A file that is not there has no lines.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Lines<T>, StoreError> {
-    let bytes = files::read(path)?.unwrap_or_default();
+    parse(path, &files::read(path)?.unwrap_or_default())
+}
+
+/// As [`read`], of bytes at hand; `path` is for messages.
+pub(crate) fn parse<T: DeserializeOwned>(
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Lines<T>, StoreError> {
     let mut lines = Lines::default();
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let ended = line.last() == Some(&b'\n');

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use nicety_model::compare::Comparison;
 use nicety_model::finding::Advice;
+use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::plan::PlanFile;
 use nicety_model::sock::SockReport;
@@ -51,6 +52,8 @@ fn schemas_are_those_of_the_types() {
     check::<Comparison>("comparison");
     check::<VfReport>("vf");
     check::<LimitReport>("limit");
+    check::<RunList>("run-list");
+    check::<Trend>("trend");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 15, "schema/ holds the generated schemas only");
+    assert_eq!(files, 17, "schema/ holds the generated schemas only");
 }

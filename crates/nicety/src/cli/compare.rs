@@ -58,22 +58,12 @@ pub struct CompareArgs {
     pub json: bool,
 }
 
-const METRICS: [Metric; 4] = [
-    Metric::Throughput,
-    Metric::LatencyP50,
-    Metric::LatencyP99,
-    Metric::Cpu,
-];
-
 /// `--metric`.
-fn metric(text: &str) -> Result<Metric, String> {
-    METRICS
-        .into_iter()
-        .find(|metric| metric.word() == text)
-        .ok_or_else(|| {
-            let words = METRICS.map(Metric::word).join(", ");
-            format!("unknown number {text:?}; write one of {words}")
-        })
+pub fn metric(text: &str) -> Result<Metric, String> {
+    Metric::from_word(text).ok_or_else(|| {
+        let words = Metric::ALL.map(Metric::word).join(", ");
+        format!("unknown number {text:?}; write one of {words}")
+    })
 }
 
 /// `--confidence` and `--margin`: `0.95` or `95%`.

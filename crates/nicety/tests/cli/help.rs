@@ -23,6 +23,9 @@ fn help_texts() {
     insta::assert_snapshot!("lab", help(&["lab", "--help"]));
     insta::assert_snapshot!("lab_run", help(&["lab", "run", "--help"]));
     insta::assert_snapshot!("report", help(&["report", "--help"]));
+    insta::assert_snapshot!("runs", help(&["runs", "--help"]));
+    insta::assert_snapshot!("runs_trend", help(&["runs", "trend", "--help"]));
+    insta::assert_snapshot!("runs_prune", help(&["runs", "prune", "--help"]));
     insta::assert_snapshot!("sock", help(&["sock", "--help"]));
     insta::assert_snapshot!("sock_tcp_rr", help(&["sock", "tcp_rr", "--help"]));
     insta::assert_snapshot!("sock_serve", help(&["sock", "serve", "--help"]));

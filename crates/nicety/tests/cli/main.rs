@@ -14,6 +14,7 @@ mod environment;
 mod guide;
 mod harness;
 mod help;
+mod history;
 mod hosts;
 mod inspect;
 mod interrupted;

@@ -1,0 +1,141 @@
+//! What can go wrong with a history.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+/// An operation on a history that failed: what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// Another process writes.
+    #[error("the store {place} is in use by another program; try again when that has ended")]
+    Locked {
+        /// The store.
+        place: String,
+    },
+    /// There is no store yet.
+    #[error(
+        "there is no store {place}; keep a first run with nicety runs add DIR, or name another with --store"
+    )]
+    Missing {
+        /// The store.
+        place: String,
+    },
+    /// A file of something else.
+    #[error("{place} is not a store of nicety ({why}); name another file with --store")]
+    NotAStore {
+        /// The file.
+        place: String,
+        /// What gives it away.
+        why: &'static str,
+    },
+    /// Written by a newer version.
+    #[error(
+        "the store {place} has schema {found}, newer than {known}, the newest this version knows; use a newer nicety"
+    )]
+    Newer {
+        /// The store.
+        place: String,
+        /// Schema found.
+        found: i64,
+        /// Newest schema known.
+        known: i64,
+    },
+    /// The file is damaged.
+    #[error(
+        "the store {place} is damaged: {why}; restore a copy, or make a new one from the run directories with nicety runs add"
+    )]
+    Damaged {
+        /// The store.
+        place: String,
+        /// What was found.
+        why: String,
+    },
+    /// No room.
+    #[error("no room for the store {place}; make room, or forget runs with nicety runs prune")]
+    Full {
+        /// The store.
+        place: String,
+    },
+    /// The user may not do this there.
+    #[error(
+        "cannot {operation} the store {place}: {why}; name a file you may write to with --store"
+    )]
+    Denied {
+        /// What was tried.
+        operation: &'static str,
+        /// The store.
+        place: String,
+        /// What the file system says.
+        why: String,
+    },
+    /// No run of this number.
+    #[error("the store has no run {id}; nicety runs list shows those it has")]
+    NoRun {
+        /// The number.
+        id: i64,
+    },
+    /// A kept file that does not read back.
+    #[error("run {id} in the store {place}: {why}; add the run again from its directory")]
+    Broken {
+        /// The run.
+        id: i64,
+        /// The store.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Anything else the database says.
+    #[error("cannot {operation} the store {place}: {source}; check the file and its file system")]
+    Other {
+        /// What was tried.
+        operation: &'static str,
+        /// The store.
+        place: String,
+        /// What the database says.
+        source: rusqlite::Error,
+    },
+}
+
+impl HistoryError {
+    /// Sorts what SQLite says into the kinds a user acts on differently.
+    pub(crate) fn sqlite(operation: &'static str, place: &Path, source: rusqlite::Error) -> Self {
+        let place = place.display().to_string();
+        let why = source.to_string();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { place },
+            Some(ErrorCode::NotADatabase) => Self::NotAStore {
+                place,
+                why: "it is no SQLite database",
+            },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { place, why },
+            Some(ErrorCode::DiskFull) => Self::Full { place },
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                Self::Denied {
+                    operation,
+                    place,
+                    why,
+                }
+            }
+            _ => Self::Other {
+                operation,
+                place,
+                source,
+            },
+        }
+    }
+
+    /// Whether the user named the wrong thing (exit code 2) rather than the machine failing
+    /// (exit code 3).
+    pub fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing { .. }
+                | Self::NotAStore { .. }
+                | Self::Newer { .. }
+                | Self::Damaged { .. }
+                | Self::NoRun { .. }
+                | Self::Broken { .. }
+        )
+    }
+}

@@ -1,0 +1,100 @@
+//! The history of runs: every run whole, labelled, found again, pruned and given back.
+//!
+//! [`History`] is what a store must do; [`Sqlite`] keeps everything in one file. A run is kept
+//! as the files of its directory, byte for byte and compressed, beside the numbers that trends
+//! ask for. Each change is one transaction: a kill leaves the old state or the new one.
+
+mod error;
+mod pack;
+mod schema;
+mod sqlite;
+
+use nicety_model::Run;
+use nicety_model::compare::Metric;
+use nicety_model::history::{Figure, KeptRun, TrendPoint};
+use nicety_store::RunFiles;
+
+pub use error::HistoryError;
+pub use sqlite::Sqlite;
+
+/// A run to be kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRun<'a> {
+    /// The run's facts.
+    pub run: &'a Run,
+    /// The files of its directory.
+    pub files: &'a RunFiles,
+    /// The numbers of its cells.
+    pub figures: &'a [Figure],
+}
+
+/// What became of a run that was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    /// It is new, with this number.
+    New(i64),
+    /// It was there already, with other contents: now it has these.
+    Replaced(i64),
+    /// It was there already, the same.
+    Same(i64),
+}
+
+/// A point of a trend with what its run searched for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The number.
+    pub point: TrendPoint,
+    /// Search preset.
+    pub preset: String,
+    /// Loss goal.
+    pub loss_goal: f64,
+}
+
+/// Where runs are kept.
+pub trait History {
+    /// Where it is, for the reader.
+    fn place(&self) -> String;
+
+    /// Keeps a run with more labels. A run is known again by its start, seed, plan and command.
+    ///
+    /// # Errors
+    /// [`HistoryError`]; nothing has changed then.
+    fn add(&mut self, run: &NewRun<'_>, labels: &[String]) -> Result<Added, HistoryError>;
+
+    /// All runs, newest first.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    fn list(&self) -> Result<Vec<KeptRun>, HistoryError>;
+
+    /// The files of a run's directory.
+    ///
+    /// # Errors
+    /// [`HistoryError::NoRun`], [`HistoryError`].
+    fn files(&self, id: i64) -> Result<RunFiles, HistoryError>;
+
+    /// A cell's numbers over all runs that have it, oldest first.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<Point>, HistoryError>;
+
+    /// Names of all cells, sorted.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    fn cells(&self) -> Result<Vec<String>, HistoryError>;
+
+    /// Gives labels to runs and takes others away.
+    ///
+    /// # Errors
+    /// [`HistoryError::NoRun`] when a run is not there; nothing has changed then.
+    fn label(&mut self, ids: &[i64], add: &[String], remove: &[String])
+    -> Result<(), HistoryError>;
+
+    /// Forgets runs, and gives their space back.
+    ///
+    /// # Errors
+    /// [`HistoryError::NoRun`] when one is not there; nothing has changed then.
+    fn remove(&mut self, ids: &[i64]) -> Result<(), HistoryError>;
+}

@@ -1,0 +1,42 @@
+//! Files as they are kept: compressed, because lines of JSON repeat their keys.
+
+use std::io::{self, Read, Write};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+
+/// Largest file that is given back: more is damage, not a run.
+const LARGEST: u64 = 4 << 30;
+
+/// Compresses.
+pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+/// Gives back what was compressed; its checksum is checked.
+pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    ZlibDecoder::new(packed)
+        .take(LARGEST)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_packed_comes_back() {
+        for bytes in [Vec::new(), vec![b'x'; 100_000], (0..=255).collect()] {
+            assert_eq!(unpack(&pack(&bytes).unwrap()).unwrap(), bytes);
+        }
+        let mut packed = pack(b"a run").unwrap();
+        let last = packed.len() - 1;
+        packed[last] ^= 1;
+        assert!(unpack(&packed).is_err());
+    }
+}

@@ -1,0 +1,394 @@
+//! A history in one SQLite file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nicety_model::compare::Metric;
+use nicety_model::history::{KeptRun, TrendPoint};
+use nicety_model::{Run, Verdict};
+use nicety_store::RunFiles;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, params};
+
+use crate::error::HistoryError;
+use crate::{Added, History, NewRun, Point, pack, schema};
+
+/// How long a writer waits for another one.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Separates labels in one column; no label contains it.
+const BETWEEN: char = '\u{1f}';
+
+/// A history in one file.
+#[derive(Debug)]
+pub struct Sqlite {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Sqlite {
+    /// Opens a store that exists.
+    ///
+    /// # Errors
+    /// [`HistoryError::Missing`], and when it is no store, newer, damaged or in use.
+    pub fn open(path: &Path) -> Result<Self, HistoryError> {
+        if !path.exists() {
+            return Err(HistoryError::Missing {
+                place: path.display().to_string(),
+            });
+        }
+        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// Opens a store, or makes it.
+    ///
+    /// # Errors
+    /// As those of [`Sqlite::open`], and when the file cannot be made.
+    pub fn open_or_create(path: &Path) -> Result<Self, HistoryError> {
+        if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent).map_err(|error| HistoryError::Denied {
+                operation: "create",
+                place: path.display().to_string(),
+                why: error.to_string(),
+            })?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        Self::connect(path, flags)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, HistoryError> {
+        let path = path.to_owned();
+        let failed = |source| HistoryError::sqlite("open", &path, source);
+        let mut connection =
+            Connection::open_with_flags(&path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+                .map_err(failed)?;
+        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        let pragma = |name| connection.query_row(name, [], |row| row.get::<_, i64>(0));
+        let application = pragma("PRAGMA application_id").map_err(failed)?;
+        let found = pragma("PRAGMA user_version").map_err(failed)?;
+        let tables = pragma("SELECT count(*) FROM sqlite_schema").map_err(failed)?;
+        if application != schema::APPLICATION && (application != 0 || tables > 0) {
+            return Err(HistoryError::NotAStore {
+                place: path.display().to_string(),
+                why: "it is a database of something else",
+            });
+        }
+        if found > schema::KNOWN {
+            return Err(HistoryError::Newer {
+                place: path.display().to_string(),
+                found,
+                known: schema::KNOWN,
+            });
+        }
+        connection
+            .pragma_update(None, "foreign_keys", true)
+            .map_err(failed)?;
+        if found < schema::KNOWN {
+            schema::migrate(&mut connection, found).map_err(failed)?;
+        }
+        Ok(Self { path, connection })
+    }
+
+    fn failed(&self, operation: &'static str) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
+        let path = self.path.clone();
+        move |source| HistoryError::sqlite(operation, &path, source)
+    }
+
+    fn broken(&self, id: i64, why: String) -> HistoryError {
+        HistoryError::Broken {
+            id,
+            place: self.path.display().to_string(),
+            why,
+        }
+    }
+
+    /// A transaction that takes the write lock at once, so that it cannot fail for it later.
+    fn write(&mut self) -> rusqlite::Result<Transaction<'_>> {
+        self.connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+    }
+
+    fn kept(&self, id: i64, name: &str) -> Result<Option<Vec<u8>>, HistoryError> {
+        let packed: Option<Vec<u8>> = self
+            .connection
+            .query_row(
+                "SELECT packed FROM files WHERE run = ?1 AND name = ?2",
+                params![id, name],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(self.failed("read"))?;
+        packed
+            .map(|packed| {
+                pack::unpack(&packed).map_err(|error| self.broken(id, format!("{name}: {error}")))
+            })
+            .transpose()
+    }
+}
+
+/// By what a run is known again.
+fn identity(run: &Run) -> String {
+    let head = &run.run;
+    let parts = [
+        head.started.as_str(),
+        &head.seed.to_string(),
+        &head.name,
+        &head.command,
+    ];
+    parts.join(&BETWEEN.to_string())
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    run: &NewRun<'_>,
+    id: Option<i64>,
+) -> rusqlite::Result<i64> {
+    let head = &run.run.run;
+    transaction.execute(
+        "INSERT INTO runs (id, identity, name, started, preset, loss_goal, complete, nicety, \
+         kernel, cpu_model) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+         ON CONFLICT (id) DO UPDATE SET complete = excluded.complete",
+        params![
+            id,
+            identity(run.run),
+            head.name,
+            head.started,
+            head.preset,
+            head.loss_goal,
+            head.complete,
+            head.host.nicety,
+            head.host.kernel,
+            head.host.cpu_model,
+        ],
+    )?;
+    let id = id.unwrap_or_else(|| transaction.last_insert_rowid());
+    transaction.execute("DELETE FROM files WHERE run = ?1", [id])?;
+    transaction.execute("DELETE FROM figures WHERE run = ?1", [id])?;
+    let mut file = transaction.prepare("INSERT INTO files VALUES (?1, ?2, ?3)")?;
+    for (name, bytes) in run.files {
+        let packed = pack::pack(bytes)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        file.execute(params![id, name, packed])?;
+    }
+    let mut figure =
+        transaction.prepare("INSERT INTO figures VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+    for f in run.figures {
+        figure.execute(params![
+            id,
+            f.cell,
+            f.metric.word(),
+            f.mean,
+            f.min,
+            f.max,
+            f.repeats,
+            f.verdict.word(),
+        ])?;
+    }
+    Ok(id)
+}
+
+fn labels(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+    let joined: Option<String> = row.get(column)?;
+    let mut labels: Vec<String> = joined
+        .unwrap_or_default()
+        .split(BETWEEN)
+        .filter(|label| !label.is_empty())
+        .map(str::to_owned)
+        .collect();
+    labels.sort();
+    Ok(labels)
+}
+
+/// Labels of a run in one column.
+const LABELS: &str =
+    "(SELECT group_concat(label, char(31)) FROM labels WHERE labels.run = runs.id)";
+
+/// Checks that all runs are there, inside the transaction that is going to change them.
+fn check(transaction: &Transaction<'_>, ids: &[i64]) -> rusqlite::Result<Option<i64>> {
+    let mut known = transaction.prepare("SELECT 1 FROM runs WHERE id = ?1")?;
+    for id in ids {
+        if !known.exists([id])? {
+            return Ok(Some(*id));
+        }
+    }
+    Ok(None)
+}
+
+impl History for Sqlite {
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn add(&mut self, run: &NewRun<'_>, labels: &[String]) -> Result<Added, HistoryError> {
+        let failed = self.failed("write to");
+        let known: Option<i64> = self
+            .connection
+            .query_row(
+                "SELECT id FROM runs WHERE identity = ?1",
+                [identity(run.run)],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(&failed)?;
+        // A copy that is damaged is one that differs.
+        let same = known.is_some_and(|id| self.files(id).is_ok_and(|kept| kept == *run.files));
+        let transaction = self.write().map_err(&failed)?;
+        let work = || -> rusqlite::Result<i64> {
+            let id = match known {
+                Some(id) if same => id,
+                known => insert(&transaction, run, known)?,
+            };
+            for label in labels {
+                transaction.execute(
+                    "INSERT OR IGNORE INTO labels VALUES (?1, ?2)",
+                    params![id, label],
+                )?;
+            }
+            Ok(id)
+        };
+        let id = work().map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(match known {
+            None => Added::New(id),
+            Some(_) if same => Added::Same(id),
+            Some(_) => Added::Replaced(id),
+        })
+    }
+
+    fn list(&self) -> Result<Vec<KeptRun>, HistoryError> {
+        let failed = self.failed("read");
+        let sql = format!(
+            "SELECT id, name, started, preset, loss_goal, complete, nicety, kernel, cpu_model, \
+             (SELECT count(*) FROM figures WHERE run = runs.id AND metric = 'throughput'), \
+             (SELECT count(*) FROM figures WHERE run = runs.id AND metric = 'throughput' \
+              AND verdict = 'ok'), \
+             {LABELS}, (SELECT total(length(packed)) FROM files WHERE run = runs.id) \
+             FROM runs ORDER BY started DESC, id DESC"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(&failed)?;
+        let rows = statement
+            .query_map([], |row| {
+                Ok(KeptRun {
+                    id: row.get(0)?,
+                    name: row.get(1)?,
+                    started: row.get(2)?,
+                    preset: row.get(3)?,
+                    loss_goal: row.get(4)?,
+                    complete: row.get(5)?,
+                    nicety: row.get(6)?,
+                    kernel: row.get(7)?,
+                    cpu_model: row.get(8)?,
+                    cells: row.get(9)?,
+                    cells_ok: row.get(10)?,
+                    labels: labels(row, 11)?,
+                    stored_bytes: row.get::<_, f64>(12)? as u64,
+                })
+            })
+            .map_err(&failed)?;
+        rows.collect::<rusqlite::Result<_>>().map_err(&failed)
+    }
+
+    fn files(&self, id: i64) -> Result<RunFiles, HistoryError> {
+        let failed = self.failed("read");
+        let mut statement = self
+            .connection
+            .prepare("SELECT name FROM files WHERE run = ?1")
+            .map_err(&failed)?;
+        let names: Vec<String> = statement
+            .query_map([id], |row| row.get(0))
+            .and_then(Iterator::collect)
+            .map_err(&failed)?;
+        if names.is_empty() {
+            return Err(HistoryError::NoRun { id });
+        }
+        let mut files = RunFiles::new();
+        for name in names {
+            if let Some(bytes) = self.kept(id, &name)? {
+                files.insert(name, bytes);
+            }
+        }
+        Ok(files)
+    }
+
+    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<Point>, HistoryError> {
+        let failed = self.failed("read");
+        let sql = format!(
+            "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
+             {LABELS} FROM figures JOIN runs ON runs.id = figures.run \
+             WHERE cell = ?1 AND metric = ?2 ORDER BY started, runs.id"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(&failed)?;
+        let rows = statement
+            .query_map(params![cell, metric.word()], |row| {
+                let verdict: String = row.get(6)?;
+                Ok(Point {
+                    point: TrendPoint {
+                        id: row.get(0)?,
+                        started: row.get(1)?,
+                        value: row.get(2)?,
+                        min: row.get(3)?,
+                        max: row.get(4)?,
+                        repeats: row.get(5)?,
+                        // A verdict of a later version is none that this one may trust.
+                        verdict: Verdict::from_word(&verdict).unwrap_or(Verdict::Failed),
+                        labels: labels(row, 9)?,
+                    },
+                    preset: row.get(7)?,
+                    loss_goal: row.get(8)?,
+                })
+            })
+            .map_err(&failed)?;
+        rows.collect::<rusqlite::Result<_>>().map_err(&failed)
+    }
+
+    fn cells(&self) -> Result<Vec<String>, HistoryError> {
+        let failed = self.failed("read");
+        let mut statement = self
+            .connection
+            .prepare("SELECT DISTINCT cell FROM figures ORDER BY cell")
+            .map_err(&failed)?;
+        let rows = statement.query_map([], |row| row.get(0)).map_err(&failed)?;
+        rows.collect::<rusqlite::Result<_>>().map_err(&failed)
+    }
+
+    fn label(
+        &mut self,
+        ids: &[i64],
+        add: &[String],
+        remove: &[String],
+    ) -> Result<(), HistoryError> {
+        let failed = self.failed("write to");
+        let transaction = self.write().map_err(&failed)?;
+        if let Some(id) = check(&transaction, ids).map_err(&failed)? {
+            return Err(HistoryError::NoRun { id });
+        }
+        for (labels, sql) in [
+            (remove, "DELETE FROM labels WHERE run = ?1 AND label = ?2"),
+            (add, "INSERT OR IGNORE INTO labels VALUES (?1, ?2)"),
+        ] {
+            for id in ids {
+                for label in labels {
+                    transaction
+                        .execute(sql, params![id, label])
+                        .map_err(&failed)?;
+                }
+            }
+        }
+        transaction.commit().map_err(&failed)
+    }
+
+    fn remove(&mut self, ids: &[i64]) -> Result<(), HistoryError> {
+        let failed = self.failed("write to");
+        let transaction = self.write().map_err(&failed)?;
+        if let Some(id) = check(&transaction, ids).map_err(&failed)? {
+            return Err(HistoryError::NoRun { id });
+        }
+        for id in ids {
+            transaction
+                .execute("DELETE FROM runs WHERE id = ?1", [id])
+                .map_err(&failed)?;
+        }
+        transaction.commit().map_err(&failed)?;
+        // The runs are gone already; a full disk only keeps the file as large as it was.
+        let _ = self.connection.execute_batch("VACUUM");
+        Ok(())
+    }
+}

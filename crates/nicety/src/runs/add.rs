@@ -1,0 +1,66 @@
+//! Keeping run directories.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use nicety_history::{Added, History, NewRun};
+use nicety_store::RunContents;
+
+use super::failure;
+use crate::bench::assemble;
+use crate::cli::runs::AddArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Keeps each directory in a transaction of its own: one that cannot be read keeps no other
+/// from being kept.
+pub fn run(store: &mut dyn History, args: &AddArgs) -> Result<Exit, Failure> {
+    let mut refused = Vec::new();
+    for dir in &args.dirs {
+        match keep(store, dir, &args.labels) {
+            Ok(what) => output::say(&what),
+            // The store itself fails for the others too.
+            Err(failure) if failure.exit == Exit::Environment => return Err(failure),
+            Err(failure) => refused.push(failure),
+        }
+    }
+    let Some(last) = refused.pop() else {
+        return Ok(Exit::Done);
+    };
+    for failure in &refused {
+        output::error(failure);
+    }
+    match refused.len() {
+        0 => Err(last),
+        n => {
+            output::error(&last);
+            Err(Failure::usage(anyhow!(
+                "{} of {} directories were not kept; see above",
+                n + 1,
+                args.dirs.len()
+            )))
+        }
+    }
+}
+
+fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<String, Failure> {
+    let files = nicety_store::read_files(dir).map_err(Failure::usage)?;
+    let contents = RunContents::from_files(dir, &files).map_err(Failure::usage)?;
+    let run = assemble::run(contents)
+        .map_err(|error| Failure::usage(anyhow!("{}: {error}", dir.display())))?;
+    let new = NewRun {
+        run: &run,
+        files: &files,
+        figures: &nicety_compare::figures(&run),
+    };
+    let what = match store.add(&new, labels).map_err(failure)? {
+        Added::New(id) => format!("run {id}: {}", dir.display()),
+        Added::Replaced(id) => format!("run {id}: {}, brought up to date", dir.display()),
+        Added::Same(id) => format!("run {id}: {}, was kept already", dir.display()),
+    };
+    Ok(if run.run.complete {
+        what
+    } else {
+        format!("{what}; not complete, add it again when it is")
+    })
+}

@@ -1,0 +1,261 @@
+//! `nicety runs`: keeping, finding, forgetting and giving back runs.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::{Ended, nicety};
+use crate::made::Made;
+
+fn runs(dir: &Path, arguments: &[&str]) -> Ended {
+    nicety(std::iter::once(&"runs").chain(arguments))
+        .dir(dir)
+        .env("NICETY_STORE", "")
+        .run()
+}
+
+#[track_caller]
+fn json(dir: &Path, arguments: &[&str], schema: &str) -> Value {
+    let ended = runs(dir, &[arguments, &["--json"]].concat());
+    let value: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
+    let file = format!(
+        "{}/../../schema/{schema}.schema.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let schema: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    assert!(jsonschema::is_valid(&schema, &value), "{value}");
+    value
+}
+
+/// A month of nightly runs that lose a tenth on the 15th, with a new kernel.
+fn month(dir: &Path) {
+    let mut names = vec!["add".to_owned()];
+    for day in 1..=24_u64 {
+        let level = if day < 15 { 100_000.0 } else { 90_000.0 };
+        let wobble = f64::from(u32::try_from(day * 7 % 5).unwrap()) * 200.0;
+        let mut made = Made::new(day, &[(64, &[level + wobble, level - wobble])]);
+        made.started = format!("2026-03-{day:02}T01:00:00Z");
+        if day >= 15 {
+            made.kernel = "6.19.0".to_owned();
+        }
+        if day == 20 {
+            made.verdict = "noisy".to_owned();
+        }
+        let name = format!("night-{day:02}");
+        made.write(dir, &name);
+        names.push(name);
+    }
+    let words: Vec<&str> = names.iter().map(String::as_str).collect();
+    let added = runs(dir, &words);
+    added.assert_code(0);
+    assert_eq!(added.stderr.lines().count(), 24);
+}
+
+#[test]
+fn a_run_is_kept_listed_shown_and_given_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = Made::new(1, &[(64, &[1e5, 1.001e5, 0.999e5])]).write(dir.path(), "mine");
+    let added = runs(dir.path(), &["add", "mine", "--label", "first light"]);
+    assert_eq!(added.assert_code(0).stderr, "run 1: mine\n");
+    let again = runs(dir.path(), &["add", "mine"]);
+    assert_eq!(again.stderr, "run 1: mine, was kept already\n");
+    assert!(dir.path().join("runs/history.sqlite").exists());
+    let list = json(dir.path(), &["list"], "run-list");
+    assert_eq!(list["runs"][0]["labels"][0], "first light");
+    let table = runs(dir.path(), &["list"]).stdout;
+    assert!(
+        table.contains("first light") && table.contains("6.18.5"),
+        "{table}"
+    );
+    let shown = runs(dir.path(), &["show", "1"]);
+    let report = nicety(["report", "mine"]).dir(dir.path()).run();
+    assert_eq!(shown.assert_code(0).stdout, report.stdout);
+    runs(dir.path(), &["export", "1", "back"]).assert_code(0);
+    for file in fs::read_dir(&made).unwrap() {
+        let name = file.unwrap().file_name();
+        assert_eq!(
+            fs::read(made.join(&name)).unwrap(),
+            fs::read(dir.path().join("back").join(&name)).unwrap(),
+            "{name:?}"
+        );
+    }
+    let compared = nicety(["compare", "mine", "back"]).dir(dir.path()).run();
+    assert!(
+        compared
+            .assert_code(0)
+            .stdout
+            .starts_with("nothing changed")
+    );
+    let full = runs(dir.path(), &["export", "1", "back"]);
+    assert!(full.assert_code(2).only_line().contains("is not empty"));
+}
+
+#[test]
+fn a_trend_marks_the_change_and_what_differs() {
+    let dir = tempfile::tempdir().unwrap();
+    month(dir.path());
+    let trend = json(dir.path(), &["trend", "bridge/64/uni"], "trend");
+    assert_eq!(trend["points"].as_array().unwrap().len(), 24);
+    let changes = trend["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0]["id"], 15);
+    assert_eq!(changes[0]["differences"][0]["what"], "kernel");
+    let ratio = changes[0]["ratio"].as_f64().unwrap();
+    assert!((ratio - 0.9).abs() < 0.005, "{ratio}");
+    let text = runs(dir.path(), &["trend", "bridge/64/uni"]).stdout;
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.starts_with("bridge/64/uni: 1 change over 24 runs, the last with run 15: -10."),
+        "{first}"
+    );
+    assert!(text.contains("kernel 6.18.5, now 6.19.0"), "{text}");
+    assert!(
+        text.contains("  noisy"),
+        "a verdict is never hidden: {text}"
+    );
+    let p99 = runs(
+        dir.path(),
+        &["trend", "bridge/64/uni", "--metric", "latency-p99"],
+    );
+    assert!(p99.assert_code(0).stdout.contains("no change over 24 runs"));
+}
+
+#[test]
+fn labelled_runs_outlive_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    month(dir.path());
+    runs(dir.path(), &["label", "3", "release", "good"]).assert_code(0);
+    runs(dir.path(), &["label", "3", "--remove", "good"]).assert_code(0);
+    let dry = runs(dir.path(), &["prune", "--keep", "5", "--dry-run"]);
+    assert!(
+        dry.stderr.ends_with("18 of 24 runs would be forgotten\n"),
+        "{dry:?}"
+    );
+    runs(dir.path(), &["prune", "--keep", "5"]).assert_code(0);
+    let left = json(dir.path(), &["list"], "run-list");
+    let ids: Vec<i64> = left["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["id"].as_i64().unwrap())
+        .collect();
+    assert_eq!(ids, [24, 23, 22, 21, 20, 3]);
+    let by_label = json(dir.path(), &["list", "--label", "release"], "run-list");
+    assert_eq!(by_label["runs"].as_array().unwrap().len(), 1);
+    runs(
+        dir.path(),
+        &["prune", "--older-than", "1d", "--labelled", "--keep", "5"],
+    )
+    .assert_code(0);
+    let left = json(dir.path(), &["list", "--name", "made"], "run-list");
+    assert_eq!(left["runs"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_directory_that_is_no_run_keeps_no_other_out() {
+    let dir = tempfile::tempdir().unwrap();
+    Made::new(1, &[(64, &[1e5])]).write(dir.path(), "good");
+    let torn = Made::new(2, &[(64, &[1e5, 1e5])]).write(dir.path(), "torn");
+    let cells = fs::read(torn.join("cells.jsonl")).unwrap();
+    fs::write(torn.join("cells.jsonl"), &cells[..cells.len() - 9]).unwrap();
+    fs::create_dir(dir.path().join("half")).unwrap();
+    let newer = Made::new(3, &[(64, &[1e5])]).write(dir.path(), "newer");
+    fs::write(newer.join("run.json"), "{\"schema\": 99}").unwrap();
+    let ended = runs(dir.path(), &["add", "half", "good", "newer", "torn"]);
+    ended.assert_code(2);
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(lines[0], "run 1: good");
+    assert_eq!(lines[1], "run 2: torn");
+    assert!(lines[2].contains("half has no run.json"), "{lines:?}");
+    assert!(lines[3].contains("schema 99 is newer"), "{lines:?}");
+    assert!(
+        lines[4].contains("2 of 4 directories were not kept"),
+        "{lines:?}"
+    );
+    assert!(
+        runs(dir.path(), &["show", "2"])
+            .stdout
+            .contains("the last line was torn")
+    );
+    // A run that went on is brought up to date.
+    fs::write(torn.join("cells.jsonl"), &cells).unwrap();
+    let more = runs(dir.path(), &["add", "torn"]);
+    assert_eq!(more.stderr, "run 2: torn, brought up to date\n");
+}
+
+#[test]
+fn bad_stores_and_numbers_are_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let lists = runs(dir.path(), &["list"]);
+    assert_eq!(
+        lists.assert_code(2).only_line(),
+        "there is no store runs/history.sqlite; keep a first run with nicety runs add DIR, or name another with --store"
+    );
+    Made::new(1, &[(64, &[1e5])]).write(dir.path(), "good");
+    runs(dir.path(), &["add", "good"]).assert_code(0);
+    fs::write(
+        dir.path().join("text"),
+        "no database at all, but long enough".repeat(90),
+    )
+    .unwrap();
+    for (arguments, line) in [
+        (
+            &["show", "7"][..],
+            "the store has no run 7; nicety runs list shows those it has",
+        ),
+        (
+            &["show", "x"],
+            r#"RUN: "x" is no run; write its number as nicety runs list shows it"#,
+        ),
+        (
+            &["trend", "bridge/65/uni"],
+            "no run has the throughput of a cell bridge/65/uni; there are bridge/64/uni",
+        ),
+        (
+            &["list", "--store", "text"],
+            "text is not a store of nicety (it is no SQLite database); name another file with --store",
+        ),
+        (
+            &["list", "--store", "postgres://db/nicety"],
+            "this version keeps runs in a SQLite file, not in postgres://db/nicety; name a file",
+        ),
+        (
+            &["prune", "--older-than", "soon"],
+            r#"--older-than: "soon" is no age; write a number and h or d, as in 90d"#,
+        ),
+    ] {
+        let ended = runs(dir.path(), arguments);
+        assert_eq!(ended.assert_code(2).only_line(), line);
+    }
+    let nowhere = runs(
+        dir.path(),
+        &["add", "good", "--store", "good/run.json/x.sqlite"],
+    );
+    assert!(
+        nowhere
+            .assert_code(3)
+            .only_line()
+            .contains("good/run.json/x.sqlite")
+    );
+}
+
+#[test]
+fn the_environment_names_a_store() {
+    let dir = tempfile::tempdir().unwrap();
+    Made::new(1, &[(64, &[1e5])]).write(dir.path(), "good");
+    let call = |words: &[&str]| {
+        nicety(words)
+            .dir(dir.path())
+            .env("NICETY_STORE", "team.sqlite")
+            .run()
+    };
+    call(&["runs", "add", "good"]).assert_code(0);
+    assert!(dir.path().join("team.sqlite").exists());
+    assert!(
+        call(&["runs", "list"])
+            .assert_code(0)
+            .stdout
+            .contains("team.sqlite")
+    );
+}
