@@ -78,9 +78,9 @@ pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
         setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
     facts.privileged = privileged;
     given_up.extend(guests.note());
-    check_ports(&request.plan)?;
     // What a killed run has left of its switches.
     nicety_testbed::switch::sweep();
+    check_ports(&request.plan)?;
     let mut sitting = Sitting::open(request, facts, given_up, guests, signals)?;
     for note in &sitting.meta.notes {
         output::say(&format!("note: {note}"));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Ended, LONG, alone, nicety, root};
@@ -90,6 +91,71 @@ fn a_cell_of_open_vswitch_with_dpdk() {
 #[test]
 fn a_cell_of_testpmd() {
     measured("a_cell_of_testpmd", "testpmd", "1 polling thread on CPU ");
+}
+
+/// Directories of paths below the user's runtime directory.
+fn dirs_in(runtime: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(runtime.join("nicety")).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("path-")
+        })
+        .collect()
+}
+
+#[test]
+fn switches_end_with_a_killed_nicety() {
+    let _alone = alone();
+    if !root() {
+        println!("SKIP switches_end_with_a_killed_nicety: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let runtime = dir.path().to_str().unwrap();
+    let before = Before::now(dir.path());
+    let ovs = "/usr/lib/openvswitch-switch/ovs-vswitchd";
+    let dpdk = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
+    for (number, (kind, program, log)) in [
+        ("ovs", ovs, "ovsdb-server.log"),
+        ("ovs", ovs, "ovs-vswitchd.log"),
+        ("ovs-dpdk", dpdk, "ovs-vswitchd.log"),
+        ("testpmd", "/usr/bin/dpdk-testpmd", "testpmd.log"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        if !Path::new(program).exists() {
+            println!("SKIP switches_end_with_a_killed_nicety, {kind}: there is no {program}");
+            continue;
+        }
+        let plan = format!("{TINY}[[path]]\nkind = \"{kind}\"\n");
+        fs::write(dir.path().join("plan.toml"), plan).unwrap();
+        let run = format!("run{number}");
+        let mut running = nicety(["bench", "plan.toml", "--out", &run])
+            .dir(dir.path())
+            .env("XDG_RUNTIME_DIR", runtime)
+            .limit(LONG)
+            .start();
+        // Killed while the program starts.
+        running.until("the switch", |_| {
+            let mut dirs = dirs_in(dir.path()).into_iter();
+            dirs.any(|path| path.join(log).exists())
+        });
+        running.signal(Signal::KILL);
+        let _ = running.wait();
+        before.check();
+    }
+    let ended = nicety(["bench", "plan.toml", "--ports", "nosuch0,nosuch1"])
+        .dir(dir.path())
+        .env("XDG_RUNTIME_DIR", runtime)
+        .run();
+    ended.assert_code(2);
+    assert_eq!(dirs_in(dir.path()), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]
