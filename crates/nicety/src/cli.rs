@@ -81,7 +81,8 @@ const INSPECT_EXAMPLES: &str = "Examples:
 const REPORT_EXAMPLES: &str = "Examples:
   nicety report runs/mine                        the table again
   nicety report runs/mine --html report.html --csv cells.csv
-  nicety report runs/mine --md -                 Markdown, to read at once";
+  nicety report runs/mine --md -                 Markdown, to read at once
+  nicety report runs/mine --junit cells.xml      for a build server";
 
 /// `nicety bench`.
 #[derive(Debug, Args)]
@@ -152,6 +153,12 @@ pub struct ReportArgs {
     /// Write a Markdown table; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub md: Option<PathBuf>,
+    /// Write JUnit XML, a test case per cell; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write OpenMetrics text for Prometheus; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub openmetrics: Option<PathBuf>,
     /// Print the run as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use nicety_model::Run;
-use nicety_report::{csv, html, json, markdown, table};
+use nicety_report::{csv, html, json, junit, markdown, openmetrics, table};
 use nicety_store::RunContents;
 
 use crate::bench::assemble;
@@ -15,7 +15,13 @@ use crate::output;
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
-    let files = [&args.html, &args.csv, &args.md];
+    let files = [
+        &args.html,
+        &args.csv,
+        &args.md,
+        &args.junit,
+        &args.openmetrics,
+    ];
     if args.runs.len() > 1 && (args.json || files.iter().any(|file| file.is_some())) {
         return Err(Failure::usage(anyhow!(
             "files and --json hold one run; give one run directory at a time"
@@ -34,6 +40,14 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         }
         if let Some(file) = &args.md {
             write(file, |out| markdown::render(&run, out))?;
+            wrote = true;
+        }
+        if let Some(file) = &args.junit {
+            write(file, |out| junit::render(&run, out))?;
+            wrote = true;
+        }
+        if let Some(file) = &args.openmetrics {
+            write(file, |out| openmetrics::render(&run, out))?;
             wrote = true;
         }
         if args.json {

@@ -14,7 +14,7 @@
 mod common;
 
 use nicety_model::Run;
-use nicety_report::{csv, html, json, markdown, table};
+use nicety_report::{csv, html, json, junit, markdown, openmetrics, table};
 
 fn check(file: &str, text: &[u8]) {
     common::golden(file, std::str::from_utf8(text).expect("reports are UTF-8"));
@@ -48,6 +48,14 @@ fn all(name: &str, run: &Run) {
         &rendered(|out| csv::render(run, out)),
     );
     check(
+        &format!("{name}.junit.xml"),
+        &rendered(|out| junit::render(run, out)),
+    );
+    check(
+        &format!("{name}.openmetrics.txt"),
+        &rendered(|out| openmetrics::render(run, out)),
+    );
+    check(
         &format!("{name}.json"),
         &rendered(|out| json::render(run, out, json::Style::Pretty)),
     );
@@ -65,4 +73,30 @@ fn rich_run() {
 #[test]
 fn empty_run() {
     all("empty", &common::empty());
+}
+
+/// What both formats forbid: XML 1.0 has no control characters, OpenMetrics no NaN that nobody
+/// measured.
+#[test]
+fn exports_of_odd_runs_hold_to_their_formats() {
+    for run in [
+        common::rich(),
+        common::failures(),
+        common::not_finite(),
+        common::empty(),
+    ] {
+        let xml = String::from_utf8(rendered(|out| junit::render(&run, out))).unwrap();
+        assert!(xml.chars().all(|c| c == '\n' || !c.is_control()));
+        assert_eq!(
+            xml.matches("<testcase ").count(),
+            xml.matches("</testcase>").count()
+        );
+        assert!(!xml.contains("<script") && !xml.contains("NaN") && !xml.contains("inf\""));
+        let text = String::from_utf8(rendered(|out| openmetrics::render(&run, out))).unwrap();
+        assert!(text.ends_with("\n# EOF\n"));
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let value = line.rsplit(' ').next().unwrap();
+            assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
+        }
+    }
 }

@@ -1,0 +1,145 @@
+//! JUnit XML, for build servers: a cell is a test case.
+//!
+//! The format as build servers read it (the schema of Jenkins' xUnit plugin, junit-10.xsd). A
+//! cell without a result is a failure; any other verdict passes and is told in the case's
+//! output, because a build server knows no third answer.
+
+use std::io::Write;
+
+use nicety_model::{Run, Verdict};
+
+use crate::error::{ReportError, write_text};
+use crate::number;
+use crate::pick::{self, Group};
+
+/// Writes the run as one test suite.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
+    let groups = pick::groups(run);
+    let failed = groups
+        .iter()
+        .filter(|group| group.verdict() == Verdict::Failed)
+        .count();
+    let skipped = run.skipped.len() + run.left_out.len();
+    let tests = groups.len() + skipped;
+    let head = &run.run;
+    let counts = format!(
+        "tests=\"{tests}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{}\"",
+        seconds(head.elapsed_s)
+    );
+    let mut page = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
+    page.push_str(&format!(
+        "<testsuites name=\"nicety\" {counts}>\n  <testsuite name=\"{}\" timestamp=\"{}\" {counts}>\n",
+        escape(&head.name),
+        // The schema has local times without a zone.
+        escape(head.started.trim_end_matches('Z')),
+    ));
+    properties(&mut page, run);
+    for group in &groups {
+        case(&mut page, group);
+    }
+    for cell in &run.skipped {
+        let why = format!("{}; {}", cell.reason, cell.remedy);
+        skip(&mut page, &cell.cell, &why);
+    }
+    for cell in &run.left_out {
+        skip(
+            &mut page,
+            cell,
+            "left out by the time box or an interruption",
+        );
+    }
+    page.push_str("  </testsuite>\n</testsuites>\n");
+    write_text(out, "JUnit", &page)
+}
+
+fn properties(page: &mut String, run: &Run) {
+    let host = &run.run.host;
+    page.push_str("    <properties>\n");
+    for (name, value) in [
+        ("nicety", &host.nicety),
+        ("kernel", &host.kernel),
+        ("cpu_model", &host.cpu_model),
+        ("preset", &run.run.preset),
+        ("command", &run.run.command),
+    ] {
+        page.push_str(&format!(
+            "      <property name=\"{name}\" value=\"{}\"/>\n",
+            escape(value)
+        ));
+    }
+    page.push_str("    </properties>\n");
+}
+
+fn case(page: &mut String, group: &Group<'_>) {
+    let time: f64 = group.repeats.iter().map(|cell| cell.search_s).sum();
+    page.push_str(&format!(
+        "    <testcase classname=\"{}\" name=\"{}\" time=\"{}\">\n",
+        escape(&group.key.path_name()),
+        escape(group.name),
+        seconds(time)
+    ));
+    let verdict = group.verdict();
+    let notes = group.notes().join("\n");
+    if verdict == Verdict::Failed {
+        page.push_str(&format!(
+            "      <failure type=\"failed\" message=\"{}\">{}</failure>\n",
+            escape(group.notes().first().unwrap_or(&verdict.meaning())),
+            escape(&notes)
+        ));
+    }
+    let mut told = vec![format!("verdict {verdict}: {}", verdict.meaning())];
+    if let Some(fps) = group.throughput_fps() {
+        told.insert(0, format!("{} frames/s", number::grouped(fps)));
+    }
+    if verdict != Verdict::Failed {
+        told.extend(group.notes().into_iter().map(str::to_owned));
+    }
+    page.push_str(&format!(
+        "      <system-out>{}</system-out>\n    </testcase>\n",
+        escape(&told.join("\n"))
+    ));
+}
+
+fn skip(page: &mut String, cell: &str, why: &str) {
+    let class = cell.split('/').next().unwrap_or(cell);
+    page.push_str(&format!(
+        "    <testcase classname=\"{}\" name=\"{}\">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
+        escape(class),
+        escape(cell),
+        escape(why)
+    ));
+}
+
+fn seconds(value: f64) -> String {
+    format!(
+        "{:.3}",
+        if value.is_finite() {
+            value.max(0.0)
+        } else {
+            0.0
+        }
+    )
+}
+
+/// `text` for an attribute or an element. Characters that XML 1.0 has no way to write (§2.2)
+/// are replaced.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push_str("&#10;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+                escaped.push(char::REPLACEMENT_CHARACTER);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,273 @@
+//! OpenMetrics text, for Prometheus and what reads like it.
+//!
+//! <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0. Units are base units,
+//! as the specification asks. A number that was not measured has no sample.
+
+use std::io::Write;
+
+use nicety_model::{Run, Verdict};
+
+use crate::error::{ReportError, write_text};
+use crate::pick::{self, Group};
+
+/// A metric family: name, type, unit, help.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    help: &'static str,
+}
+
+/// Writes the run, ended as the format wants it.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
+    let groups = pick::groups(run);
+    let mut page = Page::default();
+    about(&mut page, run);
+    for (family, value) in CELLS {
+        page.family(family);
+        for group in &groups {
+            page.sample(family.name, &labels(group), value(group));
+        }
+    }
+    latencies(&mut page, &groups);
+    verdicts(&mut page, &groups);
+    page.text.push_str("# EOF\n");
+    write_text(out, "OpenMetrics", &page.text)
+}
+
+type CellFamily = (Family, fn(&Group<'_>) -> Option<f64>);
+
+const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
+    Family {
+        name,
+        kind: "gauge",
+        unit,
+        help,
+    }
+}
+
+const CELLS: &[CellFamily] = &[
+    (
+        gauge(
+            "nicety_throughput_frames_per_second",
+            "frames_per_second",
+            "Highest load within the loss goal, per direction, mean of the repeats.",
+        ),
+        |group| group.throughput_fps(),
+    ),
+    (
+        gauge(
+            "nicety_throughput_l1_bits_per_second",
+            "bits_per_second",
+            "The same on the wire, preamble and gap included.",
+        ),
+        |group| group.l1_mbps().map(|mbps| mbps * 1e6),
+    ),
+    (
+        gauge("nicety_repeats", "", "Repeats behind the throughput."),
+        |group| Some(group.repeats.len() as f64),
+    ),
+    (
+        gauge(
+            "nicety_confirm_loss_ratio",
+            "ratio",
+            "Share of frames lost in the confirm trial.",
+        ),
+        |group| Some(group.shown.confirm?.loss_ratio.0),
+    ),
+    (
+        gauge(
+            "nicety_cpu_per_frame_seconds",
+            "seconds",
+            "CPU time of the path for each frame received.",
+        ),
+        |group| Some(group.shown.cpu.as_ref()?.us_per_frame? / 1e6),
+    ),
+    (
+        gauge(
+            "nicety_cpu_busiest_ratio",
+            "ratio",
+            "Busy share of the CPU that had least left.",
+        ),
+        |group| Some(group.shown.cpu.as_ref()?.busiest.as_ref()?.busy_ratio),
+    ),
+];
+
+fn about(page: &mut Page, run: &Run) {
+    let head = &run.run;
+    page.family(&Family {
+        name: "nicety_run",
+        kind: "info",
+        unit: "",
+        help: "The run and the machine.",
+    });
+    let labels = [
+        ("name", head.name.as_str()),
+        ("started", &head.started),
+        ("preset", &head.preset),
+        ("nicety", &head.host.nicety),
+        ("kernel", &head.host.kernel),
+        ("cpu_model", &head.host.cpu_model),
+    ];
+    page.sample("nicety_run_info", &labels.map(owned), Some(1.0));
+    for (family, value) in [
+        (
+            gauge(
+                "nicety_run_elapsed_seconds",
+                "seconds",
+                "Wall time of the run.",
+            ),
+            head.elapsed_s,
+        ),
+        (
+            gauge(
+                "nicety_run_complete",
+                "",
+                "Whether every cell of the plan has a result.",
+            ),
+            f64::from(u8::from(head.complete)),
+        ),
+        (
+            gauge(
+                "nicety_run_loss_goal_ratio",
+                "ratio",
+                "Highest loss allowed.",
+            ),
+            head.loss_goal,
+        ),
+        (
+            gauge(
+                "nicety_cells_skipped",
+                "",
+                "Cells that this machine cannot build.",
+            ),
+            run.skipped.len() as f64,
+        ),
+    ] {
+        page.family(&family);
+        page.sample(family.name, &[], Some(value));
+    }
+    let family = gauge(
+        "nicety_tester_limit_frames_per_second",
+        "frames_per_second",
+        "What the tester reaches without a path.",
+    );
+    page.family(&family);
+    for (size, fps) in pick::tester_limits(run) {
+        page.sample(family.name, &[owned(("frame_size_bytes", size))], Some(fps));
+    }
+}
+
+fn latencies(page: &mut Page, groups: &[Group<'_>]) {
+    let family = Family {
+        name: "nicety_latency_seconds",
+        kind: "summary",
+        unit: "seconds",
+        help: "One-way latency at a share of the throughput.",
+    };
+    page.family(&family);
+    for group in groups {
+        // A cell measured before shares were told has one latency only.
+        let all = match group.shown.latency_by_load_us.as_slice() {
+            [] => group.shown.latency_us.as_slice(),
+            all => all,
+        };
+        for latency in all {
+            let mut base = labels(group);
+            if let Some(ratio) = latency.load_ratio {
+                base.push(owned(("load_ratio", &ratio.to_string())));
+            }
+            for (quantile, value) in [
+                ("0.5", latency.p50),
+                ("0.9", latency.p90),
+                ("0.99", latency.p99),
+                ("0.999", latency.p999),
+            ] {
+                let mut labels = base.clone();
+                labels.push(owned(("quantile", quantile)));
+                page.sample(family.name, &labels, Some(value / 1e6));
+            }
+            let count = format!("{}_count", family.name);
+            page.sample(&count, &base, Some(latency.samples as f64));
+        }
+    }
+}
+
+fn verdicts(page: &mut Page, groups: &[Group<'_>]) {
+    let family = Family {
+        name: "nicety_verdict",
+        kind: "stateset",
+        unit: "",
+        help: "What the cell's numbers are worth.",
+    };
+    page.family(&family);
+    for group in groups {
+        for verdict in Verdict::ALL {
+            let mut labels = labels(group);
+            labels.push(owned((family.name, verdict.word())));
+            let is = f64::from(u8::from(group.verdict() == verdict));
+            page.sample(family.name, &labels, Some(is));
+        }
+    }
+}
+
+type Label = (&'static str, String);
+
+fn labels(group: &Group<'_>) -> Vec<Label> {
+    vec![
+        owned(("cell", group.name)),
+        owned(("path", &group.key.path_name())),
+        owned(("frame_size_bytes", &group.key.frame_size_bytes.to_string())),
+        owned(("direction", &group.key.direction.to_string())),
+        owned(("flows", &group.key.flows.to_string())),
+    ]
+}
+
+fn owned((name, value): (&'static str, &str)) -> Label {
+    (name, value.to_owned())
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn family(&mut self, family: &Family) {
+        let name = family.name;
+        self.text
+            .push_str(&format!("# TYPE {name} {}\n", family.kind));
+        if !family.unit.is_empty() {
+            self.text
+                .push_str(&format!("# UNIT {name} {}\n", family.unit));
+        }
+        self.text
+            .push_str(&format!("# HELP {name} {}\n", family.help));
+    }
+
+    fn sample(&mut self, name: &str, labels: &[Label], value: Option<f64>) {
+        let Some(value) = value.filter(|value| value.is_finite()) else {
+            return;
+        };
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escape(value)))
+            .collect();
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
+        };
+        self.text.push_str(&format!("{name}{labels} {value}\n"));
+    }
+}
+
+/// A label's value: backslash, quote and line feed are escaped, nothing else may be.
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
