@@ -98,6 +98,17 @@ if [ "$purpose" = test ]; then
     fi
 fi
 
+# The pages are tried in a browser. Without one that test says that it skips.
+if [ "$purpose" = test ] && ! have chromium && ! have chromium-browser && ! have google-chrome; then
+    installed=
+    if [ "$(id -u)" -eq 0 ] && have apt-get; then
+        say "installing chromium"
+        export DEBIAN_FRONTEND=noninteractive
+        if { apt-get update -q && apt-get install -q -y --no-install-recommends chromium; } >&2; then installed=1; fi
+    fi
+    [ -n "$installed" ] || say "pages will not be tried in a browser, missing here: chromium (on Debian: sudo apt-get install chromium)"
+fi
+
 if ! have cargo && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
     if [ "$(id -u)" -eq 0 ] || [ "${CI:-}" = true ]; then
         say "installing rustup for the toolchain in rust-toolchain.toml"

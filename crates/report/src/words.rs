@@ -27,15 +27,81 @@ pub fn summary(run: &Run) -> Vec<String> {
         }];
     }
     let series = pick::series(&groups);
-    let mut sentences: Vec<String> = series
-        .iter()
-        .take(TOLD)
-        .map(|(_, cells)| sentence(run, cells))
-        .collect();
+    let mut sentences: Vec<String> = trust(&groups).into_iter().collect();
+    sentences.extend(
+        series
+            .iter()
+            .take(TOLD)
+            .enumerate()
+            .map(|(place, (_, cells))| {
+                let mut text = sentence(run, cells);
+                if let Some(times) = beside(&series[..place], cells) {
+                    text.push_str(&times);
+                }
+                text
+            }),
+    );
     if series.len() > TOLD {
         sentences.push(format!("and {} more", series.len() - TOLD));
     }
     sentences
+}
+
+/// Said before any number when most of them are not to be relied on.
+fn trust(groups: &[Group<'_>]) -> Option<String> {
+    let doubtful = |verdict: Verdict| {
+        matches!(
+            verdict,
+            Verdict::Late | Verdict::Unstable | Verdict::Noisy | Verdict::Failed
+        )
+    };
+    let doubted: Vec<(Verdict, usize)> = pick::verdicts(groups)
+        .into_iter()
+        .filter(|(verdict, _)| doubtful(*verdict))
+        .collect();
+    let count: usize = doubted.iter().map(|(_, cells)| cells).sum();
+    if count * 2 <= groups.len() {
+        return None;
+    }
+    let words: Vec<String> = doubted
+        .iter()
+        .map(|(verdict, cells)| format!("{cells} {verdict}"))
+        .collect();
+    let good = groups.len() - count;
+    let how_many = match (groups.len(), good) {
+        (1, _) => "the one number of this run is not to be relied on".to_owned(),
+        (_, 0) => "no number of this run is to be relied on".to_owned(),
+        (all, good) => format!("only {good} of {} can be relied on", plural(all, "cell")),
+    };
+    Some(format!("{how_many} ({})", words.join(", ")))
+}
+
+/// The first path of the same direction and flows as a yardstick, at the smallest frame size
+/// both have: `, 3.1 times bridge`. Only numbers that are the paths' own compare.
+fn beside(before: &[(pick::SeriesKey, Vec<&Group<'_>>)], cells: &[&Group<'_>]) -> Option<String> {
+    let own = |group: &Group<'_>| {
+        (group.verdict() == Verdict::Ok)
+            .then(|| group.throughput_fps())
+            .flatten()
+            .filter(|fps| *fps > 0.0)
+    };
+    let key = cells.first()?.series();
+    let (_, yardstick) = before
+        .iter()
+        .find(|(other, _)| other.direction == key.direction && other.flows == key.flows)?;
+    let pair = cells.iter().find_map(|cell| {
+        let other = yardstick
+            .iter()
+            .find(|other| other.key.frame_size_bytes == cell.key.frame_size_bytes)?;
+        Some((own(cell)?, own(other)?, cell, other))
+    });
+    let (fps, other_fps, cell, other) = pair?;
+    Some(format!(
+        "; {} times what {} carries at {} bytes",
+        number::significant(fps / other_fps, 2),
+        other.key.path_name(),
+        cell.key.frame_size_bytes
+    ))
 }
 
 /// `1 cell`, `3 cells`.

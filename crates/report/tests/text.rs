@@ -209,3 +209,37 @@ fn a_reader_that_went_away_is_told_from_other_faults() {
         assert!(result.unwrap_err().is_broken_pipe());
     }
 }
+
+#[test]
+fn a_run_of_doubtful_numbers_says_so_before_any_number() {
+    let mut run = common::many(7);
+    for summary in &mut run.summary {
+        summary.verdict = nicety_model::Verdict::Noisy;
+    }
+    let first = nicety_report::words::summary(&run).remove(0);
+    assert_eq!(first, "no number of this run is to be relied on (7 noisy)");
+    if let Some(summary) = run.summary.first_mut() {
+        summary.verdict = nicety_model::Verdict::Ok;
+    }
+    let first = nicety_report::words::summary(&run).remove(0);
+    assert_eq!(first, "only 1 of 7 cells can be relied on (6 noisy)");
+}
+
+#[test]
+fn a_second_path_is_told_beside_the_first() {
+    let mut run = common::many(14);
+    for cell in run.cells.iter_mut().skip(7) {
+        cell.throughput_fps = cell.throughput_fps.map(|fps| fps * 3.0);
+    }
+    for summary in run.summary.iter_mut().skip(7) {
+        if let Some(spread) = &mut summary.throughput_fps {
+            spread.ave *= 3.0;
+        }
+    }
+    let sentences = nicety_report::words::summary(&run);
+    assert!(
+        sentences[1].ends_with("; 3.0 times what vm,vcpus=0 carries at 64 bytes"),
+        "{sentences:?}"
+    );
+    assert!(!sentences[0].contains("times"), "{sentences:?}");
+}

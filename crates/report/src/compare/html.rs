@@ -81,7 +81,12 @@ fn head(comparison: &Comparison) -> Markup {
                     span.pair { (count) " " span class={ "badge " (kind) } { (word) } }
                 }
             }
-            @if let Some(sentence) = words::explanation(comparison) { p { (sentence) "." } }
+            @if !comparison.differences.is_empty() {
+                p {
+                    "Before you blame the path: the sides also differ in "
+                    a href="#differences" { (crate::words::plural(comparison.differences.len(), "other thing")) } "."
+                }
+            }
         }
     }
 }
@@ -102,7 +107,8 @@ fn cells(comparison: &Comparison) -> Markup {
     let rows = row::ordered(comparison);
     let reach = reach(&rows, comparison.margin);
     let caption = format!(
-        "Drawn: the interval of the change from {} to {}, the band is the margin of {}",
+        "Change with its {}; drawn from {} to {}, the band is the margin of {}",
+        row::interval_heading(comparison),
         crate::number::change((-reach).exp()),
         crate::number::change(reach.exp()),
         row::percent(comparison.margin)
@@ -111,23 +117,25 @@ fn cells(comparison: &Comparison) -> Markup {
         (parts::table(
             &caption,
             html! { tr {
-                th scope="col" { "cell" }
-                th scope="col" { "old" } th scope="col" { "new" } th scope="col" { "change" }
-                th scope="col" { (row::interval_heading(comparison)) }
-                th scope="col" { "drawn" } th scope="col" { "judgement" }
+                th scope="col" { "cell" } th scope="col" { "judgement" }
+                th.num scope="col" { "change" } th scope="col" { "drawn" }
+                th.num scope="col" { "old" } th.num scope="col" { "new" }
+                th scope="col" { "why not" }
             } },
             html! {
                 @for row in rows {
                     tr {
                         th scope="row" { (words::name(comparison, row)) }
-                        (number(row, &row.old)) (number(row, &row.new))
-                        td.num data-v=(sort_key(row.ratio.map(|r| r.ratio))) { (row::change(row)) }
-                        td.num data-v=(sort_key(row.ratio.and_then(|r| r.low))) { (row::interval(row)) }
-                        td { (drawing(row, reach, comparison.margin)) }
-                        td.wrap {
-                            (badge(row))
-                            @if let Some(reason) = &row.reason { span.sub { " " (reason) } }
+                        td { (badge(row)) }
+                        td.num data-v=(sort_key(row.ratio.map(|r| r.ratio))) {
+                            (row::change(row))
+                            @if row.ratio.is_some_and(|ratio| ratio.low.is_some()) {
+                                span.sub { (row::interval(row)) }
+                            }
                         }
+                        td { (drawing(row, reach, comparison.margin)) }
+                        (number(row, &row.old)) (number(row, &row.new))
+                        td.wrap { @if let Some(reason) = &row.reason { (reason) } }
                     }
                 }
             },
@@ -139,8 +147,11 @@ fn cells(comparison: &Comparison) -> Markup {
 fn number(row: &ComparedCell, sample: &Sample) -> Markup {
     html! {
         td.num data-v=(sort_key(sample.mean)) {
-            (row::value(row.metric, sample)) " " span.unit { (row.metric.unit()) }
-            @if sample.verdict != Verdict::Ok { " " (parts::badge(sample.verdict)) }
+            (row::value(row.metric, sample))
+            span.sub {
+                @if sample.mean.is_some() { (row.metric.unit()) " " }
+                @if sample.verdict != Verdict::Ok { (parts::badge(sample.verdict)) }
+            }
         }
     }
 }
@@ -167,8 +178,10 @@ fn badge(row: &ComparedCell) -> Markup {
 fn reach(rows: &[&ComparedCell], margin: f64) -> f64 {
     let widest = rows
         .iter()
+        // What is not judged may lie anywhere; it must not squeeze what is.
+        .filter(|row| row.judgement != Judgement::NotJudged)
         .filter_map(|row| row.ratio)
-        .flat_map(|ratio| [Some(ratio.ratio), ratio.low, ratio.high])
+        .flat_map(|ratio| [ratio.low, ratio.high])
         .flatten()
         .map(|ratio| ratio.ln().abs())
         .filter(|size| size.is_finite())
@@ -198,13 +211,34 @@ fn drawing(row: &ComparedCell, reach: f64, margin: f64) -> Markup {
             rect x=(left) y="0" width=(format!("{band:.1}")) height=(height) fill="var(--grid)" {}
             line x1=(x(1.0)) x2=(x(1.0)) y1="0" y2=(height) stroke="var(--rule)" {}
             @if let Some(ratio) = row.ratio.filter(|ratio| ratio.ratio.is_finite()) {
-                @if let Some((low, high)) = ratio.low.zip(ratio.high) {
+                @if let Some((low, high)) = ratio.low.zip(ratio.high).filter(|(low, high)| *low > 0.0 && high.is_finite()) {
                     line x1=(x(low)) x2=(x(high)) y1=(middle) y2=(middle) stroke=(ink) stroke-width="3" {}
                 }
-                circle cx=(x(ratio.ratio)) cy=(middle) r="4.5" fill=(ink) {}
+                @if ratio.ratio.ln().abs() <= reach {
+                    circle cx=(x(ratio.ratio)) cy=(middle) r="4.5" fill=(ink) {}
+                } @else {
+                    (arrow(ratio.ratio > 1.0, ink))
+                }
             }
         }
     }
+}
+
+/// Says that the value lies beyond the drawing.
+fn arrow(right: bool, ink: &str) -> Markup {
+    let (width, height) = DRAWN;
+    let (tip, base) = if right {
+        (width - 1.0, width - 10.0)
+    } else {
+        (1.0, 10.0)
+    };
+    let middle = height / 2.0;
+    let points = format!(
+        "{tip},{middle} {base},{} {base},{}",
+        middle - 5.0,
+        middle + 5.0
+    );
+    html! { polygon points=(points) fill=(ink) {} }
 }
 
 fn lists(comparison: &Comparison) -> Option<Markup> {

@@ -32,10 +32,17 @@ pub fn head(run: &Run, groups: &[Group<'_>]) -> Markup {
 
 fn capital(sentence: &str) -> String {
     // Only nicety's own first words; the name of a path keeps its letters.
-    match sentence.strip_prefix("nothing") {
-        Some(rest) => format!("Nothing{rest}"),
-        None => sentence.to_owned(),
+    for (small, large) in [
+        ("nothing ", "Nothing "),
+        ("no ", "No "),
+        ("only ", "Only "),
+        ("the one ", "The one "),
+    ] {
+        if let Some(rest) = sentence.strip_prefix(small) {
+            return format!("{large}{rest}");
+        }
     }
+    sentence.to_owned()
 }
 
 fn worth(run: &Run, groups: &[Group<'_>]) -> Markup {

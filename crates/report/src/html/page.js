@@ -29,13 +29,41 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   }
 }
+const download = (name, type, text) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+};
+// A table as shown, in the order it is sorted in; numbers without their thousands separators.
+const csv = (table) =>
+  [...table.rows]
+    .map((row) =>
+      [...row.cells]
+        .map((cell) => {
+          const text = (cell.dataset.v || cell.innerText).trim().replaceAll(/\s+/g, " ");
+          const bare = text.replaceAll(",", "");
+          // What a spreadsheet would run as a formula stays text.
+          const safe = /^[-+]?[0-9.]+$/.test(bare) ? bare : text.replace(/^[=+@\t\r-]/, "'$&");
+          return `"${safe.replaceAll('"', '""')}"`;
+        })
+        .join(","),
+    )
+    .join("\r\n") + "\r\n";
+for (const table of document.querySelectorAll("table.sortable")) {
+  const name = table.caption.textContent;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "download";
+  button.textContent = "CSV";
+  button.setAttribute("aria-label", `Save as CSV: ${name}`);
+  button.addEventListener("click", () => download("nicety-table.csv", "text/csv", csv(table)));
+  table.caption.append(button);
+}
 const save = document.getElementById("save");
 save.hidden = false;
 save.addEventListener("click", () => {
   const data = document.getElementById("run-data");
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([data.textContent], { type: "application/json" }));
-  link.download = data.dataset.name;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  download(data.dataset.name, "application/json", data.textContent);
 });
