@@ -67,6 +67,11 @@ struct stream {
     __u64 resumes;  // those of `control` known here
     __u64 rests;
     __u64 rested_ns;
+    // Set by user space: how many frames may follow one look at the clock when they are all due.
+    __u64 follow;
+    __u64 follow_ns; // lateness from which they are
+    // Written here.
+    __u64 following; // of these, not sent yet
 };
 
 struct control {
@@ -225,27 +230,15 @@ static __always_inline int write_frame(struct xdp_md *ctx, const struct stream *
     return 1;
 }
 
-SEC("xdp")
-int transmit(struct xdp_md *ctx)
+// Whether a frame is due `now`; moves the schedule where it must be.
+static __always_inline int look(struct stream *s, const struct control *c, __u32 which, __u64 now)
 {
-    __u32 zero = 0, which = 0;
-    struct control *c = bpf_map_lookup_elem(&control, &zero);
-    if (!c)
-        return XDP_DROP;
-    if (c->streams > 1) {
-        which = c->turn & 1;
-        c->turn = which ^ 1;
-    }
-    struct stream *s = bpf_map_lookup_elem(&streams, &which);
-    if (!s || s->ended)
-        return XDP_DROP;
-
-    __u64 now = bpf_ktime_get_ns();
     if (!s->begun) {
+        __u32 zero = 0;
         struct gate *g = bpf_map_lookup_elem(&gate, &zero);
         s->ready = 1;
         if (!g || !g->open)
-            return XDP_DROP;
+            return 0;
         // The first slot is now: nothing is owed for the time before.
         s->begun = s->due_ns = now;
         s->due_frac = 0;
@@ -261,14 +254,15 @@ int transmit(struct xdp_md *ctx)
     s->seen_ns = now;
     if (now < s->due_ns) {
         s->streak = 0;
-        return XDP_DROP;
+        return 0;
     }
     if (s->done >= s->frames || now - s->begun >= s->run_ns) {
         s->ended = 1;
-        return XDP_DROP;
+        return 0;
     }
 
     __u64 late = now - s->due_ns;
+    s->following = late >= s->follow_ns ? s->follow : 0;
     if (late >= s->catch_up_ns) {
         __u64 moved = late - s->keep_ns;
         s->due_ns += moved;
@@ -276,13 +270,42 @@ int transmit(struct xdp_md *ctx)
         s->slipped_ns += moved;
         if (moved > s->slip_max_ns)
             s->slip_max_ns = moved;
+        return 1;
+    }
+    struct lateness *l = bpf_map_lookup_elem(&lateness, &which);
+    __u32 b = bucket(late);
+    // Those that follow are a little less late.
+    if (l && b < BUCKETS)
+        l->count[b] += 1 + s->following;
+    if (late > s->late_max_ns)
+        s->late_max_ns = late;
+    return 1;
+}
+
+SEC("xdp")
+int transmit(struct xdp_md *ctx)
+{
+    __u32 zero = 0, which = 0;
+    struct control *c = bpf_map_lookup_elem(&control, &zero);
+    if (!c)
+        return XDP_DROP;
+    if (c->streams > 1) {
+        which = c->turn & 1;
+        c->turn = which ^ 1;
+    }
+    struct stream *s = bpf_map_lookup_elem(&streams, &which);
+    if (!s || s->ended)
+        return XDP_DROP;
+
+    __u64 now;
+    if (s->following && s->done < s->frames) {
+        // Due since the last look at the clock, and sent with the same batch.
+        s->following--;
+        now = s->seen_ns;
     } else {
-        struct lateness *l = bpf_map_lookup_elem(&lateness, &which);
-        __u32 b = bucket(late);
-        if (l && b < BUCKETS)
-            l->count[b]++;
-        if (late > s->late_max_ns)
-            s->late_max_ns = late;
+        now = bpf_ktime_get_ns();
+        if (!look(s, c, which, now))
+            return XDP_DROP;
     }
     if (!write_frame(ctx, s, s->done, now))
         return XDP_DROP;

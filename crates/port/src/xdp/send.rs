@@ -38,6 +38,12 @@ pub(crate) fn batch(rate: Fps) -> u32 {
     fitting.map_or(1, |(_, frames)| *frames)
 }
 
+/// Frames that may follow one look at the clock, in batches of this size: the clock is read twice
+/// per batch at least.
+fn follow(batch: u32) -> u32 {
+    batch / 4
+}
+
 /// A port in its namespace.
 #[derive(Debug)]
 struct Attached {
@@ -194,10 +200,11 @@ impl Senders {
     fn run(&mut self, job: &Job, stop: &Stop) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
         let threads = job.ports.min(self.transmitters.len());
         let streams = (job.ports / threads) as u32;
+        let batch = batch(Fps(job.pace.0 * f64::from(streams)));
         for thread in 0..threads {
             let first = thread * streams as usize;
             let words: Vec<_> = (first..first + streams as usize)
-                .map(|side| self.words(job, side))
+                .map(|side| self.words(job, side, follow(batch)))
                 .collect();
             let interface = &self.ports[first].spec.interface;
             self.transmitters[thread]
@@ -212,7 +219,6 @@ impl Senders {
             sending_ns: ((job.frames as f64 * 1e9 / job.rate.0) as u64).min(job.run_ns),
             rest: job.rest,
         };
-        let batch = batch(Fps(job.pace.0 * f64::from(streams)));
         let this = &*self;
         let (workers, watched) = std::thread::scope(|scope| {
             let shared = &shared;
@@ -243,7 +249,7 @@ impl Senders {
         Ok((sendings, workers))
     }
 
-    fn words(&self, job: &Job, side: usize) -> words::Words {
+    fn words(&self, job: &Job, side: usize, follow: u32) -> words::Words {
         let port = &self.ports[side];
         let interface = port.attached.as_ref();
         words::Sending {
@@ -256,6 +262,7 @@ impl Senders {
             trial: job.trial,
             rate: job.pace,
             frames: job.frames,
+            follow,
             run_ns: job.run_ns,
             interface: interface.map_or((0, 0), |at| (at.socket.index(), at.netns)),
         }

@@ -7,7 +7,7 @@ use nicety_packet::{Side, Template, ethernet, ipv4, udp, vlan};
 use crate::pace::CATCH_UP_FRAMES;
 
 /// Words of `struct stream`.
-pub(crate) const STREAM_WORDS: usize = 44;
+pub(crate) const STREAM_WORDS: usize = 47;
 /// Words of `struct control`.
 pub(crate) const CONTROL_WORDS: usize = 4;
 
@@ -95,6 +95,9 @@ pub(crate) struct Sending<'a> {
     pub(crate) trial: u8,
     pub(crate) rate: Fps,
     pub(crate) frames: u64,
+    /// Frames that may follow one look at the clock when they are all due. They leave with the
+    /// same batch of the kernel, so they could not have left earlier or later.
+    pub(crate) follow: u32,
     /// Longest time of sending.
     pub(crate) run_ns: u64,
     /// Number of the port's interface, and inode of its network namespace.
@@ -127,6 +130,8 @@ impl Sending<'_> {
         words[15..19].copy_from_slice(&shape.net);
         words[19] = u64::from(self.interface.0);
         words[20] = self.interface.1;
+        words[44] = u64::from(self.follow);
+        words[45] = (f64::from(self.follow) * step_ns).ceil() as u64;
         words
     }
 }
@@ -308,6 +313,7 @@ mod tests {
             trial: 2,
             rate: Fps(3e6),
             frames: 10,
+            follow: 3,
             run_ns: 6,
             interface: (7, 8),
         }
@@ -315,5 +321,6 @@ mod tests {
         // 333.3 ns: a third is 0x5555_5555 of 2^32.
         assert_eq!(words[2..6], [333, 0x5555_5555, 21_000, 21_334]);
         assert_eq!((words[6], words[19], words[20]), (0x102, 7, 8));
+        assert_eq!(words[44..46], [3, 1000]);
     }
 }

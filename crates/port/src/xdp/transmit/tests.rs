@@ -29,6 +29,7 @@ fn sending(shape: &Shape) -> Sending<'_> {
         trial: 0xa5,
         rate: Fps(1e9),
         frames: u64::MAX,
+        follow: 0,
         run_ns: u64::MAX,
         interface: (LOOPBACK, 0),
     }
