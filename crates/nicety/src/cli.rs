@@ -1,6 +1,7 @@
 //! The command line.
 
 pub mod compare;
+pub mod police;
 pub mod runs;
 pub mod tune;
 pub mod vf;
@@ -44,6 +45,9 @@ pub enum Command {
     /// Shows and limits SR-IOV functions, taps, veths and macvtaps.
     #[command(after_help = vf::EXAMPLES)]
     Vf(vf::VfArgs),
+    /// Shares a link fairly among those who send over it.
+    #[command(after_help = police::EXAMPLES)]
+    Police(police::PoliceArgs),
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),

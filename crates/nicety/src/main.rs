@@ -7,6 +7,7 @@ mod exit;
 mod inspect;
 mod lab;
 mod output;
+mod police;
 mod report;
 mod runs;
 mod sock;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),
+        Command::Police(args) => police::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Sock(args) => sock::run(&args),

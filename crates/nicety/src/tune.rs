@@ -4,7 +4,7 @@ mod apply;
 mod finish;
 mod guard;
 mod plan;
-mod report;
+pub mod report;
 pub mod state;
 mod text;
 pub mod transaction;

@@ -14,3 +14,5 @@ mod harness;
 mod lab;
 
 mod limit;
+mod shared;
+mod uplink;

@@ -1,0 +1,99 @@
+//! `nicety police` on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+pub const EXAMPLES: &str = "Examples:
+  nicety police run policy.toml --dry-run    what it would do; changes nothing
+  nicety police run policy.toml              share the link until Ctrl-C, then put everything back
+  nicety police status                       what everybody sends, wants and may send
+  nicety police explain blue                 what keeps blue from more
+  nicety police restore                      put back what a killed daemon has left
+
+A policy:
+  [link]
+  capacity = \"1gbit\"          # of the shared link
+  headroom = 0.03             # share of it left free; optional
+  period = \"1s\"               # optional
+  [[tenant]]
+  name = \"blue\"
+  ports = [\"tap0\", \"veth3\"]   # where blue sends
+  weight = 2                  # optional, as are:
+  guarantee = \"200mbit\"
+  cap = \"800mbit\"
+  burst = \"4ms\"";
+
+/// `nicety police`.
+#[derive(Debug, Args)]
+pub struct PoliceArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: PoliceCommand,
+}
+
+/// The parts.
+#[derive(Debug, Subcommand)]
+pub enum PoliceCommand {
+    /// Shares a link as a policy says, until it is stopped.
+    Run(RunArgs),
+    /// Tells what the running daemon sees and does; exit code 3 when none runs.
+    Status(AskArgs),
+    /// Tells in one line what keeps a tenant from more.
+    Explain(ExplainArgs),
+    /// Puts back the limits that a killed daemon found and left changed.
+    Restore(RestoreArgs),
+}
+
+/// `nicety police run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The policy.
+    pub policy: PathBuf,
+    /// Tell every period what would be done; change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Leave the last limits when stopped.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub keep: bool,
+    /// Start although a port of the policy is not there yet.
+    #[arg(long)]
+    pub absent_ok: bool,
+    /// Stop after so many periods.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub periods: Option<u64>,
+    /// Directory of the journal and state [default: police below /var/lib/nicety, for users
+    /// below $XDG_STATE_HOME/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+}
+
+/// `nicety police status`.
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// Directory of the daemon's journal and state.
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety police explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Tenant.
+    #[arg(value_name = "NAME")]
+    pub tenant: String,
+    /// How to ask.
+    #[command(flatten)]
+    pub ask: AskArgs,
+}
+
+/// `nicety police restore`.
+#[derive(Debug, Args)]
+pub struct RestoreArgs {
+    /// Directory of the daemon's journal and state.
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+}

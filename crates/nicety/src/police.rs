@@ -1,0 +1,71 @@
+//! `nicety police`: shares a link among tenants.
+
+mod daemon;
+mod dry;
+mod found;
+mod ports;
+mod state;
+mod told;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use nicety_police::Policy;
+
+use crate::cli::police::{PoliceArgs, PoliceCommand, RunArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Largest policy, in bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// Runs the command.
+pub fn run(args: &PoliceArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        PoliceCommand::Run(args) => start(args),
+        PoliceCommand::Status(args) => told::status(args),
+        PoliceCommand::Explain(args) => told::explain(args),
+        PoliceCommand::Restore(args) => restore(args.state.as_deref()),
+    }
+}
+
+fn start(args: &RunArgs) -> Result<Exit, Failure> {
+    let policy = read(&args.policy)?;
+    let file = args.policy.display().to_string();
+    match args.dry_run {
+        true => dry::run(&policy, &file, args),
+        false => daemon::run(&policy, &file, args),
+    }
+}
+
+fn read(path: &Path) -> Result<Policy, Failure> {
+    let shown = path.display().to_string();
+    let unreadable =
+        |error: std::io::Error| Failure::usage(anyhow!("cannot read {shown}: {error}"));
+    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+    if size > LARGEST {
+        return Err(Failure::usage(anyhow!(
+            "{shown} is no policy: {size} bytes"
+        )));
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    Policy::parse(&shown, &text).map_err(Failure::usage)
+}
+
+fn restore(asked: Option<&Path>) -> Result<Exit, Failure> {
+    let ports = ports::Ports::open()?;
+    let _alone = state::Alone::claim()?;
+    let state = state::directory(asked)?;
+    let mut found = found::Originals::open(&state, &ports)?;
+    let count = found.len();
+    if count == 0 {
+        output::say("nothing to put back");
+        return Ok(Exit::Done);
+    }
+    found.restore(&ports, "asked to")
+}
+
+/// The file that `status` and `explain` read.
+fn state_file(directory: &Path) -> PathBuf {
+    directory.join("state.json")
+}

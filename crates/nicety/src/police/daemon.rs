@@ -1,0 +1,312 @@
+//! The loop: sample, decide, apply, read back.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use nicety_host::journal::{StateDir, since_boot};
+use nicety_host::shaper::Found;
+use nicety_model::SCHEMA;
+use nicety_police::controller::Enforcement;
+use nicety_police::explain::explain;
+use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::found::Originals;
+use super::ports::{Ports, words};
+use super::state::{self, Alone, State};
+use crate::cli::police::RunArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Runs until it is stopped.
+pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
+    let stop = stop_signals()?;
+    let ports = Ports::open()?;
+    check(policy, file, &ports, args.absent_ok)?;
+    let _alone = Alone::claim()?;
+    let state = state::directory(args.state.as_deref())?;
+    let mut found = Originals::open(&state, &ports)?;
+    if found.adopted > 0 {
+        output::say(&format!(
+            "taking over {} ports from a daemon that was killed",
+            found.adopted
+        ));
+        let in_policy = |name: &str| policy.ports().any(|(_, port)| port.to_string() == name);
+        for trouble in found.release(&ports, in_policy) {
+            output::say(&trouble);
+        }
+    }
+    let mut daemon = Daemon {
+        controller: Controller::new(policy.clone(), &[], Tuning::default()),
+        names: policy.ports().map(|(_, port)| port.clone()).collect(),
+        known: vec![Known::default(); policy.ports().count()],
+        policy,
+        file,
+        ports,
+        found,
+        state,
+        periods: 0,
+        writes: 0,
+        errors: 0,
+    };
+    output::say(&format!(
+        "sharing {} among {} tenants with {} ports, every {:?}; Ctrl-C puts everything back",
+        policy.capacity,
+        policy.tenants.len(),
+        daemon.names.len(),
+        policy.period
+    ));
+    let ended = daemon.go_on(&stop, args.periods);
+    // However the loop ended, the ports are put back first.
+    let closed = match args.keep {
+        true => daemon.found.keep(),
+        false => daemon
+            .found
+            .restore(&daemon.ports, "the daemon was stopped"),
+    };
+    let _ = std::fs::remove_file(super::state_file(daemon.state.path()));
+    ended.and(closed)
+}
+
+/// What is told once, not every period.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    gone: bool,
+    trouble: Option<String>,
+    enforcement: Enforcement,
+}
+
+struct Daemon<'a> {
+    policy: &'a Policy,
+    file: &'a str,
+    controller: Controller,
+    names: Vec<PortName>,
+    known: Vec<Known>,
+    ports: Ports,
+    found: Originals,
+    state: StateDir,
+    periods: u64,
+    writes: u64,
+    errors: u64,
+}
+
+impl Daemon<'_> {
+    fn go_on(&mut self, stop: &Receiver<()>, most: Option<u64>) -> Result<Exit, Failure> {
+        let mut next = Instant::now();
+        while most.is_none_or(|most| self.periods < most) {
+            match self.period() {
+                Ok(()) => {}
+                // The kernel could not be asked: the limits stay, the next period asks again.
+                Err(error) => self.trouble(0, Some(error.to_string())),
+            }
+            self.periods += 1;
+            next += self.policy.period;
+            // After a stall the missed periods are left out, not made up for.
+            let now = Instant::now();
+            if next < now {
+                next = now;
+            }
+            match stop.recv_timeout(next - now) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    fn period(&mut self) -> Result<(), Failure> {
+        let survey = self.ports.survey().map_err(Failure::environment)?;
+        let mut seen = Vec::with_capacity(self.names.len());
+        for index in 0..self.names.len() {
+            seen.push(self.look(index, &survey)?);
+        }
+        let decision = self.controller.step(&seen);
+        self.apply(&decision)?;
+        self.tell(&decision);
+        self.publish(decision);
+        Ok(())
+    }
+
+    /// One port; what is found there for the first time is noted on disk before it is changed.
+    fn look(
+        &mut self,
+        index: usize,
+        survey: &(nicety_host::shaper::Survey, Duration),
+    ) -> Result<Seen, Failure> {
+        let name = self.names[index].to_string();
+        let moment = self.ports.look(&self.names[index], survey);
+        let gone = moment.found.is_none();
+        if gone != self.known[index].gone {
+            let what = if gone { "is gone" } else { "is back" };
+            output::say(&format!("port {name} {what}"));
+            self.known[index].gone = gone;
+            if gone {
+                self.found.forget(&name);
+                // What is left of it is removed now or at the end.
+                let _ = self.ports.sweep();
+            }
+        }
+        match &moment.found {
+            None => Ok(moment.seen),
+            Some(Found::Foreign(kind)) => {
+                self.trouble(
+                    index,
+                    Some(format!(
+                        "port {name}: a {kind} qdisc of somebody else is in the way"
+                    )),
+                );
+                Ok(Seen::default())
+            }
+            Some(found) => {
+                self.found.note(&name, &words(found))?;
+                Ok(moment.seen)
+            }
+        }
+    }
+
+    /// Writes what has changed, decreases first, and reads it back.
+    fn apply(&mut self, decision: &Decision) -> Result<(), Failure> {
+        for index in &decision.writes {
+            let port = &decision.ports[*index];
+            let burst = self.policy.tenants[port.tenant].burst;
+            match self.ports.set(&port.port, port.limit, burst) {
+                Ok(()) => {
+                    self.writes += 1;
+                    self.controller.wrote(*index, port.limit);
+                }
+                Err(error) => {
+                    self.errors += 1;
+                    self.controller.failed(*index);
+                    self.trouble(*index, Some(error.to_string()));
+                }
+            }
+        }
+        if decision.writes.is_empty() {
+            return Ok(());
+        }
+        let survey = self.ports.survey().map_err(Failure::environment)?;
+        for index in &decision.writes {
+            let port = &decision.ports[*index];
+            match self.ports.look(&port.port, &survey).seen.limit {
+                Some(limit) if limit == port.limit => self.trouble(*index, None),
+                Some(limit) => {
+                    self.errors += 1;
+                    self.controller.failed(*index);
+                    self.trouble(
+                        *index,
+                        Some(format!(
+                            "port {}: {} was written, the kernel says {limit}",
+                            port.port, port.limit
+                        )),
+                    );
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells a trouble when it is new, and its end.
+    fn trouble(&mut self, index: usize, now: Option<String>) {
+        let Some(known) = self.known.get_mut(index) else {
+            return;
+        };
+        if known.trouble == now {
+            return;
+        }
+        match &now {
+            Some(line) => output::say(line),
+            None => output::say(&format!("port {}: all right again", self.names[index])),
+        }
+        known.trouble = now;
+    }
+
+    /// Tells what changed in how limits hold.
+    fn tell(&mut self, decision: &Decision) {
+        for (port, known) in decision.ports.iter().zip(&mut self.known) {
+            let was = std::mem::replace(&mut known.enforcement, port.enforcement);
+            if port.enforcement == Enforcement::NotEnforced && was != Enforcement::NotEnforced {
+                output::say(&format!("port {}: limit not enforced", port.port));
+            }
+        }
+        if decision.guarantees_scaled < 1.0 && self.periods == 0 {
+            output::say("the guarantees asked for do not fit and are scaled down");
+        }
+    }
+
+    fn publish(&self, decision: Decision) {
+        let tenants = self.policy.tenants.iter();
+        let state = State {
+            schema: SCHEMA,
+            pid: std::process::id(),
+            netns: self.ports.knobs.namespace(),
+            policy: self.file.to_owned(),
+            period_s: self.policy.period.as_secs_f64(),
+            periods: self.periods + 1,
+            written_s: since_boot().as_secs_f64(),
+            writes: self.writes,
+            errors: self.errors,
+            tenants: tenants
+                .filter_map(|tenant| explain(self.policy, &decision, &tenant.name))
+                .collect(),
+            decision,
+        };
+        // A full disk makes status old, which it says; sharing goes on.
+        let _ = state::write(self.state.path(), &state);
+    }
+}
+
+/// A channel that says when to stop.
+fn stop_signals() -> Result<Receiver<()>, Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::environment)?;
+    let (sender, receiver) = channel();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for _ in signals.forever() {
+                if sender.send(()).is_err() {
+                    return;
+                }
+            }
+        })
+        .map_err(Failure::environment)?;
+    Ok(receiver)
+}
+
+/// Refuses ports that are not there, cannot be limited, or are somebody else's.
+pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Result<(), Failure> {
+    let survey = ports.survey().map_err(Failure::environment)?;
+    for (tenant, port) in policy.ports() {
+        let of = &policy.tenants[tenant].name;
+        let refuse = |why: String| Failure::usage(anyhow!("{file}: tenant {of:?}: {why}"));
+        let PortName::Interface(name) = port else {
+            return Err(refuse(format!(
+                "{port} is a virtual function; this version shares taps, veths and macvtaps, nicety vf limit sets a fixed rate"
+            )));
+        };
+        if survey.0.link(name).is_none() {
+            if absent_ok {
+                continue;
+            }
+            return Err(refuse(format!(
+                "there is no interface {name} in this network namespace; correct the name, or start with --absent-ok"
+            )));
+        }
+        match ports.look(port, &survey).found {
+            None => {
+                return Err(refuse(format!(
+                    "{name} is no tap, veth or macvtap; see nicety vf list"
+                )));
+            }
+            Some(Found::Foreign(kind)) => {
+                return Err(refuse(format!(
+                    "{name} has a {kind} qdisc of somebody else; remove it first, see tc qdisc show dev {name}"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! `--dry-run`: the same decisions, told and not applied.
+
+use std::time::Duration;
+
+use nicety_police::explain::readable;
+use nicety_police::{Controller, Policy, Tuning};
+
+use super::daemon::check;
+use super::ports::Ports;
+use crate::cli::police::RunArgs;
+use crate::exit::{Exit, Failure};
+
+/// Periods without `--periods`.
+const PERIODS: u64 = 3;
+
+/// Tells for a few periods what would be done.
+pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
+    let ports = Ports::open()?;
+    check(policy, file, &ports, args.absent_ok)?;
+    let mut controller = Controller::new(policy.clone(), &[], Tuning::default());
+    // The first sample has no rate yet.
+    for period in 0..=args.periods.unwrap_or(PERIODS) {
+        if period > 0 {
+            std::thread::sleep(policy.period.max(Duration::from_millis(100)));
+        }
+        let survey = ports.survey().map_err(Failure::environment)?;
+        let seen: Vec<_> = (policy.ports())
+            .map(|(_, port)| ports.look(port, &survey).seen)
+            .collect();
+        let decision = controller.step(&seen);
+        if period == 0 {
+            continue;
+        }
+        let mut text = format!(
+            "period {period}: {} of {}\n",
+            readable(decision.total_bps),
+            policy.capacity
+        );
+        for (port, now) in decision.ports.iter().zip(&seen) {
+            let has = match now.limit {
+                Some(limit) if limit.0 > 0 => limit.to_string(),
+                Some(_) => "none".to_owned(),
+                None => "not there".to_owned(),
+            };
+            let sends = port.rate_bps.map_or("nothing known".to_owned(), readable);
+            text += &format!(
+                "  {} ({}): sends {sends}, limit {has}, would be {}\n",
+                port.port, policy.tenants[port.tenant].name, port.limit
+            );
+        }
+        crate::tune::print(&text)?;
+    }
+    Ok(Exit::Done)
+}

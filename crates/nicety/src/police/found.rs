@@ -1,0 +1,205 @@
+//! What the daemon found at its ports before it changed them, on disk: so that it can be put
+//! back, by this daemon or after it was killed by the next.
+
+use std::collections::BTreeMap;
+
+use nicety_host::journal::{JournalFile, StateDir, boot_id};
+use nicety_host::topology::ProcRoot;
+use nicety_model::SCHEMA;
+use nicety_model::journal::{Event, Outcome, Phase};
+use nicety_model::knob::{Change, Knob};
+
+use super::ports::Ports;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Limits found, by interface, in the words of the setting.
+pub struct Originals {
+    values: BTreeMap<String, String>,
+    file: JournalFile,
+    /// Taken over from a daemon that was killed.
+    pub adopted: usize,
+}
+
+fn knob(interface: &str) -> Knob {
+    Knob::PortRate {
+        interface: interface.to_owned(),
+    }
+}
+
+impl Originals {
+    /// Goes on with the journal of a daemon that was killed in this boot and namespace, or
+    /// begins one.
+    pub fn open(state: &StateDir, ports: &Ports) -> Result<Self, Failure> {
+        let boot = boot_id(&ProcRoot::live());
+        let netns = ports.knobs.namespace();
+        let ids = state.ids().map_err(Failure::environment)?;
+        for id in ids.iter().rev() {
+            let journal = state.read(*id).map_err(Failure::environment)?;
+            let open = matches!(journal.phase(), Phase::Applying | Phase::Undoing);
+            let here = journal
+                .head()
+                .is_some_and(|(_, its, ns)| its == boot && ns == netns);
+            if !open || !here {
+                continue;
+            }
+            // The first value found is the one from before; a port that was put back, or went
+            // away with its limit, begins anew.
+            let mut values = BTreeMap::new();
+            for event in journal.events {
+                match event {
+                    Event::Intent { change } => {
+                        if let Knob::PortRate { interface } = change.knob {
+                            values.entry(interface).or_insert(change.from);
+                        }
+                    }
+                    Event::Undone {
+                        knob: Knob::PortRate { interface },
+                        ..
+                    } => {
+                        values.remove(&interface);
+                    }
+                    _ => {}
+                }
+            }
+            return Ok(Self {
+                adopted: values.len(),
+                values,
+                file: state.append_to(*id).map_err(Failure::environment)?,
+            });
+        }
+        let id = ids.last().map_or(1, |last| last + 1);
+        let mut file = state.create(id).map_err(Failure::environment)?;
+        file.append(&Event::Begin {
+            schema: SCHEMA,
+            id,
+            boot_id: boot,
+            netns,
+            confirm_within_s: 0.0,
+        })
+        .map_err(Failure::environment)?;
+        Ok(Self {
+            values: BTreeMap::new(),
+            file,
+            adopted: 0,
+        })
+    }
+
+    /// How many ports there is something to put back at.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Notes on disk what was found at a port; must stand there before the port is changed.
+    pub fn note(&mut self, interface: &str, found: &str) -> Result<(), Failure> {
+        if self.values.contains_key(interface) {
+            return Ok(());
+        }
+        let change = Change {
+            knob: knob(interface),
+            from: found.to_owned(),
+            to: "police".to_owned(),
+        };
+        self.file
+            .append(&Event::Intent { change })
+            .map_err(Failure::environment)?;
+        self.values.insert(interface.to_owned(), found.to_owned());
+        Ok(())
+    }
+
+    /// A port that has gone took its limit along: when it comes back, what is found then counts.
+    pub fn forget(&mut self, interface: &str) {
+        if self.values.remove(interface).is_some() {
+            // When the disk is full the old value is put back later, which is no worse.
+            let _ = self.file.append(&Event::Undone {
+                knob: knob(interface),
+                outcome: Outcome::Gone,
+            });
+        }
+    }
+
+    /// Puts back what was found at the ports that `keep` does not name.
+    pub fn release(&mut self, ports: &Ports, keep: impl Fn(&str) -> bool) -> Vec<String> {
+        let names: Vec<String> = self
+            .values
+            .keys()
+            .filter(|name| !keep(name))
+            .cloned()
+            .collect();
+        let mut troubles = Vec::new();
+        for name in names {
+            let outcome = self.put_back(ports, &name);
+            if let Outcome::Foreign { .. } | Outcome::Failed { .. } = &outcome {
+                troubles.extend(crate::tune::report::outcome_words(&name, &outcome));
+            }
+            // The limit is back; the note of it matters less.
+            let _ = self.file.append(&Event::Undone {
+                knob: knob(&name),
+                outcome,
+            });
+            self.values.remove(&name);
+        }
+        troubles
+    }
+
+    fn put_back(&self, ports: &Ports, name: &str) -> Outcome {
+        let value = self.values.get(name).map_or("none", String::as_str);
+        let knob = knob(name);
+        let failed = |error: nicety_host::knob::KnobError| match error.is_gone() {
+            true => Outcome::Gone,
+            false => Outcome::Failed {
+                why: error.to_string(),
+            },
+        };
+        match ports.knobs.read(&knob) {
+            Ok(found) if found == value => return Outcome::Untouched,
+            Ok(found) if found.ends_with("of somebody else") => return Outcome::Foreign { found },
+            Ok(_) => {}
+            Err(error) => return failed(error),
+        }
+        if let Err(error) = ports.knobs.write(&knob, value) {
+            return failed(error);
+        }
+        match ports.knobs.read(&knob) {
+            Ok(found) if found == value => Outcome::Restored,
+            Ok(found) => Outcome::Failed {
+                why: format!("{value} was written, the kernel says {found}"),
+            },
+            Err(error) => failed(error),
+        }
+    }
+
+    /// Puts everything back and closes the journal.
+    pub fn restore(&mut self, ports: &Ports, why: &str) -> Result<Exit, Failure> {
+        let begun = self.file.append(&Event::Undoing {
+            why: why.to_owned(),
+        });
+        let count = self.len();
+        let troubles = self.release(ports, |_| false);
+        let swept = ports.sweep();
+        for trouble in &troubles {
+            output::say(trouble);
+        }
+        begun
+            .and_then(|()| self.file.append(&Event::RolledBack))
+            .map_err(Failure::environment)?;
+        swept.map_err(Failure::environment)?;
+        output::say(&format!(
+            "the limits of {} ports are as they were found",
+            count - troubles.len()
+        ));
+        Ok(match troubles.is_empty() {
+            true => Exit::Done,
+            false => Exit::Negative,
+        })
+    }
+
+    /// Leaves everything as it is and closes the journal.
+    pub fn keep(&mut self) -> Result<Exit, Failure> {
+        self.file
+            .append(&Event::Confirmed)
+            .map_err(Failure::environment)?;
+        output::say(&format!("the limits of {} ports stay", self.len()));
+        Ok(Exit::Done)
+    }
+}

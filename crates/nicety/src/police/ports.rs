@@ -1,0 +1,110 @@
+//! The ports of a policy on this host: counters, limits.
+
+use std::time::Duration;
+
+use nicety_host::journal::since_boot;
+use nicety_host::knob::{Knobs, port_value};
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+use nicety_host::shaper::{Found, Shape, Shapers, Survey};
+use nicety_model::BitRate;
+use nicety_police::{PortName, Sample, Seen};
+
+use crate::exit::Failure;
+
+/// The kernel, in the calling process's network namespace.
+pub struct Ports {
+    shapers: Shapers,
+    pub knobs: Knobs,
+}
+
+/// A port at one moment.
+pub struct Moment {
+    pub seen: Seen,
+    /// What is in its place; none when the port is gone.
+    pub found: Option<Found>,
+}
+
+impl Ports {
+    pub fn open() -> Result<Self, Failure> {
+        let ns = NetNs::current().map_err(Failure::environment)?;
+        Ok(Self {
+            shapers: Shapers::open(&ns).map_err(Failure::environment)?,
+            knobs: Knobs::open().map_err(Failure::environment)?,
+        })
+    }
+
+    /// All qdiscs and interfaces now.
+    pub fn survey(&self) -> Result<(Survey, Duration), NetError> {
+        let survey = self.shapers.survey()?;
+        Ok((survey, since_boot()))
+    }
+
+    /// One port in a survey made at `at`.
+    pub fn look(&self, port: &PortName, (survey, at): &(Survey, Duration)) -> Moment {
+        let gone = Moment {
+            seen: Seen::default(),
+            found: None,
+        };
+        let PortName::Interface(name) = port else {
+            return gone;
+        };
+        let Some(link) = survey.link(name) else {
+            return gone;
+        };
+        let Ok(found) = self.shapers.found(link, survey) else {
+            return gone;
+        };
+        let sample = match self.shapers.bucket_of(link, survey) {
+            Some(bucket) => Sample {
+                at: *at,
+                bytes: bucket.bytes,
+                frames: bucket.frames,
+                drops: Some(bucket.drops.into()),
+                backlog: Some(bucket.backlog.into()),
+            },
+            None => {
+                // What a tap or veth receives is what its owner sends.
+                let own = link.kind == "macvtap";
+                let c = &link.counters;
+                Sample {
+                    at: *at,
+                    bytes: if own { c.tx_bytes } else { c.rx_bytes },
+                    frames: if own { c.tx_packets } else { c.rx_packets },
+                    drops: None,
+                    backlog: None,
+                }
+            }
+        };
+        let limit = match &found {
+            Found::Limited(shape) => Some(shape.rate),
+            Found::Open => Some(BitRate(0)),
+            Found::Foreign(_) => None,
+        };
+        Moment {
+            seen: Seen {
+                sample: Some(sample),
+                limit,
+            },
+            found: Some(found),
+        }
+    }
+
+    /// Sets a limit.
+    pub fn set(&self, port: &PortName, rate: BitRate, burst: Duration) -> Result<(), NetError> {
+        let PortName::Interface(name) = port else {
+            return Ok(());
+        };
+        self.shapers.set(name, Shape { rate, wire: true }, burst)
+    }
+
+    /// Removes what ports that are gone have left.
+    pub fn sweep(&self) -> Result<usize, NetError> {
+        self.shapers.sweep()
+    }
+}
+
+/// A limit in words.
+pub fn words(found: &Found) -> String {
+    port_value(found)
+}

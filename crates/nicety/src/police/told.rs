@@ -1,0 +1,140 @@
+//! `nicety police status` and `explain`: what the daemon has written down.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use nicety_host::journal::since_boot;
+use nicety_police::explain::readable;
+
+use super::state::{self, State};
+use crate::cli::police::{AskArgs, ExplainArgs};
+use crate::exit::{Exit, Failure};
+use crate::inspect::page::Page;
+use crate::output;
+
+/// Periods after which a state is old.
+const OLD: f64 = 5.0;
+
+/// Tells of everybody.
+pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
+    let state = read(args.state.as_deref())?;
+    if args.json {
+        crate::tune::print_json(&state)?;
+        return Ok(Exit::Done);
+    }
+    let decision = &state.decision;
+    let mut page = Page::new(output::table_options().width);
+    let level = match decision.level_bps {
+        Some(level) => format!("level {} for each unit of weight", readable(level)),
+        None => "all demand fits".to_owned(),
+    };
+    page.line(&format!(
+        "{}, process {}, every {} s: {} sent, {level}",
+        state.policy,
+        state.pid,
+        state.period_s,
+        readable(decision.total_bps)
+    ));
+    page.line(&format!(
+        "{} periods, {} limits written, {} refused",
+        state.periods, state.writes, state.errors
+    ));
+    let demand = |bps: Option<f64>| bps.map_or("more".to_owned(), readable);
+    let rows: Vec<Vec<String>> = (state.tenants.iter())
+        .map(|tenant| {
+            vec![
+                tenant.tenant.clone(),
+                tenant.weight.to_string(),
+                tenant.guarantee.to_string(),
+                readable(tenant.rate_bps),
+                demand(tenant.demand_bps),
+                readable(tenant.limit_bps),
+            ]
+        })
+        .collect();
+    let columns = ["name", "weight", "guarantee", "sends", "wants", "may send"];
+    page.table("tenants", &columns, &rows);
+    let rows: Vec<Vec<String>> = (decision.ports.iter())
+        .map(|port| {
+            let owner = state.tenants.get(port.tenant);
+            let holds = match (port.present, port.enforcement) {
+                (false, _) => "gone",
+                (true, nicety_police::controller::Enforcement::NotEnforced) => "not enforced",
+                (true, nicety_police::controller::Enforcement::Holds) => "holds",
+                (true, nicety_police::controller::Enforcement::Untested) => "not reached",
+            };
+            vec![
+                port.port.to_string(),
+                owner.map_or(String::new(), |owner| owner.tenant.clone()),
+                port.rate_bps.map_or(String::new(), readable),
+                port.limit.to_string(),
+                holds.to_owned(),
+            ]
+        })
+        .collect();
+    page.table(
+        "ports",
+        &["port", "tenant", "sends", "limit", "limit is"],
+        &rows,
+    );
+    crate::tune::print(&page.into_text())?;
+    Ok(Exit::Done)
+}
+
+/// Tells of one tenant, in one line.
+pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
+    let state = read(args.ask.state.as_deref())?;
+    let found = state
+        .tenants
+        .iter()
+        .find(|tenant| tenant.tenant == args.tenant);
+    let Some(found) = found else {
+        let names: Vec<&str> = state.tenants.iter().map(|t| t.tenant.as_str()).collect();
+        return Err(Failure::usage(anyhow!(
+            "the policy {} has no tenant {:?}; write one of {}",
+            state.policy,
+            args.tenant,
+            names.join(", ")
+        )));
+    };
+    match args.ask.json {
+        true => crate::tune::print_json(found)?,
+        false => crate::tune::print(&format!("{found}\n"))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The state of a daemon that runs.
+fn read(asked: Option<&Path>) -> Result<State, Failure> {
+    let directory = state::directory(asked)?;
+    let path = super::state_file(directory.path());
+    let none = || {
+        Failure::environment(anyhow!(
+            "no nicety police runs with the state directory {}; start one, or give its --state",
+            directory.path().display()
+        ))
+    };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(none()),
+        Err(error) => {
+            return Err(Failure::environment(anyhow!(
+                "cannot read {}: {error}",
+                path.display()
+            )));
+        }
+    };
+    let state: State = serde_json::from_str(&text)
+        .map_err(|error| Failure::environment(anyhow!("{} is damaged: {error}", path.display())))?;
+    let age = since_boot().as_secs_f64() - state.written_s;
+    let runs = Path::new("/proc").join(state.pid.to_string()).exists();
+    if !runs || age < 0.0 {
+        return Err(none());
+    }
+    if age > OLD * state.period_s.max(1.0) {
+        output::say(&format!(
+            "this is {age:.0} s old: the daemon does not get on"
+        ));
+    }
+    Ok(state)
+}

@@ -1,0 +1,263 @@
+//! `nicety police` with real traffic, and what it leaves.
+
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::harness::{alone, nicety};
+use crate::uplink::{POLICY, Uplink};
+
+fn near(rate: f64, wanted: f64) -> bool {
+    (rate - wanted).abs() <= 0.1 * wanted
+}
+
+#[test]
+fn three_tenants_share_an_uplink() {
+    let _alone = alone();
+    let Some(uplink) = Uplink::new("three_tenants_share_an_uplink") else {
+        return;
+    };
+    let before = uplink.lab.state();
+    let mut daemon = uplink.daemon(&[]);
+    let small = uplink.trickle("c");
+    let a = uplink.flood("a");
+    let b = uplink.flood("b");
+    // 38 Mbit/s without head-room: c has what it sends, b twice what a has.
+    uplink.until(&mut daemon, "a fair share", |[a, b, c]| {
+        let rest = 38.0 - 1.05 * c;
+        (1.0..3.0).contains(&c) && near(a, rest / 3.0) && near(b, rest * 2.0 / 3.0)
+    });
+    let line = uplink.police(&["explain", "a"]).run();
+    line.assert_code(0);
+    assert!(
+        line.stdout
+            .contains("the link is the bottleneck, shared with b; level "),
+        "{}",
+        line.stdout
+    );
+    let line = uplink.police(&["explain", "c"]).run();
+    assert!(
+        line.stdout.ends_with("; gets all it asks for\n"),
+        "{}",
+        line.stdout
+    );
+    let nobody = uplink.police(&["explain", "d"]).run();
+    nobody.assert_code(2);
+    assert!(
+        nobody
+            .only_line()
+            .ends_with("has no tenant \"d\"; write one of a, b, c")
+    );
+    let table = uplink.police(&["status"]).run();
+    table.assert_code(0);
+    assert!(table.stdout.contains("tenants") && table.stdout.contains("ports"));
+
+    // What b does not use is lent, and comes back.
+    drop(b);
+    uplink.until(&mut daemon, "the share of b for a", |[a, _, c]| {
+        a > 0.9 * (38.0 - c)
+    });
+    let b = uplink.flood("b");
+    uplink.until(&mut daemon, "the share of b for b", |[a, b, _]| {
+        near(b, 2.0 * a) && b > 20.0
+    });
+
+    drop((a, b, small));
+    daemon.signal(Signal::TERM);
+    let ended = daemon.wait();
+    ended.assert_code(0);
+    assert!(
+        ended
+            .stderr
+            .ends_with("the limits of 3 ports are as they were found\n"),
+        "{}",
+        ended.stderr
+    );
+    uplink.lab.assert_state(&before);
+    uplink.police(&["status"]).run().assert_code(3);
+}
+
+#[test]
+fn a_killed_daemon_is_taken_over_and_everything_put_back() {
+    let _alone = alone();
+    let Some(uplink) = Uplink::new("a_killed_daemon_is_taken_over_and_everything_put_back") else {
+        return;
+    };
+    // One port has a limit of its own already.
+    let state = uplink.path("tune");
+    let limit = [
+        "vf", "limit", "a1", "--max", "30mbit", "--verify", "0s", "--state",
+    ];
+    let words = limit.iter().copied().chain([state.to_str().unwrap()]);
+    uplink.lab.inside(nicety(words)).run().assert_code(0);
+    let before = uplink.lab.state();
+    let daemon = uplink.daemon(&[]);
+
+    // A second one is kept out, whatever its state directory.
+    let policy = uplink.path("policy.toml");
+    let other = uplink.path("other");
+    let words = [
+        "police",
+        "run",
+        policy.to_str().unwrap(),
+        "--state",
+        other.to_str().unwrap(),
+    ];
+    let second = uplink.lab.inside(nicety(words)).run();
+    second.assert_code(3);
+    assert!(
+        second
+            .only_line()
+            .starts_with("another nicety police runs in this network namespace")
+    );
+
+    daemon.signal(Signal::KILL);
+    assert!(!daemon.wait().status.success());
+    let limits = uplink.lab.sh("tc qdisc show | grep -c 'tbf 6e63'");
+    assert_eq!(limits.trim(), "3", "the limits outlive the daemon");
+    uplink.police(&["status"]).run().assert_code(3);
+
+    // The next one has a smaller policy: c is put back at once.
+    let smaller = POLICY.split("\n[[tenant]]\nname = \"c\"").next().unwrap();
+    fs::write(&policy, smaller).unwrap();
+    let daemon = uplink.daemon(&[]);
+    assert!(
+        daemon
+            .stderr()
+            .starts_with("taking over 3 ports from a daemon that was killed\n")
+    );
+    let limits = uplink.lab.sh("tc qdisc show | grep -c 'tbf 6e63'");
+    assert_eq!(limits.trim(), "2");
+    daemon.signal(Signal::INT);
+    daemon.wait().assert_code(0);
+    uplink.lab.assert_state(&before);
+
+    // Killed and not started again: put back by hand.
+    let daemon = uplink.daemon(&[]);
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    let restored = uplink.police(&["restore"]).run();
+    restored.assert_code(0);
+    uplink.lab.assert_state(&before);
+    let again = uplink.police(&["restore"]).run();
+    assert_eq!(again.assert_code(0).stderr, "nothing to put back\n");
+
+    // Or kept.
+    let daemon = uplink.daemon(&["--keep", "--periods", "2"]);
+    let kept = daemon.wait();
+    kept.assert_code(0);
+    assert!(
+        kept.stderr.ends_with("the limits of 2 ports stay\n"),
+        "{}",
+        kept.stderr
+    );
+    let limits = uplink.lab.sh("tc qdisc show | grep -c 'tbf 6e63'");
+    assert_eq!(limits.trim(), "2");
+}
+
+#[test]
+fn ports_come_and_go_and_others_meddle() {
+    let _alone = alone();
+    let Some(uplink) = Uplink::new("ports_come_and_go_and_others_meddle") else {
+        return;
+    };
+    let before = uplink
+        .lab
+        .sh("ip -br link | cut -d' ' -f1 | cut -d@ -f1 | sort");
+    let mut daemon = uplink.daemon(&[]);
+    // Somebody removes a limit: written again.
+    uplink.lab.sh("tc qdisc del dev b1 ingress");
+    daemon.until("the limit again", |_| {
+        uplink
+            .lab
+            .sh("tc qdisc show dev b1 ingress")
+            .contains("ingress")
+    });
+    // A machine ends and starts again.
+    uplink.lab.sh("ip link del a1");
+    daemon.until("the port to go", |d| d.stderr().contains("port a1 is gone"));
+    let pid = fs::read_to_string(uplink.path("a.pid")).unwrap();
+    uplink.lab.sh(&format!(
+        "ip link add a1 type veth peer name a0 netns {}; ip link set a1 up",
+        pid.trim()
+    ));
+    daemon.until("the port to come back", |d| {
+        d.stderr().contains("port a1 is back")
+    });
+    daemon.until("its limit", |_| {
+        uplink
+            .lab
+            .sh("tc qdisc show dev a1 ingress")
+            .contains("ingress")
+    });
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    assert_eq!(
+        uplink
+            .lab
+            .sh("ip -br link | cut -d' ' -f1 | cut -d@ -f1 | sort"),
+        before
+    );
+}
+
+#[test]
+fn wrong_policies_and_dry_runs_change_nothing() {
+    let _alone = alone();
+    let Some(uplink) = Uplink::new("wrong_policies_and_dry_runs_change_nothing") else {
+        return;
+    };
+    let before = uplink.lab.state();
+    let policy = uplink.path("policy.toml");
+    let name = policy.to_str().unwrap();
+    let dry = uplink
+        .police(&["run", name, "--dry-run", "--periods", "1"])
+        .run();
+    dry.assert_code(0);
+    assert!(dry.stdout.starts_with("period 1: "), "{}", dry.stdout);
+    assert!(dry.stdout.contains("  b1 (b): sends "), "{}", dry.stdout);
+    for (old, new, code, part) in [
+        (
+            "\"a1\"",
+            "\"zz\"",
+            2,
+            "tenant \"a\": there is no interface zz in this network namespace; correct the name, or start with --absent-ok",
+        ),
+        (
+            "\"a1\"",
+            "\"sw\"",
+            2,
+            "tenant \"a\": sw is no tap, veth or macvtap; see nicety vf list",
+        ),
+        (
+            "\"a1\"",
+            "\"eth0/vf1\"",
+            2,
+            "eth0/vf1 is a virtual function; ",
+        ),
+        (
+            "weight = 2",
+            "weight = -2",
+            2,
+            "policy.toml:13: weight = -2 is not above 0; write a number above 0, as in weight = 2",
+        ),
+        (
+            "\"4mbit\"",
+            "\"41mbit\"",
+            2,
+            "more than the 38mbit of the link without its head-room; lower a guarantee",
+        ),
+    ] {
+        fs::write(&policy, POLICY.replacen(old, new, 1)).unwrap();
+        let ended = uplink.police(&["run", name]).run();
+        ended.assert_code(code);
+        assert!(ended.only_line().contains(part), "{}", ended.stderr);
+    }
+    let missing = uplink.police(&["run", "/nowhere.toml"]).run();
+    missing.assert_code(2);
+    assert!(
+        missing
+            .only_line()
+            .starts_with("cannot read /nowhere.toml: ")
+    );
+    uplink.lab.assert_state(&before);
+}

@@ -1,0 +1,200 @@
+//! Three tenants behind a bridge, and an uplink of 40 Mbit/s that they share.
+//!
+//! ```text
+//!   a0 --- a1 ─┐
+//!   b0 --- b1 ─┼─ sw ─ u1 --- u0      u1 sends at 40 Mbit/s
+//!   c0 --- c1 ─┘
+//! ```
+//!
+//! a0, b0, c0 and u0 are in namespaces of their own; nicety runs where the bridge is.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{Call, Running, nicety, root};
+use crate::lab::Lab;
+
+const SETUP: &str = "
+set -e
+quiet() { for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done; }
+quiet
+ip link add sw type bridge
+ip link set sw up
+for name in a b c u; do
+    setpriv --pdeathsig KILL unshare -n sh -c '
+        for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+        echo > DIR/'$name'.ready
+        exec sleep 600' >/dev/null &
+    echo $! > DIR/$name.pid
+    until [ -e DIR/$name.ready ]; do sleep 0.01; done
+    ip link add ${name}1 type veth peer name ${name}0 netns $!
+    ip link set ${name}1 master sw up
+    nsenter -t $! -n ip link set ${name}0 up
+done
+nsenter -t $(cat DIR/u.pid) -n ip link set u0 address 02:00:00:00:00:99
+bridge fdb add 02:00:00:00:00:99 dev u1 master static
+number=1
+for name in a b c; do
+    in=\"nsenter -t $(cat DIR/$name.pid) -n\"
+    $in ip address add 192.0.2.$number/24 dev ${name}0
+    $in ip neighbour add 192.0.2.99 lladdr 02:00:00:00:00:99 dev ${name}0
+    number=$((number + 1))
+done
+tc qdisc add dev u1 root tbf rate 40mbit burst 16kb limit 64kb
+ip link add nt type ifb
+ip link del nt
+";
+
+/// The policy: `b` has twice the weight of `a`; `c` has little to send.
+pub const POLICY: &str = "
+[link]
+capacity = \"40mbit\"
+headroom = 0.05
+period = \"500ms\"
+
+[[tenant]]
+name = \"a\"
+ports = \"a1\"
+
+[[tenant]]
+name = \"b\"
+weight = 2
+ports = \"b1\"
+
+[[tenant]]
+name = \"c\"
+guarantee = \"4mbit\"
+ports = \"c1\"
+";
+
+pub struct Uplink {
+    pub lab: Lab,
+    pub dir: TempDir,
+}
+
+/// A process that sends; ended when dropped.
+pub struct Sender(Child);
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        // Fails only when it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Uplink {
+    pub fn new(test: &str) -> Option<Self> {
+        for program in ["bash", "bridge", "setpriv"] {
+            let found = Command::new("sh")
+                .args([
+                    "-c",
+                    &format!("PATH=$PATH:/usr/sbin:/sbin; command -v {program}"),
+                ])
+                .stdout(Stdio::null())
+                .status();
+            if !found.is_ok_and(|status| status.success()) {
+                println!("SKIP {test}: the program {program} is not installed");
+                return None;
+            }
+        }
+        let unshare = if root() { "-n" } else { "-Urn" };
+        let ifb = Command::new("unshare")
+            .args([unshare, "sh", "-c", "ip link add nt type ifb"])
+            .stderr(Stdio::null())
+            .status();
+        if !ifb.is_ok_and(|status| status.success()) {
+            println!("SKIP {test}: this kernel has no ifb, or this user may not make a namespace");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("policy.toml"), POLICY).unwrap();
+        let lab = Lab::with(test, &SETUP.replace("DIR", dir.path().to_str().unwrap()))?;
+        Some(Self { lab, dir })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// `nicety police …` with the state directory of this test.
+    pub fn police(&self, words: &[&str]) -> Call {
+        let state = self.path("state");
+        let words = ["police"].iter().chain(words).copied();
+        let words = words.chain(["--state", state.to_str().unwrap()]);
+        self.lab.inside(nicety(words))
+    }
+
+    /// The daemon with the policy, past its first period.
+    pub fn daemon(&self, words: &[&str]) -> Running {
+        let policy = self.path("policy.toml");
+        let mut all = vec!["run", policy.to_str().unwrap()];
+        all.extend(words);
+        let _ = fs::remove_file(self.path("state/state.json"));
+        let mut running = self
+            .police(&all)
+            .limit(std::time::Duration::from_secs(120))
+            .start();
+        let state = self.path("state/state.json");
+        running.until("the first period", |_| state.exists());
+        running
+    }
+
+    /// Runs a shell command in a tenant's namespace.
+    fn start(&self, tenant: &str, script: &str) -> Sender {
+        let pid = fs::read_to_string(self.path(&format!("{tenant}.pid"))).unwrap();
+        let mut command = Command::new("nsenter");
+        command.args(["-t", pid.trim(), "-n"]);
+        if !root() {
+            command.args(["-U", "--preserve-credentials"]);
+        }
+        command.args(["bash", "-c", script]).stderr(Stdio::null());
+        Sender(command.spawn().unwrap())
+    }
+
+    /// As many datagrams as the tenant's system sends.
+    pub fn flood(&self, tenant: &str) -> Sender {
+        self.start(
+            tenant,
+            "exec dd if=/dev/zero bs=1400 >/dev/udp/192.0.2.99/9",
+        )
+    }
+
+    /// About 2 Mbit/s.
+    pub fn trickle(&self, tenant: &str) -> Sender {
+        let script = "exec 3>/dev/udp/192.0.2.99/9; \
+            while dd if=/dev/zero bs=1400 count=18 >&3; do sleep 0.1; done";
+        self.start(tenant, script)
+    }
+
+    /// What the daemon tells.
+    pub fn status(&self) -> Value {
+        let ended = self.police(&["status", "--json"]).run();
+        ended.assert_code(0);
+        serde_json::from_str(&ended.stdout).unwrap()
+    }
+
+    /// Waits until the rates of three periods in a row are as wanted.
+    pub fn until(&self, daemon: &mut Running, what: &str, wanted: impl Fn([f64; 3]) -> bool) {
+        let mut row = 0;
+        let mut last = 0;
+        let mut rates = Vec::new();
+        daemon.until(what, |_| {
+            let status = self.status();
+            let period = status["periods"].as_u64().unwrap();
+            if period == last {
+                return false;
+            }
+            last = period;
+            let now = [0, 1, 2].map(|i| status["tenants"][i]["rate_bps"].as_f64().unwrap() / 1e6);
+            rates.push(now);
+            row = if wanted(now) { row + 1 } else { 0 };
+            assert!(rates.len() < 100, "never {what}: {rates:?}");
+            row == 3
+        });
+    }
+}
