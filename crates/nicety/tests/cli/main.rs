@@ -11,6 +11,7 @@
 
 mod compare;
 mod environment;
+mod exports;
 mod guide;
 mod harness;
 mod help;
