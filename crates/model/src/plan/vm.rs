@@ -22,6 +22,9 @@ const VIRTIO_RING: std::ops::RangeInclusive<u32> = 256..=1024;
 /// E1000_MIN_RXD and E1000_MAX_82544_RXD).
 const E1000_RING: std::ops::RangeInclusive<u32> = 80..=4096;
 
+/// Most queues of a tap (drivers/net/tun.c: MAX_TAP_QUEUES).
+const TAP_QUEUES: u32 = 256;
+
 /// The guest of one cell. What the plan leaves out has the value in brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VmAsk {
@@ -174,6 +177,12 @@ impl VmAsk {
                 "write queues = 1",
             );
         }
+        if *queues > TAP_QUEUES {
+            return refuse(
+                format!("a tap has no {queues} queues"),
+                "write queues = 256 or less",
+            );
+        }
         let ring = self.ring?;
         match nic {
             VmNic::E1000 if !E1000_RING.contains(&ring) || !ring.is_multiple_of(8) => refuse(
@@ -252,6 +261,7 @@ mod tests {
                 &[("nic", "e1000"), ("ring", "64")],
                 "e1000 has no rings of 64 descriptors",
             ),
+            (&[("queues", "257")], "a tap has no 257 queues"),
             (
                 &[("ring", "128")],
                 "QEMU gives virtio-net no rings of 128 descriptors",

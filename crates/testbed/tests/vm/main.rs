@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use nicety_host::privilege::Privilege;
 use nicety_model::FrameSize;
 use nicety_model::plan::VmAsk;
+use nicety_testbed::counters::UNEXPLAINED;
 use nicety_testbed::qemu::bundle::MIRROR;
 use nicety_testbed::qemu::{Accelerator, Bundle, BundleSpec};
 use nicety_testbed::{Coupling, Path, PathError, VmPath, VmSpec, ledger, vm};
@@ -152,6 +153,53 @@ fn carries_by(path: &dyn Path, ends: [&str; 2]) {
     assert_eq!(guests[0].1.cpus.len(), 1);
 }
 
+/// Sends more than the guest can carry; what it loses is lost at the interface `full`, and no
+/// frame is unexplained.
+fn overloads(path: &dyn Path, full: &str) {
+    let ports = path.ports();
+    let frame = packet::udp_frame(ports[0].mac.0, ports[1].mac.0, 60);
+    // Frames count against their sender's buffer until a macvtap's reader has them, so that one
+    // sender alone is slowed down and loses nothing.
+    let senders: Vec<_> = (0..8).map(|_| PacketSocket::open(&ports[0])).collect();
+    let before = path.counters().unwrap();
+    let value = |counters: &nicety_testbed::PathCounters| {
+        let named = counters.named().find(|(name, _)| name == full);
+        named.unwrap().1
+    };
+    let mut sent = 0;
+    // A sender that shares its CPU with the path is slowed down until the other CPU helps out.
+    while value(&path.counters().unwrap()) == value(&before) {
+        assert!(sent < 400_000, "nothing is lost at {full}");
+        for sender in senders.iter().cycle().take(20_000) {
+            // What a full ring answers is counted as `a tx_dropped`.
+            if let Err(error) = sender.send(&frame) {
+                assert_eq!(error, libc::ENOBUFS);
+            }
+        }
+        sent += 20_000;
+    }
+    let received = || {
+        let at = |counters: &nicety_testbed::PathCounters| counters.of("b").unwrap().rx_packets;
+        at(&path.counters().unwrap()) - at(&before)
+    };
+    let (mut last, mut still) = (0, 0);
+    while still < 5 {
+        std::thread::sleep(Duration::from_millis(200));
+        let now = received();
+        still = if now == last { still + 1 } else { 0 };
+        last = now;
+    }
+    assert!(last > 0);
+    let lines = ledger(&before, &path.counters().unwrap(), sent - last);
+    let named: u64 = lines.iter().map(|line| line.frames).sum();
+    assert_eq!(named, sent - last, "{lines:?}");
+    assert!(lines.iter().any(|line| line.place == full), "{lines:?}");
+    assert!(
+        lines.iter().all(|line| line.place != UNEXPLAINED),
+        "{lines:?}"
+    );
+}
+
 fn e1000(_: Privilege) -> Outcome {
     let path = build(&[("nic", "e1000"), ("ring", "512")])?;
     let nic = &path.hello().nics[1];
@@ -160,6 +208,7 @@ fn e1000(_: Privilege) -> Outcome {
         ("e1000", Some((512, 512)))
     );
     carries(&path);
+    overloads(&path, "t0 tx_dropped");
     Ok(())
 }
 
@@ -183,6 +232,7 @@ fn macvtap(privilege: Privilege) -> Outcome {
         Err(error) => panic!("{error}"),
     };
     carries_by(&path, ["m0", "m1"]);
+    overloads(&path, "m0 rx_dropped");
     Ok(())
 }
 
