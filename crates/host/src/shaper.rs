@@ -18,14 +18,14 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nicety_model::BitRate;
 
-use crate::link::{Link, Links};
+use crate::link::Links;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
 use message::{BUCKET, INGRESS, ROOT};
 
-pub use survey::{Bucket, Survey};
+pub use survey::{Bucket, Face, Survey};
 
 /// How long a bucket may send at the link's rate when nothing else is said.
 pub const BURST: Duration = Duration::from_millis(4);
@@ -95,8 +95,8 @@ impl Shapers {
     /// [`NetError::NotFound`]; [`NetError::Unsupported`] for an interface that nobody's traffic
     /// comes out of.
     pub fn read(&self, port: &str) -> Result<Found, NetError> {
-        let link = self.links.get(port)?;
-        self.found(&link, &self.survey()?)
+        let survey = self.survey()?;
+        self.found(self.face(port, &survey)?, &survey)
     }
 
     /// As [`Self::read`], of a port in a survey. A limit that not all frames go through counts as
@@ -104,7 +104,7 @@ impl Shapers {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn found(&self, link: &Link, survey: &Survey) -> Result<Found, NetError> {
+    pub fn found(&self, link: &Face, survey: &Survey) -> Result<Found, NetError> {
         Ok(match self.way(link)? {
             Way::Own => match survey.foreign_root(link.index) {
                 Some(kind) => Found::Foreign(kind.to_owned()),
@@ -118,10 +118,13 @@ impl Shapers {
     }
 
     /// What an ingress qdisc at a port means.
-    fn redirected(&self, link: &Link, survey: &Survey) -> Result<Found, NetError> {
+    fn redirected(&self, link: &Face, survey: &Survey) -> Result<Found, NetError> {
         let ifb = survey.index_of(&ifb_name(link.index));
-        let targets = self.redirects(link)?;
         let kind = survey.ingress(link.index).unwrap_or_default();
+        if !survey.deep && kind == "ingress" && ifb.is_some() {
+            return Ok(shape(ifb.and_then(|ifb| survey.bucket(ifb))));
+        }
+        let targets = self.redirects(link)?;
         let own = match (&targets[..], ifb) {
             ([], Some(_)) => kind == "ingress",
             ([Some(target)], Some(ifb)) => kind == "ingress" && *target == ifb,
@@ -141,38 +144,67 @@ impl Shapers {
     /// As [`Self::read`]; [`NetError::Exists`] when something of somebody else is in the place;
     /// [`NetError::NotPermitted`].
     pub fn set(&self, port: &str, shape: Shape, burst: Duration) -> Result<(), NetError> {
-        let link = self.links.get(port)?;
-        let way = self.way(&link)?;
-        if let Found::Foreign(kind) = self.read(port)? {
+        self.set_in(port, &self.survey()?, shape, burst)
+    }
+
+    /// As [`Self::set`], for a port as it is in a survey.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn set_in(
+        &self,
+        port: &str,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<(), NetError> {
+        let face = self.face(port, survey)?;
+        let found = self.found(face, survey)?;
+        if let Found::Foreign(kind) = found {
             let taken = std::io::Error::from(rustix::io::Errno::EXIST);
             let what = format!("{port}, which has a {kind} qdisc of somebody else");
             return Err(NetError::new("limit", what, taken));
         }
-        match way {
-            Way::Own => self.bucket(link.index, shape, burst, port),
-            Way::Redirected => self.redirect(&link, shape, burst),
+        match (self.way(face)?, survey.index_of(&ifb_name(face.index))) {
+            (Way::Own, _) => self.bucket(face.index, shape, burst, port),
+            (Way::Redirected, Some(ifb)) if matches!(found, Found::Limited(_)) => {
+                self.bucket(ifb, shape, burst, port)
+            }
+            (Way::Redirected, _) => self.redirect(face, survey, shape, burst),
         }
     }
 
     /// Makes what is missing, the redirect last: until then the port is as it was.
-    fn redirect(&self, link: &Link, shape: Shape, burst: Duration) -> Result<(), NetError> {
-        let name = ifb_name(link.index);
-        let survey = self.survey()?;
+    fn redirect(
+        &self,
+        face: &Face,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<(), NetError> {
+        let name = ifb_name(face.index);
         if survey.index_of(&name).is_none() {
-            self.links.add_ifb(&name)?;
+            match self.links.add_ifb(&name) {
+                // Made since the survey.
+                Err(NetError::Exists { .. }) => {}
+                other => other?,
+            }
         }
         let ifb = self.links.get(&name)?;
-        self.bucket(ifb.index, shape, burst, &link.name)?;
+        self.bucket(ifb.index, shape, burst, &face.name)?;
         if !ifb.up {
             self.links.set_up(&name)?;
         }
-        if survey.ingress(link.index).is_none() {
-            let request = message::ingress(message::RTM_NEWQDISC, link.index);
-            self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &link.name)?;
+        if survey.ingress(face.index).is_none() {
+            let request = message::ingress(message::RTM_NEWQDISC, face.index);
+            match self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name) {
+                Err(NetError::Exists { .. }) => {}
+                other => other?,
+            }
         }
-        if self.redirects(link)?.is_empty() {
-            let request = message::redirect(link.index, ifb.index);
-            self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &link.name)?;
+        if self.redirects(face)?.is_empty() {
+            let request = message::redirect(face.index, ifb.index);
+            self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name)?;
         }
         Ok(())
     }
@@ -195,9 +227,9 @@ impl Shapers {
     /// # Errors
     /// As [`Self::set`].
     pub fn remove(&self, port: &str) -> Result<(), NetError> {
-        let link = self.links.get(port)?;
         let survey = self.survey()?;
-        match self.way(&link)? {
+        let link = self.face(port, &survey)?;
+        match self.way(link)? {
             Way::Own => {
                 if survey.bucket(link.index).is_some() {
                     let request = message::remove(link.index, ROOT, BUCKET);
@@ -206,7 +238,7 @@ impl Shapers {
             }
             Way::Redirected => {
                 let ours = survey.ingress(link.index).is_some()
-                    && !matches!(self.redirected(&link, &survey)?, Found::Foreign(_));
+                    && !matches!(self.redirected(link, &survey)?, Found::Foreign(_));
                 if ours {
                     let request = message::ingress(message::RTM_DELQDISC, link.index);
                     self.change(request, 0, "remove limit of", port)?;
@@ -224,31 +256,53 @@ impl Shapers {
     /// # Errors
     /// [`NetError::NotPermitted`].
     pub fn sweep(&self) -> Result<usize, NetError> {
-        let links = self.links.list()?;
-        let is_left = |link: &&Link| {
-            let port = link.name.strip_prefix(PREFIX);
+        let survey = self.survey()?;
+        let is_left = |face: &&Face| {
+            let port = face.name.strip_prefix(PREFIX);
             let port = port.and_then(|number| number.parse::<u32>().ok());
-            link.kind == "ifb"
-                && port.is_some_and(|port| links.iter().all(|other| other.index != port))
+            face.kind == "ifb"
+                && port.is_some_and(|port| survey.faces().all(|other| other.index != port))
         };
-        let left: Vec<&Link> = links.iter().filter(is_left).collect();
-        for link in &left {
-            self.links.delete(&link.name)?;
+        let left: Vec<&Face> = survey.faces().filter(is_left).collect();
+        for face in &left {
+            self.links.delete(&face.name)?;
         }
         Ok(left.len())
     }
 
-    /// All buckets and their counters, in one dump of interfaces and one of qdiscs.
+    /// All interfaces, buckets and their counters; filters are looked at for each port asked for.
     ///
     /// # Errors
     /// When the kernel does not answer.
     pub fn survey(&self) -> Result<Survey, NetError> {
         let qdiscs = self.dump(message::dump_qdiscs())?;
-        Ok(Survey::new(self.links.list()?, &qdiscs))
+        let links = self.dump(message::dump_links())?;
+        Ok(Survey::new(&links, &qdiscs))
+    }
+
+    /// All buckets and their counters, in one dump: interfaces and filters are believed to be as
+    /// they were.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn survey_again(&self, before: &Survey) -> Result<Survey, NetError> {
+        Ok(before.again(&self.dump(message::dump_qdiscs())?))
+    }
+
+    fn face<'a>(&self, port: &str, survey: &'a Survey) -> Result<&'a Face, NetError> {
+        crate::link::check_name(port)?;
+        survey.face(port).ok_or_else(|| {
+            let none = std::io::Error::from(rustix::io::Errno::NODEV);
+            NetError::new(
+                "read interface",
+                format!("{port} (namespace {})", self.ns),
+                none,
+            )
+        })
     }
 
     /// The bucket of a port, wherever it is.
-    pub fn bucket_of<'a>(&self, link: &Link, survey: &'a Survey) -> Option<&'a Bucket> {
+    pub fn bucket_of<'a>(&self, link: &Face, survey: &'a Survey) -> Option<&'a Bucket> {
         match self.way(link).ok()? {
             Way::Own => survey.bucket(link.index),
             Way::Redirected => survey.bucket(survey.index_of(&ifb_name(link.index))?),
@@ -257,12 +311,12 @@ impl Shapers {
 
     /// Interfaces that the ingress of a port is redirected to; none where a filter does
     /// something else.
-    fn redirects(&self, link: &Link) -> Result<Vec<Option<u32>>, NetError> {
+    fn redirects(&self, link: &Face) -> Result<Vec<Option<u32>>, NetError> {
         let filters = self.dump(message::dump_filters(link.index, INGRESS))?;
         Ok(message::redirects(&filters))
     }
 
-    fn way(&self, link: &Link) -> Result<Way, NetError> {
+    fn way(&self, link: &Face) -> Result<Way, NetError> {
         match link.kind.as_str() {
             "veth" | "tun" => Ok(Way::Redirected),
             "macvtap" => Ok(Way::Own),

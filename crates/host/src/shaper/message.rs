@@ -40,6 +40,12 @@ fn tc(kind: u16, index: u32, handle: u32, parent: u32, info: u32) -> RawMessage 
     RawMessage::new(kind, &words.concat())
 }
 
+/// All interfaces.
+pub(super) fn dump_links() -> RawMessage {
+    const RTM_GETLINK: u16 = 18;
+    RawMessage::new(RTM_GETLINK, &[0; 16])
+}
+
 pub(super) fn dump_qdiscs() -> RawMessage {
     tc(RTM_GETQDISC, 0, 0, 0, 0)
 }

@@ -1,6 +1,7 @@
 //! All qdiscs of a namespace at one moment.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use nicety_model::BitRate;
 
@@ -8,9 +9,15 @@ use super::Shape;
 use super::message::{
     BUCKET, INGRESS_PARENT, ROOT, TC_HEADER, TCA_KIND, TCA_OPTIONS, TCA_TBF_PARMS, TCA_TBF_RATE64,
 };
-use crate::link::Link;
 use crate::raw::{Attributes, RawMessage, text, u16_at, u32_at, u64_at};
 
+/// Bytes of struct ifinfomsg.
+const LINK_HEADER: usize = 16;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_STATS64: u16 = 23;
+const IFLA_INFO_KIND: u16 = 1;
+const IFF_UP: u32 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
@@ -31,22 +38,54 @@ pub struct Bucket {
     pub backlog: u32,
 }
 
+/// An interface, as far as limits need it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Face {
+    /// Number.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// `veth`, `tun`, `macvtap`, …; empty for hardware.
+    pub kind: String,
+    /// Set up by the administrator.
+    pub up: bool,
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Bytes received, without FCS.
+    pub rx_bytes: u64,
+    /// Bytes sent, without FCS.
+    pub tx_bytes: u64,
+}
+
 /// Buckets, ingress qdiscs and interfaces of a namespace.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
-    links: HashMap<String, Link>,
+    faces: Arc<HashMap<String, Face>>,
     buckets: HashMap<u32, Bucket>,
     ingress: HashMap<u32, String>,
     foreign_roots: HashMap<u32, String>,
+    /// The filters are looked at too.
+    pub(super) deep: bool,
 }
 
 impl Survey {
-    pub(super) fn new(links: Vec<Link>, qdiscs: &[RawMessage]) -> Self {
+    pub(super) fn new(links: &[RawMessage], qdiscs: &[RawMessage]) -> Self {
+        let faces = links.iter().filter_map(face);
+        let faces = faces.map(|face| (face.name.clone(), face)).collect();
+        Self::of(Arc::new(faces), qdiscs, true)
+    }
+
+    /// With new qdiscs and the interfaces of an older one.
+    pub(super) fn again(&self, qdiscs: &[RawMessage]) -> Self {
+        Self::of(Arc::clone(&self.faces), qdiscs, false)
+    }
+
+    fn of(faces: Arc<HashMap<String, Face>>, qdiscs: &[RawMessage], deep: bool) -> Self {
         let mut survey = Self {
-            links: links
-                .into_iter()
-                .map(|link| (link.name.clone(), link))
-                .collect(),
+            faces,
+            deep,
             ..Self::default()
         };
         for qdisc in qdiscs {
@@ -78,12 +117,16 @@ impl Survey {
     }
 
     /// An interface by name.
-    pub fn link(&self, name: &str) -> Option<&Link> {
-        self.links.get(name)
+    pub fn face(&self, name: &str) -> Option<&Face> {
+        self.faces.get(name)
+    }
+
+    pub(super) fn faces(&self) -> impl Iterator<Item = &Face> {
+        self.faces.values()
     }
 
     pub(super) fn index_of(&self, name: &str) -> Option<u32> {
-        Some(self.links.get(name)?.index)
+        Some(self.faces.get(name)?.index)
     }
 
     pub(super) fn bucket(&self, index: u32) -> Option<&Bucket> {
@@ -97,6 +140,26 @@ impl Survey {
     pub(super) fn foreign_root(&self, index: u32) -> Option<&str> {
         self.foreign_roots.get(&index).map(String::as_str)
     }
+}
+
+/// One `RTM_NEWLINK`.
+fn face(message: &RawMessage) -> Option<Face> {
+    let attributes = message.attributes(LINK_HEADER);
+    let info = attributes.find(IFLA_LINKINFO).map(Attributes::of);
+    let kind = info.and_then(|info| info.find(IFLA_INFO_KIND));
+    let stats = attributes.find(IFLA_STATS64).unwrap_or_default();
+    // struct rtnl_link_stats64.
+    let count = |at: usize| u64_at(stats, 8 * at).unwrap_or(0);
+    Some(Face {
+        index: u32_at(&message.body, 4)?,
+        up: u32_at(&message.body, 8)? & IFF_UP != 0,
+        name: text(attributes.find(IFLA_IFNAME)?).to_owned(),
+        kind: kind.map(text).unwrap_or_default().to_owned(),
+        rx_frames: count(0),
+        tx_frames: count(1),
+        rx_bytes: count(2),
+        tx_bytes: count(3),
+    })
 }
 
 fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
@@ -152,7 +215,7 @@ mod tests {
                 &[2, 3_000, 5, 0, 0].map(u32::to_ne_bytes).concat(),
             );
         });
-        let survey = Survey::new(Vec::new(), &[message.clone()]);
+        let survey = Survey::new(&[], &[message.clone()]);
         let bucket = *survey.bucket(7).unwrap();
         assert_eq!(bucket.shape, shape);
         assert_eq!((bucket.bytes, bucket.frames), (123_456, 99));
@@ -160,7 +223,7 @@ mod tests {
         assert_eq!(survey.foreign_root(7), None);
         // Another handle is somebody else's.
         message.body[11] = 0x12;
-        let survey = Survey::new(Vec::new(), &[message]);
+        let survey = Survey::new(&[], &[message]);
         assert_eq!(survey.foreign_root(7), Some("tbf"));
         assert_eq!(survey.bucket(7), None);
     }

@@ -55,7 +55,7 @@ pub(crate) fn port_limits(_: Privilege) {
         assert_eq!(shapers.read("x").unwrap(), Found::Limited(next));
     }
     let survey = shapers.survey().unwrap();
-    let link = survey.link("x").unwrap();
+    let link = survey.face("x").unwrap();
     let bucket = shapers.bucket_of(link, &survey).unwrap();
     assert_eq!((bucket.shape, bucket.backlog), (shape(88, true), 0));
     shapers.remove("x").unwrap();

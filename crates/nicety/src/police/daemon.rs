@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use nicety_host::journal::{StateDir, since_boot};
+use nicety_host::net_error::NetError;
 use nicety_host::shaper::Found;
 use nicety_model::SCHEMA;
 use nicety_police::controller::Enforcement;
@@ -14,11 +15,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::found::Originals;
-use super::ports::{Ports, words};
+use super::ports::{Look, Ports, words};
 use super::state::{self, Alone, State};
 use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+
+/// How often interfaces and filters are compared with what they should be, besides counters and
+/// limits, which are every period.
+const RECONCILE: Duration = Duration::from_millis(900);
 
 /// Runs until it is stopped.
 pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
@@ -50,6 +55,8 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         periods: 0,
         writes: 0,
         errors: 0,
+        last: None,
+        looked: None,
     };
     output::say(&format!(
         "sharing {} among {} tenants with {} ports, every {:?}; Ctrl-C puts everything back",
@@ -90,6 +97,9 @@ struct Daemon<'a> {
     periods: u64,
     writes: u64,
     errors: u64,
+    last: Option<Look>,
+    /// When interfaces and filters were last looked at.
+    looked: Option<Instant>,
 }
 
 impl Daemon<'_> {
@@ -117,24 +127,33 @@ impl Daemon<'_> {
     }
 
     fn period(&mut self) -> Result<(), Failure> {
-        let survey = self.ports.survey().map_err(Failure::environment)?;
+        let survey = self.survey().map_err(Failure::environment)?;
         let mut seen = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
             seen.push(self.look(index, &survey)?);
         }
         let decision = self.controller.step(&seen);
-        self.apply(&decision)?;
+        self.apply(&decision, &survey)?;
+        self.last = Some(survey);
         self.tell(&decision);
         self.publish(decision);
         Ok(())
     }
 
+    /// Everything once in [`RECONCILE`], counters and limits in between.
+    fn survey(&mut self) -> Result<Look, NetError> {
+        let due = self.looked.is_none_or(|at| at.elapsed() >= RECONCILE);
+        match self.last.take().filter(|_| !due) {
+            Some(last) => self.ports.survey_again(&last),
+            None => {
+                self.looked = Some(Instant::now());
+                self.ports.survey()
+            }
+        }
+    }
+
     /// One port; what is found there for the first time is noted on disk before it is changed.
-    fn look(
-        &mut self,
-        index: usize,
-        survey: &(nicety_host::shaper::Survey, Duration),
-    ) -> Result<Seen, Failure> {
+    fn look(&mut self, index: usize, survey: &Look) -> Result<Seen, Failure> {
         let name = self.names[index].to_string();
         let moment = self.ports.look(&self.names[index], survey);
         let gone = moment.found.is_none();
@@ -167,11 +186,11 @@ impl Daemon<'_> {
     }
 
     /// Writes what has changed, decreases first, and reads it back.
-    fn apply(&mut self, decision: &Decision) -> Result<(), Failure> {
+    fn apply(&mut self, decision: &Decision, look: &Look) -> Result<(), Failure> {
         for index in &decision.writes {
             let port = &decision.ports[*index];
             let burst = self.policy.tenants[port.tenant].burst;
-            match self.ports.set(&port.port, port.limit, burst) {
+            match self.ports.set(&port.port, look, port.limit, burst) {
                 Ok(()) => {
                     self.writes += 1;
                     self.controller.wrote(*index, port.limit);
@@ -186,6 +205,7 @@ impl Daemon<'_> {
         if decision.writes.is_empty() {
             return Ok(());
         }
+        // New ports have new interfaces: those of the last look will not do.
         let survey = self.ports.survey().map_err(Failure::environment)?;
         for index in &decision.writes {
             let port = &decision.ports[*index];
@@ -286,7 +306,7 @@ pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Res
                 "{port} is a virtual function; this version shares taps, veths and macvtaps, nicety vf limit sets a fixed rate"
             )));
         };
-        if survey.0.link(name).is_none() {
+        if survey.survey.face(name).is_none() {
             if absent_ok {
                 continue;
             }

@@ -18,6 +18,12 @@ pub struct Ports {
     pub knobs: Knobs,
 }
 
+/// All ports at one moment.
+pub struct Look {
+    pub survey: Survey,
+    at: Duration,
+}
+
 /// A port at one moment.
 pub struct Moment {
     pub seen: Seen,
@@ -35,13 +41,23 @@ impl Ports {
     }
 
     /// All qdiscs and interfaces now.
-    pub fn survey(&self) -> Result<(Survey, Duration), NetError> {
-        let survey = self.shapers.survey()?;
-        Ok((survey, since_boot()))
+    pub fn survey(&self) -> Result<Look, NetError> {
+        Ok(Look {
+            survey: self.shapers.survey()?,
+            at: since_boot(),
+        })
     }
 
-    /// One port in a survey made at `at`.
-    pub fn look(&self, port: &PortName, (survey, at): &(Survey, Duration)) -> Moment {
+    /// Qdiscs and their counters only.
+    pub fn survey_again(&self, before: &Look) -> Result<Look, NetError> {
+        Ok(Look {
+            survey: self.shapers.survey_again(&before.survey)?,
+            at: since_boot(),
+        })
+    }
+
+    /// One port.
+    pub fn look(&self, port: &PortName, Look { survey, at }: &Look) -> Moment {
         let gone = Moment {
             seen: Seen::default(),
             found: None,
@@ -49,13 +65,13 @@ impl Ports {
         let PortName::Interface(name) = port else {
             return gone;
         };
-        let Some(link) = survey.link(name) else {
+        let Some(face) = survey.face(name) else {
             return gone;
         };
-        let Ok(found) = self.shapers.found(link, survey) else {
+        let Ok(found) = self.shapers.found(face, survey) else {
             return gone;
         };
-        let sample = match self.shapers.bucket_of(link, survey) {
+        let sample = match self.shapers.bucket_of(face, survey) {
             Some(bucket) => Sample {
                 at: *at,
                 bytes: bucket.bytes,
@@ -65,12 +81,11 @@ impl Ports {
             },
             None => {
                 // What a tap or veth receives is what its owner sends.
-                let own = link.kind == "macvtap";
-                let c = &link.counters;
+                let own = face.kind == "macvtap";
                 Sample {
                     at: *at,
-                    bytes: if own { c.tx_bytes } else { c.rx_bytes },
-                    frames: if own { c.tx_packets } else { c.rx_packets },
+                    bytes: if own { face.tx_bytes } else { face.rx_bytes },
+                    frames: if own { face.tx_frames } else { face.rx_frames },
                     drops: None,
                     backlog: None,
                 }
@@ -91,11 +106,18 @@ impl Ports {
     }
 
     /// Sets a limit.
-    pub fn set(&self, port: &PortName, rate: BitRate, burst: Duration) -> Result<(), NetError> {
+    pub fn set(
+        &self,
+        port: &PortName,
+        look: &Look,
+        rate: BitRate,
+        burst: Duration,
+    ) -> Result<(), NetError> {
         let PortName::Interface(name) = port else {
             return Ok(());
         };
-        self.shapers.set(name, Shape { rate, wire: true }, burst)
+        let shape = Shape { rate, wire: true };
+        self.shapers.set_in(name, &look.survey, shape, burst)
     }
 
     /// Removes what ports that are gone have left.

@@ -149,9 +149,12 @@ impl Eyes {
 
     fn port(&self, link: &Link, survey: &Survey) -> Port {
         // A port may go while it is looked at.
-        let found = self.shapers.found(link, survey).unwrap_or(Found::Open);
+        let face = survey.face(&link.name);
+        let found = face.and_then(|face| self.shapers.found(face, survey).ok());
+        let found = found.unwrap_or(Found::Open);
         let limited = matches!(found, Found::Limited(_));
-        let bucket = self.shapers.bucket_of(link, survey).filter(|_| limited);
+        let bucket = face.filter(|_| limited);
+        let bucket = bucket.and_then(|face| self.shapers.bucket_of(face, survey));
         Port {
             interface: link.name.clone(),
             kind: match link.kind.as_str() {
