@@ -29,8 +29,12 @@ pub use survey::{Bucket, Face, Survey};
 
 /// How long a bucket may send at the link's rate when nothing else is said.
 pub const BURST: Duration = Duration::from_millis(4);
-/// Least burst: a few frames, so that no frame of a usual size is refused.
-const LEAST_BURST: u64 = 16_384;
+/// Bursts, in bytes, are at least `LARGE`, more than the 64 KiB of a segmented packet with the headers
+/// of its segments, or else `SMALL`, a few frames. Larger packets are taken apart when they enter, but
+/// one that is in already and larger than a burst that shrinks would wait for ever
+/// (net/sched/sch_tbf.c, `tbf_dequeue`): with two classes that can only happen between them.
+const LARGE: u64 = 98_304;
+const SMALL: u64 = 16_384;
 /// What may wait in a bucket, as time at its rate, and at least.
 const QUEUE: Duration = Duration::from_millis(25);
 const LEAST_QUEUE: u64 = 98_304;
@@ -166,9 +170,9 @@ impl Shapers {
             return Err(NetError::new("limit", what, taken));
         }
         match (self.way(face)?, survey.index_of(&ifb_name(face.index))) {
-            (Way::Own, _) => self.bucket(face.index, shape, burst, port),
+            (Way::Own, _) => self.bucket(survey, face.index, shape, burst, port),
             (Way::Redirected, Some(ifb)) if matches!(found, Found::Limited(_)) => {
-                self.bucket(ifb, shape, burst, port)
+                self.bucket(survey, ifb, shape, burst, port)
             }
             (Way::Redirected, _) => self.redirect(face, survey, shape, burst),
         }
@@ -191,7 +195,7 @@ impl Shapers {
             }
         }
         let ifb = self.links.get(&name)?;
-        self.bucket(ifb.index, shape, burst, &face.name)?;
+        self.bucket(survey, ifb.index, shape, burst, &face.name)?;
         if !ifb.up {
             self.links.set_up(&name)?;
         }
@@ -211,15 +215,47 @@ impl Shapers {
 
     fn bucket(
         &self,
+        survey: &Survey,
         index: u32,
         shape: Shape,
         burst: Duration,
         port: &str,
     ) -> Result<(), NetError> {
-        let burst = shape.rate.bytes_in(burst).max(LEAST_BURST);
+        let shrinks = |old: &Bucket| burst_bytes(old.shape, burst.max(BURST)) >= LARGE;
+        let burst = burst_bytes(shape, burst);
+        if burst < LARGE && survey.bucket(index).is_some_and(shrinks) {
+            // What waits is lost: it might not fit any more.
+            let request = message::remove(index, ROOT, BUCKET);
+            self.change(request, 0, "renew limit of", port)?;
+        }
         let queue = shape.rate.bytes_in(QUEUE).max(LEAST_QUEUE) + burst;
         let request = message::bucket(index, shape, burst, queue);
         self.change(request, NLM_F_CREATE | NLM_F_REPLACE, "limit", port)
+    }
+
+    /// Puts a new bucket in the place of one that lets nothing through any more. What waited in
+    /// it is lost.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn renew(
+        &self,
+        port: &str,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<(), NetError> {
+        let face = self.face(port, survey)?;
+        let holder = match self.way(face)? {
+            Way::Own => Some(face.index),
+            Way::Redirected => survey.index_of(&ifb_name(face.index)),
+        };
+        if let Some(index) = holder.filter(|index| survey.bucket(*index).is_some()) {
+            let request = message::remove(index, ROOT, BUCKET);
+            self.change(request, 0, "renew limit of", port)?;
+            self.bucket(&Survey::default(), index, shape, burst, port)?;
+        }
+        Ok(())
     }
 
     /// Takes a limit away, if there is one of ours.
@@ -357,4 +393,11 @@ fn shape(bucket: Option<&Bucket>) -> Found {
 
 fn ifb_name(port: u32) -> String {
     format!("{PREFIX}{port}")
+}
+/// Burst of a bucket, in bytes.
+fn burst_bytes(shape: Shape, burst: Duration) -> u64 {
+    match shape.rate.bytes_in(burst) {
+        bytes if bytes < LARGE => SMALL,
+        bytes => bytes,
+    }
 }

@@ -83,7 +83,16 @@ struct Known {
     gone: bool,
     trouble: Option<String>,
     enforcement: Enforcement,
+    /// Bytes that had passed, and for how many periods none did while some waited.
+    passed: u64,
+    stuck: u32,
 }
+
+/// Periods without a byte although some wait, after which a limiter counts as stuck; more where
+/// the limit is so low that the largest packet takes longer.
+const STUCK: u32 = 4;
+/// Twice the largest packet, in bits.
+const LARGEST_BITS: f64 = 2.0 * 98_304.0 * 8.0;
 
 struct Daemon<'a> {
     policy: &'a Policy,
@@ -133,8 +142,9 @@ impl Daemon<'_> {
             seen.push(self.look(index, &survey)?);
         }
         let decision = self.controller.step(&seen);
-        self.apply(&decision, &survey)?;
-        self.last = Some(survey);
+        self.renew(&seen, &decision, &survey);
+        let after = self.apply(&decision, &seen, &survey)?;
+        self.last = Some(after.unwrap_or(survey));
         self.tell(&decision);
         self.publish(decision);
         Ok(())
@@ -185,8 +195,43 @@ impl Daemon<'_> {
         }
     }
 
+    /// Renews limiters that let nothing through although something waits.
+    fn renew(&mut self, seen: &[Seen], decision: &Decision, look: &Look) {
+        for (index, seen) in seen.iter().enumerate() {
+            let known = &mut self.known[index];
+            let Some(sample) = seen.sample else {
+                known.stuck = 0;
+                continue;
+            };
+            let waits = sample.backlog.is_some_and(|bytes| bytes > 0);
+            let still = waits && sample.bytes == known.passed;
+            known.stuck = if still { known.stuck + 1 } else { 0 };
+            known.passed = sample.bytes;
+            let port = &decision.ports[index];
+            let longest = LARGEST_BITS / port.limit.bps().max(1.0);
+            let periods = (longest / self.policy.period.as_secs_f64()).ceil() as u32;
+            if known.stuck < STUCK.max(periods) {
+                continue;
+            }
+            known.stuck = 0;
+            let burst = self.policy.tenants[port.tenant].burst;
+            output::say(&format!(
+                "port {}: its limiter is stuck and is renewed",
+                port.port
+            ));
+            if let Err(error) = self.ports.renew(&port.port, look, port.limit, burst) {
+                self.trouble(index, Some(error.to_string()));
+            }
+        }
+    }
+
     /// Writes what has changed, decreases first, and reads it back.
-    fn apply(&mut self, decision: &Decision, look: &Look) -> Result<(), Failure> {
+    fn apply(
+        &mut self,
+        decision: &Decision,
+        seen: &[Seen],
+        look: &Look,
+    ) -> Result<Option<Look>, Failure> {
         for index in &decision.writes {
             let port = &decision.ports[*index];
             let burst = self.policy.tenants[port.tenant].burst;
@@ -203,10 +248,15 @@ impl Daemon<'_> {
             }
         }
         if decision.writes.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        // New ports have new interfaces: those of the last look will not do.
-        let survey = self.ports.survey().map_err(Failure::environment)?;
+        // A first limit makes an interface that the last look does not know.
+        let known = |index: &usize| seen[*index].limit.is_some_and(|limit| limit.0 > 0);
+        let survey = match decision.writes.iter().all(known) {
+            true => self.ports.survey_again(look),
+            false => self.ports.survey(),
+        };
+        let survey = survey.map_err(Failure::environment)?;
         for index in &decision.writes {
             let port = &decision.ports[*index];
             match self.ports.look(&port.port, &survey).seen.limit {
@@ -225,7 +275,7 @@ impl Daemon<'_> {
                 None => {}
             }
         }
-        Ok(())
+        Ok(Some(survey))
     }
 
     /// Tells a trouble when it is new, and its end.

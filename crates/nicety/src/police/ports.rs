@@ -120,6 +120,21 @@ impl Ports {
         self.shapers.set_in(name, &look.survey, shape, burst)
     }
 
+    /// Puts a new limit in the place of one that lets nothing through any more.
+    pub fn renew(
+        &self,
+        port: &PortName,
+        look: &Look,
+        rate: BitRate,
+        burst: Duration,
+    ) -> Result<(), NetError> {
+        let PortName::Interface(name) = port else {
+            return Ok(());
+        };
+        let shape = Shape { rate, wire: true };
+        self.shapers.renew(name, &look.survey, shape, burst)
+    }
+
     /// Removes what ports that are gone have left.
     pub fn sweep(&self) -> Result<usize, NetError> {
         self.shapers.sweep()
