@@ -10,7 +10,7 @@ target=${CARGO_TARGET_DIR:-target}
 export PATH=$PWD/$target/tools/bin:$target/tools/bin:$PATH:/usr/sbin:/sbin
 root=$PWD
 # Longest time for one test program, in seconds.
-limit=${NICETY_TEST_TIMEOUT:-900}
+limit=${NICETY_TEST_TIMEOUT:-1800}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -9,14 +9,15 @@ use nicety_host::cpu_load::{STEAL, us_per_frame};
 use nicety_model::{
     CpuUse, FrameCounts, GuestUse, LossRatio, PacingReport, SCHEMA, TrialRecord, Validity,
 };
-use nicety_port::EngineReport;
+use nicety_port::{EngineReport, SenderReport};
 
 use crate::TrialAsk;
 
 /// Largest share of the intended frames that may be missing in a valid trial.
 pub const FRAMES_TOLERANCE: f64 = 0.001;
 /// Largest share by which the offered load may stay below the intended one over a valid trial.
-/// The difference is the sender's pauses: between them it sends at the intended rate.
+/// The difference is the sender's pauses: between them it sends at the intended rate. Rests are not
+/// among them, and in between the sender must reach as much.
 pub const LOAD_TOLERANCE: f64 = 0.03;
 
 /// The record of a trial that ran; counters and CPU are filled in by the caller.
@@ -161,7 +162,7 @@ fn validity(ask: &TrialAsk, report: &EngineReport) -> Validity {
                 ),
             };
         }
-        if pacing.offered_fps < ask.load.0 * (1.0 - LOAD_TOLERANCE) {
+        if between_rests(sender) < ask.load.0 * (1.0 - LOAD_TOLERANCE) {
             return Validity::LoadMissed {
                 why: format!(
                     "{:.0} of {:.0} fps offered; the schedule slipped {} times by {:.1} ms in all",
@@ -174,6 +175,18 @@ fn validity(ask: &TrialAsk, report: &EngineReport) -> Validity {
         }
     }
     Validity::Valid
+}
+
+/// Frames per second of the time in which the sender did not rest. It is faster then, so a rest does
+/// not excuse a pause of another kind.
+fn between_rests(sender: &SenderReport) -> f64 {
+    let pacing = &sender.pacing;
+    let awake_s = pacing.sending_s - pacing.rested_s;
+    if awake_s > 0.0 {
+        sender.sent as f64 / awake_s
+    } else {
+        pacing.offered_fps
+    }
 }
 
 fn notes(ask: &TrialAsk, report: &EngineReport) -> Vec<String> {
