@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::booted::wait_gone;
-use crate::harness::{Call, alone, nicety, open_dir, root};
-use crate::{cache, can_boot, lab, machine_state, machines};
+use crate::harness::{Call, alone, nicety, open_dir};
+use crate::{cache, can_boot, inside_only, lab, machine_state, machines};
 
 /// Cells found fast on any machine: much loss is allowed.
 const HEAD: &str = "[traffic]
@@ -127,11 +127,7 @@ fn guests_are_measured() {
 fn guests_under_kvm_with_vhost() {
     let _alone = alone();
     let test = "guests_under_kvm_with_vhost";
-    if !root() {
-        println!("SKIP {test}: one boot as root is enough");
-        return;
-    }
-    if !can_boot(test) {
+    if !inside_only(test) {
         return;
     }
     let dir = open_dir();

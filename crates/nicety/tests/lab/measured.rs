@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::harness::{alone, open_dir};
-use crate::{can_boot, lab};
+use crate::{inside_only, lab};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/bench.sh");
 const PLAN: &str = r#"
@@ -38,7 +38,7 @@ fn count(trial: &Value, of: &str) -> u64 {
 #[test]
 fn another_kernel_and_a_stepped_clock() {
     let _alone = alone();
-    if !can_boot("another_kernel_and_a_stepped_clock") {
+    if !inside_only("another_kernel_and_a_stepped_clock") {
         return;
     }
     let dir = open_dir();

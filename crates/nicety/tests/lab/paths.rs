@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::harness::{alone, open_dir};
-use crate::{BOOT, can_boot, lab};
+use crate::{BOOT, inside_only, lab};
 
 /// One cell each, found fast under emulation: what counts is that frames are carried.
 const PLAN: &str = r#"name = "kernel"
@@ -26,7 +26,7 @@ datapath = "kernel"
 #[test]
 fn vlan_bridges_and_the_kernel_datapath() {
     let _alone = alone();
-    if !can_boot("vlan_bridges_and_the_kernel_datapath") {
+    if !inside_only("vlan_bridges_and_the_kernel_datapath") {
         return;
     }
     let dir = open_dir();

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::harness::{alone, open_dir};
-use crate::{can_boot, lab, machine_state};
+use crate::{inside_only, lab, machine_state};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/rates.sh");
 
@@ -41,7 +41,7 @@ transaction 7: nicety tune rollback 7 undoes it
 #[test]
 fn rates_of_an_82576() {
     let _alone = alone();
-    if !can_boot("rates_of_an_82576") {
+    if !inside_only("rates_of_an_82576") {
         return;
     }
     let before = machine_state();
