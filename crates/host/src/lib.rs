@@ -14,6 +14,7 @@ pub mod net_error;
 mod netlink;
 pub mod netns;
 pub mod ns_sysfs;
+pub mod only;
 pub mod openvswitch;
 pub mod placement;
 pub mod privilege;

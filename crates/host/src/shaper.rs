@@ -112,7 +112,7 @@ impl Shapers {
         Ok(match self.way(link)? {
             Way::Own => match survey.foreign_root(link.index) {
                 Some(kind) => Found::Foreign(kind.to_owned()),
-                None => shape(survey.bucket(link.index)),
+                None => shape(self.bucket_of(link, survey)),
             },
             Way::Redirected => match survey.ingress(link.index) {
                 None => Found::Open,
@@ -123,7 +123,7 @@ impl Shapers {
 
     /// What an ingress qdisc at a port means.
     fn redirected(&self, link: &Face, survey: &Survey) -> Result<Found, NetError> {
-        let ifb = survey.index_of(&ifb_name(link.index));
+        let ifb = self.holder(link, survey)?;
         let kind = survey.ingress(link.index).unwrap_or_default();
         if !survey.deep && kind == "ingress" && ifb.is_some() {
             return Ok(shape(ifb.and_then(|ifb| survey.bucket(ifb))));
@@ -169,12 +169,10 @@ impl Shapers {
             let what = format!("{port}, which has a {kind} qdisc of somebody else");
             return Err(NetError::new("limit", what, taken));
         }
-        match (self.way(face)?, survey.index_of(&ifb_name(face.index))) {
-            (Way::Own, _) => self.bucket(survey, face.index, shape, burst, port),
-            (Way::Redirected, Some(ifb)) if matches!(found, Found::Limited(_)) => {
-                self.bucket(survey, ifb, shape, burst, port)
-            }
-            (Way::Redirected, _) => self.redirect(face, survey, shape, burst),
+        let made = self.way(face)? == Way::Own || matches!(found, Found::Limited(_));
+        match self.holder(face, survey)?.filter(|_| made) {
+            Some(index) => self.bucket(survey, index, shape, burst, port),
+            None => self.redirect(face, survey, shape, burst),
         }
     }
 
@@ -246,10 +244,7 @@ impl Shapers {
         burst: Duration,
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
-        let holder = match self.way(face)? {
-            Way::Own => Some(face.index),
-            Way::Redirected => survey.index_of(&ifb_name(face.index)),
-        };
+        let holder = self.holder(face, survey)?;
         if let Some(index) = holder.filter(|index| survey.bucket(*index).is_some()) {
             let request = message::remove(index, ROOT, BUCKET);
             self.change(request, 0, "renew limit of", port)?;
@@ -339,10 +334,15 @@ impl Shapers {
 
     /// The bucket of a port, wherever it is.
     pub fn bucket_of<'a>(&self, link: &Face, survey: &'a Survey) -> Option<&'a Bucket> {
-        match self.way(link).ok()? {
-            Way::Own => survey.bucket(link.index),
-            Way::Redirected => survey.bucket(survey.index_of(&ifb_name(link.index))?),
-        }
+        survey.bucket(self.holder(link, survey).ok()??)
+    }
+
+    /// The interface whose root the bucket of a port is; none when it is not made yet.
+    fn holder(&self, link: &Face, survey: &Survey) -> Result<Option<u32>, NetError> {
+        Ok(match self.way(link)? {
+            Way::Own => Some(link.index),
+            Way::Redirected => survey.index_of(&ifb_name(link.index)),
+        })
     }
 
     /// Interfaces that the ingress of a port is redirected to; none where a filter does
@@ -394,6 +394,7 @@ fn shape(bucket: Option<&Bucket>) -> Found {
 fn ifb_name(port: u32) -> String {
     format!("{PREFIX}{port}")
 }
+
 /// Burst of a bucket, in bytes.
 fn burst_bytes(shape: Shape, burst: Duration) -> u64 {
     match shape.rate.bytes_in(burst) {

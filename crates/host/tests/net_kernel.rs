@@ -18,7 +18,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 mod net_harness;
 mod shapers;
 
-use shapers::{foreign_limits, port_limits};
+use shapers::{bursts_shrink, foreign_limits, port_limits};
 
 /// Set for the copy of this program that forbids itself user namespaces.
 const FORBID: &str = "NICETY_TEST_FORBID";
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
             ("ipv6_can_be_kept_quiet", no_ipv6),
             ("without_capabilities_the_error_says_so", no_capabilities),
             ("ports_are_limited_and_opened_again", port_limits),
+            ("a_burst_that_shrinks_stops_nobody", bursts_shrink),
             ("limits_of_others_are_left_alone", foreign_limits),
             ("forbidden_user_namespaces_are_explained", forbidden),
         ],
@@ -55,7 +56,7 @@ const SOME_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x77]);
 pub(crate) struct Pair {
     pub(crate) near: NetNs,
     pub(crate) near_links: Links,
-    far_links: Links,
+    pub(crate) far_links: Links,
 }
 
 /// `x` and `y` in two namespaces, both down.

@@ -54,7 +54,7 @@ fn read(path: &Path) -> Result<Policy, Failure> {
 
 fn restore(asked: Option<&Path>) -> Result<Exit, Failure> {
     let ports = ports::Ports::open()?;
-    let _alone = state::Alone::claim()?;
+    let _alone = state::Alone::claim(ports.knobs.namespace())?;
     let state = state::directory(asked)?;
     let mut found = found::Originals::open(&state, &ports)?;
     let count = found.len();

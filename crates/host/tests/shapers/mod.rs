@@ -1,7 +1,10 @@
 //! Limits of ports against the running kernel.
 
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::Command;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use nicety_host::net_error::NetError;
 use nicety_host::privilege::Privilege;
@@ -113,4 +116,61 @@ pub(crate) fn foreign_limits(_: Privilege) {
     // And only hardware-like ends are refused.
     let lo = shapers.set("lo", shape(9, false), BURST).unwrap_err();
     assert!(lo.is_unsupported(), "{lo}");
+}
+
+/// A segmented packet of up to 64 KiB that waits and is larger than the burst that its bucket
+/// gets would wait for ever, and with it everything behind it.
+pub(crate) fn bursts_shrink(_: Privilege) {
+    let pair = pair(1);
+    let shapers = Shapers::open(&pair.near).unwrap();
+    if !limited(&shapers, shape(1_000, true)) {
+        return;
+    }
+    let (host, tenant) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2));
+    pair.near_links.add_address("x", host.into(), 24).unwrap();
+    pair.far_links.add_address("y", tenant.into(), 24).unwrap();
+    pair.near_links.set_up("x").unwrap();
+    pair.far_links.set_up("y").unwrap();
+    let listener = pair
+        .near
+        .run(|| TcpListener::bind((host, 0)))
+        .unwrap()
+        .unwrap();
+    let to = listener.local_addr().unwrap();
+    let far = pair.far_links.ns();
+    let sender = far.run(move || TcpStream::connect(to)).unwrap().unwrap();
+    let (receiver, _) = listener.accept().unwrap();
+    let got = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let buffer = vec![0; 1 << 20];
+            // Ends with the connection.
+            while (&sender).write_all(&buffer).is_ok() {}
+        });
+        scope.spawn(|| {
+            let mut buffer = vec![0; 1 << 20];
+            while let Ok(1..) = (&receiver).read(&mut buffer).inspect(|count| {
+                got.fetch_add(*count as u64, Ordering::Relaxed);
+            }) {}
+        });
+        let more = |bytes: u64| {
+            let (from, begin) = (got.load(Ordering::Relaxed), Instant::now());
+            while got.load(Ordering::Relaxed) < from + bytes {
+                if begin.elapsed() > Duration::from_secs(30) {
+                    return false;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            true
+        };
+        let flows = (0..8).all(|_| {
+            shapers.set("x", shape(1_000, true), BURST).unwrap();
+            let fast = more(4 << 20);
+            shapers.set("x", shape(20, true), BURST).unwrap();
+            fast && more(100_000)
+        });
+        sender.shutdown(Shutdown::Both).unwrap();
+        receiver.shutdown(Shutdown::Both).unwrap();
+        assert!(flows, "nothing passes any more");
+    });
 }

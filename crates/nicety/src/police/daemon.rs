@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::found::Originals;
-use super::ports::{Look, Ports, words};
+use super::ports::{How, Look, Ports, words};
 use super::state::{self, Alone, State};
 use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
@@ -30,7 +30,7 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
     let stop = stop_signals()?;
     let ports = Ports::open()?;
     check(policy, file, &ports, args.absent_ok)?;
-    let _alone = Alone::claim()?;
+    let _alone = Alone::claim(ports.knobs.namespace())?;
     let state = state::directory(args.state.as_deref())?;
     let mut found = Originals::open(&state, &ports)?;
     if found.adopted > 0 {
@@ -219,7 +219,10 @@ impl Daemon<'_> {
                 "port {}: its limiter is stuck and is renewed",
                 port.port
             ));
-            if let Err(error) = self.ports.renew(&port.port, look, port.limit, burst) {
+            if let Err(error) = self
+                .ports
+                .set(&port.port, look, (port.limit, burst), How::Renew)
+            {
                 self.trouble(index, Some(error.to_string()));
             }
         }
@@ -235,7 +238,10 @@ impl Daemon<'_> {
         for index in &decision.writes {
             let port = &decision.ports[*index];
             let burst = self.policy.tenants[port.tenant].burst;
-            match self.ports.set(&port.port, look, port.limit, burst) {
+            match self
+                .ports
+                .set(&port.port, look, (port.limit, burst), How::Change)
+            {
                 Ok(()) => {
                     self.writes += 1;
                     self.controller.wrote(*index, port.limit);

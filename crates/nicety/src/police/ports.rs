@@ -24,6 +24,15 @@ pub struct Look {
     at: Duration,
 }
 
+/// What to do with a limit that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Change it.
+    Change,
+    /// Put a new one in its place: it lets nothing through any more.
+    Renew,
+}
+
 /// A port at one moment.
 pub struct Moment {
     pub seen: Seen,
@@ -105,34 +114,22 @@ impl Ports {
         }
     }
 
-    /// Sets a limit.
+    /// Sets a limit; `how` is what to do with one that is there.
     pub fn set(
         &self,
         port: &PortName,
         look: &Look,
-        rate: BitRate,
-        burst: Duration,
+        (rate, burst): (BitRate, Duration),
+        how: How,
     ) -> Result<(), NetError> {
         let PortName::Interface(name) = port else {
             return Ok(());
         };
         let shape = Shape { rate, wire: true };
-        self.shapers.set_in(name, &look.survey, shape, burst)
-    }
-
-    /// Puts a new limit in the place of one that lets nothing through any more.
-    pub fn renew(
-        &self,
-        port: &PortName,
-        look: &Look,
-        rate: BitRate,
-        burst: Duration,
-    ) -> Result<(), NetError> {
-        let PortName::Interface(name) = port else {
-            return Ok(());
-        };
-        let shape = Shape { rate, wire: true };
-        self.shapers.renew(name, &look.survey, shape, burst)
+        match how {
+            How::Change => self.shapers.set_in(name, &look.survey, shape, burst),
+            How::Renew => self.shapers.renew(name, &look.survey, shape, burst),
+        }
     }
 
     /// Removes what ports that are gone have left.

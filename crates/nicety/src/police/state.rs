@@ -1,40 +1,72 @@
 //! Where the daemon keeps what it knows, and how it keeps a second one out.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 
 use anyhow::anyhow;
 use nicety_host::journal::StateDir;
+use nicety_host::only::Only;
 use nicety_police::{Decision, Explanation};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
 
-/// Name of the socket in the namespace of abstract names, which every network namespace has of
-/// its own (unix(7)): one daemon for each.
+/// Where root's lock is.
+const PLACE: &str = "/run/nicety";
+/// Name of the lock and socket; the socket's is in the namespace of abstract names, which every
+/// network namespace has of its own (unix(7)).
 const NAME: &str = "nicety-police";
 
-/// The right to set limits in this network namespace; given up when dropped or when the process
+/// The right to set limits in a network namespace; given up when dropped or when the process
 /// ends, however it ends.
-pub struct Alone(#[allow(dead_code, reason = "held for its name")] UnixListener);
+#[allow(dead_code, reason = "held, not read")]
+pub enum Alone {
+    /// A file that only root can hold.
+    Lock(Only),
+    /// In a namespace of one's own there is nobody else who could take the name.
+    Name(UnixListener),
+}
 
 impl Alone {
-    pub fn claim() -> Result<Self, Failure> {
+    /// `netns` is the inode of the network namespace.
+    pub fn claim(netns: u64) -> Result<Self, Failure> {
+        let name = format!("police-{netns}.lock");
+        let path = Path::new(PLACE).join(&name);
+        match Only::claim(Path::new(PLACE), &name) {
+            Ok(Some(lock)) => return Ok(Self::Lock(lock)),
+            Ok(None) => return Err(another(&format!("the lock {}", path.display()))),
+            // Root of a user namespace only, or of a container.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+                ) => {}
+            Err(error) => {
+                return Err(Failure::environment(anyhow!(
+                    "cannot take the lock {} that keeps a second daemon out: {error}",
+                    path.display()
+                )));
+            }
+        }
         let address = SocketAddr::from_abstract_name(NAME).map_err(Failure::environment)?;
         match UnixListener::bind_addr(&address) {
-            Ok(socket) => Ok(Self(socket)),
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-                Err(Failure::environment(anyhow!(
-                    "another nicety police runs in this network namespace; stop it first (it holds the socket @{NAME}, see ss -xlp)"
-                )))
+            Ok(socket) => Ok(Self::Name(socket)),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                Err(another(&format!("the socket @{NAME}, see ss -xlp")))
             }
             Err(error) => Err(Failure::environment(anyhow!(
                 "cannot take the socket @{NAME} that keeps a second daemon out: {error}"
             ))),
         }
     }
+}
+
+fn another(holds: &str) -> Failure {
+    Failure::environment(anyhow!(
+        "another nicety police runs in this network namespace; stop it first (it holds {holds})"
+    ))
 }
 
 /// What `status` and `explain` read.

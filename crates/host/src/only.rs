@@ -1,0 +1,92 @@
+//! A lock that keeps a second program out, in a directory that only its owner can write.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+/// The lock; its file goes when it is given up, the lock itself also when the process is killed.
+#[derive(Debug)]
+pub struct Only {
+    path: PathBuf,
+    /// Held for its flock.
+    _file: File,
+}
+
+impl Only {
+    /// Takes the lock `name` in `directory`, which is made when it is missing, closed to others.
+    /// None when somebody has it.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or written, or others can write there: they could hold
+    /// the lock.
+    pub fn claim(directory: &Path, name: &str) -> io::Result<Option<Self>> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+        let of = directory.symlink_metadata()?;
+        let mine = of.uid() == rustix::process::geteuid().as_raw();
+        if !of.is_dir() || !mine || of.mode() & 0o022 != 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "others can write there",
+            ));
+        }
+        let path = directory.join(name);
+        loop {
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(&path)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+            // The one before may have removed the file between opening and locking.
+            let named = path.metadata().map(|named| (named.dev(), named.ino()));
+            let held = file.metadata()?;
+            if named.is_ok_and(|named| named == (held.dev(), held.ino())) {
+                return Ok(Some(Self { path, _file: file }));
+            }
+        }
+    }
+}
+
+impl Drop for Only {
+    fn drop(&mut self) {
+        // Still locked here: nobody else's file is removed.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn one_at_a_time_and_nothing_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("run");
+        let first = Only::claim(&place, "a").unwrap().unwrap();
+        assert!(Only::claim(&place, "a").unwrap().is_none());
+        assert!(Only::claim(&place, "b").unwrap().is_some());
+        drop(first);
+        assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
+        assert!(Only::claim(&place, "a").unwrap().is_some());
+    }
+
+    #[test]
+    fn a_place_that_others_can_write_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
+        assert!(Only::claim(dir.path(), "a").is_err());
+    }
+}
