@@ -7,7 +7,7 @@ use nicety_model::compare::Metric;
 use nicety_model::history::{KeptRun, TrendPoint};
 use nicety_model::{Run, Verdict};
 use nicety_store::RunFiles;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, Transaction, params};
 
 use crate::error::HistoryError;
 use crate::{Added, History, NewRun, Point, pack, schema};
@@ -104,6 +104,20 @@ impl Sqlite {
     fn write(&mut self) -> rusqlite::Result<Transaction<'_>> {
         self.connection
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+    }
+
+    /// Everything a question finds, row by row through `take`.
+    fn all<T>(
+        &self,
+        question: &str,
+        of: impl Params,
+        take: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, HistoryError> {
+        let rows = || -> rusqlite::Result<Vec<T>> {
+            let mut statement = self.connection.prepare(question)?;
+            statement.query_map(of, take)?.collect()
+        };
+        rows().map_err(self.failed("read"))
     }
 
     fn kept(&self, id: i64, name: &str) -> Result<Option<Vec<u8>>, HistoryError> {
@@ -254,7 +268,6 @@ impl History for Sqlite {
     }
 
     fn list(&self) -> Result<Vec<KeptRun>, HistoryError> {
-        let failed = self.failed("read");
         let sql = format!(
             "SELECT id, name, started, preset, loss_goal, complete, nicety, kernel, cpu_model, \
              (SELECT count(*) FROM figures WHERE run = runs.id AND metric = 'throughput'), \
@@ -263,39 +276,28 @@ impl History for Sqlite {
              {LABELS}, (SELECT total(length(packed)) FROM files WHERE run = runs.id) \
              FROM runs ORDER BY started DESC, id DESC"
         );
-        let mut statement = self.connection.prepare(&sql).map_err(&failed)?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok(KeptRun {
-                    id: row.get(0)?,
-                    name: row.get(1)?,
-                    started: row.get(2)?,
-                    preset: row.get(3)?,
-                    loss_goal: row.get(4)?,
-                    complete: row.get(5)?,
-                    nicety: row.get(6)?,
-                    kernel: row.get(7)?,
-                    cpu_model: row.get(8)?,
-                    cells: row.get(9)?,
-                    cells_ok: row.get(10)?,
-                    labels: labels(row, 11)?,
-                    stored_bytes: row.get::<_, f64>(12)? as u64,
-                })
+        self.all(&sql, [], |row| {
+            Ok(KeptRun {
+                id: row.get(0)?,
+                name: row.get(1)?,
+                started: row.get(2)?,
+                preset: row.get(3)?,
+                loss_goal: row.get(4)?,
+                complete: row.get(5)?,
+                nicety: row.get(6)?,
+                kernel: row.get(7)?,
+                cpu_model: row.get(8)?,
+                cells: row.get(9)?,
+                cells_ok: row.get(10)?,
+                labels: labels(row, 11)?,
+                stored_bytes: row.get::<_, f64>(12)? as u64,
             })
-            .map_err(&failed)?;
-        rows.collect::<rusqlite::Result<_>>().map_err(&failed)
+        })
     }
 
     fn files(&self, id: i64) -> Result<RunFiles, HistoryError> {
-        let failed = self.failed("read");
-        let mut statement = self
-            .connection
-            .prepare("SELECT name FROM files WHERE run = ?1")
-            .map_err(&failed)?;
-        let names: Vec<String> = statement
-            .query_map([id], |row| row.get(0))
-            .and_then(Iterator::collect)
-            .map_err(&failed)?;
+        let question = "SELECT name FROM files WHERE run = ?1";
+        let names: Vec<String> = self.all(question, [id], |row| row.get(0))?;
         if names.is_empty() {
             return Err(HistoryError::NoRun { id });
         }
@@ -309,34 +311,29 @@ impl History for Sqlite {
     }
 
     fn points(&self, cell: &str, metric: Metric) -> Result<Vec<Point>, HistoryError> {
-        let failed = self.failed("read");
         let sql = format!(
             "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
              {LABELS} FROM figures JOIN runs ON runs.id = figures.run \
              WHERE cell = ?1 AND metric = ?2 ORDER BY started, runs.id"
         );
-        let mut statement = self.connection.prepare(&sql).map_err(&failed)?;
-        let rows = statement
-            .query_map(params![cell, metric.word()], |row| {
-                let verdict: String = row.get(6)?;
-                Ok(Point {
-                    point: TrendPoint {
-                        id: row.get(0)?,
-                        started: row.get(1)?,
-                        value: row.get(2)?,
-                        min: row.get(3)?,
-                        max: row.get(4)?,
-                        repeats: row.get(5)?,
-                        // A verdict of a later version is none that this one may trust.
-                        verdict: Verdict::from_word(&verdict).unwrap_or(Verdict::Failed),
-                        labels: labels(row, 9)?,
-                    },
-                    preset: row.get(7)?,
-                    loss_goal: row.get(8)?,
-                })
+        self.all(&sql, params![cell, metric.word()], |row| {
+            let verdict: String = row.get(6)?;
+            Ok(Point {
+                point: TrendPoint {
+                    id: row.get(0)?,
+                    started: row.get(1)?,
+                    value: row.get(2)?,
+                    min: row.get(3)?,
+                    max: row.get(4)?,
+                    repeats: row.get(5)?,
+                    // A verdict of a later version is none that this one may trust.
+                    verdict: Verdict::from_word(&verdict).unwrap_or(Verdict::Failed),
+                    labels: labels(row, 9)?,
+                },
+                preset: row.get(7)?,
+                loss_goal: row.get(8)?,
             })
-            .map_err(&failed)?;
-        rows.collect::<rusqlite::Result<_>>().map_err(&failed)
+        })
     }
 
     fn cells(&self) -> Result<Vec<String>, HistoryError> {

@@ -9,6 +9,7 @@ use std::io::Write;
 use nicety_model::{Run, Verdict};
 
 use crate::error::{ReportError, write_text};
+use crate::markdown::entity;
 use crate::number;
 use crate::pick::{self, Group};
 
@@ -130,9 +131,7 @@ fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
+            '<' | '>' | '&' => escaped.push_str(entity(c)),
             '"' => escaped.push_str("&quot;"),
             '\n' => escaped.push_str("&#10;"),
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {

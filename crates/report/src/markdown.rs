@@ -189,14 +189,21 @@ fn line(page: &mut String, text: &str) {
     page.push('\n');
 }
 
+/// What HTML and XML write for a character that would be read as markup.
+pub(crate) fn entity(c: char) -> &'static str {
+    match c {
+        '<' => "&lt;",
+        '>' => "&gt;",
+        _ => "&amp;",
+    }
+}
+
 /// `text` with everything escaped that Markdown or HTML would read as markup, on one line.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
+            '<' | '>' | '&' => escaped.push_str(entity(c)),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' => {
                 escaped.push('\\');
                 escaped.push(c);

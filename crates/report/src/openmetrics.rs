@@ -163,10 +163,12 @@ fn about(page: &mut Page, run: &Run) {
 
 fn latencies(page: &mut Page, groups: &[Group<'_>]) {
     let family = Family {
-        name: "nicety_latency_seconds",
         kind: "summary",
-        unit: "seconds",
-        help: "One-way latency at a share of the throughput.",
+        ..gauge(
+            "nicety_latency_seconds",
+            "seconds",
+            "One-way latency at a share of the throughput.",
+        )
     };
     page.family(&family);
     for group in groups {
@@ -186,8 +188,7 @@ fn latencies(page: &mut Page, groups: &[Group<'_>]) {
                 ("0.99", latency.p99),
                 ("0.999", latency.p999),
             ] {
-                let mut labels = base.clone();
-                labels.push(owned(("quantile", quantile)));
+                let labels = with(&base, ("quantile", quantile));
                 page.sample(family.name, &labels, Some(value / 1e6));
             }
             let count = format!("{}_count", family.name);
@@ -198,16 +199,13 @@ fn latencies(page: &mut Page, groups: &[Group<'_>]) {
 
 fn verdicts(page: &mut Page, groups: &[Group<'_>]) {
     let family = Family {
-        name: "nicety_verdict",
         kind: "stateset",
-        unit: "",
-        help: "What the cell's numbers are worth.",
+        ..gauge("nicety_verdict", "", "What the cell's numbers are worth.")
     };
     page.family(&family);
     for group in groups {
         for verdict in Verdict::ALL {
-            let mut labels = labels(group);
-            labels.push(owned((family.name, verdict.word())));
+            let labels = with(&labels(group), (family.name, verdict.word()));
             let is = f64::from(u8::from(group.verdict() == verdict));
             page.sample(family.name, &labels, Some(is));
         }
@@ -224,6 +222,10 @@ fn labels(group: &Group<'_>) -> Vec<Label> {
         owned(("direction", &group.key.direction.to_string())),
         owned(("flows", &group.key.flows.to_string())),
     ]
+}
+
+fn with(labels: &[Label], one_more: (&'static str, &str)) -> Vec<Label> {
+    [labels, &[owned(one_more)]].concat()
 }
 
 fn owned((name, value): (&'static str, &str)) -> Label {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use nicety_model::{CellResult, Fingerprint, Run, TrialRecord};
 
+use crate::dir::refuse_entries;
 use crate::error::StoreError;
 use crate::lines::{self, Lines};
 use crate::meta::{RunMeta, TesterLimits};
@@ -76,7 +77,7 @@ pub(crate) enum Trials {
 pub type RunFiles = BTreeMap<String, Vec<u8>>;
 
 /// The files that make a run; reports are made of them again.
-const FILES: [&str; 6] = [
+pub(crate) const FILES: [&str; 6] = [
     file::PLAN,
     file::HOST,
     file::RUN,
@@ -108,13 +109,7 @@ pub fn read_files(path: &Path) -> Result<RunFiles, StoreError> {
 pub fn write_files(path: &Path, kept: &RunFiles) -> Result<(), StoreError> {
     let made = std::fs::create_dir_all(path);
     made.map_err(|source| StoreError::io("create", path, source))?;
-    let failed = |source| StoreError::io("open", path, source);
-    if let Some(entry) = std::fs::read_dir(path).map_err(failed)?.next() {
-        return Err(StoreError::NotEmpty {
-            path: path.to_owned(),
-            entry: entry.map_err(failed)?.file_name().display().to_string(),
-        });
-    }
+    refuse_entries(path)?;
     // `run.json` last: whoever finds it finds a whole run directory.
     let order = FILES.into_iter().filter(|name| *name != file::RUN);
     for name in order.chain([file::RUN]) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nicety_model::{CellResult, Fingerprint, TrialRecord};
 
-use crate::contents::{self, RunContents};
+use crate::contents::{self, FILES, RunContents};
 use crate::error::StoreError;
 use crate::lines::LineFile;
 use crate::meta::{RunMeta, TesterLimits};
@@ -143,16 +143,8 @@ impl RunDir {
     /// When `name` is not a plain file name or belongs to the run's data; else as
     /// [`Self::write_meta`].
     pub fn write_report(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
-        let own = [
-            file::PLAN,
-            file::HOST,
-            file::RUN,
-            file::TESTER,
-            file::TRIALS,
-            file::CELLS,
-        ];
         let plain = Path::new(name).file_name() == Some(name.as_ref());
-        if !plain || name.contains('\0') || own.contains(&name) {
+        if !plain || name.contains('\0') || FILES.contains(&name) {
             return Err(StoreError::ReportName {
                 name: name.to_owned(),
             });
@@ -184,7 +176,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
 }
 
 /// Refuses a directory with anything in it.
-fn refuse_entries(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn refuse_entries(path: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::io("read", path, source);
     let first = fs::read_dir(path).map_err(failed)?.next();
     match first.transpose().map_err(failed)? {

@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use nicety_model::Verdict;
 use nicety_model::compare::{ComparedCell, Comparison, Judgement, Sample};
 
 use super::{row, words};
-use crate::error::{ReportError, write_text};
-use crate::html::{POLICY, SCRIPT, STYLE, parts};
+use crate::error::ReportError;
+use crate::html::page::{Page, embeddable};
+use crate::html::parts;
 
 /// Widest change a drawing shows: beyond it an arrow ends the line.
 const WIDEST: f64 = std::f64::consts::LN_2;
@@ -21,42 +22,32 @@ const DRAWN: (f64, f64) = (240.0, 20.0);
 /// [`ReportError::Json`] when the data cannot be embedded, [`ReportError::Write`] when the
 /// writer fails.
 pub fn render(comparison: &Comparison, out: &mut impl Write) -> Result<(), ReportError> {
-    let data = super::data(comparison, serde_json::to_string)?.replace('<', "\\u003c");
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "Comparison · nicety" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                div.page {
-                    a.skip href="#cells" { "Skip to the cells" }
-                    (head(comparison))
-                    main {
-                        @if !comparison.differences.is_empty() {
-                            (parts::section("differences", "What else differs", differences(comparison)))
-                        }
-                        (parts::section("cells", "Cell by cell", cells(comparison)))
-                        @if let Some(body) = lists(comparison) {
-                            (parts::section("notes", "Notes", body))
-                        }
-                        (parts::section("compared", "Compared", compared(comparison)))
-                    }
-                    footer {
-                        p { "Preset " (comparison.preset) ", loss goal " (crate::number::loss(comparison.loss_goal)) ". Frame sizes include the FCS." }
-                        button #save .download type="button" hidden { "Save this comparison as JSON" }
-                    }
+    let data = embeddable(&super::data(comparison, serde_json::to_string)?);
+    let page = Page {
+        title: "Comparison · nicety",
+        generator: None,
+        body: html! {
+            a.skip href="#cells" { "Skip to the cells" }
+            (head(comparison))
+            main {
+                @if !comparison.differences.is_empty() {
+                    (parts::section("differences", "What else differs", differences(comparison)))
                 }
-                script #run-data type="application/json" data-name="nicety-compare.json" { (PreEscaped(data)) }
-                script { (PreEscaped(SCRIPT)) }
+                (parts::section("cells", "Cell by cell", cells(comparison)))
+                @if let Some(body) = lists(comparison) {
+                    (parts::section("notes", "Notes", body))
+                }
+                (parts::section("compared", "Compared", compared(comparison)))
             }
-        }
+            footer {
+                p { "Preset " (comparison.preset) ", loss goal " (crate::number::loss(comparison.loss_goal)) ". Frame sizes include the FCS." }
+                button #save .download type="button" hidden { "Save this comparison as JSON" }
+            }
+        },
+        data,
+        data_name: "nicety-compare.json",
     };
-    write_text(out, "HTML", &page.into_string())
+    page.write(out)
 }
 
 fn head(comparison: &Comparison) -> Markup {

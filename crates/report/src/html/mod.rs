@@ -9,6 +9,7 @@ mod front;
 mod latency;
 mod loss;
 mod machine;
+pub(crate) mod page;
 pub(crate) mod parts;
 mod svg;
 mod throughput;
@@ -16,21 +17,17 @@ mod trials;
 
 use std::io::Write;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use nicety_model::{Run, TrialRecord};
 
-use crate::error::{ReportError, write_text};
+use crate::error::ReportError;
 use crate::json;
 use crate::pick::{self, Group};
+use page::{Page, embeddable};
 use throughput::{Throughput, Unit};
 
-pub(crate) const STYLE: &str = include_str!("page.css");
-pub(crate) const SCRIPT: &str = include_str!("page.js");
 /// Cells with figures of their own; the others are in the tables.
 const DRAWN_CELLS: usize = 24;
-/// Nothing may be loaded from anywhere; what is in the page may run.
-pub(crate) const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// A section of the page: anchor, title, content.
 type Section = (&'static str, &'static str, Markup);
@@ -48,45 +45,29 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
         Some(throughput) => throughput.figure(Unit::Fps, "Throughput")?,
         None => html! {},
     };
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "nicety " (run.run.host.nicety) };
-                title { (run.run.name) " · nicety" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                div.page {
-                    a.skip href="#throughput" { "Skip to the results" }
-                    (front::head(run, &groups))
-                    main {
-                        (figure)
-                        (front::tiles(&groups))
-                        nav aria-label="Sections" {
-                            ul { @for (id, title, _) in &sections { li { a href={ "#" (id) } { (title) } } } }
-                        }
-                        @for (id, title, body) in &sections { (parts::section(id, title, body.clone())) }
-                    }
-                    footer {
-                        p { "Written by nicety " (run.run.host.nicety) ". Terms as in RFC 1242 and RFC 2544; frame sizes include the FCS." }
-                        button #save .download type="button" hidden { "Save this run as JSON" }
-                    }
+    let page = Page {
+        title: &format!("{} · nicety", run.run.name),
+        generator: Some(&format!("nicety {}", run.run.host.nicety)),
+        body: html! {
+            a.skip href="#throughput" { "Skip to the results" }
+            (front::head(run, &groups))
+            main {
+                (figure)
+                (front::tiles(&groups))
+                nav aria-label="Sections" {
+                    ul { @for (id, title, _) in &sections { li { a href={ "#" (id) } { (title) } } } }
                 }
-                script #run-data type="application/json" data-name="nicety-run.json" { (PreEscaped(embedded(run)?)) }
-                script { (PreEscaped(SCRIPT)) }
+                @for (id, title, body) in &sections { (parts::section(id, title, body.clone())) }
             }
-        }
+            footer {
+                p { "Written by nicety " (run.run.host.nicety) ". Terms as in RFC 1242 and RFC 2544; frame sizes include the FCS." }
+                button #save .download type="button" hidden { "Save this run as JSON" }
+            }
+        },
+        data: embeddable(&json::text(run, json::Style::Compact)?),
+        data_name: "nicety-run.json",
     };
-    write_text(out, "HTML", &page.into_string())
-}
-
-/// The run as JSON that cannot end its script element: no `<` is left in it.
-fn embedded(run: &Run) -> Result<String, ReportError> {
-    Ok(json::text(run, json::Style::Compact)?.replace('<', "\\u003c"))
+    page.write(out)
 }
 
 fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError> {
