@@ -62,6 +62,10 @@ impl GenlMessage {
         self.value(kind)?.try_into().ok().map(u32::from_ne_bytes)
     }
 
+    pub(crate) fn u64(&self, kind: u16) -> Option<u64> {
+        self.value(kind)?.try_into().ok().map(u64::from_ne_bytes)
+    }
+
     fn u16(&self, kind: u16) -> Option<u16> {
         self.value(kind)?.try_into().ok().map(u16::from_ne_bytes)
     }

@@ -27,3 +27,4 @@ pub mod tap;
 pub mod tasks;
 pub mod topology;
 pub mod vf;
+pub mod xdp_features;

@@ -21,6 +21,7 @@ pub mod latency;
 pub mod ledger;
 pub mod pacing;
 pub mod plan;
+pub mod probe;
 pub mod run;
 pub mod sock;
 pub mod stats;

@@ -9,7 +9,7 @@ mod paths;
 mod progress;
 mod request;
 mod run;
-mod setup;
+pub mod setup;
 pub mod signals;
 mod switches;
 mod tester_limit;

@@ -36,6 +36,9 @@ pub enum Command {
     /// Judges new results against old ones: better, same, worse, or not to be told.
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
+    /// Tells what can be measured here, and what each missing thing costs.
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(ProbeArgs),
     /// Tells what this host, its interfaces and its virtual machines are made of.
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
@@ -81,6 +84,13 @@ const INSPECT_EXAMPLES: &str = "Examples:
   nicety inspect --json | jq '.interfaces[] | {name, numa_node, irqs}'
   nicety inspect --record host1        the same, kept as a tree of files
   nicety inspect --sysroot host1       the recorded host, on any machine and without root";
+
+const PROBE_EXAMPLES: &str = "Examples:
+  nicety probe                         on a new machine, before anything else
+  nicety probe --json | jq -r '.abilities[] | select(.answer == \"no\").remedy'
+
+Engines and paths are tried in network namespaces that go with the program. Nothing is fetched,
+installed or set; the kernel may load modules for what is tried.";
 
 const REPORT_EXAMPLES: &str = "Examples:
   nicety report runs/mine                        the table again
@@ -138,6 +148,18 @@ pub struct InspectArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "sysroot")]
     pub record: Option<PathBuf>,
     /// Print the facts as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety probe`.
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    /// Where QEMU and the kernel of guests are kept, if not in $XDG_CACHE_HOME/nicety or
+    /// ~/.cache/nicety.
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+    /// Print the answers as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
 }

@@ -8,6 +8,7 @@ mod inspect;
 mod lab;
 mod output;
 mod police;
+mod probe;
 mod report;
 mod runs;
 mod sock;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),
         Command::Police(args) => police::run(&args),
+        Command::Probe(args) => probe::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Sock(args) => sock::run(&args),

@@ -10,6 +10,7 @@ use nicety_model::finding::Advice;
 use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::plan::PlanFile;
+use nicety_model::probe::ProbeReport;
 use nicety_model::sock::SockReport;
 use nicety_model::vf::{LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
@@ -52,8 +53,9 @@ fn schemas_are_those_of_the_types() {
     check::<Comparison>("comparison");
     check::<VfReport>("vf");
     check::<LimitReport>("limit");
+    check::<ProbeReport>("probe");
     check::<RunList>("run-list");
     check::<Trend>("trend");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 17, "schema/ holds the generated schemas only");
+    assert_eq!(files, 18, "schema/ holds the generated schemas only");
 }

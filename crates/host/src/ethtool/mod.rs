@@ -28,7 +28,11 @@ const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
+// include/uapi/linux/net_tstamp.h
+const SOF_TIMESTAMPING_TX_HARDWARE: u32 = 1;
+const SOF_TIMESTAMPING_RX_HARDWARE: u32 = 1 << 2;
 const ETH_SS_STATS: u32 = 1;
 const ETH_SS_FEATURES: u32 = 4;
 /// SPEED_UNKNOWN: all bits set.
@@ -89,6 +93,15 @@ pub struct Rings {
     pub tx: u32,
 }
 
+/// Which frames an interface stamps with a clock of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HardwareStamps {
+    /// Sent ones.
+    pub tx: bool,
+    /// Received ones.
+    pub rx: bool,
+}
+
 /// The drivers of one namespace. Stays in that namespace whatever thread uses it.
 #[derive(Debug)]
 pub struct Ethtool {
@@ -146,6 +159,20 @@ impl Ethtool {
         request.bytes[15] = words;
         let speed = self.ask(interface, OPERATION, request)?.word(4);
         Ok((speed != SPEED_UNKNOWN && speed != 0).then_some(speed))
+    }
+
+    /// Which frames the hardware stamps.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Unsupported`].
+    pub fn hardware_stamps(&self, interface: &str) -> Result<HardwareStamps, NetError> {
+        // struct ethtool_ts_info: cmd, so_timestamping, ...; 44 bytes.
+        let request = Request::new(ETHTOOL_GET_TS_INFO, 44);
+        let bits = self.ask(interface, "read time stamps of", request)?.word(4);
+        Ok(HardwareStamps {
+            tx: bits & SOF_TIMESTAMPING_TX_HARDWARE != 0,
+            rx: bits & SOF_TIMESTAMPING_RX_HARDWARE != 0,
+        })
     }
 
     /// Queues.

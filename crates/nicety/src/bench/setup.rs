@@ -116,7 +116,7 @@ pub fn rest(placement: &Placement) -> Option<Rest> {
 
 /// CPUs to pin the path's threads to: none where the tester polls on the same CPU, because a
 /// pinned thread runs before every program and would never let the tester in.
-pub(super) fn path_cpus(placement: &Placement) -> Vec<u32> {
+pub fn path_cpus(placement: &Placement) -> Vec<u32> {
     if placement.shared {
         Vec::new()
     } else {

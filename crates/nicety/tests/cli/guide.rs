@@ -69,6 +69,16 @@ fn the_page_about_measuring() {
 }
 
 #[test]
+fn the_page_about_probing() {
+    let _alone = alone();
+    let dir = open_dir();
+    let before = Before::now(dir.path());
+    let page = include_str!("../../../../docs/guide/probe.md");
+    assert_eq!(follow(page, dir.path()), 2);
+    before.check();
+}
+
+#[test]
 fn the_page_about_paths() {
     let _alone = alone();
     let dir = open_dir();

@@ -22,6 +22,7 @@ fn help_texts() {
     insta::assert_snapshot!("tune_rollback", help(&["tune", "rollback", "--help"]));
     insta::assert_snapshot!("lab", help(&["lab", "--help"]));
     insta::assert_snapshot!("lab_run", help(&["lab", "run", "--help"]));
+    insta::assert_snapshot!("probe", help(&["probe", "--help"]));
     insta::assert_snapshot!("report", help(&["report", "--help"]));
     insta::assert_snapshot!("runs", help(&["runs", "--help"]));
     insta::assert_snapshot!("runs_trend", help(&["runs", "trend", "--help"]));

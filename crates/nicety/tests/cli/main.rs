@@ -22,6 +22,7 @@ mod interrupted;
 mod lab;
 mod leftovers;
 mod made;
+mod probe;
 mod refused;
 mod runs;
 mod switches;

@@ -42,6 +42,8 @@ const SCHEMA: Packaged = Packaged {
     ],
     package: PACKAGE,
 };
+/// All that a switch of this kind needs beside its daemon.
+pub(super) const PROGRAMS: &[Packaged] = &[SERVER, TOOL, SETTER, SCHEMA];
 /// The daemon answers between two rounds of its main loop, which may wait for a busy CPU.
 const LIMIT: Duration = Duration::from_secs(10);
 

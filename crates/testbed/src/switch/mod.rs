@@ -19,12 +19,31 @@ mod testpmd;
 use nicety_host::link::LinkCounters;
 
 use crate::counters::{InterfaceCounters, Role};
+use crate::error::PathError;
+use program::Packaged;
 
 pub use dpdk::{DpdkSpec, Vdev};
 pub use ovs::{Datapath, OvsPath, OvsSpec};
 pub use ovs_dpdk::OvsDpdkPath;
 pub use run_dir::sweep;
 pub use testpmd::TestpmdPath;
+
+/// Whether the programs of the switches are installed, by the word plans write for the switch.
+/// Nothing is started.
+///
+/// # Errors
+/// [`PathError::NotInstalled`] for each whose package is missing.
+pub fn installed() -> [(&'static str, Result<(), PathError>); 3] {
+    let all = |first: &Packaged, more: &[Packaged]| {
+        let mut programs = std::iter::once(first).chain(more);
+        programs.try_for_each(|program| program.find().map(drop))
+    };
+    [
+        ("ovs", all(&ovs::DAEMON, instance::PROGRAMS)),
+        ("ovs-dpdk", all(&ovs_dpdk::DAEMON, instance::PROGRAMS)),
+        ("testpmd", all(&testpmd::TESTPMD, &[])),
+    ]
+}
 
 /// What a switch says of its own, as a place on the path.
 fn place(name: &str, counters: LinkCounters) -> InterfaceCounters {

@@ -18,7 +18,7 @@ use crate::path::{Coupling, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
 
 /// Debian has the daemon twice, and may have made the one with DPDK the ordinary one.
-const DAEMON: Packaged = Packaged {
+pub(super) const DAEMON: Packaged = Packaged {
     name: "ovs-vswitchd",
     places: &[
         "/usr/lib/openvswitch-switch/ovs-vswitchd",

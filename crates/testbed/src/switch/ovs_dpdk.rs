@@ -16,7 +16,7 @@ use crate::error::PathError;
 use crate::path::{Coupling, Path, PathThread, Port};
 use crate::rig::Rig;
 
-const DAEMON: Packaged = Packaged {
+pub(super) const DAEMON: Packaged = Packaged {
     name: "ovs-vswitchd-dpdk",
     places: &["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"],
     package: "openvswitch-switch-dpdk",

@@ -21,7 +21,7 @@ use crate::error::PathError;
 use crate::path::{Coupling, Path, PathThread, Port};
 use crate::rig::Rig;
 
-const TESTPMD: Packaged = Packaged {
+pub(super) const TESTPMD: Packaged = Packaged {
     name: "dpdk-testpmd",
     places: &[],
     package: "dpdk-dev",

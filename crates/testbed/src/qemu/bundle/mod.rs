@@ -132,10 +132,7 @@ impl Bundle {
         let host = Emulator::of_host();
         let cache = std::path::absolute(&spec.cache)
             .map_err(|e| QemuError::io("find directory", &spec.cache, e))?;
-        let dir = cache.join(match host {
-            Some(_) => "debian-12-kernel",
-            None => "debian-12-qemu",
-        });
+        let dir = cache.join(Self::dir(host.is_some()));
         if let Some(bundle) = Self::read(&cache, &dir, host.clone())? {
             return Ok(bundle);
         }
@@ -144,6 +141,26 @@ impl Bundle {
             let source = std::io::Error::from(std::io::ErrorKind::NotFound);
             QemuError::io("read", dir.join(MANIFEST), source)
         })
+    }
+
+    /// The bundle in the cache, with the host's own QEMU where it is new enough; none when it
+    /// would have to be fetched.
+    ///
+    /// # Errors
+    /// When what is there cannot be used.
+    pub fn cached(cache: &Path) -> Result<Option<Self>, QemuError> {
+        let cache =
+            std::path::absolute(cache).map_err(|e| QemuError::io("find directory", cache, e))?;
+        let host = Emulator::of_host();
+        Self::read(&cache, &cache.join(Self::dir(host.is_some())), host)
+    }
+
+    /// Name of its directory: the host's own QEMU needs a kernel only.
+    fn dir(has_host: bool) -> &'static str {
+        match has_host {
+            true => "debian-12-kernel",
+            false => "debian-12-qemu",
+        }
     }
 
     /// Reads a complete bundle; none when it is not there or of another version.

@@ -1,0 +1,177 @@
+//! Paths: those of the kernel are built, programs are looked for.
+
+use nicety_host::netns::NetNs;
+use nicety_host::openvswitch;
+use nicety_host::privilege::Privilege;
+use nicety_model::plan::PathPlan;
+use nicety_model::probe::{Ability, Answer, Area};
+use nicety_testbed::switch;
+use nicety_testbed::{PathError, RigSpec, Tagging, VlanBridgePath};
+
+use super::engines;
+use crate::bench::setup;
+
+fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
+    Ability::new(Area::Path, name, answer, finding)
+}
+
+/// Builds the paths that are made of the kernel alone.
+pub fn built(before: Privilege) -> Vec<Ability> {
+    let Some(key) = engines::key() else {
+        return Vec::new();
+    };
+    let placement = setup::placement(&[]).unwrap_or_default();
+    let mut all = vec![match setup::path(&PathPlan::Bridge, &key, &placement) {
+        Ok(_) => bridge(before, placement.shared),
+        Err(error) => with_remedy(
+            ability("bridge", Answer::No, error.to_string()).costs("no path can be built here"),
+            None,
+        ),
+    }];
+    for (name, tagging) in [
+        ("vlan-bridge, filtering", Tagging::Filtering),
+        ("vlan-bridge, sub-interfaces", Tagging::SubInterface),
+    ] {
+        let rig = RigSpec {
+            path_cpus: setup::path_cpus(&placement),
+            largest_frame: key.frame_size_bytes,
+            queues: 1,
+        };
+        all.push(match VlanBridgePath::build(&rig, tagging) {
+            Ok(_) => ability(name, Answer::Yes, "built and removed"),
+            Err(error) => missing(name, &error),
+        });
+    }
+    all.push(ports(before));
+    all
+}
+
+/// That a bridge was built, and what an ordinary user or a small machine gives up.
+fn bridge(before: Privilege, shared: bool) -> Ability {
+    let built = "built and removed";
+    match (before, shared) {
+        (Privilege::Privileged, false) => ability("bridge", Answer::Yes, built),
+        (Privilege::Privileged, true) => ability("bridge", Answer::Partly, built)
+            .costs("tester and path share the CPUs: a number counts as sender and path together")
+            .remedy("give the machine two CPUs or more"),
+        _ => ability(
+            "bridge",
+            Answer::Partly,
+            "built and removed, in a user namespace",
+        )
+        .costs("the path's kernel threads cannot be pinned apart from the tester")
+        .remedy("run as root"),
+    }
+}
+
+fn ports(before: Privilege) -> Ability {
+    match before {
+        Privilege::Privileged => ability(
+            "ports",
+            Answer::Yes,
+            "any two interfaces that are up: nicety bench --ports A,B",
+        ),
+        _ => ability(
+            "ports",
+            Answer::No,
+            "packet sockets on the host's interfaces need CAP_NET_RAW",
+        )
+        .costs("interfaces that exist cannot be measured")
+        .remedy("run as root"),
+    }
+}
+
+/// Where no namespaces can be made nothing can be tried.
+pub fn no_namespaces(why: &str) -> Ability {
+    let (what, fix) = match why.split_once("; ") {
+        Some((what, fix)) => (what, Some(fix)),
+        None => (why, None),
+    };
+    let ability = ability("bridge", Answer::No, what).costs("no path can be built here");
+    with_remedy(ability, fix)
+}
+
+/// Looks for the programs that switch.
+pub fn switches() -> Vec<Ability> {
+    let mut all = Vec::new();
+    for (kind, found) in switch::installed() {
+        all.push(match found {
+            Err(error) => missing(kind, &error),
+            Ok(()) if kind == "ovs" => ovs(kernel_datapath()),
+            Ok(()) => ability(kind, Answer::Yes, "installed"),
+        });
+    }
+    all
+}
+
+fn kernel_datapath() -> bool {
+    NetNs::current()
+        .and_then(|ns| openvswitch::has_kernel_datapath(&ns))
+        .unwrap_or(false)
+}
+
+fn ovs(kernel: bool) -> Ability {
+    if kernel {
+        return ability("ovs", Answer::Yes, "installed; the kernel has its datapath");
+    }
+    ability(
+        "ovs",
+        Answer::Partly,
+        "installed; the kernel has no openvswitch datapath",
+    )
+    .costs("only datapath = \"userspace\" can be measured")
+    .remedy("modprobe openvswitch, where the kernel has modules")
+}
+
+fn missing(name: &str, error: &PathError) -> Ability {
+    let ability = ability(name, Answer::No, error.to_string()).costs(format!(
+        "cells of {} are skipped",
+        name.replace(", ", " with ")
+    ));
+    with_remedy(ability, error.remedy().as_deref())
+}
+
+fn with_remedy(ability: Ability, remedy: Option<&str>) -> Ability {
+    match remedy {
+        Some(remedy) => ability.remedy(remedy),
+        None => ability,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_package_is_named() {
+        let error = PathError::NotInstalled {
+            program: "ovs-vswitchd",
+            package: "openvswitch-switch",
+        };
+        let told = missing("ovs", &error);
+        assert_eq!(told.finding, "ovs-vswitchd is not installed");
+        assert_eq!(
+            told.remedy.as_deref(),
+            Some("apt install openvswitch-switch")
+        );
+        assert_eq!(told.costs.as_deref(), Some("cells of ovs are skipped"));
+    }
+
+    #[test]
+    fn restrictions_are_told() {
+        assert_eq!(bridge(Privilege::Privileged, false).answer, Answer::Yes);
+        for told in [
+            bridge(Privilege::Privileged, true),
+            bridge(Privilege::Ordinary, false),
+            ovs(false),
+        ] {
+            assert_eq!(told.answer, Answer::Partly);
+            assert!(told.costs.is_some() && told.remedy.is_some());
+        }
+        let told = no_namespaces("forbidden here; run as root");
+        assert_eq!(
+            (told.finding.as_str(), told.remedy.as_deref()),
+            ("forbidden here", Some("run as root"))
+        );
+    }
+}
