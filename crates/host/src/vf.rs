@@ -7,6 +7,7 @@
 mod holder;
 mod parse;
 mod place;
+mod registers;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 
@@ -19,6 +20,7 @@ use crate::raw::RawMessage;
 pub use holder::{Holder, VfHolders};
 pub use parse::{FunctionCounters, FunctionState, Told};
 pub use place::{PciFunction, Places};
+pub use registers::{Chip, RegisterCounters, Registers};
 
 const RTM_GETLINK: u16 = 18;
 const RTM_SETLINK: u16 = 19;

@@ -53,7 +53,8 @@ pub struct Abilities {
     pub max_rate: Option<String>,
     /// Minimum rates: `refused`, `honoured`, `relative`, `ignored` or `unknown`.
     pub min_rate: String,
-    /// Counters: `none`, `live`, `every 2 s` or `unknown`.
+    /// Counters: `registers` where these can be read, else the driver's: `none`, `live`, `every 2 s` or
+    /// `unknown`.
     pub counters: String,
     /// What else one should know.
     #[serde(skip_serializing_if = "String::is_empty", default)]
@@ -123,8 +124,12 @@ pub struct Port {
 /// Counters of a function or port, named from its owner's side. What is absent is not counted.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PortCounters {
-    /// Who counts: `driver`, `interface` or `limiter`.
+    /// Who counts: `registers` (of the physical function; bytes with FCS), `driver`, `interface` or
+    /// `limiter`.
     pub source: String,
+    /// Width of the byte counters in bits, where they wrap; frames wrap at 32 bits then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub byte_bits: Option<u32>,
     /// Frames sent.
     pub tx_packets: u64,
     /// Bytes sent.
@@ -133,6 +138,9 @@ pub struct PortCounters {
     pub rx_packets: u64,
     /// Bytes received.
     pub rx_bytes: u64,
+    /// Bytes sent to other functions of the NIC, which never left it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tx_local_bytes: Option<u64>,
     /// Frames sent but dropped.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tx_dropped: Option<u64>,

@@ -1,8 +1,10 @@
 //! `nicety police`: shares a link among tenants.
 
+mod check;
 mod daemon;
 mod dry;
 mod found;
+mod functions;
 mod ports;
 mod state;
 mod told;
@@ -53,7 +55,7 @@ fn read(path: &Path) -> Result<Policy, Failure> {
 }
 
 fn restore(asked: Option<&Path>) -> Result<Exit, Failure> {
-    let ports = ports::Ports::open()?;
+    let ports = ports::Ports::open(None)?;
     let _alone = state::Alone::claim(ports.knobs.namespace())?;
     let state = state::directory(asked)?;
     let mut found = found::Originals::open(&state, &ports)?;

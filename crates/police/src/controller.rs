@@ -21,9 +21,11 @@ pub use tuning::Tuning;
 /// What is known of a port when a period ends.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Seen {
-    /// Its counters; none when it could not be read or is gone.
+    /// It is there, and can be limited now.
+    pub present: bool,
+    /// Its counters; none when nobody counts: such a port may want everything.
     pub sample: Option<Sample>,
-    /// The limit found there: none when it could not be read, 0 for no limit.
+    /// The limit found there: none when it could not be read or is not believed, 0 for no limit.
     pub limit: Option<BitRate>,
 }
 
@@ -166,6 +168,13 @@ impl Controller {
         self.decision(sums, level, limits, total)
     }
 
+    /// Says what a port is like now: a link has another speed, counters are somebody else's.
+    pub fn describe(&mut self, index: usize, setup: &PortSetup) {
+        if let Some(port) = self.ports.get_mut(index) {
+            port.describe(setup, &self.policy);
+        }
+    }
+
     /// Says that a port now has a limit, written and read back.
     pub fn wrote(&mut self, index: usize, limit: BitRate) {
         if let Some(port) = self.ports.get_mut(index) {
@@ -262,12 +271,16 @@ impl Controller {
 impl Port {
     /// The counters and the limit found at the end of a period.
     fn take(&mut self, seen: &Seen) {
-        self.seen_limit(seen.limit);
-        let Some(sample) = seen.sample else {
+        if !seen.present {
             self.vanish();
             return;
-        };
+        }
+        self.seen_limit(seen.limit);
         self.present = true;
+        let Some(sample) = seen.sample else {
+            self.uncounted();
+            return;
+        };
         match self.meter.read(sample) {
             Reading::Rate { bps, held } => {
                 self.rate = bps;

@@ -136,6 +136,7 @@ proptest! {
         for (period, step) in periods.iter().zip(clock) {
             now += Duration::from_millis(step);
             let seen: Vec<Seen> = period.iter().map(|sample| Seen {
+                present: sample.is_some(),
                 sample: sample.map(|(bytes, frames)| Sample {
                     at: now, bytes, frames, drops: None, backlog: None,
                 }),

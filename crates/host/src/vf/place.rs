@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::registers::{Chip, Registers};
 use crate::net_error::NetError;
 use crate::netns::NetNs;
 use crate::ns_sysfs::NsSysfs;
@@ -84,6 +85,23 @@ impl Places {
     /// The NIC itself.
     pub fn pci(&self, interface: &str) -> Option<PciFunction> {
         self.function(&self.root.join("class/net").join(interface).join("device"))
+    }
+
+    /// The registers of a NIC whose chip is known.
+    ///
+    /// # Errors
+    /// None where the chip is not known; else why the kernel does not give them.
+    pub fn registers(&self, interface: &str) -> Result<Option<Registers>, NetError> {
+        let chip = self
+            .pci(interface)
+            .and_then(|pci| Chip::find(&pci.driver?, pci.device?));
+        let Some(chip) = chip else {
+            return Ok(None);
+        };
+        let dir = self.root.join("class/net").join(interface).join("device");
+        Registers::open(&dir.join("resource0"), chip)
+            .map(Some)
+            .map_err(|e| NetError::new("map registers of", interface, e))
     }
 
     /// A virtual function of a NIC.

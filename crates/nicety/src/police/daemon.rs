@@ -3,10 +3,8 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
 use nicety_host::journal::{StateDir, since_boot};
 use nicety_host::net_error::NetError;
-use nicety_host::shaper::Found;
 use nicety_model::SCHEMA;
 use nicety_police::controller::Enforcement;
 use nicety_police::explain::explain;
@@ -14,8 +12,9 @@ use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::check::check;
 use super::found::Originals;
-use super::ports::{How, Look, Ports, words};
+use super::ports::{How, Look, Place, Ports};
 use super::state::{self, Alone, State};
 use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
@@ -28,7 +27,7 @@ const RECONCILE: Duration = Duration::from_millis(900);
 /// Runs until it is stopped.
 pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
     let stop = stop_signals()?;
-    let ports = Ports::open()?;
+    let ports = Ports::open(Some(policy))?;
     check(policy, file, &ports, args.absent_ok)?;
     let _alone = Alone::claim(ports.knobs.namespace())?;
     let state = state::directory(args.state.as_deref())?;
@@ -81,6 +80,8 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
 #[derive(Debug, Clone, Default)]
 struct Known {
     gone: bool,
+    /// Gone, or there and not to be limited now.
+    away: bool,
     trouble: Option<String>,
     enforcement: Enforcement,
     /// Bytes that had passed, and for how many periods none did while some waited.
@@ -165,8 +166,11 @@ impl Daemon<'_> {
     /// One port; what is found there for the first time is noted on disk before it is changed.
     fn look(&mut self, index: usize, survey: &Look) -> Result<Seen, Failure> {
         let name = self.names[index].to_string();
-        let moment = self.ports.look(&self.names[index], survey);
-        let gone = moment.found.is_none();
+        let mut moment = self.ports.look(&self.names[index], survey);
+        if let Some(setup) = &moment.setup {
+            self.controller.describe(index, setup);
+        }
+        let gone = moment.place == Place::Gone;
         if gone != self.known[index].gone {
             let what = if gone { "is gone" } else { "is back" };
             output::say(&format!("port {name} {what}"));
@@ -177,22 +181,26 @@ impl Daemon<'_> {
                 let _ = self.ports.sweep();
             }
         }
-        match &moment.found {
-            None => Ok(moment.seen),
-            Some(Found::Foreign(kind)) => {
-                self.trouble(
-                    index,
-                    Some(format!(
-                        "port {name}: a {kind} qdisc of somebody else is in the way"
-                    )),
-                );
-                Ok(Seen::default())
+        let away = !matches!(moment.place, Place::There(_));
+        let was_away = std::mem::replace(&mut self.known[index].away, away);
+        match &moment.place {
+            Place::Gone => {}
+            Place::Waits(why) | Place::Unfit(why) => {
+                self.trouble(index, Some(format!("port {name} waits: {why}")));
             }
-            Some(found) => {
-                self.found.note(&name, &words(found))?;
-                Ok(moment.seen)
+            Place::Foreign(kind) => {
+                let why = format!("port {name}: a {kind} qdisc of somebody else is in the way");
+                self.trouble(index, Some(why));
+            }
+            Place::There(words) => {
+                self.found.note(&name, words)?;
+                // A driver may tell a limit that its hardware has lost with its link.
+                if was_away && matches!(self.names[index], PortName::Vf { .. }) {
+                    moment.seen.limit = None;
+                }
             }
         }
+        Ok(moment.seen)
     }
 
     /// Renews limiters that let nothing through although something waits.
@@ -349,40 +357,4 @@ fn stop_signals() -> Result<Receiver<()>, Failure> {
         })
         .map_err(Failure::environment)?;
     Ok(receiver)
-}
-
-/// Refuses ports that are not there, cannot be limited, or are somebody else's.
-pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Result<(), Failure> {
-    let survey = ports.survey().map_err(Failure::environment)?;
-    for (tenant, port) in policy.ports() {
-        let of = &policy.tenants[tenant].name;
-        let refuse = |why: String| Failure::usage(anyhow!("{file}: tenant {of:?}: {why}"));
-        let PortName::Interface(name) = port else {
-            return Err(refuse(format!(
-                "{port} is a virtual function; this version shares taps, veths and macvtaps, nicety vf limit sets a fixed rate"
-            )));
-        };
-        if survey.survey.face(name).is_none() {
-            if absent_ok {
-                continue;
-            }
-            return Err(refuse(format!(
-                "there is no interface {name} in this network namespace; correct the name, or start with --absent-ok"
-            )));
-        }
-        match ports.look(port, &survey).found {
-            None => {
-                return Err(refuse(format!(
-                    "{name} is no tap, veth or macvtap; see nicety vf list"
-                )));
-            }
-            Some(Found::Foreign(kind)) => {
-                return Err(refuse(format!(
-                    "{name} has a {kind} qdisc of somebody else; remove it first, see tc qdisc show dev {name}"
-                )));
-            }
-            Some(_) => {}
-        }
-    }
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nicety_police::explain::readable;
 use nicety_police::{Controller, Policy, Tuning};
 
-use super::daemon::check;
+use super::check::check;
 use super::ports::Ports;
 use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
@@ -15,7 +15,7 @@ const PERIODS: u64 = 3;
 
 /// Tells for a few periods what would be done.
 pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
-    let ports = Ports::open()?;
+    let ports = Ports::open(Some(policy))?;
     check(policy, file, &ports, args.absent_ok)?;
     let mut controller = Controller::new(policy.clone(), &[], Tuning::default());
     // The first sample has no rate yet.
@@ -24,9 +24,15 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
             std::thread::sleep(policy.period.max(Duration::from_millis(100)));
         }
         let survey = ports.survey().map_err(Failure::environment)?;
-        let seen: Vec<_> = (policy.ports())
-            .map(|(_, port)| ports.look(port, &survey).seen)
+        let moments: Vec<_> = (policy.ports())
+            .map(|(_, port)| ports.look(port, &survey))
             .collect();
+        for (index, moment) in moments.iter().enumerate() {
+            if let Some(setup) = &moment.setup {
+                controller.describe(index, setup);
+            }
+        }
+        let seen: Vec<_> = moments.iter().map(|moment| moment.seen).collect();
         let decision = controller.step(&seen);
         if period == 0 {
             continue;

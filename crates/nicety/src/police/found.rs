@@ -8,12 +8,13 @@ use nicety_host::topology::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{Event, Outcome, Phase};
 use nicety_model::knob::{Change, Knob};
+use nicety_police::PortName;
 
 use super::ports::Ports;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Limits found, by interface, in the words of the setting.
+/// Limits found, by port, in the words of the setting.
 pub struct Originals {
     values: BTreeMap<String, String>,
     file: JournalFile,
@@ -21,9 +22,22 @@ pub struct Originals {
     pub adopted: usize,
 }
 
-fn knob(interface: &str) -> Knob {
-    Knob::PortRate {
-        interface: interface.to_owned(),
+/// The setting of a port by its name: `tap0`, `eth0/vf3`.
+fn knob(port: &str) -> Knob {
+    match port.parse() {
+        Ok(PortName::Vf { pf, vf }) => Knob::VfRate { interface: pf, vf },
+        _ => Knob::PortRate {
+            interface: port.to_owned(),
+        },
+    }
+}
+
+/// The port of a setting that limits one.
+fn port(knob: Knob) -> Option<String> {
+    match knob {
+        Knob::PortRate { interface } => Some(interface),
+        Knob::VfRate { interface, vf } => Some(PortName::Vf { pf: interface, vf }.to_string()),
+        _ => None,
     }
 }
 
@@ -49,15 +63,12 @@ impl Originals {
             for event in journal.events {
                 match event {
                     Event::Intent { change } => {
-                        if let Knob::PortRate { interface } = change.knob {
-                            values.entry(interface).or_insert(change.from);
+                        if let Some(port) = port(change.knob) {
+                            values.entry(port).or_insert(change.from);
                         }
                     }
-                    Event::Undone {
-                        knob: Knob::PortRate { interface },
-                        ..
-                    } => {
-                        values.remove(&interface);
+                    Event::Undone { knob, .. } => {
+                        port(knob).map(|port| values.remove(&port));
                     }
                     _ => {}
                 }
@@ -91,28 +102,28 @@ impl Originals {
     }
 
     /// Notes on disk what was found at a port; must stand there before the port is changed.
-    pub fn note(&mut self, interface: &str, found: &str) -> Result<(), Failure> {
-        if self.values.contains_key(interface) {
+    pub fn note(&mut self, port: &str, found: &str) -> Result<(), Failure> {
+        if self.values.contains_key(port) {
             return Ok(());
         }
         let change = Change {
-            knob: knob(interface),
+            knob: knob(port),
             from: found.to_owned(),
             to: "police".to_owned(),
         };
         self.file
             .append(&Event::Intent { change })
             .map_err(Failure::environment)?;
-        self.values.insert(interface.to_owned(), found.to_owned());
+        self.values.insert(port.to_owned(), found.to_owned());
         Ok(())
     }
 
     /// A port that has gone took its limit along: when it comes back, what is found then counts.
-    pub fn forget(&mut self, interface: &str) {
-        if self.values.remove(interface).is_some() {
+    pub fn forget(&mut self, port: &str) {
+        if self.values.remove(port).is_some() {
             // When the disk is full the old value is put back later, which is no worse.
             let _ = self.file.append(&Event::Undone {
-                knob: knob(interface),
+                knob: knob(port),
                 outcome: Outcome::Gone,
             });
         }

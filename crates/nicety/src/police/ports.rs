@@ -6,21 +6,25 @@ use nicety_host::journal::since_boot;
 use nicety_host::knob::{Knobs, port_value};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_host::shaper::{Found, Shape, Shapers, Survey};
+use nicety_host::shaper::{Face, Found, Shape, Shapers, Survey};
 use nicety_model::BitRate;
-use nicety_police::{PortName, Sample, Seen};
+use nicety_police::controller::PortSetup;
+use nicety_police::{Policy, PortName, Sample, Seen};
 
+use super::functions::{Nic, Nics};
 use crate::exit::Failure;
 
 /// The kernel, in the calling process's network namespace.
 pub struct Ports {
     shapers: Shapers,
+    nics: Nics,
     pub knobs: Knobs,
 }
 
 /// All ports at one moment.
 pub struct Look {
     pub survey: Survey,
+    pub nics: Vec<Nic>,
     at: Duration,
 }
 
@@ -36,81 +40,115 @@ pub enum How {
 /// A port at one moment.
 pub struct Moment {
     pub seen: Seen,
-    /// What is in its place; none when the port is gone.
-    pub found: Option<Found>,
+    pub place: Place,
+    /// What it is like, where that may change.
+    pub setup: Option<PortSetup>,
+}
+
+/// What is found where a port should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing.
+    Gone,
+    /// It is there and cannot be limited now: why.
+    Waits(String),
+    /// It can never be limited: why.
+    Unfit(String),
+    /// Something of somebody else is in the limit's place: its kind.
+    Foreign(String),
+    /// Its limit, in the words of its setting.
+    There(String),
+}
+
+impl Moment {
+    /// A port that has no sample and no limit now.
+    pub fn without(place: Place) -> Self {
+        Self {
+            seen: Seen::default(),
+            place,
+            setup: None,
+        }
+    }
 }
 
 impl Ports {
-    pub fn open() -> Result<Self, Failure> {
+    /// Those of a policy; of none for putting things back.
+    pub fn open(policy: Option<&Policy>) -> Result<Self, Failure> {
         let ns = NetNs::current().map_err(Failure::environment)?;
         Ok(Self {
             shapers: Shapers::open(&ns).map_err(Failure::environment)?,
+            nics: Nics::open(&ns, policy)?,
             knobs: Knobs::open().map_err(Failure::environment)?,
         })
     }
 
-    /// All qdiscs and interfaces now.
+    /// All qdiscs, interfaces and functions now.
     pub fn survey(&self) -> Result<Look, NetError> {
+        let survey = self.shapers.survey()?;
         Ok(Look {
-            survey: self.shapers.survey()?,
             at: since_boot(),
+            nics: self.nics.look(&survey),
+            survey,
         })
     }
 
-    /// Qdiscs and their counters only.
+    /// Qdiscs, functions and their counters only; interfaces too where these count.
     pub fn survey_again(&self, before: &Look) -> Result<Look, NetError> {
+        if before.nics.iter().any(Nic::needs_interfaces) {
+            return self.survey();
+        }
+        let survey = self.shapers.survey_again(&before.survey)?;
         Ok(Look {
-            survey: self.shapers.survey_again(&before.survey)?,
             at: since_boot(),
+            nics: self.nics.look_again(&before.nics, &survey),
+            survey,
         })
     }
 
     /// One port.
-    pub fn look(&self, port: &PortName, Look { survey, at }: &Look) -> Moment {
-        let gone = Moment {
-            seen: Seen::default(),
-            found: None,
-        };
-        let PortName::Interface(name) = port else {
-            return gone;
-        };
+    pub fn look(&self, port: &PortName, look: &Look) -> Moment {
+        match port {
+            PortName::Interface(name) => self.interface(name, look),
+            PortName::Vf { pf, vf } => match look.nics.iter().find(|nic| nic.name == *pf) {
+                Some(nic) => nic.moment(*vf, look.at),
+                None => Moment::without(Place::Gone),
+            },
+        }
+    }
+
+    fn interface(&self, name: &str, look: &Look) -> Moment {
+        let survey = &look.survey;
         let Some(face) = survey.face(name) else {
-            return gone;
+            return Moment::without(Place::Gone);
         };
         let Ok(found) = self.shapers.found(face, survey) else {
-            return gone;
+            let why = format!("{name} is no tap, veth or macvtap; see nicety vf list");
+            return Moment::without(Place::Unfit(why));
+        };
+        let limit = match &found {
+            Found::Limited(shape) => shape.rate,
+            Found::Open => BitRate(0),
+            Found::Foreign(kind) => return Moment::without(Place::Foreign(kind.clone())),
         };
         let sample = match self.shapers.bucket_of(face, survey) {
             Some(bucket) => Sample {
-                at: *at,
+                at: look.at,
                 bytes: bucket.bytes,
                 frames: bucket.frames,
                 drops: Some(bucket.drops.into()),
                 backlog: Some(bucket.backlog.into()),
             },
-            None => {
-                // What a tap or veth receives is what its owner sends.
-                let own = face.kind == "macvtap";
-                Sample {
-                    at: *at,
-                    bytes: if own { face.tx_bytes } else { face.rx_bytes },
-                    frames: if own { face.tx_frames } else { face.rx_frames },
-                    drops: None,
-                    backlog: None,
-                }
-            }
-        };
-        let limit = match &found {
-            Found::Limited(shape) => Some(shape.rate),
-            Found::Open => Some(BitRate(0)),
-            Found::Foreign(_) => None,
+            // What a tap or veth receives is what its owner sends.
+            None => sample_of(face, face.kind != "macvtap", look.at),
         };
         Moment {
             seen: Seen {
+                present: true,
                 sample: Some(sample),
-                limit,
+                limit: Some(limit),
             },
-            found: Some(found),
+            place: Place::There(port_value(&found)),
+            setup: None,
         }
     }
 
@@ -122,13 +160,18 @@ impl Ports {
         (rate, burst): (BitRate, Duration),
         how: How,
     ) -> Result<(), NetError> {
-        let PortName::Interface(name) = port else {
-            return Ok(());
-        };
-        let shape = Shape { rate, wire: true };
-        match how {
-            How::Change => self.shapers.set_in(name, &look.survey, shape, burst),
-            How::Renew => self.shapers.renew(name, &look.survey, shape, burst),
+        match port {
+            PortName::Interface(name) => {
+                let shape = Shape { rate, wire: true };
+                match how {
+                    How::Change => self.shapers.set_in(name, &look.survey, shape, burst),
+                    How::Renew => self.shapers.renew(name, &look.survey, shape, burst),
+                }
+            }
+            PortName::Vf { pf, vf } => {
+                let nic = look.nics.iter().find(|nic| nic.name == *pf);
+                self.nics.set(pf, *vf, nic, rate)
+            }
         }
     }
 
@@ -138,7 +181,17 @@ impl Ports {
     }
 }
 
-/// A limit in words.
-pub fn words(found: &Found) -> String {
-    port_value(found)
+/// The counters of an interface as a sample: what it sends, or `turned`, what it receives.
+fn sample_of(face: &Face, turned: bool, at: Duration) -> Sample {
+    Sample {
+        at,
+        bytes: if turned { face.rx_bytes } else { face.tx_bytes },
+        frames: if turned {
+            face.rx_frames
+        } else {
+            face.tx_frames
+        },
+        drops: None,
+        backlog: None,
+    }
 }

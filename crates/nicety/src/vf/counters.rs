@@ -4,20 +4,36 @@ use std::time::Duration;
 
 use nicety_host::link::Link;
 use nicety_host::shaper::Bucket;
-use nicety_host::vf::FunctionState;
+use nicety_host::vf::{FunctionState, Registers};
 use nicety_model::vf::{PortCounters, VfReport};
 use nicety_police::Driver;
 use nicety_police::driver::VfCounters;
 
 use super::bits_per_second;
 
-/// Of a function: what its driver counts, else what its interface counts when it is here. Where
-/// the driver has no counters the kernel shows zeros, which are none.
+/// Of a function: what the NIC's registers count, else its driver, else its interface when it is
+/// here. Where the driver has no counters the kernel shows zeros, which are none.
 pub fn of_function(
     told: &FunctionState,
     driver: Option<&Driver>,
     own: Option<&Link>,
+    registers: Option<&Registers>,
 ) -> Option<PortCounters> {
+    if let Some(registers) = registers
+        && let Some(counters) = registers.read(told.vf)
+    {
+        return Some(PortCounters {
+            source: "registers".to_owned(),
+            byte_bits: Some(registers.chip().byte_bits()),
+            tx_packets: counters.tx_packets,
+            tx_bytes: counters.tx_bytes,
+            rx_packets: counters.rx_packets,
+            rx_bytes: counters.rx_bytes,
+            tx_local_bytes: counters.tx_local_bytes,
+            multicast: counters.multicast,
+            ..PortCounters::default()
+        });
+    }
     let counts = driver.is_some_and(|driver| match driver.counters {
         VfCounters::Live | VfCounters::Every(_) => true,
         // Anything but zeros is counted by somebody.
@@ -78,6 +94,14 @@ fn of_interface(link: &Link, turned: bool) -> PortCounters {
     counters
 }
 
+/// A counter as if it had not wrapped since `before`.
+pub fn unwrapped(before: u64, now: u64, bits: Option<u32>) -> u64 {
+    match bits.filter(|bits| *bits < 64) {
+        Some(bits) => before + (now.wrapping_sub(before) & ((1 << bits) - 1)),
+        None => now,
+    }
+}
+
 /// Adds rates to the second of two reports.
 pub fn rates(first: &VfReport, second: &mut VfReport, time: Duration) {
     let fill = |before: Option<&PortCounters>, after: &mut Option<PortCounters>| {
@@ -85,8 +109,12 @@ pub fn rates(first: &VfReport, second: &mut VfReport, time: Duration) {
             return;
         };
         if before.source == after.source {
-            after.tx_bps = bits_per_second(before.tx_bytes, after.tx_bytes, time);
-            after.rx_bps = bits_per_second(before.rx_bytes, after.rx_bytes, time);
+            let rate = |before, now| {
+                bits_per_second(before, unwrapped(before, now, after.byte_bits), time)
+            };
+            let tx = rate(before.tx_bytes, after.tx_bytes);
+            let rx = rate(before.rx_bytes, after.rx_bytes);
+            (after.tx_bps, after.rx_bps) = (tx, rx);
         }
     };
     for nic in &mut second.nics {
@@ -130,11 +158,18 @@ mod tests {
     fn zeros_of_a_driver_that_does_not_count_are_no_counters() {
         let counted = |driver: &str, packets| {
             let driver = Driver::find(driver, None);
-            of_function(&function(packets), Some(&driver), None).map(|c| c.tx_packets)
+            of_function(&function(packets), Some(&driver), None, None).map(|c| c.tx_packets)
         };
         assert_eq!(counted("igb", 0), None);
         assert_eq!(counted("i40e", 0), Some(0));
         assert_eq!(counted("somenic", 0), None);
         assert_eq!(counted("somenic", 7), Some(7));
+    }
+
+    #[test]
+    fn a_narrow_counter_goes_on_after_its_end() {
+        assert_eq!(unwrapped(0xffff_fff0, 0x10, Some(32)), 0x1_0000_0010);
+        assert_eq!(unwrapped(5, 7, Some(36)), 7);
+        assert_eq!(unwrapped(9, 7, None), 7);
     }
 }

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use nicety_host::link::{Link, Links};
 use nicety_host::netns::NetNs;
 use nicety_host::shaper::{Found, Shapers, Survey};
-use nicety_host::vf::{FunctionState, Functions, Holder, Places, VfHolders};
+use nicety_host::vf::{FunctionState, Functions, Holder, Places, Registers, VfHolders};
 use nicety_model::SCHEMA;
 use nicety_model::vf::{Abilities, PhysicalFunction, Port, VfReport, VirtualFunction};
 use nicety_police::Driver;
@@ -87,6 +87,14 @@ impl Eyes {
         let driver = self.driver(name);
         let untold = told.announced.saturating_sub(told.functions.len() as u32);
         let functions = told.functions.iter();
+        // Where the kernel keeps them to itself the driver or nobody counts.
+        let registers = self.places.registers(name).ok().flatten();
+        let mut can = (driver.as_ref())
+            .map(|(_, driver)| abilities(driver))
+            .unwrap_or_default();
+        if registers.is_some() {
+            can.counters = "registers".to_owned();
+        }
         let total = self.places.attribute(name, "device/sriov_totalvfs");
         Ok(PhysicalFunction {
             interface: name.to_owned(),
@@ -95,14 +103,12 @@ impl Eyes {
             total: total.and_then(|text| text.parse().ok()),
             enabled: told.announced,
             untold,
-            can: driver
-                .as_ref()
-                .map(|(_, d)| abilities(d))
-                .unwrap_or_default(),
+            can,
             functions: functions
                 .map(|function| {
                     let driver = driver.as_ref().map(|(_, driver)| driver);
-                    self.function(name, function, driver, holders, links)
+                    let held = (holders, links);
+                    self.function(name, function, driver, held, registers.as_ref())
                 })
                 .collect(),
             driver: driver.map(|(name, _)| name),
@@ -114,8 +120,8 @@ impl Eyes {
         nic: &str,
         told: &FunctionState,
         driver: Option<&Driver>,
-        holders: &VfHolders,
-        links: &[Link],
+        (holders, links): (&VfHolders, &[Link]),
+        registers: Option<&Registers>,
     ) -> VirtualFunction {
         let place = self
             .places
@@ -140,7 +146,7 @@ impl Eyes {
             link_state: told.link_state.map(str::to_owned),
             max_mbit: told.max_mbit.filter(|_| limits),
             min_mbit: told.min_mbit.filter(|_| limits && minimum),
-            counters: counters::of_function(told, driver, own),
+            counters: counters::of_function(told, driver, own, registers),
             pci: (!place.address.is_empty()).then_some(place.address),
             driver: place.driver,
             holder: holder_words(&holder),

@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use nicety_model::BitRate;
+use nicety_model::vf::PortCounters;
 
 use super::bits_per_second;
+use super::counters::unwrapped;
 use super::look::Eyes;
 use crate::cli::vf::LimitArgs;
 use crate::exit::Failure;
@@ -58,7 +60,12 @@ pub fn watch(eyes: &Eyes, args: &LimitArgs, limit: BitRate) -> Result<Verdict, F
     let begin = Instant::now();
     std::thread::sleep(args.verify);
     let after = sent(eyes, args)?;
-    let Some(bps) = after.and_then(|after| bits_per_second(before, after, begin.elapsed())) else {
+    let rate = after.filter(|after| after.source == before.source);
+    let rate = rate.and_then(|after| {
+        let now = unwrapped(before.tx_bytes, after.tx_bytes, after.byte_bits);
+        bits_per_second(before.tx_bytes, now, begin.elapsed())
+    });
+    let Some(bps) = rate else {
         return Ok(Verdict::NotCounted);
     };
     Ok(judge(bps, limit.bps()))
@@ -72,8 +79,8 @@ fn judge(bps: f64, limit: f64) -> Verdict {
     }
 }
 
-/// Bytes sent so far, where somebody counts.
-fn sent(eyes: &Eyes, args: &LimitArgs) -> Result<Option<u64>, Failure> {
+/// What was sent so far, where somebody counts.
+fn sent(eyes: &Eyes, args: &LimitArgs) -> Result<Option<PortCounters>, Failure> {
     let report = eyes.look(Some(&args.interface))?;
     let counters = match args.vf {
         Some(vf) => (report.nics.into_iter())
@@ -86,7 +93,7 @@ fn sent(eyes: &Eyes, args: &LimitArgs) -> Result<Option<u64>, Failure> {
             .next()
             .and_then(|port| port.counters),
     };
-    Ok(counters.map(|counters| counters.tx_bytes))
+    Ok(counters)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod guests;
 mod left;
 mod measured;
 mod paths;
+mod police;
 mod rates;
 
 use std::ffi::OsString;

@@ -31,7 +31,7 @@ limit not enforced: eth0/vf1 sends much/s in spite of max 1 min 0
 code 1
 eth0/vf2: max 0 min 0 → max 300 min 0
 transaction 5: nicety tune rollback 5 undoes it
-whether it holds is not known: nobody here counts what this function sends
+registers, 0 local
 p0: none → 50mbit
 transaction 6: nicety tune rollback 6 undoes it
 p0: 50mbit → none
@@ -64,7 +64,7 @@ fn rates_of_an_82576() {
     assert_eq!(nic["link_mbit"], 1000);
     assert_eq!(nic["can"]["max_rate"], "1..link Mbit/s");
     assert_eq!(nic["can"]["min_rate"], "refused");
-    assert_eq!(nic["can"]["counters"], "none");
+    assert_eq!(nic["can"]["counters"], "registers");
     let functions = nic["functions"].as_array().unwrap();
     let rates: Vec<_> = functions
         .iter()
@@ -77,7 +77,7 @@ fn rates_of_an_82576() {
     // Not supported is not 0.
     assert_eq!(functions[0]["min_mbit"], Value::Null);
     let list = fs::read_to_string(out.join("list")).unwrap();
-    assert!(list.contains("counters unsupported"), "{list}");
+    assert!(list.contains("counters registers"), "{list}");
     assert!(list.contains("500 Mbit/s"), "{list}");
     assert_eq!(machine_state(), before);
 }

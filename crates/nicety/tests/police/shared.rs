@@ -227,7 +227,7 @@ fn wrong_policies_and_dry_runs_change_nothing() {
             "\"a1\"",
             "\"eth0/vf1\"",
             2,
-            "eth0/vf1 is a virtual function; ",
+            "tenant \"a\": there is no interface eth0 in this network namespace; correct the name, ",
         ),
         (
             "weight = 2",

@@ -4,7 +4,6 @@ use nicety_model::BitRate;
 
 use super::{Enforcement, PortDecision, PortSetup, Tuning};
 use crate::demand::{Demand, Want};
-use crate::driver::Steps;
 use crate::meter::Meter;
 use crate::policy::{Policy, PortName};
 
@@ -16,7 +15,7 @@ pub(super) struct Port {
     pub(super) name: PortName,
     pub(super) tenant: usize,
     pub(super) cap: f64,
-    steps: Steps,
+    setup: PortSetup,
     pub(super) meter: Meter,
     pub(super) demand: Demand,
     pub(super) want: Want,
@@ -40,16 +39,14 @@ pub(super) struct Port {
 
 impl Port {
     pub(super) fn new(name: PortName, tenant: usize, setup: &PortSetup, policy: &Policy) -> Self {
-        let owner = &policy.tenants[tenant];
-        let cap = owner.cap.unwrap_or(policy.capacity).bps();
-        let behind = setup.counters.staleness.as_secs_f64() / policy.period.as_secs_f64();
+        let cap = policy.tenants[tenant].cap.unwrap_or(policy.capacity).bps();
         Self {
             name,
             tenant,
             cap: cap.min(setup.cap_bps).min(setup.steps.top),
-            steps: setup.steps,
+            setup: *setup,
             meter: Meter::new(setup.counters),
-            demand: Demand::new(behind.ceil() as u32),
+            demand: Demand::new(setup.behind(policy)),
             want: Want::Unknown,
             rate: 0.0,
             held: false,
@@ -65,6 +62,18 @@ impl Port {
         }
     }
 
+    /// Takes another description; what was counted by somebody else says nothing any more.
+    pub(super) fn describe(&mut self, setup: &PortSetup, policy: &Policy) {
+        let was = std::mem::replace(&mut self.setup, *setup);
+        if was.counters != setup.counters {
+            self.meter = Meter::new(setup.counters);
+            self.demand = Demand::new(setup.behind(policy));
+            self.fresh = false;
+        }
+        let cap = policy.tenants[self.tenant].cap.unwrap_or(policy.capacity);
+        self.cap = cap.bps().min(setup.cap_bps).min(setup.steps.top);
+    }
+
     /// The limit that the last period's rate is compared with; infinite when there was none.
     pub(super) fn in_force(&self) -> f64 {
         match self.applied {
@@ -78,6 +87,15 @@ impl Port {
         if let Some(found) = found {
             self.applied = Some(found);
         }
+    }
+
+    /// It is there, and nobody counts what it sends.
+    pub(super) fn uncounted(&mut self) {
+        self.fresh = false;
+        self.rate = 0.0;
+        self.meter.forget();
+        self.demand.reset();
+        self.enforcement = Enforcement::Untested;
     }
 
     /// It could not be read.
@@ -122,7 +140,7 @@ impl Port {
     pub(super) fn decide(&mut self, wanted: f64, floor: f64, tuning: &Tuning) {
         let wanted = (wanted * self.correction).min(self.cap);
         let floor = floor * self.correction;
-        let limit = self.steps.down(wanted, floor.min(self.cap));
+        let limit = self.setup.steps.down(wanted, floor.min(self.cap));
         self.limit = BitRate::from_bps(limit.round());
         self.write = match self.applied {
             None | Some(BitRate(0)) => true,

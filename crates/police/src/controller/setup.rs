@@ -17,6 +17,11 @@ pub struct PortSetup {
 }
 
 impl PortSetup {
+    /// Periods that its counters are behind.
+    pub(super) fn behind(&self, policy: &Policy) -> u32 {
+        (self.counters.staleness.as_secs_f64() / policy.period.as_secs_f64()).ceil() as u32
+    }
+
     /// A port limited by tc, counted by the kernel.
     pub fn tc(policy: &Policy) -> Self {
         Self {

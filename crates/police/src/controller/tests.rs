@@ -52,6 +52,7 @@ impl Rig {
         }
         let seen: Vec<Seen> = (wants.iter().zip(&self.bytes))
             .map(|(want, bytes)| Seen {
+                present: want.is_some(),
                 sample: want.map(|_| Sample {
                     at: Duration::from_secs(self.second),
                     bytes: *bytes,
@@ -159,6 +160,7 @@ fn a_limit_that_somebody_changed_is_written_again() {
         rig.second(&[Some(300.0), Some(300.0), Some(1.0)]);
     }
     let found = Seen {
+        present: true,
         sample: Some(Sample {
             at: Duration::from_secs(9),
             bytes: rig.bytes[0],
@@ -184,6 +186,7 @@ fn a_limit_that_does_not_hold_is_found_and_lowered() {
         let limit = rig.limits[0].map_or(0.0, BitRate::bps);
         bytes += (2.0 * limit / 8.0) as u64;
         let seen = Seen {
+            present: true,
             sample: Some(Sample {
                 at: Duration::from_secs(second),
                 bytes,
@@ -226,4 +229,43 @@ fn ports_of_one_tenant_share_what_it_has() {
         rig.second(&[Some(300.0), Some(5.0), Some(300.0)]);
     }
     assert!((rig.limit(0) - 44.65).abs() < 0.2, "{}", rig.limit(0));
+}
+
+#[test]
+fn a_port_that_nobody_counts_has_its_share_by_weight() {
+    let mut rig = Rig::new(THREE);
+    let uncounted = Seen {
+        present: true,
+        sample: None,
+        limit: Some(BitRate(0)),
+    };
+    let decision = rig.controller.step(&[uncounted; 3]);
+    assert_eq!(decision.writes.len(), 3);
+    assert!(decision.level_bps.is_some());
+    assert!(
+        decision
+            .ports
+            .iter()
+            .all(|port| port.present && port.rate_bps.is_none())
+    );
+}
+
+#[test]
+fn a_link_with_another_speed_has_other_limits() {
+    let mut rig = Rig::new(THREE);
+    let policy = rig.controller.policy().clone();
+    let slow = PortSetup {
+        steps: crate::driver::Steps {
+            low: 1e6,
+            step: 1e6,
+            top: 100e6,
+        },
+        ..PortSetup::tc(&policy)
+    };
+    rig.controller.describe(0, &slow);
+    let decision = rig.second(&[Some(300.0), Some(300.0), Some(1.0)]);
+    assert!(
+        decision.ports[0].limit <= BitRate::from_mbit(100),
+        "{decision:?}"
+    );
 }

@@ -93,6 +93,7 @@ impl Level {
     fn step(&mut self) -> usize {
         let seen: Vec<Seen> = (self.shown.iter())
             .map(|bytes| Seen {
+                present: true,
                 sample: Some(Sample {
                     at: self.now,
                     bytes: *bytes,

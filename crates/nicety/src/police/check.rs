@@ -1,0 +1,77 @@
+//! What is refused before anything is changed.
+
+use anyhow::anyhow;
+use nicety_police::{Policy, PortName};
+
+use super::ports::{Look, Place, Ports};
+use crate::exit::Failure;
+use crate::output;
+
+/// Refuses ports that are not there, cannot be limited, or are somebody else's; tells of those that
+/// nobody counts.
+pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Result<(), Failure> {
+    let look = ports.survey().map_err(Failure::environment)?;
+    for (tenant, port) in policy.ports() {
+        let of = &policy.tenants[tenant].name;
+        let refuse = |why: String| Failure::usage(anyhow!("{file}: tenant {of:?}: {why}"));
+        match ports.look(port, &look).place {
+            Place::Gone if absent_ok => {}
+            Place::Gone => return Err(refuse(gone(port, &look))),
+            Place::Waits(_) if absent_ok => {}
+            Place::Waits(why) => {
+                return Err(refuse(format!(
+                    "{port}: {why}; correct that, or start with --absent-ok"
+                )));
+            }
+            Place::Unfit(why) => return Err(refuse(why)),
+            Place::Foreign(kind) => {
+                return Err(refuse(format!(
+                    "{port} has a {kind} qdisc of somebody else; remove it first, see tc qdisc show dev {port}"
+                )));
+            }
+            Place::There(_) => {}
+        }
+        function(policy, port, &look).map_err(refuse)?;
+    }
+    Ok(())
+}
+
+fn gone(port: &PortName, look: &Look) -> String {
+    let name = match port {
+        PortName::Interface(name) => name,
+        PortName::Vf { pf, .. } if look.survey.face(pf).is_none() => pf,
+        PortName::Vf { pf, vf } => {
+            return format!(
+                "{pf} has no function {vf}; correct the number, see nicety vf list {pf}, or start with --absent-ok"
+            );
+        }
+    };
+    format!(
+        "there is no interface {name} in this network namespace; correct the name, or start with --absent-ok"
+    )
+}
+
+/// What counts a function must suit the period.
+fn function(policy: &Policy, port: &PortName, look: &Look) -> Result<(), String> {
+    let PortName::Vf { pf, vf } = port else {
+        return Ok(());
+    };
+    let Some(nic) = look.nics.iter().find(|nic| nic.name == *pf) else {
+        return Ok(());
+    };
+    if let Some(longest) = nic.longest_period(*vf)
+        && policy.period > longest
+    {
+        return Err(format!(
+            "the counters of {port} wrap too often for a period of {:?}; write at most {} s",
+            policy.period,
+            longest.as_secs()
+        ));
+    }
+    if nic.counts(*vf).is_none() && nic.has(*vf) {
+        output::say(&format!(
+            "port {port}: nobody here counts what it sends; it counts as wanting all it may have"
+        ));
+    }
+    Ok(())
+}

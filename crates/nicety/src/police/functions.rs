@@ -1,0 +1,283 @@
+//! The virtual functions of a policy: counters from whoever has them, limits by the driver.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+use nicety_host::shaper::Survey;
+use nicety_host::vf::{FunctionState, Functions, Places, RegisterCounters, Registers, Told};
+use nicety_model::BitRate;
+use nicety_police::controller::PortSetup;
+use nicety_police::driver::{Top, VfCounters};
+use nicety_police::meter::{Counters, FCS, WIRE_OVERHEAD};
+use nicety_police::{Driver, Policy, PortName, Sample, Seen};
+
+use super::ports::{Moment, Place};
+use crate::exit::Failure;
+
+/// The NICs whose functions a policy names.
+pub struct Nics {
+    functions: Functions,
+    places: Places,
+    /// NICs and the functions meant, with the capacity of the shared link.
+    wanted: BTreeMap<String, Vec<u32>>,
+    capacity: BitRate,
+    /// By NIC; none where the kernel does not give them.
+    registers: RefCell<BTreeMap<String, Option<Registers>>>,
+}
+
+/// A NIC at one moment.
+#[derive(Debug, Clone)]
+pub struct Nic {
+    pub name: String,
+    /// None when it is not there.
+    told: Option<Told>,
+    driver: Option<Driver>,
+    /// Speed of the link; none when it is down or not known.
+    link: Option<BitRate>,
+    capacity: BitRate,
+    counted: BTreeMap<u32, Counted>,
+}
+
+/// What counts a function.
+#[derive(Debug, Clone, Copy)]
+enum Counted {
+    Registers {
+        bits: u32,
+        counters: RegisterCounters,
+    },
+    Driver,
+    Interface {
+        bytes: u64,
+        frames: u64,
+    },
+}
+
+impl Nics {
+    pub fn open(ns: &NetNs, policy: Option<&Policy>) -> Result<Self, Failure> {
+        let mut wanted: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for (_, port) in policy.iter().flat_map(|policy| policy.ports()) {
+            if let PortName::Vf { pf, vf } = port {
+                wanted.entry(pf.clone()).or_default().push(*vf);
+            }
+        }
+        Ok(Self {
+            functions: Functions::open(ns).map_err(Failure::environment)?,
+            // The mount is made for policies that need it only.
+            places: match wanted.is_empty() {
+                true => Places::at(std::path::Path::new("/sys")),
+                false => Places::of(ns),
+            },
+            wanted,
+            capacity: policy.map(|policy| policy.capacity).unwrap_or_default(),
+            registers: RefCell::default(),
+        })
+    }
+
+    /// Everything: links and drivers may have changed.
+    pub fn look(&self, survey: &Survey) -> Vec<Nic> {
+        let names = self.wanted.keys();
+        names.map(|name| self.nic(name, None, survey)).collect()
+    }
+
+    /// Limits and counters; links and drivers as they were.
+    pub fn look_again(&self, before: &[Nic], survey: &Survey) -> Vec<Nic> {
+        let nics = before.iter();
+        nics.map(|nic| self.nic(&nic.name, Some(nic), survey))
+            .collect()
+    }
+
+    fn nic(&self, name: &str, before: Option<&Nic>, survey: &Survey) -> Nic {
+        let told = self.functions.read(name).ok();
+        let (driver, link) = match before {
+            Some(before) => (before.driver, before.link),
+            None => {
+                let pci = self.places.pci(name);
+                let driver = pci.and_then(|pci| Some(Driver::find(&pci.driver?, pci.device)));
+                let link = self.places.speed_mbit(name).map(BitRate::from_mbit);
+                (driver, link)
+            }
+        };
+        let mut nic = Nic {
+            name: name.to_owned(),
+            told,
+            driver,
+            link,
+            capacity: self.capacity,
+            counted: BTreeMap::new(),
+        };
+        if nic.told.is_none() {
+            // Another NIC may come in its place.
+            self.registers.borrow_mut().remove(name);
+            return nic;
+        }
+        for vf in self.wanted.get(name).into_iter().flatten() {
+            if let Some(counted) = self.counted(&nic, *vf, survey) {
+                nic.counted.insert(*vf, counted);
+            }
+        }
+        nic
+    }
+
+    /// Registers where they can be read, else the driver, else the function's interface when it
+    /// is in this namespace.
+    fn counted(&self, nic: &Nic, vf: u32, survey: &Survey) -> Option<Counted> {
+        let mut registers = self.registers.borrow_mut();
+        let mapped = registers
+            .entry(nic.name.clone())
+            .or_insert_with(|| self.places.registers(&nic.name).ok().flatten());
+        if let Some(registers) = mapped
+            && let Some(counters) = registers.read(vf)
+        {
+            let bits = registers.chip().byte_bits();
+            return Some(Counted::Registers { bits, counters });
+        }
+        let told = nic.function(vf)?.counters;
+        let by_driver = match nic.driver?.counters {
+            VfCounters::Live | VfCounters::Every(_) => told.is_some(),
+            VfCounters::Unknown => told.is_some_and(|c| c.tx_packets + c.rx_packets > 0),
+            VfCounters::None => false,
+        };
+        if by_driver {
+            return Some(Counted::Driver);
+        }
+        let place = self.places.virtual_function(&nic.name, vf)?;
+        let mut names = place.interfaces.iter();
+        let face = names.find_map(|name| survey.face(name))?;
+        Some(Counted::Interface {
+            bytes: face.tx_bytes,
+            frames: face.tx_frames,
+        })
+    }
+
+    /// Sets the rate of a function; its minimum stays as far as the maximum leaves room for it.
+    pub fn set(&self, pf: &str, vf: u32, nic: Option<&Nic>, rate: BitRate) -> Result<(), NetError> {
+        let max = u32::try_from(rate.0 / 1_000_000).unwrap_or(u32::MAX);
+        let min = nic.and_then(|nic| nic.function(vf)?.min_mbit).unwrap_or(0);
+        self.functions.set_rate(pf, vf, max, min.min(max))
+    }
+}
+
+impl Nic {
+    fn function(&self, vf: u32) -> Option<&FunctionState> {
+        let told = self.told.as_ref()?;
+        told.functions.iter().find(|function| function.vf == vf)
+    }
+
+    /// The driver tells of the function.
+    pub fn has(&self, vf: u32) -> bool {
+        self.function(vf).is_some()
+    }
+
+    /// A function is counted by its interface: a look without interfaces would be an old one.
+    pub fn needs_interfaces(&self) -> bool {
+        let mut counted = self.counted.values();
+        counted.any(|counted| matches!(counted, Counted::Interface { .. }))
+    }
+
+    /// One function.
+    pub fn moment(&self, vf: u32, at: Duration) -> Moment {
+        let name = format!("{}/vf{vf}", self.name);
+        let waits = |why: String| Moment::without(Place::Waits(why));
+        let Some(told) = &self.told else {
+            return Moment::without(Place::Gone);
+        };
+        let Some(driver) = self.driver else {
+            return waits(format!("the driver of {} is not known", self.name));
+        };
+        let Some(range) = driver.rate else {
+            let why = format!("the driver {} cannot limit virtual functions", driver.name);
+            return Moment::without(Place::Unfit(why));
+        };
+        if vf >= told.announced {
+            return Moment::without(Place::Gone);
+        }
+        let Some(function) = self.function(vf) else {
+            return waits(format!("{} does not tell about it just now", driver.name));
+        };
+        if matches!(range.top, Top::Link | Top::OnlyAt(_)) && self.link.is_none() {
+            return waits(format!("{} has no link", self.name));
+        }
+        if let Top::OnlyAt(mbit) = range.top
+            && self.link != Some(BitRate::from_mbit(mbit.into()))
+        {
+            let needs = BitRate::from_mbit(mbit.into());
+            return waits(format!("{} limits on a link of {needs} only", driver.name));
+        }
+        let Some(max) = function.max_mbit else {
+            return waits(format!("{name} has no rate"));
+        };
+        let link = self.link.unwrap_or(self.capacity);
+        let counted = self.counted.get(&vf);
+        Moment {
+            seen: Seen {
+                present: true,
+                sample: counted.map(|counted| sample(counted, function, at)),
+                limit: Some(BitRate::from_mbit(max.into())),
+            },
+            place: Place::There(format!("max {max} min {}", function.min_mbit.unwrap_or(0))),
+            setup: Some(PortSetup {
+                steps: range.steps(link),
+                counters: counters(counted, &driver, link),
+                cap_bps: f64::INFINITY,
+            }),
+        }
+    }
+
+    /// Who counts a function, in words; none for nobody.
+    pub fn counts(&self, vf: u32) -> Option<&'static str> {
+        self.counted.get(&vf).map(|counted| match counted {
+            Counted::Registers { .. } => "registers",
+            Counted::Driver => "driver",
+            Counted::Interface { .. } => "interface",
+        })
+    }
+
+    /// The longest period in which no counter of a function wraps more than a quarter.
+    pub fn longest_period(&self, vf: u32) -> Option<Duration> {
+        let Some(Counted::Registers { bits, .. }) = self.counted.get(&vf) else {
+            return None;
+        };
+        let bytes_per_second = self.link.unwrap_or(self.capacity).bps() / 8.0;
+        let seconds = (*bits as f64).exp2() / bytes_per_second.max(1.0) / 4.0;
+        Some(Duration::from_secs_f64(seconds.min(3600.0)))
+    }
+}
+
+fn sample(counted: &Counted, function: &FunctionState, at: Duration) -> Sample {
+    let (bytes, frames) = match counted {
+        Counted::Registers { counters, .. } => (counters.tx_bytes, counters.tx_packets),
+        Counted::Driver => {
+            let told = function.counters.unwrap_or_default();
+            (told.tx_bytes, told.tx_packets)
+        }
+        Counted::Interface { bytes, frames } => (*bytes, *frames),
+    };
+    Sample {
+        at,
+        bytes,
+        frames,
+        drops: None,
+        backlog: None,
+    }
+}
+
+fn counters(counted: Option<&Counted>, driver: &Driver, link: BitRate) -> Counters {
+    match counted {
+        Some(Counted::Registers { bits, .. }) => Counters {
+            byte_bits: *bits,
+            frame_bits: 32,
+            overhead: WIRE_OVERHEAD,
+            staleness: Duration::ZERO,
+            ceiling_bps: link.bps(),
+        },
+        Some(Counted::Driver) => Counters {
+            overhead: WIRE_OVERHEAD + FCS,
+            staleness: driver.staleness(),
+            ..Counters::kernel()
+        },
+        Some(Counted::Interface { .. }) | None => Counters::kernel(),
+    }
+}

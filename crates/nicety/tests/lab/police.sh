@@ -1,0 +1,105 @@
+# Runs in the lab: the functions of an 82576 share its link. Every line printed is asserted.
+set -eu
+PATH=$PATH:/usr/sbin:/sbin
+out=$1
+state=/tmp/police
+
+# Functions probed before the physical one has been reset get no link: probing waits.
+device=/sys/class/net/eth0/device
+ip link set eth0 up
+echo 0 >$device/sriov_drivers_autoprobe
+echo 4 >$device/sriov_numvfs
+for vf in 0 1 2 3; do ip link set eth0 vf $vf mac 02:00:00:00:00:0$vf; done
+ip link set eth0 down
+ip link set eth0 up
+echo 1 >$device/sriov_drivers_autoprobe
+modprobe igbvf
+
+wait_for() {
+    tries=0
+    until eval "$2" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 600 ] || { echo "never: $1"; cat "$out/log"; exit 1; }
+        sleep 0.1
+    done
+}
+kernel() { ip link show eth0 | sed -n "s/.* vf $1 .*max_tx_rate \([0-9]*\)Mbps.*/\1/p"; }
+said() { grep -q "$1" "$out/log"; }
+daemon() {
+    nicety police run /tmp/policy.toml --state $state 2>"$out/log" &
+    pid=$!
+    wait_for "the first limits" '[ "$(kernel 0) $(kernel 2)" = "500 200" ]'
+    echo "vf 0 $(kernel 0), vf 2 $(kernel 2)"
+}
+carrier() { wait_for "link of eth0" '[ "$(cat /sys/class/net/eth0/speed)" = 1000 ]'; }
+
+cat >/tmp/policy.toml <<POLICY
+[link]
+capacity = "1gbit"
+period = "500ms"
+[[tenant]]
+name = "a"
+ports = "eth0/vf0"
+cap = "500mbit"
+[[tenant]]
+name = "b"
+ports = "eth0/vf2"
+cap = "200mbit"
+[[tenant]]
+name = "c"
+ports = "eth0/vf1"
+cap = "2mbit"
+POLICY
+carrier
+ip link set eth0 vf 0 max_tx_rate 700
+sed 's/vf2/vf9/' /tmp/policy.toml >/tmp/wrong.toml
+nicety police run /tmp/wrong.toml --state $state 2>&1 || echo "code $?"
+sed 's/500ms/20s/' /tmp/policy.toml >/tmp/wrong.toml
+nicety police run /tmp/wrong.toml --state $state 2>&1 || echo "code $?"
+
+daemon
+# As a driver does when the link gets another speed.
+ip link set eth0 vf 0 max_tx_rate 0
+wait_for "the limit again" '[ "$(kernel 0)" = 500 ]'
+echo "written again"
+ip link set eth0 down
+wait_for "the link to go" 'said "port eth0/vf0 waits: eth0 has no link"'
+ip link set eth0 up
+wait_for "the link to come back" 'said "port eth0/vf0: all right again"'
+echo "after the link: vf 0 $(kernel 0), vf 2 $(kernel 2)"
+
+# A function sends what this chip, which does not shape, does not stop. It is in a namespace of
+# its own: the registers count it.
+ip netns add a
+vf1=$(ls $device/virtfn1/net)
+ip link set "$vf1" netns a
+ip -n a address add 192.0.2.1/24 dev "$vf1"
+ip -n a link set "$vf1" up
+wait_for "the function's link" "ip -n a -br link show dev $vf1 | grep -q LOWER_UP"
+ip -n a neighbour add 192.0.2.2 lladdr 02:00:00:00:00:aa dev "$vf1"
+ip netns exec a bash -c "exec timeout 60 dd if=/dev/zero bs=1400 2>/dev/null >/dev/udp/192.0.2.2/9" &
+flood=$!
+wait_for "what does not hold" 'said "port eth0/vf1: limit not enforced"'
+nicety police status --state $state | grep -o "eth0/vf1.*not enforced" | sed 's/ .* not/ not/'
+kill $flood
+
+kill -9 $pid
+wait $pid 2>/dev/null || true
+echo "killed: vf 0 $(kernel 0), vf 2 $(kernel 2)"
+daemon
+head -n 1 "$out/log"
+kill $pid
+wait $pid
+tail -n 1 "$out/log"
+echo "stopped: vf 0 $(kernel 0), vf 2 $(kernel 2)"
+
+# Functions made anew have no limits.
+daemon
+echo 0 >$device/sriov_numvfs
+wait_for "the functions to go" 'said "port eth0/vf2 is gone"'
+echo 3 >$device/sriov_numvfs
+wait_for "the limits of new functions" '[ "$(kernel 0) $(kernel 2)" = "500 200" ]'
+echo "made anew: vf 0 $(kernel 0), vf 2 $(kernel 2)"
+kill $pid
+wait $pid
+echo "stopped: vf 0 $(kernel 0), vf 2 $(kernel 2)"
