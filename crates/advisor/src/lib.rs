@@ -9,6 +9,7 @@ mod draft;
 #[cfg(test)]
 mod fixture;
 mod owners;
+pub mod persist;
 mod place;
 mod rule;
 

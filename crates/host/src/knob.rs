@@ -1,5 +1,6 @@
 //! Reads and writes single settings.
 
+mod file;
 mod interface;
 mod rate;
 mod thread;
@@ -9,6 +10,7 @@ use std::path::{Component, Path};
 
 use nicety_model::knob::Knob;
 
+pub use file::kept_below;
 pub use rate::{port_shape, port_value};
 
 use crate::ethtool::Ethtool;
@@ -122,6 +124,7 @@ impl Knobs {
             Knob::IrqAffinity { irq } => read_file(&irq_path(*irq)),
             Knob::ThreadCpus { tid, name } => thread::read(knob, *tid, name),
             Knob::VfRate { .. } | Knob::PortRate { .. } => self.read_rate(knob),
+            Knob::File { path } => file::read(knob, path),
             _ => self.read_interface(knob),
         }
     }
@@ -137,6 +140,7 @@ impl Knobs {
             Knob::IrqAffinity { irq } => write_file(&irq_path(*irq), value),
             Knob::ThreadCpus { tid, name } => thread::write(knob, *tid, name, value),
             Knob::VfRate { .. } | Knob::PortRate { .. } => self.write_rate(knob, value),
+            Knob::File { path } => file::write(knob, path, value),
             _ => self.write_interface(knob, value),
         }
     }

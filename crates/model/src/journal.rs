@@ -188,6 +188,12 @@ impl Journal {
         steps
     }
 
+    /// Whether all of it is the same after the next boot: files, no running settings.
+    pub fn outlives_boot(&self) -> bool {
+        let steps = self.steps();
+        !steps.is_empty() && steps.iter().all(|step| step.change.knob.outlives_boot())
+    }
+
     /// What became of the settings that were undone.
     pub fn outcomes(&self) -> Vec<(&Knob, &Outcome)> {
         let outcomes = self.events.iter().filter_map(|event| match event {
@@ -238,8 +244,11 @@ pub struct History {
 }
 
 /// Whether two values of a setting are the same to the kernel: white space, leading zeros of CPU
-/// masks and the form of CPU lists do not matter.
+/// masks and the form of CPU lists do not matter. Texts of files are compared byte by byte.
 pub fn same_value(knob: &Knob, a: &str, b: &str) -> bool {
+    if let Knob::File { .. } = knob {
+        return a == b;
+    }
     let words = |text: &str| {
         text.split_whitespace()
             .map(str::to_owned)

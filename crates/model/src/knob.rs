@@ -77,6 +77,12 @@ pub enum Knob {
         /// Its name; another name means another thread.
         name: String,
     },
+    /// A file of settings that nicety keeps for the next boot: its text, empty when it is not
+    /// there.
+    File {
+        /// Absolute path.
+        path: String,
+    },
 }
 
 /// What a ring or channel serves.
@@ -132,6 +138,11 @@ impl Knob {
         Self::SysFile { path: path.into() }
     }
 
+    /// Whether it is the same after the next boot, and in every network namespace.
+    pub fn outlives_boot(&self) -> bool {
+        matches!(self, Self::File { .. })
+    }
+
     /// Changes of lower rank come first: each step may undo a later one. New channels bring new
     /// rings, interrupts and steering; a new ring resets the device.
     pub fn rank(&self) -> u8 {
@@ -146,6 +157,7 @@ impl Knob {
             Self::Coalesce { .. } => 7,
             Self::Sysctl { .. } => 8,
             Self::VfRate { .. } | Self::PortRate { .. } => 9,
+            Self::File { .. } => 10,
         }
     }
 }
@@ -186,6 +198,7 @@ impl fmt::Display for Knob {
             Self::Feature { interface, feature } => write!(f, "{interface} {feature}"),
             Self::VfRate { interface, vf } => write!(f, "{interface}/vf{vf} rate"),
             Self::PortRate { interface } => write!(f, "{interface} rate"),
+            Self::File { path } => write!(f, "{path}"),
             Self::ThreadCpus { tid, name } => write!(f, "thread {tid} ({name}) CPUs"),
         }
     }

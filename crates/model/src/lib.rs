@@ -16,6 +16,7 @@ pub mod frame;
 pub mod frames;
 pub mod history;
 pub mod journal;
+pub mod kept;
 pub mod knob;
 pub mod latency;
 pub mod ledger;

@@ -1,8 +1,11 @@
 //! `nicety tune`: findings, changes, and the way back.
 
 mod apply;
+mod boot;
+pub mod commit;
 mod finish;
 mod guard;
+mod persist;
 mod plan;
 pub mod report;
 pub mod state;
@@ -26,6 +29,8 @@ pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
         TuneCommand::Rollback(args) => finish::rollback(args),
         TuneCommand::Verify(args) => finish::verify(args),
         TuneCommand::History(args) => finish::history(args),
+        TuneCommand::Persist(args) => persist::run(args),
+        TuneCommand::Boot(args) => boot::run(args),
         TuneCommand::Guard(args) => guard::run(args),
     }
 }

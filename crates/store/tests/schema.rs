@@ -9,6 +9,7 @@ use nicety_model::compare::Comparison;
 use nicety_model::finding::Advice;
 use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{History, TransactionReport};
+use nicety_model::kept::{Kept, PersistReport};
 use nicety_model::plan::PlanFile;
 use nicety_model::probe::ProbeReport;
 use nicety_model::sock::SockReport;
@@ -49,6 +50,8 @@ fn schemas_are_those_of_the_types() {
     check::<Advice>("advice");
     check::<TransactionReport>("transaction");
     check::<History>("history");
+    check::<Kept>("kept");
+    check::<PersistReport>("persist");
     check::<SockReport>("sock");
     check::<Comparison>("comparison");
     check::<VfReport>("vf");
@@ -57,5 +60,5 @@ fn schemas_are_those_of_the_types() {
     check::<RunList>("run-list");
     check::<Trend>("trend");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 18, "schema/ holds the generated schemas only");
+    assert_eq!(files, 20, "schema/ holds the generated schemas only");
 }

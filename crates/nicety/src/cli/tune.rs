@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use nicety_model::finding::Goal;
 use nicety_model::plan::parse_duration;
 
@@ -14,6 +14,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety tune apply --only T04,T12           change it; it goes back in 60 s unless confirmed
   nicety tune confirm                        keep it
   nicety tune verify                         does it still hold?
+  nicety tune persist                        keep it over the next boot
   nicety tune rollback                       undo it";
 
 /// `nicety tune`.
@@ -39,6 +40,10 @@ pub enum TuneCommand {
     Verify(TransactionArgs),
     /// Lists what was applied and what became of it.
     History(HistoryArgs),
+    /// Writes the files that make confirmed settings hold after the next boot.
+    Persist(PersistArgs),
+    /// Sets what persist keeps and is not so; the boot unit runs it.
+    Boot(BootArgs),
     /// Waits for the confirmation of a transaction, and undoes it without.
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -162,6 +167,61 @@ pub struct HistoryArgs {
     /// Print all transactions as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `nicety tune persist`.
+#[derive(Debug, Args)]
+pub struct PersistArgs {
+    /// Plan to keep; without one what was confirmed since the last boot, or with --sysroot what
+    /// the rules say.
+    pub plan: Option<PathBuf>,
+    /// What the rules are asked.
+    #[command(flatten)]
+    pub ask: Ask,
+    /// Only this transaction.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "sysroot"])]
+    pub transaction: Option<u32>,
+    /// Read a recorded host below this directory, and write below it.
+    #[arg(long, value_name = "DIR")]
+    pub sysroot: Option<PathBuf>,
+    /// What to write: files of systemd, udev, the module loader and libvirt, or a profile of tuned.
+    #[arg(long, value_enum, default_value = "files", value_name = "FORMAT")]
+    pub format: Format,
+    /// Show the files, write nothing.
+    #[arg(long, conflicts_with = "json")]
+    pub dry_run: bool,
+    /// Take all files away again.
+    #[arg(long, conflicts_with_all = ["plan", "transaction", "format"])]
+    pub remove: bool,
+    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Print what was done as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `persist` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// sysctl.d, systemd .link, udev rules, modprobe.d, modules-load.d, a boot unit, libvirt XML.
+    Files,
+    /// A profile of tuned.
+    Tuned,
+}
+
+/// `nicety tune boot`.
+#[derive(Debug, Args)]
+pub struct BootArgs {
+    /// Only look; exit code 1 when something is not as it is kept.
+    #[arg(long)]
+    pub check: bool,
+    /// Read this file instead of /etc/nicety/tune.json.
+    #[arg(long, value_name = "FILE")]
+    pub kept: Option<PathBuf>,
+    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
 }
 
 /// `nicety tune guard`.

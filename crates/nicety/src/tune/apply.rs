@@ -27,7 +27,7 @@ const LARGEST_PLAN: u64 = 16 << 20;
 pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     let mut work = Work::begin(args.state.as_deref())?;
     let advice = match &args.plan {
-        Some(path) => read_plan(path, &args.ask, &work.boot_id)?,
+        Some(path) => read_plan(path, &args.ask, Some(&work.boot_id))?,
         None => plan::ask(&Source::live(), &args.ask),
     };
     let changes = advice.changes();
@@ -189,8 +189,12 @@ fn tell(work: &Work, id: u32, changes: &[&Change], args: &ApplyArgs) -> Result<E
     Ok(Exit::Done)
 }
 
-/// A plan that `nicety tune plan --json` wrote, in this boot.
-fn read_plan(path: &Path, ask: &crate::cli::tune::Ask, boot_id: &str) -> Result<Advice, Failure> {
+/// A plan that `nicety tune plan --json` wrote, in this boot where one is given.
+pub fn read_plan(
+    path: &Path,
+    ask: &crate::cli::tune::Ask,
+    boot_id: Option<&str>,
+) -> Result<Advice, Failure> {
     let shown = path.display();
     let size = std::fs::metadata(path).map(|file| file.len());
     let text = match size {
@@ -211,9 +215,15 @@ fn read_plan(path: &Path, ask: &crate::cli::tune::Ask, boot_id: &str) -> Result<
             "{shown} is of a newer nicety; plan again"
         )));
     }
-    if advice.boot_id.as_deref() != Some(boot_id) {
+    if boot_id.is_some() && advice.boot_id.as_deref() != boot_id {
         return Err(Failure::usage(anyhow!(
             "{shown} was made on another host or before the last boot; plan again"
+        )));
+    }
+    if let Some(change) = advice.changes().iter().find(|c| c.knob.outlives_boot()) {
+        return Err(Failure::usage(anyhow!(
+            "{shown} changes the file {}, which no plan does; plan again",
+            change.knob
         )));
     }
     plan::only(&mut advice, ask);

@@ -97,8 +97,10 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
         drifted += usize::from(!holds);
         let verdict = if holds { "holds" } else { "drifted" };
         lines += &format!(
-            "{}: {verdict}: {} set, {found} now\n",
-            setting.knob, setting.to
+            "{}: {verdict}: {} set, {} now\n",
+            setting.knob,
+            report::value(&setting.knob, &setting.to),
+            report::value(&setting.knob, &found)
         );
         setting.found = Some(found);
     }
@@ -137,7 +139,13 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
     for (told, journal) in &transactions {
         text += &format!("{} {}{}\n", told.transaction, told.phase, reason(journal));
         for setting in &told.settings {
-            text += &format!("    {}: {} → {}", setting.knob, setting.from, setting.to);
+            let (from, to) = (&setting.from, &setting.to);
+            text += &format!(
+                "    {}: {} → {}",
+                setting.knob,
+                report::value(&setting.knob, from),
+                report::value(&setting.knob, to)
+            );
             let left = setting.outcome.as_ref();
             if let Some(words) = left.and_then(|o| report::outcome_words("it", o)) {
                 text += &format!("; {words}");

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::anyhow;
 use nicety_advisor::{Wishes, advise};
 use nicety_host::facts::Source;
+use nicety_model::HostFacts;
 use nicety_model::finding::Advice;
 
 use super::text;
@@ -34,20 +35,26 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// What the rules say, as far as it was asked.
+/// What the rules say about a source, as far as it was asked.
 pub fn ask(source: &Source, ask: &Ask) -> Advice {
-    let wishes = Wishes {
-        rtt_ms: ask.rtt,
-        rate_mbps: ask.rate,
-        jumbo_path: ask.jumbo_path,
-    };
-    let mut advice = advise(&inspect::read(source), ask.goal, wishes);
-    only(&mut advice, ask);
+    let mut advice = advice(&inspect::read(source), ask);
     advice.boot_id = source
         .roots
         .proc
         .text("sys/kernel/random/boot_id")
         .filter(|_| source.is_live());
+    advice
+}
+
+/// What the rules say about facts, as far as it was asked.
+pub fn advice(facts: &HostFacts, ask: &Ask) -> Advice {
+    let wishes = Wishes {
+        rtt_ms: ask.rtt,
+        rate_mbps: ask.rate,
+        jumbo_path: ask.jumbo_path,
+    };
+    let mut advice = advise(facts, ask.goal, wishes);
+    only(&mut advice, ask);
     advice
 }
 

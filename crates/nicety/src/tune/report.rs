@@ -2,6 +2,7 @@
 
 use nicety_model::SCHEMA;
 use nicety_model::journal::{Journal, Outcome, Phase, SettingReport, Step, TransactionReport};
+use nicety_model::knob::Knob;
 
 /// A transaction as it stands.
 pub fn transaction(id: u32, journal: &Journal) -> TransactionReport {
@@ -55,7 +56,13 @@ pub fn outcome_words(knob: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Restored | Outcome::Untouched => None,
         Outcome::Foreign { found } => Some(format!(
-            "{knob} was changed to {found} by somebody else and is left alone (--force overwrites it)"
+            "{knob} was changed{} by somebody else and is left alone (--force overwrites it)",
+            // The text of a file is no word for a line.
+            if found.contains('\n') {
+                String::new()
+            } else {
+                format!(" to {found}")
+            }
         )),
         Outcome::Gone => Some(format!("{knob} is not there any more")),
         Outcome::Failed { why } => Some(format!("{knob} could not be restored: {why}")),
@@ -65,4 +72,13 @@ pub fn outcome_words(knob: &str, outcome: &Outcome) -> Option<String> {
 /// Whether somebody has to look at it.
 pub fn is_left(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Foreign { .. } | Outcome::Failed { .. })
+}
+
+/// A value in few words: of a file, its length.
+pub fn value(knob: &Knob, value: &str) -> String {
+    match knob {
+        Knob::File { .. } if value.is_empty() => "no file".to_owned(),
+        Knob::File { .. } => format!("{} lines", value.lines().count()),
+        _ => value.to_owned(),
+    }
 }

@@ -97,7 +97,8 @@ impl Work {
             Phase::Applying => "the program ended while it applied",
             Phase::Undoing => "the program ended while it undid",
         };
-        if boot != self.boot_id {
+        let lasting = journal.outlives_boot();
+        if boot != self.boot_id && !lasting {
             let mut file = self.state.append_to(id)?;
             file.append(&Event::Undoing {
                 why: "the machine has booted since, and the settings went with it".to_owned(),
@@ -105,7 +106,7 @@ impl Work {
             file.append(&Event::RolledBack)?;
             return Ok(Some(format!("transaction {id}: gone with the last boot")));
         }
-        if netns != self.knobs.namespace() {
+        if netns != self.knobs.namespace() && !lasting {
             return Ok(Some(format!(
                 "transaction {id} was left behind in another network namespace (inode {netns}); \
                  run nicety tune rollback {id} there"
@@ -148,9 +149,12 @@ impl Work {
 
     /// Refuses a journal of another boot or namespace.
     pub fn check_here(&self, id: u32, journal: &Journal) -> Result<(), Failure> {
+        if journal.outlives_boot() {
+            return Ok(());
+        }
         match journal.head() {
             Some((_, boot, _)) if boot != self.boot_id => Err(Failure::usage(anyhow!(
-                "transaction {id} belongs to an earlier boot; its settings went with it"
+                "transaction {id} belongs to an earlier boot, its settings went with it; nicety tune boot --check looks at what persist keeps"
             ))),
             Some((_, _, netns)) if netns != self.knobs.namespace() => Err(Failure::usage(anyhow!(
                 "transaction {id} belongs to another network namespace (inode {netns}); enter it \

@@ -1,8 +1,6 @@
 //! `nicety vf limit`: checked before, journaled, written, read back, looked at afterwards.
 
 use anyhow::anyhow;
-use nicety_host::journal::since_boot;
-use nicety_model::journal::Event;
 use nicety_model::knob::{Change, Knob};
 use nicety_model::vf::LimitReport;
 use nicety_model::{BitRate, SCHEMA};
@@ -13,8 +11,8 @@ use super::verify::{self, Verdict};
 use crate::cli::vf::LimitArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::tune::commit::commit;
 use crate::tune::state::Work;
-use crate::tune::transaction::{self, Need, Stop};
 
 /// A limit in the words of its setting.
 struct Wanted {
@@ -167,43 +165,12 @@ fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
     })
 }
 
-/// Changes the setting under a journal; returns the transaction. When it fails everything is as
-/// it was.
+/// Changes the setting under a journal; returns the transaction.
 fn write(work: &Work, wanted: &Wanted, from: &str) -> Result<u32, Failure> {
-    let ids = work.state.ids().map_err(Failure::environment)?;
-    let id = ids.last().map_or(1, |last| last + 1);
-    let mut file = work.state.create(id).map_err(Failure::environment)?;
     let change = Change {
         knob: wanted.knob.clone(),
         from: from.to_owned(),
         to: wanted.value.clone(),
     };
-    let begin = Event::Begin {
-        schema: SCHEMA,
-        id,
-        boot_id: work.boot_id.clone(),
-        netns: work.knobs.namespace(),
-        confirm_within_s: 0.0,
-    };
-    file.append(&begin).map_err(Failure::environment)?;
-    if let Err(stop) = transaction::write_all(&work.knobs, &mut file, &[&change]) {
-        let (error, need) = match stop {
-            Stop::Setting(error, need) => (error, need),
-            Stop::Journal(error) => (error.into(), Need::Root),
-        };
-        let journal = work.state.read(id).map_err(Failure::environment)?;
-        let why = error.to_string();
-        transaction::undo(&work.knobs, &journal, &mut file, &why, false)
-            .map_err(Failure::environment)?;
-        let exit = match need {
-            Need::Root => Exit::Environment,
-            Need::Nothing => Exit::Negative,
-        };
-        return Err(Failure { exit, error });
-    }
-    let deadline_s = since_boot().as_secs_f64();
-    file.append(&Event::Applied { deadline_s })
-        .and_then(|()| file.append(&Event::Confirmed))
-        .map_err(Failure::environment)?;
-    Ok(id)
+    commit(work, &[&change])
 }

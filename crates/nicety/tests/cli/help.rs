@@ -20,6 +20,7 @@ fn help_texts() {
     insta::assert_snapshot!("tune_plan", help(&["tune", "plan", "--help"]));
     insta::assert_snapshot!("tune_apply", help(&["tune", "apply", "--help"]));
     insta::assert_snapshot!("tune_rollback", help(&["tune", "rollback", "--help"]));
+    insta::assert_snapshot!("tune_persist", help(&["tune", "persist", "--help"]));
     insta::assert_snapshot!("lab", help(&["lab", "--help"]));
     insta::assert_snapshot!("lab_run", help(&["lab", "run", "--help"]));
     insta::assert_snapshot!("probe", help(&["probe", "--help"]));

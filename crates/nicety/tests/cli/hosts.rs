@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use crate::harness::nicety;
 
 /// A host as files, written below a temporary folder.
-struct Tree(BTreeMap<String, String>);
+pub struct Tree(BTreeMap<String, String>);
 
 impl Tree {
-    fn put(&mut self, path: impl Into<String>, text: impl Into<String>) {
+    pub fn put(&mut self, path: impl Into<String>, text: impl Into<String>) {
         self.0.insert(path.into(), text.into());
     }
 
@@ -23,7 +23,7 @@ impl Tree {
         self.put(format!("proc/sys/{}", name.replace('.', "/")), value);
     }
 
-    fn written(&self) -> TempDir {
+    pub fn written(&self) -> TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in &self.0 {
             let path = dir.path().join(path);
@@ -39,7 +39,7 @@ impl Tree {
 
 /// What a 10 Gbit/s port with four queues and a bridge on it look like, with the defaults the
 /// paper found, for a kernel that sees `cpus` CPUs. All interrupts went to CPU 0.
-fn ten_gigabit(cpus: u32, memory_mib: u64) -> Tree {
+pub fn ten_gigabit(cpus: u32, memory_mib: u64) -> Tree {
     let mut tree = Tree(BTreeMap::new());
     tree.put("sys/devices/system/cpu/online", format!("0-{}", cpus - 1));
     tree.put(
@@ -114,7 +114,7 @@ fn xen(sockets: u32, cores: u32, vcpus: u32, nodes: u32) -> Tree {
 
 /// The large host under KVM: eight nodes that the kernel sees, a guest whose vCPUs and vhost
 /// thread run anywhere.
-fn kvm() -> Tree {
+pub fn kvm() -> Tree {
     let mut tree = ten_gigabit(160, 256 * 1024);
     for node in 0..8 {
         let cpus = format!("{}-{}", node * 20, node * 20 + 19);

@@ -26,4 +26,4 @@ mod probe;
 mod refused;
 mod runs;
 mod switches;
-mod transaction;
+mod tune;

@@ -1,0 +1,127 @@
+//! What is refused leaves the host as it was.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{Bench, OLD, changes, plan};
+use crate::harness::nicety;
+
+#[test]
+fn a_refused_setting_undoes_the_ones_before() {
+    let Some(bench) = Bench::new("a_refused_setting_undoes_the_ones_before") else {
+        return;
+    };
+    let mut bad = changes();
+    // Last in the order of changes, and more than the kernel takes.
+    bad.push((
+        json!({"kind": "sysctl", "name": "net.ipv4.ip_default_ttl"}),
+        "64",
+        "300",
+    ));
+    let ended = bench.apply(&bad, "60s");
+    ended.assert_code(1);
+    assert!(
+        ended.stderr.contains("everything is as it was"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(bench.settings(), OLD);
+    assert_eq!(bench.phases(), ["rolled-back"]);
+}
+
+#[test]
+fn a_host_that_is_not_as_planned_is_not_touched() {
+    let Some(bench) = Bench::new("a_host_that_is_not_as_planned_is_not_touched") else {
+        return;
+    };
+    bench.lab.sh("ip link set v0 mtu 1400");
+    let mut gone = changes();
+    gone.push((json!({"kind": "mtu", "interface": "nic9"}), "1500", "9000"));
+    let ended = bench.apply(&gone, "60s");
+    ended.assert_code(1);
+    assert!(
+        ended.stderr.contains("v0 MTU is 1400, the plan says 1500"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("nic9"), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("2 settings are not as the plan says, nothing was changed")
+    );
+    assert!(bench.phases().is_empty());
+}
+
+#[test]
+fn bad_plans_are_one_line() {
+    let Some(bench) = Bench::new("bad_plans_are_one_line") else {
+        return;
+    };
+    let path = bench.dir.path().join("bad.json");
+    let mut other = plan(&changes());
+    other["boot_id"] = json!("another");
+    let mut newer = plan(&changes());
+    newer["schema"] = json!(99);
+    let outside = plan(&[(
+        json!({"kind": "sysctl", "name": "kernel.core_pattern"}),
+        "x",
+        "y",
+    )]);
+    let unknown = plan(&[(json!({"kind": "firmware"}), "x", "y")]);
+    for (text, code, part) in [
+        ("{".to_owned(), 2, "is no plan"),
+        ("[]".to_owned(), 2, "is no plan"),
+        (
+            other.to_string(),
+            2,
+            "was made on another host or before the last boot",
+        ),
+        (newer.to_string(), 2, "is of a newer nicety"),
+        (unknown.to_string(), 2, "is no plan"),
+        (
+            outside.to_string(),
+            1,
+            "is no setting that tuning may touch",
+        ),
+    ] {
+        fs::write(&path, &text).unwrap();
+        let ended = bench.run(&["apply", path.to_str().unwrap()]);
+        assert!(
+            ended.assert_code(code).stderr.contains(part),
+            "{text}: {}",
+            ended.stderr
+        );
+    }
+    assert_eq!(bench.settings(), OLD);
+    assert!(bench.phases().is_empty());
+}
+
+#[test]
+fn a_damaged_journal_stops_everything_with_its_name() {
+    let Some(bench) = Bench::new("a_damaged_journal_stops_everything_with_its_name") else {
+        return;
+    };
+    fs::create_dir(bench.state()).unwrap();
+    fs::write(bench.state().join("txn-0007.jsonl"), "garbage\n").unwrap();
+    let ended = bench.apply(&changes(), "60s");
+    let line = ended.assert_code(3).only_line().to_owned();
+    assert!(
+        line.contains("txn-0007.jsonl") && line.contains("line 1"),
+        "{line}"
+    );
+    assert_eq!(bench.settings(), OLD);
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_is_one_line() {
+    for (arguments, state) in [(["history"], "/proc/nicety"), (["verify"], "/dev/null")] {
+        let call = nicety(["tune", arguments[0], "--state", state]);
+        let line = call.run().assert_code(3).only_line().to_owned();
+        assert!(
+            line.contains(state) && line.contains("give --state"),
+            "{line}"
+        );
+    }
+}
