@@ -109,6 +109,30 @@ if [ "$purpose" = test ] && ! have chromium && ! have chromium-browser && ! have
     [ -n "$installed" ] || say "pages will not be tried in a browser, missing here: chromium (on Debian: sudo apt-get install chromium)"
 fi
 
+# The daemon's metrics are scraped by a real Prometheus. Without one that test says that it skips;
+# Debian's service is kept from starting, as above.
+if [ "$purpose" = test ] && ! have prometheus; then
+    installed=
+    if [ "$(id -u)" -eq 0 ] && have apt-get; then
+        say "installing prometheus"
+        export DEBIAN_FRONTEND=noninteractive
+        policy=/usr/sbin/policy-rc.d
+        if [ ! -e $policy ]; then
+            trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+            printf '#!/bin/sh\nexit 101\n' >$policy
+            chmod 755 $policy
+        else
+            policy=
+        fi
+        if { apt-get update -q && apt-get install -q -y --no-install-recommends prometheus; } >&2; then installed=1; fi
+        if [ -n "$policy" ]; then rm -f $policy; trap - EXIT; fi
+        if [ -n "$installed" ] && have systemctl; then
+            systemctl disable --quiet prometheus.service >&2 || true
+        fi
+    fi
+    [ -n "$installed" ] || say "metrics will not be scraped, missing here: prometheus (on Debian: sudo apt-get install prometheus)"
+fi
+
 if ! have cargo && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
     if [ "$(id -u)" -eq 0 ] || [ "${CI:-}" = true ]; then
         say "installing rustup for the toolchain in rust-toolchain.toml"

@@ -1,13 +1,17 @@
 //! `nicety police`: shares a link among tenants.
 
+mod board;
 mod check;
 mod daemon;
 mod dry;
 mod found;
 mod functions;
 mod ports;
+mod serve;
+mod service;
 mod state;
 mod told;
+mod totals;
 
 use std::path::{Path, PathBuf};
 

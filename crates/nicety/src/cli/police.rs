@@ -1,5 +1,6 @@
 //! `nicety police` on the command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -7,6 +8,7 @@ use clap::{Args, Subcommand};
 pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml --dry-run    what it would do; changes nothing
   nicety police run policy.toml              share the link until Ctrl-C, then put everything back
+  nicety police run policy.toml --listen 127.0.0.1:9471   with a live page and metrics
   nicety police status                       what everybody sends, wants and may send
   nicety police explain blue                 what keeps blue from more
   nicety police restore                      put back what a killed daemon has left
@@ -62,6 +64,10 @@ pub struct RunArgs {
     /// Stop after so many periods.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub periods: Option<u64>,
+    /// Serve a live page, /metrics for Prometheus and /health here, as in 127.0.0.1:9471. Everybody
+    /// who can reach the address may look.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "dry_run", value_parser = listen)]
+    pub listen: Option<SocketAddr>,
     /// Directory of the journal and state [default: police below /var/lib/nicety, for users
     /// below $XDG_STATE_HOME/nicety].
     #[arg(long, value_name = "DIR")]
@@ -96,4 +102,10 @@ pub struct RestoreArgs {
     /// Directory of the daemon's journal and state.
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("{text:?} is no address with a port; write one as in \"127.0.0.1:9471\" or \"[::]:9471\"")
+    })
 }

@@ -1,21 +1,24 @@
 //! The loop: sample, decide, apply, read back.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use nicety_host::journal::{StateDir, since_boot};
 use nicety_host::net_error::NetError;
 use nicety_model::SCHEMA;
 use nicety_police::controller::Enforcement;
-use nicety_police::explain::explain;
+use nicety_police::explain::{explain, readable};
 use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
+use super::board::{Board, Shown};
 use super::check::check;
 use super::found::Originals;
 use super::ports::{How, Look, Place, Ports};
+use super::serve;
+use super::service::{Told, stop_signals};
 use super::state::{self, Alone, State};
+use super::totals::Adder;
 use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -56,7 +59,15 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         errors: 0,
         last: None,
         looked: None,
+        board: Arc::default(),
+        told: Told::new(),
     };
+    if let Some(address) = args.listen {
+        let at = serve::start(address, Arc::clone(&daemon.board))?;
+        output::say(&format!(
+            "http://{at}/ shows what happens, http://{at}/metrics is for Prometheus"
+        ));
+    }
     output::say(&format!(
         "sharing {} among {} tenants with {} ports, every {:?}; Ctrl-C puts everything back",
         policy.capacity,
@@ -65,6 +76,7 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         policy.period
     ));
     let ended = daemon.go_on(&stop, args.periods);
+    daemon.told.stopping();
     // However the loop ended, the ports are put back first.
     let closed = match args.keep {
         true => daemon.found.keep(),
@@ -87,6 +99,7 @@ struct Known {
     /// Bytes that had passed, and for how many periods none did while some waited.
     passed: u64,
     stuck: u32,
+    adder: Adder,
 }
 
 /// Periods without a byte although some wait, after which a limiter counts as stuck; more where
@@ -110,6 +123,8 @@ struct Daemon<'a> {
     last: Option<Look>,
     /// When interfaces and filters were last looked at.
     looked: Option<Instant>,
+    board: Arc<Board>,
+    told: Told,
 }
 
 impl Daemon<'_> {
@@ -137,6 +152,7 @@ impl Daemon<'_> {
     }
 
     fn period(&mut self) -> Result<(), Failure> {
+        let begin = Instant::now();
         let survey = self.survey().map_err(Failure::environment)?;
         let mut seen = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
@@ -147,7 +163,7 @@ impl Daemon<'_> {
         let after = self.apply(&decision, &seen, &survey)?;
         self.last = Some(after.unwrap_or(survey));
         self.tell(&decision);
-        self.publish(decision);
+        self.publish(decision, begin);
         Ok(())
     }
 
@@ -170,6 +186,7 @@ impl Daemon<'_> {
         if let Some(setup) = &moment.setup {
             self.controller.describe(index, setup);
         }
+        self.known[index].adder.take(moment.counts);
         let gone = moment.place == Place::Gone;
         if gone != self.known[index].gone {
             let what = if gone { "is gone" } else { "is back" };
@@ -320,7 +337,7 @@ impl Daemon<'_> {
         }
     }
 
-    fn publish(&self, decision: Decision) {
+    fn publish(&mut self, decision: Decision, begin: Instant) {
         let tenants = self.policy.tenants.iter();
         let state = State {
             schema: SCHEMA,
@@ -328,6 +345,7 @@ impl Daemon<'_> {
             netns: self.ports.knobs.namespace(),
             policy: self.file.to_owned(),
             period_s: self.policy.period.as_secs_f64(),
+            capacity_bps: self.policy.capacity.bps(),
             periods: self.periods + 1,
             written_s: since_boot().as_secs_f64(),
             writes: self.writes,
@@ -339,22 +357,17 @@ impl Daemon<'_> {
         };
         // A full disk makes status old, which it says; sharing goes on.
         let _ = state::write(self.state.path(), &state);
+        self.told.period(&format!(
+            "{} of {} sent, {} limits written",
+            readable(state.decision.total_bps),
+            self.policy.capacity,
+            self.writes
+        ));
+        self.board.show(Shown {
+            state,
+            totals: self.known.iter().map(|known| known.adder.total).collect(),
+            busy: begin.elapsed(),
+            at: Instant::now(),
+        });
     }
-}
-
-/// A channel that says when to stop.
-fn stop_signals() -> Result<Receiver<()>, Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::environment)?;
-    let (sender, receiver) = channel();
-    std::thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(move || {
-            for _ in signals.forever() {
-                if sender.send(()).is_err() {
-                    return;
-                }
-            }
-        })
-        .map_err(Failure::environment)?;
-    Ok(receiver)
 }

@@ -14,7 +14,8 @@ use nicety_police::driver::{Top, VfCounters};
 use nicety_police::meter::{Counters, FCS, WIRE_OVERHEAD};
 use nicety_police::{Driver, Policy, PortName, Sample, Seen};
 
-use super::ports::{Moment, Place};
+use super::ports::{Moment, Place, sent_by};
+use super::totals::{Counts, Total};
 use crate::exit::Failure;
 
 /// The NICs whose functions a policy names.
@@ -49,10 +50,7 @@ enum Counted {
         counters: RegisterCounters,
     },
     Driver,
-    Interface {
-        bytes: u64,
-        frames: u64,
-    },
+    Interface(Total),
 }
 
 impl Nics {
@@ -146,10 +144,7 @@ impl Nics {
         let place = self.places.virtual_function(&nic.name, vf)?;
         let mut names = place.interfaces.iter();
         let face = names.find_map(|name| survey.face(name))?;
-        Some(Counted::Interface {
-            bytes: face.tx_bytes,
-            frames: face.tx_frames,
-        })
+        Some(Counted::Interface(sent_by(face)))
     }
 
     /// Sets the rate of a function; its minimum stays as far as the maximum leaves room for it.
@@ -174,7 +169,7 @@ impl Nic {
     /// A function is counted by its interface: a look without interfaces would be an old one.
     pub fn needs_interfaces(&self) -> bool {
         let mut counted = self.counted.values();
-        counted.any(|counted| matches!(counted, Counted::Interface { .. }))
+        counted.any(|counted| matches!(counted, Counted::Interface(_)))
     }
 
     /// One function.
@@ -211,17 +206,31 @@ impl Nic {
         };
         let link = self.link.unwrap_or(self.capacity);
         let counted = self.counted.get(&vf);
+        let now = counted.map(|counted| total(counted, function));
+        let counters = counters(counted, &driver, link);
         Moment {
             seen: Seen {
                 present: true,
-                sample: counted.map(|counted| sample(counted, function, at)),
+                sample: now.map(|now| Sample {
+                    at,
+                    bytes: now.tx_bytes,
+                    frames: now.tx_frames,
+                    drops: None,
+                    backlog: None,
+                }),
                 limit: Some(BitRate::from_mbit(max.into())),
             },
             place: Place::There(format!("max {max} min {}", function.min_mbit.unwrap_or(0))),
             setup: Some(PortSetup {
                 steps: range.steps(link),
-                counters: counters(counted, &driver, link),
+                counters,
                 cap_bps: f64::INFINITY,
+            }),
+            counts: self.counts(vf).zip(now).map(|(source, now)| Counts {
+                source,
+                now,
+                byte_bits: counters.byte_bits,
+                frame_bits: counters.frame_bits,
             }),
         }
     }
@@ -231,7 +240,7 @@ impl Nic {
         self.counted.get(&vf).map(|counted| match counted {
             Counted::Registers { .. } => "registers",
             Counted::Driver => "driver",
-            Counted::Interface { .. } => "interface",
+            Counted::Interface(_) => "interface",
         })
     }
 
@@ -246,21 +255,24 @@ impl Nic {
     }
 }
 
-fn sample(counted: &Counted, function: &FunctionState, at: Duration) -> Sample {
-    let (bytes, frames) = match counted {
-        Counted::Registers { counters, .. } => (counters.tx_bytes, counters.tx_packets),
+fn total(counted: &Counted, function: &FunctionState) -> Total {
+    match counted {
+        Counted::Registers { counters, .. } => Total {
+            tx_bytes: counters.tx_bytes,
+            tx_frames: counters.tx_packets,
+            rx_bytes: counters.rx_bytes,
+            rx_frames: counters.rx_packets,
+        },
         Counted::Driver => {
             let told = function.counters.unwrap_or_default();
-            (told.tx_bytes, told.tx_packets)
+            Total {
+                tx_bytes: told.tx_bytes,
+                tx_frames: told.tx_packets,
+                rx_bytes: told.rx_bytes,
+                rx_frames: told.rx_packets,
+            }
         }
-        Counted::Interface { bytes, frames } => (*bytes, *frames),
-    };
-    Sample {
-        at,
-        bytes,
-        frames,
-        drops: None,
-        backlog: None,
+        Counted::Interface(total) => *total,
     }
 }
 
@@ -278,6 +290,6 @@ fn counters(counted: Option<&Counted>, driver: &Driver, link: BitRate) -> Counte
             staleness: driver.staleness(),
             ..Counters::kernel()
         },
-        Some(Counted::Interface { .. }) | None => Counters::kernel(),
+        Some(Counted::Interface(_)) | None => Counters::kernel(),
     }
 }

@@ -12,6 +12,7 @@ use nicety_police::controller::PortSetup;
 use nicety_police::{Policy, PortName, Sample, Seen};
 
 use super::functions::{Nic, Nics};
+use super::totals::{Counts, Total};
 use crate::exit::Failure;
 
 /// The kernel, in the calling process's network namespace.
@@ -43,6 +44,8 @@ pub struct Moment {
     pub place: Place,
     /// What it is like, where that may change.
     pub setup: Option<PortSetup>,
+    /// Its counters both ways, where somebody counts.
+    pub counts: Option<Counts>,
 }
 
 /// What is found where a port should be.
@@ -67,6 +70,7 @@ impl Moment {
             seen: Seen::default(),
             place,
             setup: None,
+            counts: None,
         }
     }
 }
@@ -130,16 +134,21 @@ impl Ports {
             Found::Open => BitRate(0),
             Found::Foreign(kind) => return Moment::without(Place::Foreign(kind.clone())),
         };
-        let sample = match self.shapers.bucket_of(face, survey) {
-            Some(bucket) => Sample {
-                at: look.at,
-                bytes: bucket.bytes,
-                frames: bucket.frames,
-                drops: Some(bucket.drops.into()),
-                backlog: Some(bucket.backlog.into()),
-            },
-            // What a tap or veth receives is what its owner sends.
-            None => sample_of(face, face.kind != "macvtap", look.at),
+        // What a tap or veth receives is what its owner sends.
+        let mut now = match face.kind.as_str() {
+            "macvtap" => sent_by(face),
+            _ => turned(sent_by(face)),
+        };
+        let bucket = self.shapers.bucket_of(face, survey);
+        if let Some(bucket) = bucket {
+            (now.tx_bytes, now.tx_frames) = (bucket.bytes, bucket.frames);
+        }
+        let sample = Sample {
+            at: look.at,
+            bytes: now.tx_bytes,
+            frames: now.tx_frames,
+            drops: bucket.map(|bucket| bucket.drops.into()),
+            backlog: bucket.map(|bucket| bucket.backlog.into()),
         };
         Moment {
             seen: Seen {
@@ -149,6 +158,16 @@ impl Ports {
             },
             place: Place::There(port_value(&found)),
             setup: None,
+            counts: Some(Counts {
+                source: if bucket.is_some() {
+                    "limiter"
+                } else {
+                    "interface"
+                },
+                now,
+                byte_bits: 64,
+                frame_bits: 64,
+            }),
         }
     }
 
@@ -181,17 +200,21 @@ impl Ports {
     }
 }
 
-/// The counters of an interface as a sample: what it sends, or `turned`, what it receives.
-fn sample_of(face: &Face, turned: bool, at: Duration) -> Sample {
-    Sample {
-        at,
-        bytes: if turned { face.rx_bytes } else { face.tx_bytes },
-        frames: if turned {
-            face.rx_frames
-        } else {
-            face.tx_frames
-        },
-        drops: None,
-        backlog: None,
+/// What an interface has sent and received.
+pub fn sent_by(face: &Face) -> Total {
+    Total {
+        tx_bytes: face.tx_bytes,
+        tx_frames: face.tx_frames,
+        rx_bytes: face.rx_bytes,
+        rx_frames: face.rx_frames,
+    }
+}
+
+fn turned(total: Total) -> Total {
+    Total {
+        tx_bytes: total.rx_bytes,
+        tx_frames: total.rx_frames,
+        rx_bytes: total.tx_bytes,
+        rx_frames: total.tx_frames,
     }
 }

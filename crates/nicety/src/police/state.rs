@@ -78,6 +78,8 @@ pub struct State {
     pub netns: u64,
     pub policy: String,
     pub period_s: f64,
+    /// Rate of the shared link.
+    pub capacity_bps: f64,
     /// Periods since the start.
     pub periods: u64,
     /// When this was written, in seconds since boot.

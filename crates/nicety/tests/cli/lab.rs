@@ -62,7 +62,8 @@ impl Lab {
         Some(lab)
     }
 
-    fn enter(&self) -> Vec<String> {
+    /// Words that enter it.
+    pub fn enter(&self) -> Vec<String> {
         let pid = self.holder.id().to_string();
         let mut words = vec!["nsenter".to_owned(), "-t".to_owned(), pid, "-n".to_owned()];
         if !root() {

@@ -14,5 +14,6 @@ mod harness;
 mod lab;
 
 mod limit;
+mod served;
 mod shared;
 mod uplink;

@@ -131,14 +131,17 @@ impl Uplink {
 
     /// The daemon with the policy, past its first period.
     pub fn daemon(&self, words: &[&str]) -> Running {
+        self.daemon_with(words, |call| call)
+    }
+
+    /// The same, started as `change` wants it.
+    pub fn daemon_with(&self, words: &[&str], change: impl FnOnce(Call) -> Call) -> Running {
         let policy = self.path("policy.toml");
         let mut all = vec!["run", policy.to_str().unwrap()];
         all.extend(words);
         let _ = fs::remove_file(self.path("state/state.json"));
-        let mut running = self
-            .police(&all)
-            .limit(std::time::Duration::from_secs(120))
-            .start();
+        let call = self.police(&all).limit(std::time::Duration::from_secs(120));
+        let mut running = change(call).start();
         let state = self.path("state/state.json");
         running.until("the first period", |_| state.exists());
         running

@@ -1,0 +1,103 @@
+//! What the daemon shows to those who ask: the last period, and how it came to that.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::state::State;
+use super::totals::Total;
+
+/// Periods that are kept, and numbers of all tenants together.
+const MOST_PERIODS: usize = 600;
+const MOST_NUMBERS: usize = 400_000;
+/// Periods without news after which the daemon counts as stuck, and at least this long.
+const STUCK_PERIODS: u32 = 5;
+const STUCK: Duration = Duration::from_secs(5);
+
+/// Rates and limits of all tenants in one period, in bits per second.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// Seconds since boot.
+    pub at_s: f64,
+    pub rate: Vec<f32>,
+    pub limit: Vec<f32>,
+}
+
+/// One period as it is shown.
+#[derive(Debug)]
+pub struct Shown {
+    pub state: State,
+    /// Frames and bytes of each port since the start.
+    pub totals: Vec<Total>,
+    /// What the period took of the daemon's time.
+    pub busy: Duration,
+    pub at: Instant,
+}
+
+/// The last period and those before; cheap to ask, never waits for the loop.
+#[derive(Debug, Default)]
+pub struct Board(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    shown: Option<Arc<Shown>>,
+    history: VecDeque<Arc<Point>>,
+}
+
+impl Board {
+    /// Shows a period.
+    pub fn show(&self, shown: Shown) {
+        let tenants = &shown.state.decision.tenants;
+        let point = Point {
+            at_s: shown.state.written_s,
+            rate: tenants
+                .iter()
+                .map(|tenant| tenant.rate_bps as f32)
+                .collect(),
+            limit: tenants
+                .iter()
+                .map(|tenant| tenant.limit_bps as f32)
+                .collect(),
+        };
+        let most = (MOST_NUMBERS / (2 * tenants.len().max(1))).clamp(2, MOST_PERIODS);
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.history.push_back(Arc::new(point));
+        while inner.history.len() > most {
+            inner.history.pop_front();
+        }
+        inner.shown = Some(Arc::new(shown));
+    }
+
+    /// The last period; none before the first.
+    pub fn last(&self) -> Option<Arc<Shown>> {
+        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.shown.clone()
+    }
+
+    /// The periods after one, by its time; all that are kept for 0.
+    pub fn since(&self, at_s: f64) -> Vec<Arc<Point>> {
+        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = inner.history.iter().filter(|point| point.at_s > at_s);
+        new.cloned().collect()
+    }
+
+    /// Whether the loop gets on; the text says what it does.
+    pub fn health(&self) -> Result<String, String> {
+        let Some(shown) = self.last() else {
+            return Err("no period has ended yet".to_owned());
+        };
+        let age = shown.at.elapsed();
+        let period = Duration::from_secs_f64(shown.state.period_s);
+        let text = format!(
+            "period {} ended {:.1} s ago",
+            shown.state.periods,
+            age.as_secs_f64()
+        );
+        match age < STUCK.max(STUCK_PERIODS * period) {
+            true => Ok(text),
+            false => Err(text),
+        }
+    }
+}

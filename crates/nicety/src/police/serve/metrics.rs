@@ -1,0 +1,214 @@
+//! Metrics in the text format of OpenMetrics. What is not known has no sample; rates are in bytes
+//! per second, the base unit of Prometheus.
+
+use std::sync::atomic::AtomicU64;
+
+use nicety_police::controller::Enforcement;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::police::board::Shown;
+
+type Number = Gauge<f64, AtomicU64>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Port {
+    port: String,
+    tenant: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Way {
+    port: String,
+    tenant: String,
+    direction: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Tenant {
+    tenant: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Limit {
+    tenant: String,
+    kind: &'static str,
+}
+
+/// All metrics of one period.
+pub fn render(shown: &Shown) -> String {
+    let mut registry = Registry::with_prefix("nicety_police");
+    daemon(shown, &mut registry);
+    tenants(shown, &mut registry);
+    ports(shown, &mut registry);
+    let mut text = String::new();
+    // Writing into a string does not fail.
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+fn daemon(shown: &Shown, registry: &mut Registry) {
+    let state = &shown.state;
+    let mut gauge = |name: &str, help: &str, value: f64| {
+        let gauge = Number::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    };
+    gauge(
+        "period_seconds",
+        "Time between two decisions that the policy asks for",
+        state.period_s,
+    );
+    gauge(
+        "period_busy_seconds",
+        "What the last period took to sample, decide, write and read back",
+        shown.busy.as_secs_f64(),
+    );
+    gauge(
+        "period_age_seconds",
+        "Time since the last period ended",
+        shown.at.elapsed().as_secs_f64(),
+    );
+    gauge(
+        "guarantees_scaled_ratio",
+        "What guarantees were multiplied with; below 1 they do not fit",
+        state.decision.guarantees_scaled,
+    );
+    gauge(
+        "link_rate_bytes_per_second",
+        "Sent by all ports together, with preamble and gap",
+        state.decision.total_bps / 8.0,
+    );
+    if let Some(level) = state.decision.level_bps {
+        gauge(
+            "level_bytes_per_second",
+            "What one unit of weight may send; absent when all demand fits",
+            level / 8.0,
+        );
+    }
+    let mut count = |name: &str, help: &str, value: u64| {
+        let counter: Counter = Counter::default();
+        counter.inc_by(value);
+        registry.register(name, help, counter);
+    };
+    count("periods", "Periods since the start", state.periods);
+    count("limits_written", "Limits written", state.writes);
+    count("errors", "Limits that could not be written", state.errors);
+}
+
+fn tenants(shown: &Shown, registry: &mut Registry) {
+    let rate = Family::<Tenant, Number>::default();
+    let demand = Family::<Tenant, Number>::default();
+    let limit = Family::<Limit, Number>::default();
+    let state = &shown.state;
+    for (told, decided) in state.tenants.iter().zip(&state.decision.tenants) {
+        let tenant = told.tenant.clone();
+        let of = Tenant {
+            tenant: tenant.clone(),
+        };
+        rate.get_or_create(&of).set(told.rate_bps / 8.0);
+        if let Some(bps) = told.demand_bps {
+            demand.get_or_create(&of).set(bps / 8.0);
+        }
+        let kinds = [
+            ("guarantee", told.guarantee.bps()),
+            ("hard", decided.cap_bps),
+            ("effective", decided.limit_bps),
+        ];
+        for (kind, bps) in kinds {
+            let tenant = tenant.clone();
+            limit.get_or_create(&Limit { tenant, kind }).set(bps / 8.0);
+        }
+    }
+    registry.register(
+        "tenant_rate_bytes_per_second",
+        "Sent by the ports of a tenant, with preamble and gap",
+        rate,
+    );
+    registry.register(
+        "tenant_demand_bytes_per_second",
+        "What a tenant would send; absent when it is as much as it gets",
+        demand,
+    );
+    registry.register(
+        "tenant_limit_bytes_per_second",
+        "Guarantee; hard limit of the policy; what it may send now",
+        limit,
+    );
+}
+
+fn ports(shown: &Shown, registry: &mut Registry) {
+    let rate = Family::<Port, Number>::default();
+    let limit = Family::<Port, Number>::default();
+    let present = Family::<Port, Number>::default();
+    let leaks = Family::<Port, Number>::default();
+    let bytes = Family::<Way, Counter>::default();
+    let frames = Family::<Way, Counter>::default();
+    let state = &shown.state;
+    for (port, total) in state.decision.ports.iter().zip(&shown.totals) {
+        let tenant = state.tenants.get(port.tenant);
+        let tenant = tenant.map_or_else(String::new, |tenant| tenant.tenant.clone());
+        let name = port.port.to_string();
+        let of = Port {
+            port: name.clone(),
+            tenant: tenant.clone(),
+        };
+        let one = |yes: bool| f64::from(u8::from(yes));
+        present.get_or_create(&of).set(one(port.present));
+        if port.present {
+            limit.get_or_create(&of).set(port.limit.bps() / 8.0);
+            let leak = port.enforcement == Enforcement::NotEnforced;
+            leaks.get_or_create(&of).set(one(leak));
+        }
+        if let Some(bps) = port.rate_bps {
+            rate.get_or_create(&of).set(bps / 8.0);
+        }
+        let ways = [
+            ("sent", total.tx_bytes, total.tx_frames),
+            ("received", total.rx_bytes, total.rx_frames),
+        ];
+        for (direction, byte, frame) in ways {
+            let way = Way {
+                port: name.clone(),
+                tenant: tenant.clone(),
+                direction,
+            };
+            bytes.get_or_create(&way).inc_by(byte);
+            frames.get_or_create(&way).inc_by(frame);
+        }
+    }
+    registry.register(
+        "port_rate_bytes_per_second",
+        "Sent by the owner of a port, with preamble and gap; absent when nobody counts",
+        rate,
+    );
+    registry.register(
+        "port_limit_bytes_per_second",
+        "What the owner of a port may send",
+        limit,
+    );
+    registry.register(
+        "port_present",
+        "The port is there and can be limited",
+        present,
+    );
+    registry.register(
+        "port_limit_not_enforced",
+        "The port sends more than its limit for several periods",
+        leaks,
+    );
+    registry.register(
+        "port_bytes",
+        "Bytes since the daemon started, seen from the owner of the port",
+        bytes,
+    );
+    registry.register(
+        "port_frames",
+        "Frames since the daemon started, seen from the owner of the port",
+        frames,
+    );
+}

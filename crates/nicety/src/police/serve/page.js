@@ -1,0 +1,127 @@
+"use strict";
+// Asks for what is new once a period and draws it. Nothing but text is put into the page.
+const SVG = "http://www.w3.org/2000/svg";
+const KEPT = 600;
+const root = document.documentElement;
+const byId = (id) => document.getElementById(id);
+let history = [];
+let cards = [];
+let names = "";
+
+function readable(bps) {
+  if (bps == null) return "more";
+  if (bps >= 9.995e9) return (bps / 1e9).toFixed(1) + " Gbit/s";
+  if (bps >= 0.9995e6) return (bps / 1e6).toFixed(1) + " Mbit/s";
+  return (bps / 1e3).toFixed(0) + " kbit/s";
+}
+
+function make(parent, name, text, kind) {
+  const element = document.createElement(name);
+  if (text) element.textContent = text;
+  if (kind) element.className = kind;
+  return parent.appendChild(element);
+}
+
+function card(tenant) {
+  const box = make(byId("tenants"), "article");
+  make(box, "h2", tenant.tenant);
+  const list = make(box, "dl");
+  const number = (label, kind) => {
+    const cell = make(list, "div");
+    make(cell, "dt", label);
+    return make(cell, "dd", "", kind);
+  };
+  const made = { rate: number("sends", "rate"), wants: number("wants"), may: number("may send", "may") };
+  const svg = box.appendChild(document.createElementNS(SVG, "svg"));
+  svg.setAttribute("viewBox", "0 0 100 40");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("role", "img");
+  made.svg = svg;
+  for (const kind of ["area", "line", "cap"]) {
+    made[kind] = svg.appendChild(document.createElementNS(SVG, "path"));
+    made[kind].setAttribute("class", kind);
+  }
+  made.why = make(box, "p");
+  made.ports = make(box, "p");
+  return made;
+}
+
+function path(values, top) {
+  const last = Math.max(values.length - 1, 1);
+  return values.map((value, i) =>
+    (i ? "L" : "M") + (100 * i / last).toFixed(2) + " " + (39 - 38 * value / top).toFixed(2)).join("");
+}
+
+function why(tenant) {
+  const of = tenant.bottleneck;
+  if (of.kind === "absent") return "none of its ports is there";
+  if (of.kind === "own-demand") return "gets all it asks for";
+  if (of.kind === "cap") return "its cap is the bottleneck";
+  if (of.kind === "soft-limit") return "its own soft limit is the bottleneck";
+  return "the link is the bottleneck" + (of.with.length ? ", shared with " + of.with.slice(0, 3).join(", ") : "")
+    + (of.with.length > 3 ? " and " + (of.with.length - 3) + " more" : "");
+}
+
+function draw(state) {
+  const told = state.tenants.map((tenant) => tenant.tenant).join("\n");
+  if (told !== names) {
+    byId("tenants").replaceChildren();
+    cards = state.tenants.map(card);
+    names = told;
+  }
+  const total = state.decision.total_bps;
+  const share = Math.min(1, total / state.capacity_bps);
+  byId("link").textContent = readable(total) + " of " + readable(state.capacity_bps)
+    + (state.decision.level_bps == null ? ", all demand fits"
+      : ", level " + readable(state.decision.level_bps) + " for each unit of weight");
+  byId("link").className = "";
+  byId("use").style.width = (100 * share).toFixed(1) + "%";
+  byId("daemon").textContent = state.policy + ", every " + state.period_s + " s, "
+    + state.writes + " limits written, " + state.errors + " refused";
+  state.tenants.forEach((tenant, i) => {
+    const made = cards[i];
+    const rates = history.map((point) => point.rate[i] || 0);
+    // A limit that the link has not is no news: the picture is as high as what is sent needs it.
+    const top = Math.max(1e3, 1.25 * Math.max(...rates, tenant.rate_bps));
+    const limits = history.map((point) => Math.min(point.limit[i] || 0, top * 1.02));
+    made.rate.textContent = readable(tenant.rate_bps);
+    made.wants.textContent = readable(tenant.demand_bps);
+    made.may.textContent = readable(tenant.limit_bps);
+    made.line.setAttribute("d", path(rates, top));
+    made.area.setAttribute("d", path(rates, top) + "L100 39L0 39Z");
+    made.cap.setAttribute("d", path(limits, top));
+    made.svg.setAttribute("aria-label", tenant.tenant + ": rate and limit of the last "
+      + history.length + " periods");
+    made.why.textContent = "weight " + tenant.weight + ", " + why(tenant);
+    const ports = state.decision.ports.filter((port) => port.tenant === i);
+    const wrong = ports.filter((port) => !port.present || port.enforcement === "not-enforced");
+    made.ports.className = wrong.length ? "bad" : "";
+    made.ports.textContent = ports.slice(0, 8).map((port) => port.port
+      + (!port.present ? " (not there)" : port.enforcement === "not-enforced" ? " (limit not enforced)" : ""))
+      .join(", ") + (ports.length > 8 ? " and " + (ports.length - 8) + " more" : "");
+  });
+}
+
+async function ask() {
+  let pause = 1000;
+  try {
+    const since = history.length ? history[history.length - 1].at_s : 0;
+    const answer = await fetch("state.json?since=" + since, { cache: "no-store" });
+    if (!answer.ok) throw new Error(await answer.text());
+    const news = await answer.json();
+    history = history.concat(news.history).slice(-KEPT);
+    // The daemon was started anew with another policy.
+    const many = news.state.tenants.length;
+    history = history.filter((point) => point.rate.length === many);
+    draw(news.state);
+    root.dataset.live = "live";
+    root.dataset.periods = history.length;
+    pause = Math.max(500, 1000 * news.state.period_s);
+  } catch (error) {
+    root.dataset.live = "lost";
+    byId("link").textContent = "the daemon does not answer; what is below is old (" + error.message.trim() + ")";
+    byId("link").className = "bad";
+  }
+  setTimeout(ask, pause);
+}
+ask();

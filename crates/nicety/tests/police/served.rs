@@ -1,0 +1,329 @@
+//! The daemon's web server: what a browser, Prometheus and strangers get.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Running, alone};
+use crate::uplink::Uplink;
+
+const LISTEN: &str = "127.0.0.1:9471";
+
+/// Killed when dropped.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // Fails only when it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// An uplink whose loopback is up.
+fn uplink(test: &str) -> Option<Uplink> {
+    let uplink = Uplink::new(test)?;
+    uplink.lab.sh("ip link set lo up");
+    Some(uplink)
+}
+
+/// The status line and the body of what a port answers.
+fn get(uplink: &Uplink, port: u16, request: &str) -> (String, String) {
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request} HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3"
+    );
+    let answer = uplink.lab.sh(&format!("bash -c \"{script}\" || true"));
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.lines().next().unwrap_or_default();
+    (status.to_owned(), body.to_owned())
+}
+
+fn stop(daemon: Running) {
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+}
+
+#[test]
+fn metrics_health_and_readiness_are_told() {
+    let _alone = alone();
+    let Some(uplink) = uplink("metrics_health_and_readiness_are_told") else {
+        return;
+    };
+    let notify = uplink.path("notify");
+    let socket = UnixDatagram::bind(&notify).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let mut daemon = uplink.daemon_with(&["--listen", LISTEN], |call| {
+        call.env("NOTIFY_SOCKET", notify.to_str().unwrap())
+    });
+    let mut buffer = [0; 4096];
+    let count = socket.recv(&mut buffer).unwrap();
+    let told = String::from_utf8_lossy(&buffer[..count]).into_owned();
+    assert!(
+        told.contains("READY=1") && told.contains("STATUS="),
+        "{told}"
+    );
+
+    let flood = uplink.flood("a");
+    let mut metrics = String::new();
+    daemon.until("a's flood in the metrics", |_| {
+        let (status, body) = get(&uplink, 9471, "GET /metrics");
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        metrics = body;
+        let sent = "nicety_police_port_bytes_total{port=\"a1\",tenant=\"a\",direction=\"sent\"} ";
+        let line = metrics.lines().find_map(|line| line.strip_prefix(sent));
+        line.unwrap().parse::<u64>().unwrap() > 1_000_000
+    });
+    drop(flood);
+    for line in [
+        "nicety_police_period_seconds 0.5\n",
+        "nicety_police_errors_total 0\n",
+        "nicety_police_tenant_limit_bytes_per_second{tenant=\"c\",kind=\"guarantee\"} 500000.0\n",
+        "nicety_police_tenant_limit_bytes_per_second{tenant=\"a\",kind=\"hard\"} 5000000.0\n",
+        "nicety_police_port_present{port=\"b1\",tenant=\"b\"} 1.0\n",
+    ] {
+        assert!(metrics.contains(line), "no {line} in\n{metrics}");
+    }
+    assert!(metrics.ends_with("# EOF\n"));
+    let (status, body) = get(&uplink, 9471, "GET /health");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert!(body.starts_with("period "), "{body}");
+    let (_, body) = get(&uplink, 9471, "GET /state.json?since=1e12");
+    let state: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(state["history"], Value::Array(Vec::new()));
+    assert_eq!(state["state"]["tenants"][1]["tenant"], "b");
+
+    // A port that is taken is said at once, and nothing has been changed.
+    let before = uplink.lab.state();
+    stop(daemon);
+    let socket = uplink.lab.sh("ss -ltnH 'sport = :9471' | wc -l");
+    assert_eq!(socket.trim(), "0");
+    let wrong = uplink
+        .police(&[
+            "run",
+            uplink.path("policy.toml").to_str().unwrap(),
+            "--listen",
+            "192.0.2.77:1",
+        ])
+        .run();
+    wrong.assert_code(3);
+    assert!(
+        wrong.stderr.contains("cannot listen on 192.0.2.77:1: "),
+        "{}",
+        wrong.stderr
+    );
+    drop(before);
+}
+
+#[test]
+fn strangers_do_not_stop_the_loop() {
+    let _alone = alone();
+    let Some(uplink) = uplink("strangers_do_not_stop_the_loop") else {
+        return;
+    };
+    let mut daemon = uplink.daemon(&["--listen", LISTEN]);
+    for (request, code) in [
+        ("POST /metrics", "HTTP/1.1 405 Method Not Allowed"),
+        ("GET /../../etc/passwd", "HTTP/1.1 404 Not Found"),
+        ("\\x00\\x01garbage", "HTTP/1.1 400 Bad Request"),
+    ] {
+        assert_eq!(get(&uplink, 9471, request).0, code, "{request}");
+    }
+    // Connections that say nothing, one that never reads, one whose head never ends.
+    let script = "for i in $(seq 100); do exec {fd}<>/dev/tcp/127.0.0.1/9471; done; exec sleep 60";
+    let silent = Ends(uplink.spawn_here(&["bash", "-c", script]));
+    let script = "exec 3<>/dev/tcp/127.0.0.1/9471; \
+        while printf 'GET /state.json HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; do :; done; exec sleep 60";
+    let unread = Ends(uplink.spawn_here(&["bash", "-c", script]));
+    let script = "exec 3<>/dev/tcp/127.0.0.1/9471; printf 'GET / HTTP/1.1\\r\\n' >&3; \
+        while printf 'X: 0123456789\\r\\n' >&3; do :; done; exec sleep 60";
+    let endless = Ends(uplink.spawn_here(&["bash", "-c", script]));
+    let first = uplink.status()["periods"].as_u64().unwrap();
+    daemon.until("further periods", |_| {
+        uplink.status()["periods"].as_u64().unwrap() > first + 6
+    });
+    drop((silent, unread, endless));
+    daemon.until("an answer for others", |_| {
+        get(&uplink, 9471, "GET /health").0 == "HTTP/1.1 200 OK"
+    });
+    stop(daemon);
+}
+
+#[test]
+fn a_real_prometheus_scrapes_the_daemon() {
+    let _alone = alone();
+    let test = "a_real_prometheus_scrapes_the_daemon";
+    if !has("prometheus") {
+        println!("SKIP {test}: no prometheus here; on Debian: apt-get install prometheus");
+        return;
+    }
+    let Some(uplink) = uplink(test) else {
+        return;
+    };
+    let mut daemon = uplink.daemon(&["--listen", LISTEN]);
+    let config = uplink.path("prometheus.yml");
+    let text = format!(
+        "scrape_configs:\n  - job_name: nicety\n    scrape_interval: 500ms\n    scrape_timeout: 500ms\n    static_configs:\n      - targets: [\"{LISTEN}\"]\n"
+    );
+    fs::write(&config, text).unwrap();
+    let prometheus = Ends(uplink.spawn_here(&[
+        "prometheus",
+        &format!("--config.file={}", config.display()),
+        &format!("--storage.tsdb.path={}", uplink.path("tsdb").display()),
+        "--web.listen-address=127.0.0.1:9472",
+        "--log.level=error",
+    ]));
+    let ask = |query: &str| -> Value {
+        let (_, body) = get(&uplink, 9472, &format!("GET /api/v1/query?query={query}"));
+        let start = body.find('{').unwrap_or(body.len());
+        let end = body.rfind('}').map_or(start, |end| end + 1);
+        let answer: Value =
+            serde_json::from_str(body.get(start..end).unwrap_or("null")).unwrap_or_default();
+        answer["data"]["result"].clone()
+    };
+    let tenants = |answer: &Value| {
+        let results = answer.as_array().cloned().unwrap_or_default();
+        let mut names: Vec<String> = results
+            .iter()
+            .map(|one| {
+                one["metric"]["tenant"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    };
+    daemon.until("rates in Prometheus", |_| {
+        tenants(&ask("nicety_police_tenant_rate_bytes_per_second")) == ["a", "b", "c"]
+    });
+    daemon.until("two scrapes", |_| {
+        let periods = ask("changes(nicety_police_periods_total[1m])");
+        periods[0]["value"][1].as_str().is_some_and(|n| n != "0")
+    });
+    assert_eq!(ask("up")[0]["value"][1], "1");
+    drop(prometheus);
+    stop(daemon);
+}
+
+fn chromium() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names.into_iter().find(|name| has(name))
+}
+
+/// What the browser makes of a page.
+fn dom(uplink: &Uplink, browser: &str, url: &str, more: &[&str]) -> String {
+    let profile = format!("--user-data-dir={}", uplink.path("profile").display());
+    let mut words = vec![
+        "timeout",
+        "60",
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        &profile,
+        "--dump-dom",
+    ];
+    words.extend(more);
+    words.push(url);
+    let mut command = uplink.command_here(&words);
+    let out = command.stderr(Stdio::null()).output().unwrap();
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn the_live_page_works_in_a_browser() {
+    let _alone = alone();
+    let test = "the_live_page_works_in_a_browser";
+    let Some(browser) = chromium() else {
+        println!("SKIP {test}: no chromium here; on Debian: apt-get install chromium");
+        return;
+    };
+    let Some(uplink) = uplink(test) else {
+        return;
+    };
+    let mut daemon = uplink.daemon(&["--listen", LISTEN]);
+    let _flood = uplink.flood("b");
+    daemon.until("b's flood", |_| {
+        uplink.status()["tenants"][1]["rate_bps"].as_f64().unwrap() > 5e6
+    });
+    let budget = ["--virtual-time-budget=4000"];
+    let page = dom(&uplink, browser, &format!("http://{LISTEN}/"), &budget);
+    assert!(page.contains("data-live=\"live\""), "{page}");
+    for part in ["<h2>a</h2>", "<h2>b</h2>", "Mbit/s</dd>", " of 40.0 Mbit/s"] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    let (_, state) = get(&uplink, 9471, "GET /state.json");
+    let (head, html) = get(&uplink, 9471, "GET /");
+    assert_eq!(head, "HTTP/1.1 200 OK");
+    let css = get(&uplink, 9471, "GET /page.css").1;
+    let script = get(&uplink, 9471, "GET /page.js").1;
+    stop(daemon);
+
+    // The same page with the same state, asked about itself; names that are markup stay names.
+    let state = state.replace(
+        "\"tenant\":\"c\"",
+        "\"tenant\":\"<img src=x onerror=alert(1)>\"",
+    );
+    let alone = html
+        .replace("<link rel=\"stylesheet\" href=\"page.css\">", &format!("<style>{css}</style>"))
+        .replace(
+            "<script src=\"page.js\"></script>",
+            &format!(
+                "<script>window.__errors = []; onerror = (e) => __errors.push(e);
+                window.fetch = async () => ({{ ok: true, json: async () => ({state}) }});</script>
+                <script>{script}</script><script>setTimeout(() => {{
+                const width = document.documentElement.clientWidth;
+                document.documentElement.dataset.told = JSON.stringify([__errors.length,
+                  document.documentElement.scrollWidth - width,
+                  document.querySelectorAll('article').length, document.querySelectorAll('img').length]);
+                }}, 300);</script>"
+            ),
+        );
+    assert!(!alone.contains("page.js") && !alone.contains("page.css"));
+    let file = uplink.path("alone.html");
+    fs::write(&file, alone).unwrap();
+    for width in [500, 1280] {
+        let size = format!("--window-size={width},900");
+        let url = format!("file://{}", file.display());
+        let page = dom(
+            &uplink,
+            browser,
+            &url,
+            &[&size, "--virtual-time-budget=2000"],
+        );
+        assert!(page.contains("data-told=\"[0,0,3,0]\""), "{width}: {page}");
+    }
+    assert!(Path::new(&file).exists());
+}
+
+/// In the uplink's namespace, with all processes of this machine in sight.
+impl Uplink {
+    fn command_here(&self, words: &[&str]) -> Command {
+        let enter = self.lab.enter();
+        let mut command = Command::new(&enter[0]);
+        command.args(&enter[1..]).args(words);
+        command
+    }
+
+    fn spawn_here(&self, words: &[&str]) -> Child {
+        let mut command = self.command_here(words);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+}
