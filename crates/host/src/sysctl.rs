@@ -11,11 +11,23 @@ use crate::netns::NetNs;
 /// # Errors
 /// [`NetError::NotPermitted`] when /proc/sys is read-only, as in some containers.
 pub fn disable_ipv6(ns: &NetNs) -> Result<(), NetError> {
+    set_disable_ipv6(ns, "1")
+}
+
+/// Takes [`disable_ipv6`] back.
+///
+/// # Errors
+/// As those of [`disable_ipv6`].
+pub fn enable_ipv6(ns: &NetNs) -> Result<(), NetError> {
+    set_disable_ipv6(ns, "0")
+}
+
+fn set_disable_ipv6(ns: &NetNs, value: &str) -> Result<(), NetError> {
     ns.run(|| {
         for scope in ["default", "all"] {
             // /proc/sys/net shows the namespace of the thread that opens the file.
             let path = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
-            match std::fs::write(&path, "1") {
+            match std::fs::write(&path, value) {
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
                 other => other.map_err(|e| NetError::new("write", &path, e))?,
             }

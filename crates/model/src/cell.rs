@@ -34,11 +34,7 @@ impl CellKey {
 
     /// Name of the path without frame size and direction: `bridge`, `vm,nic=e1000,vcpus=2`.
     pub fn path_name(&self) -> String {
-        let mut name = self.kind().to_owned();
-        for (key, value) in self.path.iter().filter(|(key, _)| *key != "kind") {
-            name.push_str(&format!(",{key}={value}"));
-        }
-        name
+        path_name(&self.path)
     }
 
     /// Name of the cell: `bridge/64/uni`, with `/flows=N` when there is more than one flow.
@@ -54,6 +50,15 @@ impl CellKey {
         }
         name
     }
+}
+
+/// Name of a path from its parameters.
+pub(crate) fn path_name(path: &BTreeMap<String, String>) -> String {
+    let mut name = path.get("kind").map_or("?", String::as_str).to_owned();
+    for (key, value) in path.iter().filter(|(key, _)| *key != "kind") {
+        name.push_str(&format!(",{key}={value}"));
+    }
+    name
 }
 
 /// Where the search ended.

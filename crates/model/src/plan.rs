@@ -11,6 +11,7 @@ mod file;
 mod parse;
 mod path;
 pub mod read;
+mod sockets;
 mod switch;
 mod vm;
 mod words;
@@ -26,6 +27,7 @@ pub use cells::MAX_CELLS;
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
 pub use file::PlanFile;
 pub use path::PathParams;
+pub use sockets::{HowOften, MAX_NEIGHBOURS, SockCell, SockPlan};
 pub use switch::SwitchKind;
 pub use vm::{VmAsk, VmNic};
 pub use words::UnknownPreset;
@@ -46,9 +48,12 @@ pub struct Plan {
     pub search: SearchPlan,
     /// What is measured; never empty, no cell twice.
     pub paths: Vec<PathPlan>,
+    /// Socket workloads over the same paths; no test twice.
+    pub sockets: Vec<SockPlan>,
 }
 
-/// `[traffic]`: no list is empty, no value stands in a list twice.
+/// `[traffic]`: no value stands in a list twice, and no list is empty but the frame sizes of a
+/// plan that asks for sockets only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
     /// Frame sizes.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{CellResult, SkippedCell};
+use crate::sock::SockSeries;
 use crate::stats::Spread;
 use crate::trial::TrialRecord;
 use crate::verdict::Verdict;
@@ -125,6 +126,9 @@ pub struct Run {
     pub control: Option<ControlSummary>,
     /// Spread over repeats, in the plan's order.
     pub summary: Vec<CellSummary>,
+    /// Socket workloads, in the plan's order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sockets: Vec<SockSeries>,
     /// Cells that could not be built here.
     #[serde(default)]
     pub skipped: Vec<SkippedCell>,

@@ -13,5 +13,5 @@ pub use ask::{
 };
 pub use end::{DatagramCounts, EndCpu, EndReport, RequestCounts, Second, TcpEnd, TcpSample};
 pub use result::{
-    Confidence, CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries,
+    Confidence, CurvePoint, Ending, Neighbours, ServiceDemand, SockReport, SockResult, SockSeries,
 };

@@ -386,7 +386,7 @@ fn whole_plan() {
         ("[[traffic]]\nflows = 1", "1: traffic = [[traffic]] is a list; write a table, as in [traffic]".to_owned()),
         ("search = \"std\"", "1: search = \"std\" is a string; write a table, as in [search]".to_owned()),
         ("\n[paths]\n", "2: unknown key paths in the plan; did you mean \"path\"?".to_owned()),
-        ("[[path]]\nkind = \"bridge\"\n[[sockets]]\ntest = \"tcp_rr\"", "3: [[sockets]] is not available yet; remove it, this version measures frames only".to_owned()),
+        ("[[path]]\nkind = \"bridge\"\n[[sockets]]\ntests = \"tcp_rr\"", "4: unknown key tests in [[sockets]]; did you mean \"test\"?".to_owned()),
         ("name = 1", "1: name = 1 is a whole number; write a name in quotes, as in name = \"guest-drivers\"".to_owned()),
         ("name = \" \"", "1: name is empty; write a name or remove the line".to_owned()),
         ("name = \"a\\nb\"", "1: name = \"a\\\\nb\" is too long or has control characters; write at most 64 printable characters".to_owned()),

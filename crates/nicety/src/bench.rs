@@ -11,6 +11,7 @@ mod request;
 mod run;
 pub mod setup;
 pub mod signals;
+mod sockets;
 mod switches;
 mod tester_limit;
 

@@ -176,6 +176,9 @@ pub struct ReportArgs {
     /// Write one row per cell as CSV; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write one row per repeat of a socket test as CSV; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub sock_csv: Option<PathBuf>,
     /// Write a Markdown table; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub md: Option<PathBuf>,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use nicety_model::Run;
-use nicety_report::{csv, html, json, junit, markdown, openmetrics, table};
+use nicety_report::{csv, html, json, junit, markdown, openmetrics, sock, table};
 use nicety_store::RunContents;
 
 use crate::bench::assemble;
@@ -18,6 +18,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let files = [
         &args.html,
         &args.csv,
+        &args.sock_csv,
         &args.md,
         &args.junit,
         &args.openmetrics,
@@ -36,6 +37,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         }
         if let Some(file) = &args.csv {
             write(file, |out| csv::render(&run, out))?;
+            wrote = true;
+        }
+        if let Some(file) = &args.sock_csv {
+            write(file, |out| sock::csv::render(&run, out))?;
             wrote = true;
         }
         if let Some(file) = &args.md {

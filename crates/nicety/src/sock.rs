@@ -1,10 +1,11 @@
 //! `nicety sock`: what applications get from a network path.
 
 pub mod args;
+pub mod inside;
 mod local;
 mod progress;
 mod request;
-mod series;
+pub mod series;
 mod serve;
 
 use anyhow::Context;

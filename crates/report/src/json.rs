@@ -38,6 +38,7 @@ pub(crate) fn text(run: &Run, style: Style) -> Result<String, ReportError> {
         cells: run.cells.clone(),
         control: run.control.clone(),
         summary: run.summary.clone(),
+        sockets: run.sockets.clone(),
         skipped: run.skipped.clone(),
         left_out: run.left_out.clone(),
         trials: Vec::new(),

@@ -8,6 +8,7 @@ use crate::error::{ReportError, write_text};
 use crate::number;
 use crate::pick::{self, Group};
 use crate::row::{self, Column};
+use crate::sock;
 use crate::words;
 
 /// Writes the run as Markdown: the answer in words, the table of cells, notes, what was skipped
@@ -26,6 +27,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     if !groups.is_empty() {
         cells(&mut page, &groups);
     }
+    sockets(&mut page, run);
     verdicts(&mut page, &groups);
     lists(&mut page, run, &groups);
     machine(&mut page, run);
@@ -74,6 +76,26 @@ fn cells(page: &mut String, groups: &[Group<'_>]) {
     }
     line(page, &format!("\n{}\n", escape(&row::legend(groups))));
     debug_assert!(columns.last() == Some(&Column::Verdict));
+}
+
+fn sockets(page: &mut String, run: &Run) {
+    if run.sockets.is_empty() {
+        return;
+    }
+    line(page, "## Socket workloads\n");
+    for (headings, rows) in sock::tables(&run.sockets) {
+        line(page, &record(headings.iter().map(|h| escape(h))));
+        let sides = (0..headings.len()).map(|n| if n == 0 { ":---" } else { "---:" });
+        line(page, &record(sides.map(str::to_owned)));
+        for row in rows {
+            line(page, &record(row.iter().map(|cell| escape(cell))));
+        }
+        page.push('\n');
+    }
+    for note in sock::notes(&run.sockets, &[]) {
+        line(page, &format!("- {}", escape(&note)));
+    }
+    page.push('\n');
 }
 
 fn verdicts(page: &mut String, groups: &[Group<'_>]) {

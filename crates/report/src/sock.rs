@@ -1,5 +1,7 @@
 //! Results of socket workloads as terminal table and JSON.
 
+pub mod csv;
+
 use std::io::Write;
 
 use comfy_table::presets::NOTHING;
@@ -19,31 +21,32 @@ pub fn render(
     out: &mut impl Write,
     options: Options,
 ) -> Result<(), ReportError> {
+    let text = text(&report.series, &report.notes, options);
+    write_text(out, "table", &text)
+}
+
+/// The tables, the curves, and the notes of the series before `more` of them.
+pub(crate) fn text(series: &[SockSeries], more: &[String], options: Options) -> String {
     let mut text = String::new();
-    let (transactions, streams): (Vec<&SockSeries>, Vec<&SockSeries>) = report
-        .series
+    let (transactions, streams): (Vec<&SockSeries>, Vec<&SockSeries>) = series
         .iter()
         .filter(|series| !series.results.is_empty())
         .partition(|series| series.results[0].ask.test.has_transactions());
-    for (series, columns) in [(transactions, TRANSACTIONS), (streams, STREAMS)] {
-        if !series.is_empty() {
-            text.push_str(&table(&series, columns, options));
+    for (rows, columns) in [(transactions, TRANSACTIONS), (streams, STREAMS)] {
+        if !rows.is_empty() {
+            text.push_str(&table(&rows, columns, options));
             text.push('\n');
         }
     }
-    for series in report
-        .series
-        .iter()
-        .filter(|series| !series.curve.is_empty())
-    {
+    for series in series.iter().filter(|series| !series.curve.is_empty()) {
         text.push_str(&curve(series));
         text.push('\n');
     }
-    for note in notes(report) {
+    for note in notes(series, more) {
         text.push_str(&visible(&note));
         text.push('\n');
     }
-    write_text(out, "table", &text)
+    text
 }
 
 /// Writes the report as JSON, ended by a newline.
@@ -75,6 +78,7 @@ const TRANSACTIONS: &[Column] = &[
     ("p99.9", |_, r| latency(r, |l| l.p999)),
     ("max", |_, r| latency(r, |l| l.max)),
     ("lost", |_, r| loss(r)),
+    ("neighbours", |_, r| neighbours(r)),
     ("CPU µs/trans", |_, r| {
         demand(r, |d| {
             (d.client_us_per_transaction, d.server_us_per_transaction)
@@ -109,6 +113,7 @@ const STREAMS: &[Column] = &[
         let rtt = tcp.find_map(|end| Some(end.tcp.as_ref()?.last.rtt_us));
         rtt.map_or(ABSENT.to_owned(), number::micros)
     }),
+    ("neighbours", |_, r| neighbours(r)),
     ("CPU µs/KB", |_, r| {
         demand(r, |d| (d.client_us_per_kb, d.server_us_per_kb))
     }),
@@ -129,6 +134,72 @@ fn loss(result: &SockResult) -> String {
 fn count(value: Option<u64>) -> String {
     value.map_or(ABSENT.to_owned(), number::count)
 }
+
+/// What the neighbours got through.
+fn neighbours(result: &SockResult) -> String {
+    result
+        .neighbours
+        .map_or(ABSENT.to_owned(), |n| number::bit_rate(n.goodput_mbps))
+}
+
+/// CPU time per unit of work with its unit.
+pub(crate) fn service_demand(result: &SockResult) -> String {
+    let (text, unit) = match result.ask.test.has_transactions() {
+        true => (
+            demand(result, |d| {
+                (d.client_us_per_transaction, d.server_us_per_transaction)
+            }),
+            "µs each",
+        ),
+        false => (
+            demand(result, |d| (d.client_us_per_kb, d.server_us_per_kb)),
+            "µs/KB",
+        ),
+    };
+    match text == ABSENT {
+        true => text,
+        false => format!("{text} {unit}"),
+    }
+}
+
+/// One line per path: what it gave, first tests first.
+pub(crate) fn sentences(series: &[SockSeries]) -> Vec<String> {
+    let mut paths: Vec<(&str, Vec<String>)> = Vec::new();
+    for series in series {
+        let Some(result) = series.results.last() else {
+            continue;
+        };
+        let rate = series.headline.map(|h| h.ave).or(result.headline());
+        let Some(rate) = rate else { continue };
+        let test = series.name.strip_prefix(&format!("{}/", result.path));
+        let test = test.unwrap_or(&series.name);
+        let figure = match (result.ask.test.has_transactions(), result.latency_us) {
+            (true, Some(l)) => format!(
+                "{} transactions/s in {test}, p99 {} µs",
+                number::grouped(rate),
+                number::micros(l.p99)
+            ),
+            (true, None) => format!("{} transactions/s in {test}", number::grouped(rate)),
+            (false, _) => format!("{} in {test}", number::bit_rate(rate)),
+        };
+        match paths.iter_mut().find(|(path, _)| *path == result.path) {
+            Some((_, figures)) => figures.push(figure),
+            None => paths.push((&result.path, vec![figure])),
+        }
+    }
+    let sentence = |(path, figures): (&str, Vec<String>)| {
+        let more = figures.len().saturating_sub(TOLD);
+        let mut text = format!("{path}: {}", figures[..figures.len().min(TOLD)].join("; "));
+        if more > 0 {
+            text.push_str(&format!("; and {more} more"));
+        }
+        text
+    };
+    paths.into_iter().map(sentence).collect()
+}
+
+/// Tests of a path told of in words.
+const TOLD: usize = 3;
 
 /// Both hosts' figures, or the one of the host they share.
 fn demand(result: &SockResult, of: fn(&ServiceDemand) -> (Option<f64>, Option<f64>)) -> String {
@@ -151,6 +222,26 @@ fn speaks(series: &[&SockSeries], column: &Column) -> bool {
         .filter_map(|s| Some((column.1)(s, s.results.last()?)));
     let silent = |text: &String| text == ABSENT || text == Ending::Complete.word();
     !cells.into_iter().all(|text| silent(&text))
+}
+
+/// Headings and rows of the table of transactions and of that of streams.
+pub(crate) fn tables(series: &[SockSeries]) -> Vec<(Vec<&'static str>, Vec<Vec<String>>)> {
+    let (transactions, streams): (Vec<&SockSeries>, Vec<&SockSeries>) = series
+        .iter()
+        .filter(|series| !series.results.is_empty())
+        .partition(|series| series.results[0].ask.test.has_transactions());
+    let both = [(transactions, TRANSACTIONS), (streams, STREAMS)];
+    both.into_iter()
+        .filter(|(series, _)| !series.is_empty())
+        .map(|(series, columns)| {
+            let columns: Vec<&Column> = columns.iter().filter(|c| speaks(&series, c)).collect();
+            let rows = series.iter().filter_map(|series| {
+                let last = series.results.last()?;
+                Some(columns.iter().map(|c| (c.1)(series, last)).collect())
+            });
+            (columns.iter().map(|c| c.0).collect(), rows.collect())
+        })
+        .collect()
 }
 
 fn table(series: &[&SockSeries], columns: &[Column], options: Options) -> String {
@@ -212,9 +303,10 @@ fn lines(table: &Table) -> String {
     lines.collect()
 }
 
-fn notes(report: &SockReport) -> Vec<String> {
+/// What is to be known about the figures, nothing twice.
+pub(crate) fn notes(series: &[SockSeries], more: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
-    for series in &report.series {
+    for series in series {
         if let Some(c) = series.confidence {
             let width = c
                 .width_percent
@@ -255,7 +347,7 @@ fn notes(report: &SockReport) -> Vec<String> {
             );
         }
     }
-    notes.extend(report.notes.iter().cloned());
+    notes.extend(more.iter().cloned());
     let mut seen = Vec::new();
     notes.retain(|note| {
         let new = !seen.contains(note);
@@ -294,7 +386,9 @@ mod tests {
             path: "veth".to_owned(),
             family: Family::Ipv4,
             ask: SockAsk::new(test, std::time::Duration::from_secs(1)),
+            cell: String::new(),
             repeat: 1,
+            neighbours: None,
             ending: Ending::Complete,
             elapsed_s: 1.0,
             transactions_per_s: test.has_transactions().then_some(12_345.0),

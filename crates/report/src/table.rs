@@ -10,6 +10,7 @@ use crate::error::{ReportError, write_text};
 use crate::number;
 use crate::pick::{self, Group};
 use crate::row::{self, Column};
+use crate::sock;
 use crate::words;
 
 /// What the terminal can do.
@@ -48,6 +49,10 @@ pub fn render(run: &Run, out: &mut impl Write, options: Options) -> Result<(), R
     page.blank();
     if !groups.is_empty() {
         cells(&mut page, &groups);
+    }
+    if !run.sockets.is_empty() {
+        page.text.push_str(&sock::text(&run.sockets, &[], options));
+        page.blank();
     }
     notes(&mut page, run, &groups);
     write_text(out, "table", &page.text)

@@ -4,6 +4,7 @@ use nicety_model::{Direction, Run, Verdict};
 
 use crate::number;
 use crate::pick::{self, Group};
+use crate::sock;
 
 /// Busy share from which a CPU counts as full: what is left is within the noise of `/proc/stat`.
 const FULL: f64 = 0.95;
@@ -16,6 +17,9 @@ const TOLD: usize = 6;
 /// from carrying more. Never empty.
 pub fn summary(run: &Run) -> Vec<String> {
     let groups = pick::groups(run);
+    if groups.is_empty() && !run.sockets.is_empty() {
+        return sock::sentences(&run.sockets);
+    }
     if groups.is_empty() {
         return vec![if run.skipped.is_empty() {
             "nothing was measured".to_owned()
@@ -44,6 +48,7 @@ pub fn summary(run: &Run) -> Vec<String> {
     if series.len() > TOLD {
         sentences.push(format!("and {} more", series.len() - TOLD));
     }
+    sentences.extend(sock::sentences(&run.sockets));
     sentences
 }
 

@@ -15,6 +15,7 @@ pub mod goal;
 pub mod grid;
 pub mod machine;
 pub mod mlr;
+pub mod order;
 pub mod preset;
 pub mod schedule;
 pub mod stats;

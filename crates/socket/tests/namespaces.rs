@@ -142,7 +142,7 @@ fn lost_datagrams(_: Privilege) {
 fn interface_counters(_: Privilege) {
     let ends = Endpoints::build(Between::Veth).unwrap();
     let links = Links::open(&ends.b.ns).unwrap();
-    let counters = || links.get(ends.b.interface).unwrap().counters;
+    let counters = || links.get(&ends.b.interface).unwrap().counters;
     let before = counters();
     let ask = SockAsk {
         message_bytes: 1000,

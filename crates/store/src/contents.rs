@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use nicety_model::sock::SockResult;
 use nicety_model::{CellResult, Fingerprint, Run, TrialRecord};
 
 use crate::dir::refuse_entries;
@@ -26,6 +27,8 @@ pub struct RunContents {
     pub trials: Vec<TrialRecord>,
     /// Cells in the order they were finished.
     pub cells: Vec<CellResult>,
+    /// Socket tests in the order they were run.
+    pub sockets: Vec<SockResult>,
     /// What was odd about the files: a torn line, for one.
     pub notes: Vec<String>,
 }
@@ -54,6 +57,7 @@ impl RunContents {
 pub(crate) struct Ends {
     pub(crate) trials: Lines<()>,
     pub(crate) cells: Lines<()>,
+    pub(crate) sockets: Lines<()>,
 }
 
 /// Reads the run object that `--json` printed into a file.
@@ -77,13 +81,14 @@ pub(crate) enum Trials {
 pub type RunFiles = BTreeMap<String, Vec<u8>>;
 
 /// The files that make a run; reports are made of them again.
-pub(crate) const FILES: [&str; 6] = [
+pub(crate) const FILES: [&str; 7] = [
     file::PLAN,
     file::HOST,
     file::RUN,
     file::TESTER,
     file::TRIALS,
     file::CELLS,
+    file::SOCKETS,
 ];
 
 /// Reads the files of a run directory as they are, for keeping them elsewhere.
@@ -127,12 +132,13 @@ impl RunContents {
     /// As those of [`RunContents::read`].
     pub fn from_files(path: &Path, kept: &RunFiles) -> Result<Self, StoreError> {
         let lines = |name| kept.get(name).map_or(&[][..], Vec::as_slice);
-        let (trials, cells) = (path.join(file::TRIALS), path.join(file::CELLS));
+        let at = |name| path.join(name);
         assemble(
             path,
             |name| Ok(kept.get(name).cloned()),
-            lines::parse(&trials, lines(file::TRIALS))?,
-            lines::parse(&cells, lines(file::CELLS))?,
+            lines::parse(&at(file::TRIALS), lines(file::TRIALS))?,
+            lines::parse(&at(file::CELLS), lines(file::CELLS))?,
+            lines::parse(&at(file::SOCKETS), lines(file::SOCKETS))?,
         )
         .map(|(contents, _)| contents)
     }
@@ -146,7 +152,9 @@ pub(crate) fn read(path: &Path, wanted: Trials) -> Result<(RunContents, Ends), S
         Trials::LeftOut => Ok(Lines::default()),
     };
     let cells = lines::read(&path.join(file::CELLS));
-    assemble(path, |name| files::read(&path.join(name)), trials?, cells?)
+    let sockets = lines::read(&path.join(file::SOCKETS));
+    let file = |name| files::read(&path.join(name));
+    assemble(path, file, trials?, cells?, sockets?)
 }
 
 fn assemble(
@@ -154,6 +162,7 @@ fn assemble(
     file: impl Fn(&'static str) -> Result<Option<Vec<u8>>, StoreError>,
     trials: Lines<TrialRecord>,
     cells: Lines<CellResult>,
+    sockets: Lines<SockResult>,
 ) -> Result<(RunContents, Ends), StoreError> {
     let lacks = |file| StoreError::NotARun {
         path: path.to_owned(),
@@ -171,8 +180,13 @@ fn assemble(
     };
     let (trials, trials_end) = trials.split();
     let (cells, cells_end) = cells.split();
+    let (sockets, sockets_end) = sockets.split();
     let mut notes = Vec::new();
-    for (name, end) in [(file::TRIALS, &trials_end), (file::CELLS, &cells_end)] {
+    for (name, end) in [
+        (file::TRIALS, &trials_end),
+        (file::CELLS, &cells_end),
+        (file::SOCKETS, &sockets_end),
+    ] {
         if end.torn > 0 {
             notes.push(format!(
                 "{name}: the last line was torn ({} bytes), as when a run is killed; it is left out",
@@ -188,11 +202,13 @@ fn assemble(
         tester,
         trials,
         cells,
+        sockets,
         notes,
     };
     let ends = Ends {
         trials: trials_end,
         cells: cells_end,
+        sockets: sockets_end,
     };
     Ok((contents, ends))
 }

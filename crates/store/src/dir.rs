@@ -4,6 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use nicety_model::sock::SockResult;
 use nicety_model::{CellResult, Fingerprint, TrialRecord};
 
 use crate::contents::{self, FILES, RunContents};
@@ -18,6 +19,8 @@ pub struct RunDir {
     path: PathBuf,
     trials: LineFile,
     cells: LineFile,
+    /// Made when the first socket test is over: most runs have none.
+    sockets: Option<LineFile>,
     /// Holds the exclusive `flock`; the kernel gives it up with the process, however it ends.
     lock: File,
 }
@@ -72,6 +75,7 @@ impl RunDir {
             path: path.to_owned(),
             trials,
             cells,
+            sockets: None,
             lock,
         })
     }
@@ -90,11 +94,19 @@ impl RunDir {
         trials.repair(&ends.trials)?;
         let mut cells = LineFile::open(path.join(file::CELLS))?;
         cells.repair(&ends.cells)?;
+        let at = path.join(file::SOCKETS);
+        let mut sockets = None;
+        if at.exists() {
+            let mut file = LineFile::open(at)?;
+            file.repair(&ends.sockets)?;
+            sockets = Some(file);
+        }
         files::sync_dir(path)?;
         let dir = Self {
             path: path.to_owned(),
             trials,
             cells,
+            sockets,
             lock,
         };
         Ok((dir, contents))
@@ -119,6 +131,21 @@ impl RunDir {
     /// As [`Self::append_trial`].
     pub fn append_cell(&mut self, cell: &CellResult) -> Result<(), StoreError> {
         self.cells.append(cell)
+    }
+
+    /// Appends the result of a socket test; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// As [`Self::append_trial`].
+    pub fn append_socket(&mut self, result: &SockResult) -> Result<(), StoreError> {
+        if let Some(file) = &mut self.sockets {
+            return file.append(result);
+        }
+        let mut file = LineFile::open(self.path.join(file::SOCKETS))?;
+        files::sync_dir(&self.path)?;
+        let appended = file.append(result);
+        self.sockets = Some(file);
+        appended
     }
 
     /// Replaces the run's own facts: time so far, completeness, notes.

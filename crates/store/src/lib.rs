@@ -8,6 +8,7 @@
 //! | `tester.json` | replaced | [`TesterLimits`] |
 //! | `trials.jsonl` | a line per trial | [`nicety_model::TrialRecord`] |
 //! | `cells.jsonl` | a line per cell | [`nicety_model::CellResult`] |
+//! | `sockets.jsonl` | a line per socket test | [`nicety_model::sock::SockResult`] |
 //! | `report.html` and its like | replaced | rendered results |
 //!
 //! Each line is one write and one `fdatasync`; each other file is written beside its place
@@ -44,6 +45,8 @@ pub mod file {
     pub const TRIALS: &str = "trials.jsonl";
     /// Cells.
     pub const CELLS: &str = "cells.jsonl";
+    /// Results of socket workloads.
+    pub const SOCKETS: &str = "sockets.jsonl";
     /// The report made at the end of a run.
     pub const REPORT: &str = "report.html";
 }

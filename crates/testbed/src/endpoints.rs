@@ -5,6 +5,8 @@
 //!  bridge:  namespace A: a --- d0 - br0 - d1 (namespace DUT) --- b :namespace B
 //! ```
 //!
+//! A bridge may have neighbours: more pairs of namespaces on ports `d2`, `d3` and so on.
+//!
 //! Unlike the paths for test frames the interfaces keep the features the kernel gives them
 //! (segmentation offload, checksum offload, no NAPI thread), as those of containers and of VMs'
 //! taps do. Frames travel in the sender's own system call and the softirq after it.
@@ -34,7 +36,7 @@ pub struct EndpointSite {
     /// The namespace.
     pub ns: NetNs,
     /// Name of its interface.
-    pub interface: &'static str,
+    pub interface: String,
     /// Its IPv4 address.
     pub ipv4: IpAddr,
     /// Its IPv6 address; absent where the kernel has none.
@@ -50,6 +52,8 @@ pub struct Endpoints {
     pub b: EndpointSite,
     /// Namespace of the bridge.
     pub dut: Option<NetNs>,
+    /// More pairs on the same bridge.
+    pub neighbours: Vec<[EndpointSite; 2]>,
 }
 
 impl Endpoints {
@@ -59,57 +63,92 @@ impl Endpoints {
     /// [`NetError::NotPermitted`] for an ordinary user outside a user namespace of his own,
     /// [`NetError::Unsupported`] when the kernel lacks veth or bridge.
     pub fn build(between: Between) -> Result<Self, NetError> {
-        let (a, b) = (NetNs::create("A")?, NetNs::create("B")?);
-        let (links_a, links_b) = (Links::open(&a)?, Links::open(&b)?);
-        let mut dut = None;
         match between {
-            Between::Veth => links_a.add_veth(end(&a, "a"), end(&b, "b"))?,
-            Between::Bridge => {
-                let middle = NetNs::create("DUT")?;
-                let links = Links::open(&middle)?;
-                links.add_bridge("br0")?;
-                let bridge = links.get("br0")?.index;
-                for (ns, port, inner) in [(&a, "a", "d0"), (&b, "b", "d1")] {
-                    links.add_veth(end(&middle, inner), end(ns, port))?;
-                    links.change(
-                        inner,
-                        &LinkChange {
-                            up: Some(true),
-                            master: Some(bridge),
-                            ..LinkChange::default()
-                        },
-                    )?;
-                }
-                links.change("br0", &UP)?;
-                dut = Some(middle);
+            Between::Veth => {
+                let (a, b) = (NetNs::create("A")?, NetNs::create("B")?);
+                let links = Links::open(&a)?;
+                links.add_veth(end(&a, "a"), end(&b, "b"))?;
+                Ok(Self {
+                    a: settle(a, "a", 1)?,
+                    b: settle(b, "b", 2)?,
+                    dut: None,
+                    neighbours: Vec::new(),
+                })
             }
+            Between::Bridge => Self::with_neighbours(0),
         }
-        for links in [&links_a, &links_b] {
-            links.change("lo", &UP)?;
-        }
-        links_a.change("a", &UP)?;
-        links_b.change("b", &UP)?;
-        let site = |ns, links: &Links, interface, number| -> Result<EndpointSite, NetError> {
-            links.wait_carrier(interface, CARRIER_LIMIT)?;
-            // 198.18.0.0/15 and 2001:2::/48 are for benchmarks (RFC 2544 C.2.2, RFC 5180 §8).
-            let ipv4 = IpAddr::from(Ipv4Addr::new(198, 18, 0, number));
-            links.add_address(interface, ipv4, 24)?;
-            let ipv6 = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, u16::from(number));
-            let ipv6 = links
-                .add_address(interface, ipv6.into(), 64)
-                .ok()
-                .map(|()| ipv6.into());
-            Ok(EndpointSite {
-                ns,
-                interface,
-                ipv4,
-                ipv6,
-            })
+    }
+
+    /// As [`Endpoints::build`] with a bridge, and `pairs` more pairs on it, at most 100.
+    ///
+    /// # Errors
+    /// As those of [`Endpoints::build`].
+    pub fn with_neighbours(pairs: u32) -> Result<Self, NetError> {
+        let dut = NetNs::create("DUT")?;
+        let links = Links::open(&dut)?;
+        links.add_bridge("br0")?;
+        let bridge = links.get("br0")?.index;
+        links.change("br0", &UP)?;
+        let join = |name: &str, port, inner: &str, number| {
+            let ns = NetNs::create(name)?;
+            links.add_veth(end(&dut, inner), end(&ns, port))?;
+            let change = LinkChange {
+                up: Some(true),
+                master: Some(bridge),
+                ..LinkChange::default()
+            };
+            links.change(inner, &change)?;
+            settle(ns, port, number)
         };
+        let mut neighbours = Vec::new();
+        let (a, b) = (join("A", "a", "d0", 1)?, join("B", "b", "d1", 2)?);
+        for pair in 0..pairs.min(MOST_NEIGHBOURS) {
+            let number = 2 * pair as u8;
+            let near = join("neighbour", "a", &format!("d{}", number + 2), number + 3)?;
+            let far = join("neighbour", "b", &format!("d{}", number + 3), number + 4)?;
+            neighbours.push([near, far]);
+        }
         Ok(Self {
-            a: site(a, &links_a, "a", 1)?,
-            b: site(b, &links_b, "b", 2)?,
-            dut,
+            a,
+            b,
+            dut: Some(dut),
+            neighbours,
+        })
+    }
+}
+
+/// Most pairs of neighbours: the addresses of one /24.
+const MOST_NEIGHBOURS: u32 = 100;
+
+/// Sets the interface up and gives it addresses.
+fn settle(ns: NetNs, interface: &str, number: u8) -> Result<EndpointSite, NetError> {
+    let links = Links::open(&ns)?;
+    links.change("lo", &UP)?;
+    links.change(interface, &UP)?;
+    links.wait_carrier(interface, CARRIER_LIMIT)?;
+    EndpointSite::address(ns, interface, number)
+}
+
+impl EndpointSite {
+    /// Gives the interface, which is up, the addresses with this number.
+    ///
+    /// # Errors
+    /// When the kernel refuses the IPv4 address.
+    pub fn address(ns: NetNs, interface: &str, number: u8) -> Result<Self, NetError> {
+        let links = Links::open(&ns)?;
+        // 198.18.0.0/15 and 2001:2::/48 are for benchmarks (RFC 2544 C.2.2, RFC 5180 §8).
+        let ipv4 = IpAddr::from(Ipv4Addr::new(198, 18, 0, number));
+        links.add_address(interface, ipv4, 24)?;
+        let ipv6 = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, u16::from(number));
+        let ipv6 = links
+            .add_address(interface, ipv6.into(), 64)
+            .ok()
+            .map(|()| ipv6.into());
+        Ok(Self {
+            ns,
+            interface: interface.to_owned(),
+            ipv4,
+            ipv6,
         })
     }
 }

@@ -25,7 +25,7 @@ pub use direct::{DirectPath, DirectSpec};
 pub use endpoints::{Between, EndpointSite, Endpoints};
 pub use error::PathError;
 pub use external::ExternalPath;
-pub use path::{Coupling, Path, PathThread, Port};
+pub use path::{Coupling, Middle, Path, PathThread, Port};
 pub use rig::RigSpec;
 pub use switch::{Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdPath, Vdev};
 pub use vlan_bridge::{Tagging, VlanBridgePath};

@@ -51,6 +51,16 @@ pub enum Coupling {
     Unknown,
 }
 
+/// A switch between `d0` and `d1`.
+#[derive(Debug, Clone, Copy)]
+pub struct Middle<'p> {
+    /// Namespace of both interfaces.
+    pub ns: &'p NetNs,
+    /// Whether a program carries the frames: it sees what arrives at `d0` and `d1` as it is, and
+    /// knows nothing of checksums left to an interface or of segments put together.
+    pub userspace: bool,
+}
+
 /// Two ports and what lies between them.
 pub trait Path: Send + Sync {
     /// Kind as in a plan: `bridge`, `ports`, ...
@@ -74,6 +84,11 @@ pub trait Path: Send + Sync {
     /// Identifier of the VLAN tag that frames at the ports carry, in and out; none when they
     /// are untagged.
     fn vlan(&self) -> Option<u16> {
+        None
+    }
+
+    /// What joins `d0` and `d1`, where the path was made here.
+    fn middle(&self) -> Option<Middle<'_>> {
         None
     }
 

@@ -13,7 +13,7 @@ use nicety_host::net_error::NetError;
 
 use crate::counters::{PathCounters, Role};
 use crate::error::PathError;
-use crate::path::{Coupling, Path, PathThread, Port};
+use crate::path::{Coupling, Middle, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
 use crate::veth::{self, CARRIER_LIMIT};
 
@@ -144,6 +144,13 @@ impl Path for VlanBridgePath {
 
     fn vlan(&self) -> Option<u16> {
         Some(VLAN)
+    }
+
+    fn middle(&self) -> Option<Middle<'_>> {
+        Some(Middle {
+            ns: &self.rig.dut.ns,
+            userspace: false,
+        })
     }
 
     fn coupling(&self) -> Coupling {

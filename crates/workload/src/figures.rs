@@ -88,10 +88,12 @@ pub fn result(ask: &SockAsk, repeat: u32, ends: Ends) -> SockResult {
     let service_demand = demand(ask.test, shared_host, &client, server.as_ref());
     SockResult {
         schema: SCHEMA,
+        cell: format!("{path}/{}", ask.name()),
         path,
         family,
         ask: ask.clone(),
         repeat,
+        neighbours: None,
         ending,
         elapsed_s,
         transactions_per_s,

@@ -8,6 +8,7 @@ pub mod ledger;
 pub mod round_trip;
 pub mod saturation;
 pub mod schedule;
+pub mod steps;
 
 pub use confidence::{Repeats, RepeatsError};
 pub use figures::{Ends, result};
@@ -15,3 +16,4 @@ pub use ledger::{Answer, RequestLedger, sequence_of, write_sequence};
 pub use round_trip::RoundTrip;
 pub use saturation::Saturation;
 pub use schedule::{Schedule, share};
+pub use steps::{Step, Steps};

@@ -27,6 +27,7 @@ impl Plan {
                 confirm: None,
             },
             paths: vec![PathPlan::Bridge],
+            sockets: Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cell::{CellKey, SkippedCell};
+use crate::cell::{CellKey, SkippedCell, path_name};
 use crate::plan::vm::{Refusal, VmAsk};
 use crate::plan::{PathPlan, Plan};
 
@@ -71,11 +71,30 @@ impl PathPlan {
 impl Plan {
     /// Number of cells, repeats not counted. Saturates; no cell is built for it.
     pub fn cell_count(&self) -> u64 {
-        let points = self
-            .paths
+        self.point_count().saturating_mul(self.cells_per_point())
+    }
+
+    /// Points of all paths.
+    pub(super) fn point_count(&self) -> u64 {
+        self.paths
             .iter()
-            .fold(0_u64, |sum, path| sum.saturating_add(path.point_count()));
-        points.saturating_mul(self.cells_per_point())
+            .fold(0_u64, |sum, path| sum.saturating_add(path.point_count()))
+    }
+
+    /// Every point of every path, and why it cannot be built, whatever the machine: reason and
+    /// remedy.
+    pub(super) fn refusals(
+        &self,
+    ) -> impl Iterator<Item = (BTreeMap<String, String>, Option<(String, String)>)> + '_ {
+        self.paths.iter().flat_map(|path| {
+            path.points().map(|point| {
+                let refusal = path.refusal(&point);
+                (
+                    point,
+                    refusal.map(|refusal| (refusal.reason, refusal.remedy)),
+                )
+            })
+        })
     }
 
     /// Every cell in the plan's order, those that cannot be built among them: paths, then
@@ -136,10 +155,7 @@ impl Plan {
 
     /// What multiplies the matrix, in words: `2 path settings x 7 frame sizes x …`.
     pub(super) fn factors(&self) -> String {
-        let points = self
-            .paths
-            .iter()
-            .fold(0_u64, |sum, path| sum.saturating_add(path.point_count()));
+        let points = self.point_count();
         let traffic = &self.traffic;
         let factors = [
             (points, "path setting"),
@@ -161,15 +177,7 @@ impl Plan {
         for (index, path) in self.paths.iter().enumerate() {
             for point in path.points() {
                 if seen.contains(&point) {
-                    let size = *self.traffic.frame_sizes.first()?;
-                    let direction = *self.traffic.directions.first()?;
-                    let key = CellKey {
-                        path: point,
-                        frame_size_bytes: size,
-                        direction,
-                        flows: 1,
-                    };
-                    return Some((index, key.path_name()));
+                    return Some((index, path_name(&point)));
                 }
                 seen.insert(point);
             }
@@ -179,7 +187,7 @@ impl Plan {
 }
 
 /// Product of lengths, saturating.
-fn product(lengths: impl IntoIterator<Item = usize>) -> u64 {
+pub(super) fn product(lengths: impl IntoIterator<Item = usize>) -> u64 {
     lengths.into_iter().fold(1, |product: u64, length| {
         product.saturating_mul(length as u64)
     })

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::{Direction, FrameSize};
-use crate::plan::{PathParams, PathPlan, Plan, Preset, format_duration};
+use crate::plan::{HowOften, PathParams, PathPlan, Plan, Preset, SockPlan, format_duration};
+use crate::sock::{Family, SockTest};
 
 /// A plan file. Every list multiplies the matrix; a single value may stand for a list of one.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -16,6 +17,11 @@ pub struct PlanFile {
     traffic: Option<TrafficFile>,
     search: Option<SearchFile>,
     path: Vec<PathFile>,
+    /// Socket workloads over every path. A plan with them and without `traffic` and `search`
+    /// measures nothing else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    sockets: Vec<SockFile>,
 }
 
 /// What is sent.
@@ -57,6 +63,66 @@ struct PathFile {
     params: PathParams,
 }
 
+/// Socket workloads: every list multiplies.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct SockFile {
+    /// `tcp_rr`, `udp_rr`, `tcp_crr`, `tcp_stream`, `tcp_maerts` or `udp_stream`.
+    test: OneOrMany<SockTest>,
+    /// Bytes of a request, response, write or datagram; each test's own when absent.
+    message_bytes: Option<OneOrMany<u32>>,
+    /// Flows at once, 1 to 20000; with `saturate` the most that are tried.
+    parallel: Option<OneOrMany<u32>>,
+    /// Transactions or datagrams per second over all flows (open loop).
+    rate: Option<OneOrMany<u32>>,
+    /// IP versions.
+    family: Option<OneOrMany<Family>>,
+    /// Pairs that flood the same switch meanwhile, 0 to 64.
+    neighbours: Option<OneOrMany<u32>>,
+    /// Length of one test with its unit, as in `5s`.
+    time: Option<String>,
+    /// How often every test is run; with `confidence` the most of it.
+    repeats: Option<u32>,
+    /// Repeat until the interval of LEVEL per cent (90, 95, 99) is WIDTH per cent of the mean
+    /// wide: `95,2`.
+    confidence: Option<String>,
+    /// Raise the number of flows until the rate stops growing.
+    saturate: Option<bool>,
+}
+
+impl From<&SockPlan> for SockFile {
+    fn from(plan: &SockPlan) -> Self {
+        fn some<T: Clone>(list: &Vec<T>) -> Option<OneOrMany<T>> {
+            (!list.is_empty()).then(|| list.into())
+        }
+        let (repeats, confidence, saturate) = match plan.how_often {
+            HowOften::Times(times) => (Some(times), None, None),
+            HowOften::Until {
+                level_percent,
+                width_percent,
+                most,
+            } => (
+                Some(most),
+                Some(format!("{level_percent},{width_percent}")),
+                None,
+            ),
+            HowOften::Saturate(_) => (None, None, Some(true)),
+        };
+        Self {
+            test: (&plan.tests).into(),
+            message_bytes: some(&plan.message_bytes),
+            parallel: some(&plan.parallel),
+            rate: some(&plan.rates),
+            family: some(&plan.families),
+            neighbours: some(&plan.neighbours),
+            time: Some(format_duration(plan.time)),
+            repeats,
+            confidence,
+            saturate,
+        }
+    }
+}
+
 /// One value or a list of them.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -78,20 +144,22 @@ impl<T: Clone> From<&Vec<T>> for OneOrMany<T> {
 
 impl From<&Plan> for PlanFile {
     fn from(plan: &Plan) -> Self {
+        let frames = !plan.traffic.frame_sizes.is_empty();
         Self {
             name: Some(plan.name.clone()),
-            traffic: Some(TrafficFile {
+            traffic: frames.then(|| TrafficFile {
                 frame_sizes: Some((&plan.traffic.frame_sizes).into()),
                 directions: Some((&plan.traffic.directions).into()),
                 flows: Some((&plan.traffic.flows).into()),
             }),
-            search: Some(SearchFile {
+            search: frames.then(|| SearchFile {
                 preset: Some(plan.search.preset),
                 loss_ratio: plan.search.loss_ratio,
                 repeats: Some(plan.search.repeats),
                 confirm: plan.search.confirm.map(format_duration),
             }),
             path: plan.paths.iter().map(PathFile::from).collect(),
+            sockets: plan.sockets.iter().map(SockFile::from).collect(),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::plan::duration::parse_duration;
 use crate::plan::read::{Entry, Section, Source, Table};
 use crate::plan::words::DIRECTIONS;
 use crate::plan::{MAX_CELLS, MAX_FLOWS, MAX_REPEATS, PathPlan, Plan, PlanError};
-use crate::plan::{Preset, SearchPlan, Traffic, cells, path};
+use crate::plan::{Preset, SearchPlan, Traffic, cells, path, sockets};
 
 /// Longest name of a plan, in characters.
 const NAME_CHARS: usize = 64;
@@ -26,18 +26,20 @@ impl Plan {
         let document = source.document()?;
         let known = ["name", "traffic", "search", "path", "sockets"];
         let top = Section::open(source, "the plan", document.get_ref(), &known)?;
-        if let Some(sockets) = top.get("sockets") {
-            return Err(sockets.error(
-                "[[sockets]] is not available yet",
-                "remove it, this version measures frames only",
-            ));
-        }
-        let plan = Self {
+        let sockets = sockets::read(&top)?;
+        let mut plan = Self {
             name: name(&top)?,
             traffic: traffic(&top)?,
             search: search(&top)?,
             paths: paths(&top)?,
+            sockets,
         };
+        // A plan that speaks of sockets only asks for nothing else.
+        let frames =
+            plan.sockets.is_empty() || top.get("traffic").is_some() || top.get("search").is_some();
+        if !frames {
+            plan.traffic.frame_sizes.clear();
+        }
         plan.check_size(&top)?;
         Ok(plan)
     }
@@ -46,6 +48,19 @@ impl Plan {
     fn check_size(&self, top: &Section<'_, '_>) -> Result<(), PlanError> {
         let path = top.get("path");
         let first = path.map_or(0, |entry| entry.offset());
+        let sockets = self.sock_count();
+        if sockets > MAX_CELLS {
+            return Err(top.source.error(
+                first,
+                format!(
+                    "the plan has {} socket tests ({} path settings), more than {}",
+                    cells::thousands(sockets),
+                    cells::thousands(self.point_count()),
+                    cells::thousands(MAX_CELLS)
+                ),
+                "shorten a list or split the plan",
+            ));
+        }
         let count = self.cell_count();
         if count > MAX_CELLS {
             return Err(top.source.error(

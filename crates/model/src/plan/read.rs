@@ -271,6 +271,14 @@ impl<'t, 'd> Entry<'t, 'd> {
             .ok_or_else(|| self.wrong_type(wanted))
     }
 
+    /// `true` or `false`.
+    pub fn truth(&self) -> Result<bool, PlanError> {
+        match self.value.get_ref() {
+            DeValue::Boolean(yes) => Ok(*yes),
+            _ => Err(self.wrong_type("true or false")),
+        }
+    }
+
     /// A table, or an error that says `wanted`.
     pub fn table(&self, wanted: &str) -> Result<&'t Table<'d>, PlanError> {
         match self.value.get_ref() {

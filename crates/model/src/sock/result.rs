@@ -56,11 +56,27 @@ pub struct ServiceDemand {
     pub shared_host: bool,
 }
 
+/// Pairs of endpoints that flooded the same switch during a test.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Neighbours {
+    /// How many.
+    pub pairs: u32,
+    /// Bytes of their datagrams.
+    pub message_bytes: u32,
+    /// Payload that they sent, all together, in Mbit/s.
+    pub offered_mbps: f64,
+    /// Payload that arrived at their far ends.
+    pub goodput_mbps: f64,
+}
+
 /// Result of one repeat of one test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SockResult {
     /// Schema version.
     pub schema: u32,
+    /// The cell it belongs to: path, test, message size and what else is not as usual.
+    #[serde(default)]
+    pub cell: String,
     /// What lies between the endpoints: `veth`, `bridge`, or the server's address.
     pub path: String,
     /// IP version of the data flows.
@@ -70,6 +86,9 @@ pub struct SockResult {
     pub ask: SockAsk,
     /// Repeat, from 1.
     pub repeat: u32,
+    /// Neighbours on the same switch; absent when there were none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub neighbours: Option<Neighbours>,
     /// How it ended.
     pub ending: Ending,
     /// Time the figures stand for, in seconds.

@@ -1,9 +1,15 @@
 //! From a run directory to the object every renderer takes.
 
+use std::collections::BTreeMap;
+
+use nicety_model::sock::{SockResult, SockSeries};
 use nicety_model::{Plan, PlanError, Run, SCHEMA};
 use nicety_search::summary;
 use nicety_search::verdict::{Drift, mark_drift};
 use nicety_store::RunContents;
+use nicety_workload::Steps;
+
+use crate::sock::series;
 
 /// Puts a run together from what its directory holds; finished or not.
 ///
@@ -30,6 +36,7 @@ pub fn run(contents: RunContents) -> Result<Run, PlanError> {
         .collect();
     let names: Vec<String> = plan.buildable_cells().map(|key| key.name()).collect();
     let summary = summary::summarise(names.iter().map(String::as_str), &results);
+    let sockets = sockets(&plan, contents.sockets);
     let mut head = contents.meta.head(contents.host);
     head.notes.extend(contents.notes);
     let (tester_limit_fps, notes) = contents
@@ -44,8 +51,29 @@ pub fn run(contents: RunContents) -> Result<Run, PlanError> {
         cells: results,
         control,
         summary,
+        sockets,
         skipped: contents.meta.skipped,
         left_out: contents.meta.left_out,
         trials: contents.trials,
     })
+}
+
+/// What was measured of every socket test, in the plan's order.
+fn sockets(plan: &Plan, results: Vec<SockResult>) -> Vec<SockSeries> {
+    let mut by_cell: BTreeMap<String, Vec<SockResult>> = BTreeMap::new();
+    for result in results {
+        by_cell.entry(result.cell.clone()).or_default().push(result);
+    }
+    plan.sock_cells()
+        .filter_map(|cell| {
+            let name = cell.name();
+            let measured = by_cell.remove(&name)?;
+            // A plan has been checked for what a series can be.
+            let mut steps = Steps::new(cell.how_often).ok()?;
+            measured
+                .into_iter()
+                .for_each(|result| steps.observe(result));
+            Some(series::finish(steps, name))
+        })
+        .collect()
 }

@@ -113,6 +113,24 @@ impl Progress {
         }
     }
 
+    /// A socket test begins; without a terminal only its end is told.
+    pub fn doing(&self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text.to_owned());
+        }
+    }
+
+    /// A socket test ended.
+    pub fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => {
+                bar.inc(1);
+                bar.println(text);
+            }
+            None => output::say(text),
+        }
+    }
+
     /// Takes the line away.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

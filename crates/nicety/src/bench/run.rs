@@ -9,6 +9,8 @@ use nicety_host::clock;
 use nicety_host::placement::Placement;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::PathPlan;
+use nicety_model::sock::Ending::Faulty;
+use nicety_model::sock::{SockResult, SockSeries};
 use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Verdict};
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
 use nicety_search::{CellPlan, Settings};
@@ -22,6 +24,7 @@ use super::paths::Paths;
 use super::progress::Progress;
 use super::request::{self, Place, Request};
 use super::signals::Signals;
+use super::sockets::SocketRun;
 use super::{assemble, host, setup, tester_limit};
 use crate::exit::{Exit, Failure};
 use crate::{output, report};
@@ -33,6 +36,8 @@ const TRIAL_OVERHEAD_S: f64 = 0.1;
 const ABOVE_LIMIT: f64 = 1.05;
 /// Time box of the run without arguments.
 const DEFAULT_RUN: Duration = Duration::from_secs(235);
+/// Share of a time box that socket tests may take when frames are measured too.
+const SOCKETS_SHARE: f64 = 0.5;
 /// Most cells named as left out.
 const NAMED: usize = 50;
 /// Highest load when the tester's limit could not be measured.
@@ -54,6 +59,8 @@ struct Sitting {
     /// Trials of cells without a result, from an earlier sitting.
     earlier: Vec<TrialRecord>,
     results: Vec<CellResult>,
+    /// Socket tests of this and earlier sittings.
+    sockets: Vec<SockResult>,
     started: Instant,
     elapsed_before: f64,
     time_box: Option<Duration>,
@@ -62,7 +69,8 @@ struct Sitting {
 }
 
 /// How the cells ended.
-enum Ending {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
     Complete,
     OutOfTime,
     Interrupted,
@@ -113,6 +121,9 @@ pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
 /// they cannot be used. Beside other paths such ports only make their own cells skipped.
 fn check_ports(plan: &Plan) -> Result<(), Failure> {
     let ports = |path: &PathPlan| matches!(path, PathPlan::Ports { .. });
+    if plan.traffic.frame_sizes.is_empty() {
+        return Ok(());
+    }
     if !plan.paths.iter().all(ports) {
         return Ok(());
     }
@@ -167,7 +178,10 @@ impl Sitting {
                     elapsed_s: 0.0,
                     complete: false,
                     notes: given_up,
-                    skipped: plan.unavailable_cells().collect(),
+                    skipped: plan
+                        .unavailable_cells()
+                        .chain(plan.unavailable_sock_cells())
+                        .collect(),
                     left_out: Vec::new(),
                 };
                 meta.notes.extend(placement.notes.iter().cloned());
@@ -198,6 +212,7 @@ impl Sitting {
         Ok(Self {
             earlier: contents.trials,
             results: contents.cells,
+            sockets: contents.sockets,
             limits: contents.tester.unwrap_or_default(),
             limits_tried: BTreeSet::new(),
             paths: Paths::new(guests, largest),
@@ -227,10 +242,61 @@ impl Sitting {
             .iter()
             .filter(|cell| cell.control.is_none())
             .count() as u64;
-        all.saturating_sub(done)
+        let sockets = self.plan.sock_cells().count() as u64;
+        all.saturating_sub(done) + sockets
     }
 
     fn measure(&mut self, progress: &mut Progress, signals: &Signals) -> Result<Ending, Failure> {
+        // First: how long they take is known, so what is left of a time box is the searches'.
+        let sockets = self.measure_sockets(progress, signals)?;
+        match (sockets, self.measure_frames(progress, signals, sockets)?) {
+            (Ending::Interrupted, _) | (_, Ending::Interrupted) => Ok(Ending::Interrupted),
+            (Ending::OutOfTime, _) | (_, Ending::OutOfTime) => Ok(Ending::OutOfTime),
+            (Ending::Complete, Ending::Complete) => Ok(Ending::Complete),
+        }
+    }
+
+    /// Runs the plan's socket tests.
+    fn measure_sockets(
+        &mut self,
+        progress: &Progress,
+        signals: &Signals,
+    ) -> Result<Ending, Failure> {
+        let share = if self.cells.is_empty() {
+            1.0
+        } else {
+            SOCKETS_SHARE
+        };
+        let until_s = self.time_box.map(|limit| limit.as_secs_f64() * share);
+        let seed = self.meta.seed;
+        let mut run = SocketRun {
+            plan: &self.plan,
+            placement: &self.placement,
+            dir: &mut self.dir,
+            meta: &mut self.meta,
+            done: &mut self.sockets,
+            progress,
+            signals,
+            started: self.started,
+            elapsed_before: self.elapsed_before,
+            until_s,
+        };
+        let ending = run.all(seed)?;
+        self.save()?;
+        Ok(ending)
+    }
+
+    fn measure_frames(
+        &mut self,
+        progress: &mut Progress,
+        signals: &Signals,
+        sockets: Ending,
+    ) -> Result<Ending, Failure> {
+        if matches!(sockets, Ending::Interrupted) {
+            let schedule = self.schedule();
+            self.leave_out(&schedule);
+            return Ok(Ending::Interrupted);
+        }
         let mut schedule = self.schedule();
         loop {
             let (task, _) = match schedule.next(self.elapsed_s()) {
@@ -451,7 +517,7 @@ impl Sitting {
         if more > 0 {
             left_out.push(format!("and {more} more"));
         }
-        self.meta.left_out = left_out;
+        self.meta.left_out.extend(left_out);
     }
 
     fn save(&mut self) -> Result<(), Failure> {
@@ -471,19 +537,22 @@ impl Sitting {
         self.dir
             .write_report("report.html", &html)
             .map_err(store_failure)?;
+        let nothing = run.cells.is_empty() && run.sockets.is_empty();
+        let faulty = |series: &SockSeries| series.results.iter().any(|r| r.ending == Faulty);
         let bad = |verdict| matches!(verdict, Verdict::Failed);
         Ok(match ending {
             Ending::Interrupted => Exit::Interrupted,
-            Ending::OutOfTime if run.cells.is_empty() => Exit::Negative,
-            _ if run.cells.is_empty() && !run.skipped.is_empty() => Exit::Environment,
+            Ending::OutOfTime if nothing => Exit::Negative,
+            _ if nothing && !run.skipped.is_empty() => Exit::Environment,
             _ if run.cells.iter().any(|cell| bad(cell.verdict)) => Exit::Negative,
+            _ if run.sockets.iter().any(faulty) => Exit::Negative,
             _ => Exit::Done,
         })
     }
 }
 
 /// A run directory that is refused is bad input; one that fails is the environment.
-fn store_failure(error: StoreError) -> Failure {
+pub(super) fn store_failure(error: StoreError) -> Failure {
     match error.is_bad_input() {
         true => Failure::usage(error),
         false => Failure::environment(error),

@@ -4,11 +4,12 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nicety_model::plan::HowOften;
 use nicety_model::sock::{Second, SockResult, SockTest};
 
 use crate::output;
 
-use super::request::{HowOften, Request};
+use super::request::Request;
 
 /// Runs shorter than this are over before anybody wonders.
 const SHORT: Duration = Duration::from_secs(2);
@@ -25,7 +26,7 @@ impl Progress {
     /// Starts the line.
     pub fn start(request: &Request) -> Self {
         let total: Duration = request.asks.iter().map(|ask| ask.duration()).sum();
-        let once = matches!(request.repeats, HowOften::Times(1));
+        let once = matches!(request.how_often, HowOften::Times(1));
         let told = !once || total > SHORT;
         let bar = (told && io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

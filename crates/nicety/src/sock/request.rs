@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use nicety_model::SCHEMA;
+use nicety_model::plan::HowOften;
 use nicety_model::sock::{Ending, Family, SockAsk, SockReport, SockTest};
 use nicety_socket::Token;
-use nicety_workload::Repeats;
+use nicety_workload::Steps;
 
 use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
@@ -38,24 +39,15 @@ pub struct Request {
     /// One test after another.
     pub asks: Vec<SockAsk>,
     /// How often each of them.
-    pub repeats: HowOften,
+    pub how_often: HowOften,
+    /// The same as a machine that nothing was told yet.
+    pub steps: Steps,
     /// IP version; absent when the server's name decides.
     pub family: Option<Family>,
     /// Worker threads.
     pub threads: usize,
     json: bool,
     out: Option<PathBuf>,
-}
-
-/// How often a test is run.
-#[derive(Debug, Clone)]
-pub enum HowOften {
-    /// So many times.
-    Times(u32),
-    /// Until the mean is known.
-    Until(Repeats),
-    /// Once for every number of pairs up to this one.
-    Saturate(u32),
 }
 
 /// Checks everything that can be checked before anything is made.
@@ -84,15 +76,17 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
             asks.push(ask);
         }
     }
-    let repeats = match (args.confidence, args.saturate) {
-        (Some((level, width)), _) => {
-            let most = args.repeats.unwrap_or(REPEATS);
-            let repeats = Repeats::new(level, width, most);
-            HowOften::Until(repeats.map_err(|e| Failure::usage(anyhow!("--confidence: {e}")))?)
-        }
+    let how_often = match (args.confidence, args.saturate) {
+        (Some((level_percent, width_percent)), _) => HowOften::Until {
+            level_percent,
+            width_percent,
+            most: args.repeats.unwrap_or(REPEATS),
+        },
         (None, true) => HowOften::Saturate(pairs[0]),
         (None, false) => HowOften::Times(args.repeats.unwrap_or(1)),
     };
+    let steps = Steps::new(how_often);
+    let steps = steps.map_err(|e| Failure::usage(anyhow!("--confidence: {e}")))?;
     let server = match (&args.to, &args.token) {
         (Some(to), Some(token)) => Server::Remote(to.clone(), token.clone()),
         _ => Server::Local(args.path),
@@ -105,7 +99,8 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
     Ok(Request {
         server,
         asks,
-        repeats,
+        how_often,
+        steps,
         family,
         threads: threads(args.threads),
         json: args.json,

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use nicety_model::sock::{CurvePoint, SockAsk, SockResult, SockSeries};
+use nicety_model::plan::HowOften;
+use nicety_model::sock::{SockAsk, SockResult, SockSeries};
 use nicety_search::stats;
 use nicety_socket::{Connection, SocketError, Token};
-use nicety_workload::{Ends, Saturation, result};
+use nicety_workload::{Ends, Steps, result};
 
 use crate::bench::signals::Signals;
 
 use super::progress::Progress;
-use super::request::{HowOften, Request};
+use super::request::Request;
 
 /// What was measured, and why there is no more of it.
 #[derive(Debug, Default)]
@@ -57,21 +58,11 @@ pub fn run(request: &Request, path: &str, to: &str, token: &Token, signals: &Sig
         stop: signals.flag(),
     };
     for ask in &request.asks {
-        let mut series = SockSeries {
-            name: format!("{path}/{}", ask.name()),
-            results: Vec::new(),
-            headline: None,
-            confidence: None,
-            curve: Vec::new(),
-            saturated_at: None,
-        };
-        let ended = match &request.repeats {
-            HowOften::Saturate(most) => {
-                series.name = format!("{path}/{}/{}", ask.test, ask.message_bytes);
-                runner.saturate(ask, *most, &mut series)
-            }
-            _ => runner.repeat(ask, &mut series),
-        };
+        let mut name = format!("{path}/{}", ask.name());
+        if matches!(request.how_often, HowOften::Saturate(_)) {
+            name = format!("{path}/{}/{}", ask.test, ask.message_bytes);
+        }
+        let (series, ended) = runner.series(ask, name);
         if !series.results.is_empty() {
             done.series.push(series);
         }
@@ -110,90 +101,45 @@ impl Runner<'_> {
         Ok(result)
     }
 
-    fn repeat(&mut self, ask: &SockAsk, series: &mut SockSeries) -> Result<(), Early> {
-        let mut how_often = self.request.repeats.clone();
+    fn series(&mut self, ask: &SockAsk, name: String) -> (SockSeries, Result<(), Early>) {
         let mut ended = Ok(());
-        loop {
-            let repeat = series.results.len() as u32 + 1;
-            let again = match &how_often {
-                HowOften::Times(times) => repeat <= *times,
-                HowOften::Until(repeats) => repeats.again(),
-                HowOften::Saturate(_) => false,
-            };
-            if !again {
-                break;
-            }
-            let result = match self.once(ask, repeat) {
-                Ok(result) => result,
-                Err(early) => {
-                    ended = Err(early);
-                    break;
-                }
-            };
-            let ending = result.ending;
-            if let (HowOften::Until(repeats), Some(figure)) = (&mut how_often, result.headline()) {
-                repeats.observe(figure);
-            } else if let HowOften::Until(_) = how_often {
-                // Without a figure no interval ever closes.
-                how_often = HowOften::Times(repeat);
-            }
-            series.results.push(result);
-            if is_last(ending) {
-                ended = Err(None);
-                break;
-            }
-        }
-        let figures = series.results.iter().filter_map(SockResult::headline);
-        series.headline = stats::spread(&figures.collect::<Vec<f64>>());
-        if let HowOften::Until(repeats) = &how_often {
-            series.confidence = Some(repeats.outcome());
-        }
-        ended
-    }
-
-    fn saturate(&mut self, ask: &SockAsk, most: u32, series: &mut SockSeries) -> Result<(), Early> {
-        let mut search = Saturation::new(most);
-        let mut ended = Ok(());
-        while let Some(parallel) = search.next() {
+        let mut steps = self.request.steps.clone();
+        while let Some(step) = steps.next() {
             let ask = SockAsk {
-                parallel,
+                parallel: step.parallel.unwrap_or(ask.parallel),
                 ..ask.clone()
             };
-            let result = match self.once(&ask, 1) {
-                Ok(result) => result,
+            match self.once(&ask, step.repeat) {
+                Ok(result) => {
+                    let last = is_last(result.ending);
+                    steps.observe(result);
+                    if last {
+                        ended = Err(None);
+                        break;
+                    }
+                }
                 Err(early) => {
                     ended = Err(early);
                     break;
                 }
-            };
-            let ending = result.ending;
-            search.observe(CurvePoint {
-                parallel,
-                rate: result.headline().unwrap_or(0.0),
-                p99_us: result.latency_us.map(|latency| latency.p99),
-                client_busy_cpus: result.client.cpu.map(|cpu| cpu.host_busy_cpus),
-            });
-            series.results.push(result);
-            if is_last(ending) {
-                ended = Err(None);
-                break;
             }
         }
-        series.curve = search.curve().to_vec();
-        series.saturated_at = search.saturated_at();
-        // The row of the table is that of the saturated path.
-        if let Some(pairs) = series.saturated_at
-            && let Some(at) = series.results.iter().position(|r| r.ask.parallel == pairs)
-        {
-            let result = series.results.remove(at);
-            series.results.push(result);
-        }
-        ended
+        (finish(steps, name), ended)
     }
 }
 
+/// The series with the spread of its figures.
+pub fn finish(steps: Steps, name: String) -> SockSeries {
+    let mut series = steps.finish(name);
+    if series.curve.is_empty() {
+        let figures = series.results.iter().filter_map(SockResult::headline);
+        series.headline = stats::spread(&figures.collect::<Vec<f64>>());
+    }
+    series
+}
+
 /// Whether nothing more can be measured after it.
-fn is_last(ending: nicety_model::sock::Ending) -> bool {
+pub fn is_last(ending: nicety_model::sock::Ending) -> bool {
     use nicety_model::sock::Ending::{Interrupted, PeerLost};
     matches!(ending, Interrupted | PeerLost)
 }

@@ -12,6 +12,7 @@
 mod harness;
 
 mod both_ends;
+mod plan;
 mod served;
 mod strangers;
 

@@ -59,8 +59,10 @@ fn worth(run: &Run, groups: &[Group<'_>]) -> Markup {
             }
             @if !run.run.complete { span.badge.warn { "not complete" } }
             span.muted {
-                "preset " (run.run.preset) ", loss goal " (number::loss(run.run.loss_goal))
-                ", measured in " (number::seconds(run.run.elapsed_s))
+                @if run.sockets.is_empty() || !groups.is_empty() {
+                    "preset " (run.run.preset) ", loss goal " (number::loss(run.run.loss_goal)) ", "
+                }
+                "measured in " (number::seconds(run.run.elapsed_s))
             }
         }
     }

@@ -11,6 +11,7 @@ mod loss;
 mod machine;
 pub(crate) mod page;
 pub(crate) mod parts;
+mod sockets;
 mod svg;
 mod throughput;
 mod trials;
@@ -45,11 +46,15 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
         Some(throughput) => throughput.figure(Unit::Fps, "Throughput")?,
         None => html! {},
     };
+    let first = match groups.is_empty() && !run.sockets.is_empty() {
+        true => "#sockets",
+        false => "#throughput",
+    };
     let page = Page {
         title: &format!("{} · nicety", run.run.name),
         generator: Some(&format!("nicety {}", run.run.host.nicety)),
         body: html! {
-            a.skip href="#throughput" { "Skip to the results" }
+            a.skip href=(first) { "Skip to the results" }
             (front::head(run, &groups))
             main {
                 (figure)
@@ -71,7 +76,14 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
 }
 
 fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError> {
-    let mut all: Vec<Section> = vec![("throughput", "Throughput", results(run, groups)?)];
+    let sockets = sockets::section(run)?;
+    let mut all: Vec<Section> = Vec::new();
+    if sockets.is_none() || !groups.is_empty() {
+        all.push(("throughput", "Throughput", results(run, groups)?));
+    }
+    if let Some(sockets) = sockets {
+        all.push(("sockets", "Socket workloads", sockets));
+    }
     if let Some(notes) = cells::notes(run, groups) {
         all.push(("notes", "Notes", notes));
     }
@@ -87,7 +99,9 @@ fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError
     if !run.skipped.is_empty() || !run.left_out.is_empty() {
         all.push(("missing", "Skipped and left out", missing(run)));
     }
-    all.push(("verdicts", "What the verdicts mean", meanings(groups)));
+    if run.sockets.is_empty() || !groups.is_empty() {
+        all.push(("verdicts", "What the verdicts mean", meanings(groups)));
+    }
     all.push(("machine", "Machine", machine::fingerprint(run)));
     all.push((
         "repeat",

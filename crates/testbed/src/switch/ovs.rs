@@ -14,7 +14,7 @@ use super::place;
 use super::program::Packaged;
 use crate::counters::PathCounters;
 use crate::error::PathError;
-use crate::path::{Coupling, Path, PathThread, Port};
+use crate::path::{Coupling, Middle, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
 
 /// Debian has the daemon twice, and may have made the one with DPDK the ordinary one.
@@ -161,6 +161,13 @@ impl Path for OvsPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.threads
+    }
+
+    fn middle(&self) -> Option<Middle<'_>> {
+        Some(Middle {
+            ns: &self.rig.dut.ns,
+            userspace: self.datapath == Datapath::Userspace,
+        })
     }
 
     fn coupling(&self) -> Coupling {

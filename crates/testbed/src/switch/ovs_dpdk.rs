@@ -13,7 +13,7 @@ use super::program::Packaged;
 use super::testpmd::list;
 use crate::counters::PathCounters;
 use crate::error::PathError;
-use crate::path::{Coupling, Path, PathThread, Port};
+use crate::path::{Coupling, Middle, Path, PathThread, Port};
 use crate::rig::Rig;
 
 pub(super) const DAEMON: Packaged = Packaged {
@@ -148,6 +148,13 @@ impl Path for OvsDpdkPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.threads
+    }
+
+    fn middle(&self) -> Option<Middle<'_>> {
+        Some(Middle {
+            ns: &self.rig.dut.ns,
+            userspace: true,
+        })
     }
 
     fn coupling(&self) -> Coupling {

@@ -18,7 +18,7 @@ use super::telemetry::{PortStats, Telemetry};
 use super::{pinned, place};
 use crate::counters::PathCounters;
 use crate::error::PathError;
-use crate::path::{Coupling, Path, PathThread, Port};
+use crate::path::{Coupling, Middle, Path, PathThread, Port};
 use crate::rig::Rig;
 
 pub(super) const TESTPMD: Packaged = Packaged {
@@ -207,6 +207,13 @@ impl Path for TestpmdPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.threads
+    }
+
+    fn middle(&self) -> Option<Middle<'_>> {
+        Some(Middle {
+            ns: &self.rig.dut.ns,
+            userspace: true,
+        })
     }
 
     fn coupling(&self) -> Coupling {

@@ -1,0 +1,250 @@
+//! The plan's socket tests: one path after another in random order, its tests in random order.
+
+mod neighbours;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use nicety_host::placement::Placement;
+use nicety_model::Plan;
+use nicety_model::cell::SkippedCell;
+use nicety_model::plan::SockCell;
+use nicety_model::sock::{Ending as TestEnding, Neighbours, SockAsk, SockResult};
+use nicety_search::order::shuffled;
+use nicety_socket::{Connection, Ran, SocketError};
+use nicety_store::{RunDir, RunMeta};
+use nicety_workload::{Ends, Steps, result};
+
+use super::progress::Progress;
+use super::run::{Ending, store_failure};
+use super::signals::Signals;
+use crate::exit::Failure;
+use crate::sock::args;
+use stage::Stage;
+
+/// Seconds a test takes beyond its own time: namespaces, connections, reports.
+const OVERHEAD_S: f64 = 0.3;
+
+/// What the socket tests of a run need.
+pub(super) struct SocketRun<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) placement: &'a Placement,
+    pub(super) dir: &'a mut RunDir,
+    pub(super) meta: &'a mut RunMeta,
+    /// Results of earlier sittings; those of this one are added.
+    pub(super) done: &'a mut Vec<SockResult>,
+    pub(super) progress: &'a Progress,
+    pub(super) signals: &'a Signals,
+    pub(super) started: Instant,
+    pub(super) elapsed_before: f64,
+    /// When they have to be over, in seconds of the whole run.
+    pub(super) until_s: Option<f64>,
+}
+
+/// Why a test has no result: what is missing and what to do.
+#[derive(Debug, Clone)]
+struct Missing {
+    reason: String,
+    remedy: String,
+}
+
+impl Missing {
+    /// One line of what and what to do, taken apart.
+    fn of(line: &str) -> Self {
+        let (reason, remedy) = line.split_once("; ").unwrap_or((line, "put it right"));
+        Self {
+            reason: reason.to_owned(),
+            remedy: format!("{remedy}, then go on with --resume"),
+        }
+    }
+}
+
+/// How one cell went.
+enum Went {
+    Done,
+    Missing(Missing),
+    Interrupted,
+}
+
+impl SocketRun<'_> {
+    /// Runs every test that has no result yet.
+    pub(super) fn all(&mut self, seed: u64) -> Result<Ending, Failure> {
+        let mut paths: Vec<(BTreeMap<String, String>, Vec<SockCell>)> = Vec::new();
+        for cell in self.plan.sock_cells() {
+            match paths.iter_mut().find(|(path, _)| *path == cell.path) {
+                Some((_, cells)) => cells.push(cell),
+                None => paths.push((cell.path.clone(), vec![cell])),
+            }
+        }
+        let mut ending = Ending::Complete;
+        for at in shuffled(paths.len(), seed) {
+            let (_, cells) = &paths[at];
+            ending = match (ending, self.path(cells, seed)?) {
+                (Ending::Complete, then) => then,
+                (before, Ending::Complete) => before,
+                (_, then) => then,
+            };
+        }
+        Ok(ending)
+    }
+
+    /// Runs the tests over one path.
+    fn path(&mut self, cells: &[SockCell], seed: u64) -> Result<Ending, Failure> {
+        let mut stage: Option<Result<Stage, Missing>> = None;
+        let mut ending = Ending::Complete;
+        for at in shuffled(cells.len(), seed) {
+            let cell = &cells[at];
+            let name = cell.name();
+            let Some(mut steps) = self.steps(cell, &name) else {
+                continue;
+            };
+            if self.signals.stopped() {
+                self.meta.left_out.push(name);
+                ending = Ending::Interrupted;
+                continue;
+            }
+            if self
+                .until_s
+                .is_some_and(|until| self.elapsed_s() + OVERHEAD_S + cell.least_s() > until)
+            {
+                self.meta.left_out.push(name);
+                ending = Ending::OutOfTime;
+                continue;
+            }
+            self.meta.skipped.retain(|skipped| skipped.cell != name);
+            let most = cells.iter().map(|cell| cell.neighbours).max().unwrap_or(0);
+            let stage =
+                stage.get_or_insert_with(|| Stage::build(self.plan, cell, most, self.placement));
+            let went = match stage {
+                Ok(stage) => self.cell(stage, cell, &mut steps)?,
+                Err(missing) => Went::Missing(missing.clone()),
+            };
+            match went {
+                Went::Done => {}
+                Went::Interrupted => {
+                    self.meta.left_out.push(name);
+                    ending = Ending::Interrupted;
+                }
+                Went::Missing(Missing { reason, remedy }) => {
+                    self.meta.skipped.push(SkippedCell {
+                        cell: name,
+                        reason,
+                        remedy,
+                    });
+                }
+            }
+            self.meta.elapsed_s = self.elapsed_s();
+            self.dir.write_meta(self.meta).map_err(store_failure)?;
+        }
+        if let Some(Ok(stage)) = stage {
+            for note in stage.notes {
+                if !self.meta.notes.contains(&note) {
+                    self.meta.notes.push(note);
+                }
+            }
+        }
+        Ok(ending)
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.elapsed_before + self.started.elapsed().as_secs_f64()
+    }
+
+    /// The series of a cell with what earlier sittings measured of it; none when that is all.
+    fn steps(&self, cell: &SockCell, name: &str) -> Option<Steps> {
+        // The plan has been checked for what a series can be.
+        let mut steps = Steps::new(cell.how_often).ok()?;
+        let earlier = self.done.iter().filter(|result| result.cell == name);
+        earlier.for_each(|result| steps.observe(result.clone()));
+        steps.next().map(|_| steps)
+    }
+
+    fn cell(&mut self, stage: &Stage, cell: &SockCell, steps: &mut Steps) -> Result<Went, Failure> {
+        let name = cell.name();
+        while let Some(step) = steps.next() {
+            let late = |until: f64| self.elapsed_s() + cell.ask.duration().as_secs_f64() > until;
+            if step.repeat > 1 && self.until_s.is_some_and(late) {
+                self.meta
+                    .left_out
+                    .push(format!("{name} repeat {}", step.repeat));
+                return Ok(Went::Done);
+            }
+            let ask = SockAsk {
+                parallel: step.parallel.unwrap_or(cell.ask.parallel),
+                ..cell.ask.clone()
+            };
+            let what = match (step.parallel, step.repeat) {
+                (Some(pairs), _) => format!("{name}, {pairs} pairs"),
+                (None, 1) => name.clone(),
+                (None, repeat) => format!("{name}, repeat {repeat}"),
+            };
+            self.progress
+                .doing(&format!("{what}, {} s", ask.duration().as_secs_f64()));
+            let (ran, neighbours) = match self.once(stage, cell, &ask) {
+                Ok(both) => both,
+                Err(missing) => return Ok(Went::Missing(missing)),
+            };
+            match ran.ending {
+                TestEnding::Interrupted => return Ok(Went::Interrupted),
+                TestEnding::PeerLost => {
+                    return Ok(Went::Missing(Missing::of(&stage.why_lost())));
+                }
+                TestEnding::Complete | TestEnding::Faulty => {}
+            }
+            let ends = Ends {
+                path: cell.path_name(),
+                family: cell.family,
+                shared_host: stage.shared_host,
+                ending: ran.ending,
+                client: ran.client,
+                server: ran.server,
+            };
+            let mut result = result(&ask, step.repeat, ends);
+            result.cell.clone_from(&name);
+            result.neighbours = neighbours;
+            self.dir.append_socket(&result).map_err(store_failure)?;
+            self.progress.line(&format!("{what}: {}", told(&result)));
+            self.done.push(result.clone());
+            steps.observe(result);
+        }
+        Ok(Went::Done)
+    }
+
+    fn once(
+        &self,
+        stage: &Stage,
+        cell: &SockCell,
+        ask: &SockAsk,
+    ) -> Result<(Ran, Option<Neighbours>), Missing> {
+        let server = stage.server(cell.family)?;
+        let stop = self.signals.flag();
+        let threads = args::threads(None);
+        let test = || -> Result<Ran, SocketError> {
+            let mut connection = Connection::open(server.address(), server.token(), None)?;
+            connection.run(ask, threads, &stop, &mut |_| ())
+        };
+        let in_namespace = || stage.client.ns.run(test);
+        let (ran, neighbours) = match stage.neighbours.get(..cell.neighbours as usize) {
+            Some([]) => (in_namespace(), None),
+            Some(pairs) => {
+                let (ran, sum) = neighbours::beside(pairs, cell.family, ask, &in_namespace)?;
+                (ran, Some(sum))
+            }
+            None => return Err(stage.no_neighbours()),
+        };
+        let ran = ran.map_err(|error| Missing::of(&error.to_string()))?;
+        let ran = ran.map_err(|error| Missing::of(&error.to_string()))?;
+        Ok((ran, neighbours))
+    }
+}
+
+/// The figure of one result in words.
+fn told(result: &SockResult) -> String {
+    let figure = match (result.transactions_per_s, result.goodput_mbps) {
+        (Some(rate), _) => format!("{rate:.0} transactions/s"),
+        (None, Some(mbps)) => format!("{mbps:.0} Mbit/s"),
+        (None, None) => "no result".to_owned(),
+    };
+    format!("{figure} ({})", result.ending.word())
+}

@@ -1,0 +1,199 @@
+//! Socket tests of a plan: in the run directory, in every report, resumed after a kill.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Call, LONG, alone, nicety, root};
+
+fn bench(dir: &Path, plan: &str, words: &[&str]) -> Call {
+    std::fs::write(dir.join("plan.toml"), plan).unwrap();
+    let mut all = vec!["bench", "plan.toml", "--out", "run"];
+    all.extend(words);
+    nicety(all).dir(dir).limit(LONG)
+}
+
+fn results(dir: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.join("run/sockets.jsonl")).unwrap_or_default();
+    let whole = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    whole
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+const MATRIX: &str = r#"
+[[path]]
+kind = "bridge"
+[[sockets]]
+test = ["tcp_rr", "udp_stream"]
+message_bytes = [64, 1024]
+parallel = [1, 2]
+time = "150ms"
+"#;
+
+#[test]
+fn a_matrix_is_in_every_report() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let ended = bench(dir.path(), MATRIX, &["--json"]).run();
+    ended.assert_code(0);
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let series = run["sockets"].as_array().unwrap();
+    let names: Vec<&str> = series.iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 8, "{names:?}");
+    assert_eq!(names[0], "bridge/tcp_rr/64");
+    assert_eq!(names[7], "bridge/udp_stream/1024/parallel=2");
+    assert_eq!(run["cells"], serde_json::json!([]));
+    assert_eq!(run["run"]["complete"], true);
+    let schema =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/run.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    if let Err(error) = jsonschema::validate(&schema, &run) {
+        panic!("{error}");
+    }
+    let files = [
+        "--html",
+        "p.html",
+        "--csv",
+        "c.csv",
+        "--sock-csv",
+        "s.csv",
+        "--md",
+        "m.md",
+    ];
+    let all = ["report", "run"].into_iter().chain(files);
+    nicety(all).dir(dir.path()).run().assert_code(0);
+    let read = |name| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    assert_eq!(read("s.csv").lines().count(), 9);
+    assert_eq!(read("c.csv").lines().count(), 1);
+    assert!(read("m.md").contains("## Socket workloads"));
+    let page = read("p.html");
+    assert!(page.contains("message size in bytes") && page.contains("parallel flows"));
+    let table = nicety(["report", "run"]).dir(dir.path()).run();
+    for name in names {
+        assert!(table.stdout.contains(name), "{}", table.stdout);
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_with_the_tests_that_are_missing() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = MATRIX.replace("150ms", "300ms") + "repeats = 2\n";
+    let mut running = bench(dir.path(), &plan, &["--seed", "7"]).start();
+    running.until("results", |_| results(dir.path()).len() >= 3);
+    running.signal(Signal::KILL);
+    running.wait();
+    let kept = results(dir.path());
+    // What a kill leaves of a line that was being written.
+    let file = dir.path().join("run/sockets.jsonl");
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    text.truncate(text.rfind('\n').map_or(0, |end| end + 1));
+    std::fs::write(&file, text + "{\"schema\":1,\"ce").unwrap();
+    let resume = nicety(["bench", "--resume", "run"])
+        .dir(dir.path())
+        .limit(LONG);
+    resume.run().assert_code(0);
+    let all = results(dir.path());
+    assert_eq!(all.len(), 16);
+    assert_eq!(all[..kept.len()], kept, "an earlier result was changed");
+    let ids: BTreeSet<String> = all
+        .iter()
+        .map(|result| format!("{} {}", result["cell"], result["repeat"]))
+        .collect();
+    assert_eq!(ids.len(), 16, "a test was repeated");
+}
+
+#[test]
+fn a_time_box_and_an_interruption_name_what_they_left_out() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = MATRIX.replace("150ms", "1s");
+    let ended = bench(dir.path(), &plan, &["--time-box", "4s", "--json"]).run();
+    ended.assert_code(0);
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let (done, left) = (&run["sockets"], &run["left_out"]);
+    let count = |list: &Value| list.as_array().map_or(0, Vec::len);
+    assert!((1..=4).contains(&count(done)), "{done}");
+    assert_eq!(count(done) + count(left), 8, "{left}");
+    assert_eq!(run["run"]["complete"], false);
+    let dir = tempfile::tempdir().unwrap();
+    let mut running = bench(dir.path(), &plan, &[]).start();
+    running.until("a result", |_| !results(dir.path()).is_empty());
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    ended.assert_code(4);
+    assert!(
+        ended
+            .stderr
+            .contains("go on with: nicety bench --resume run")
+    );
+    let all = results(dir.path());
+    assert!(all.iter().all(|result| result["ending"] == "complete"));
+}
+
+#[test]
+fn neighbours_flood_beside_a_test() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = r#"
+[[path]]
+kind = "bridge"
+[[sockets]]
+test = "udp_rr"
+message_bytes = 64
+neighbours = [0, 2]
+family = ["ipv4", "ipv6"]
+time = "500ms"
+"#;
+    // An ordinary user's rights are enough.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let call = bench(dir.path(), plan, &["--json"]);
+    let ended = if root() { call.by_nobody() } else { call }.run();
+    ended.assert_code(0);
+    let all = results(dir.path());
+    assert_eq!(all.len(), 4);
+    for result in &all {
+        let beside = &result["neighbours"];
+        if result["cell"].as_str().unwrap().ends_with("/neighbours=2") {
+            assert_eq!(beside["pairs"], 2, "{beside}");
+            assert!(beside["goodput_mbps"].as_f64().unwrap() > 0.0, "{beside}");
+            let offered = beside["offered_mbps"].as_f64().unwrap();
+            assert!(offered > 0.0, "{beside}");
+        } else {
+            assert!(beside.is_null(), "{beside}");
+        }
+        assert!(result["transactions_per_s"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn paths_that_cannot_carry_sockets_are_skipped_with_the_reason() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = r#"
+[[path]]
+kind = "ports"
+a = "nicety-none0"
+b = "nicety-none1"
+[[sockets]]
+test = "tcp_rr"
+"#;
+    let ended = bench(dir.path(), plan, &["--json"]).run();
+    ended.assert_code(3);
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let skipped = &run["skipped"][0];
+    assert!(
+        skipped["reason"].as_str().unwrap().contains("this host's"),
+        "{skipped}"
+    );
+    assert!(
+        skipped["remedy"].as_str().unwrap().contains("sock serve"),
+        "{skipped}"
+    );
+}
