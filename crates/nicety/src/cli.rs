@@ -1,6 +1,7 @@
 //! The command line.
 
 pub mod compare;
+pub mod guest;
 pub mod police;
 pub mod runs;
 pub mod tune;
@@ -51,6 +52,9 @@ pub enum Command {
     /// Shares a link fairly among those who send over it.
     #[command(after_help = police::EXAMPLES)]
     Police(police::PoliceArgs),
+    /// Inside a guest: what the host sees of it, and a limit that it sets itself.
+    #[command(after_help = guest::EXAMPLES)]
+    Guest(guest::GuestArgs),
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),

@@ -4,6 +4,7 @@ mod bench;
 mod cli;
 mod compare;
 mod exit;
+mod guest;
 mod inspect;
 mod lab;
 mod output;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Guest(args) => guest::run(&args),
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),
         Command::Police(args) => police::run(&args),

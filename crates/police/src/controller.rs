@@ -80,8 +80,18 @@ pub struct TenantDecision {
     pub given_bps: f64,
     /// What its ports may send together in bits per second.
     pub limit_bps: f64,
-    /// What it never gets more than in bits per second.
+    /// What the policy never gives it more than, in bits per second.
     pub cap_bps: f64,
+    /// What it has asked not to get more than, in bits per second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub soft_bps: Option<f64>,
+}
+
+impl TenantDecision {
+    /// What it never gets more than: the lower of hard and soft limit.
+    pub fn ceiling_bps(&self) -> f64 {
+        self.cap_bps.min(self.soft_bps.unwrap_or(f64::INFINITY))
+    }
 }
 
 /// The state from period to period.
@@ -90,6 +100,8 @@ pub struct Controller {
     policy: Policy,
     tuning: Tuning,
     ports: Vec<Port>,
+    /// Soft limits of the tenants.
+    soft: Vec<Option<BitRate>>,
 }
 
 /// One tenant while a decision is made.
@@ -111,6 +123,7 @@ impl Controller {
         });
         Self {
             ports: states.collect(),
+            soft: vec![None; policy.tenants.len()],
             policy,
             tuning,
         }
@@ -175,6 +188,19 @@ impl Controller {
         }
     }
 
+    /// Says what a tenant has asked not to get more than; the policy's cap stays what it is.
+    pub fn soften(&mut self, tenant: usize, soft: Option<BitRate>) {
+        if let Some(of) = self.soft.get_mut(tenant) {
+            *of = soft;
+        }
+    }
+
+    /// The hard limit of a tenant: its cap, else the link.
+    pub fn hard(&self, tenant: usize) -> BitRate {
+        let cap = self.policy.tenants.get(tenant).and_then(|of| of.cap);
+        cap.unwrap_or(self.policy.capacity)
+    }
+
     /// Says that a port now has a limit, written and read back.
     pub fn wrote(&mut self, index: usize, limit: BitRate) {
         if let Some(port) = self.ports.get_mut(index) {
@@ -191,11 +217,14 @@ impl Controller {
 
     /// Rate, demand and cap of each tenant.
     fn sums(&self) -> Vec<Sum> {
-        let mut sums: Vec<Sum> = (self.policy.tenants.iter())
-            .map(|tenant| Sum {
-                rate: 0.0,
-                demand: 0.0,
-                cap: tenant.cap.unwrap_or(self.policy.capacity).bps(),
+        let mut sums: Vec<Sum> = (self.soft.iter().enumerate())
+            .map(|(tenant, soft)| {
+                let hard = self.hard(tenant);
+                Sum {
+                    rate: 0.0,
+                    demand: 0.0,
+                    cap: soft.map_or(hard, |soft| soft.min(hard)).bps(),
+                }
             })
             .collect();
         for port in self.ports.iter().filter(|port| port.present) {
@@ -248,16 +277,17 @@ impl Controller {
         };
         writes.sort_by(|a, b| growth(a).total_cmp(&growth(b)).then(a.cmp(b)));
         let known = |demand: f64| demand.is_finite().then_some(demand);
-        let tenants = sums.iter().zip(&limits).zip(&level.given);
+        let tenants = sums.iter().zip(&limits).zip(&level.given).enumerate();
         Decision {
             ports: self.ports.iter().map(Port::told).collect(),
             tenants: tenants
-                .map(|((sum, limit), given)| TenantDecision {
+                .map(|(tenant, ((sum, limit), given))| TenantDecision {
                     rate_bps: sum.rate,
                     demand_bps: known(sum.demand),
                     given_bps: *given,
                     limit_bps: *limit,
-                    cap_bps: sum.cap,
+                    cap_bps: self.hard(tenant).bps(),
+                    soft_bps: self.soft[tenant].map(BitRate::bps),
                 })
                 .collect(),
             writes,

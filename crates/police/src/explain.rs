@@ -16,6 +16,8 @@ pub enum Bottleneck {
     OwnDemand,
     /// Its cap.
     Cap,
+    /// The soft limit that it has set itself.
+    SoftLimit,
     /// The link, shared with others.
     Link {
         /// Tenants that are held by the link too, the greatest first.
@@ -62,7 +64,8 @@ pub fn explain(policy: &Policy, decision: &Decision, name: &str) -> Option<Expla
     };
     let held = |index: usize| {
         decision.tenants.get(index).is_some_and(|told| {
-            let wants = told.demand_bps.unwrap_or(f64::INFINITY).min(told.cap_bps);
+            let demand = told.demand_bps.unwrap_or(f64::INFINITY);
+            let wants = demand.min(told.ceiling_bps());
             wants > told.given_bps * 1.000_001
         })
     };
@@ -78,8 +81,11 @@ pub fn explain(policy: &Policy, decision: &Decision, name: &str) -> Option<Expla
         Bottleneck::Link {
             with: names.collect(),
         }
-    } else if told.demand_bps.unwrap_or(f64::INFINITY) >= told.cap_bps {
-        Bottleneck::Cap
+    } else if told.demand_bps.unwrap_or(f64::INFINITY) >= told.ceiling_bps() {
+        match told.ceiling_bps() < told.cap_bps {
+            true => Bottleneck::SoftLimit,
+            false => Bottleneck::Cap,
+        }
     } else {
         Bottleneck::OwnDemand
     };
@@ -119,6 +125,7 @@ impl fmt::Display for Explanation {
         match &self.bottleneck {
             Bottleneck::OwnDemand => write!(f, "; gets all it asks for"),
             Bottleneck::Cap => write!(f, "; its cap is the bottleneck"),
+            Bottleneck::SoftLimit => write!(f, "; its own soft limit is the bottleneck"),
             Bottleneck::Link { with } => {
                 write!(f, "; the link is the bottleneck, ")?;
                 let (first, rest) = with.split_at(with.len().min(3));

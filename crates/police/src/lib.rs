@@ -12,6 +12,7 @@ pub mod controller;
 pub mod demand;
 pub mod driver;
 pub mod explain;
+pub mod guest;
 pub mod level;
 pub mod meter;
 pub mod policy;

@@ -49,6 +49,18 @@ pub struct Tenant {
     pub burst: Duration,
     /// Ports, never empty.
     pub ports: Vec<PortName>,
+    /// Where its guest may ask and set a soft limit.
+    pub guest: Option<GuestChannel>,
+}
+
+/// A Unix socket that the daemon makes for one tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestChannel {
+    /// Absolute path.
+    pub path: String,
+    /// User who owns the socket and may use it, besides root: root inside a container, or whom
+    /// QEMU runs as.
+    pub uid: u32,
 }
 
 /// Where a tenant sends.

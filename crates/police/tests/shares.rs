@@ -170,6 +170,7 @@ fn four() -> Policy {
         cap: (cap > 0).then(|| BitRate::from_mbit(cap)),
         burst: Duration::ZERO,
         ports: vec![name.parse().unwrap()],
+        guest: None,
     };
     Policy {
         capacity: BitRate::from_mbit(1000),

@@ -81,6 +81,9 @@ pub struct RunArgs {
     /// Boot a new lab even when one was left running.
     #[arg(long)]
     pub fresh: bool,
+    /// Socket that nicety police has made for a guest: the lab is that guest, see nicety guest.
+    #[arg(long, value_name = "SOCKET")]
+    pub guest_channel: Option<PathBuf>,
     /// The command and its arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

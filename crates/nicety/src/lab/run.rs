@@ -37,8 +37,13 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .into_iter()
         .collect();
     let start = command::start(args.command.clone(), None)?;
-    let fresh = args.fresh || args.out.is_some();
-    enter(&args.machine, fresh, shares, start)
+    let fresh = args.fresh || args.out.is_some() || args.guest_channel.is_some();
+    enter(
+        &args.machine,
+        fresh,
+        (shares, args.guest_channel.clone()),
+        start,
+    )
 }
 
 /// `nicety lab shell`.
@@ -49,7 +54,7 @@ pub fn shell(args: &ShellArgs) -> Result<Exit, Failure> {
         )));
     }
     let start = command::start(vec![command::shell()], terminal::size())?;
-    enter(&args.machine, args.fresh, Vec::new(), start)
+    enter(&args.machine, args.fresh, (Vec::new(), None), start)
 }
 
 /// The directory the lab may write to, made and in full.
@@ -74,7 +79,7 @@ fn share(out: &Path) -> Result<PathBuf, Failure> {
 fn enter(
     args: &MachineArgs,
     fresh: bool,
-    shares: Vec<PathBuf>,
+    (shares, guest_channel): (Vec<PathBuf>, Option<PathBuf>),
     start: Start,
 ) -> Result<Exit, Failure> {
     let mut signals = Signals::install()
@@ -88,7 +93,8 @@ fn enter(
             return end(result, None);
         }
     }
-    let setup = Setup::new(args, shares)?;
+    let mut setup = Setup::new(args, shares)?;
+    setup.spec.guest_channel = guest_channel;
     if signals.ended() {
         return Ok(Exit::Interrupted);
     }

@@ -53,6 +53,7 @@ impl Setup {
             memory_mib: args.memory.unwrap_or(MEMORY_MIB),
             accel,
             shares,
+            guest_channel: None,
         };
         Ok(Self {
             bundle,

@@ -14,9 +14,11 @@ use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
 use super::board::{Board, Shown};
 use super::check::check;
 use super::found::Originals;
+use super::guests::{self, Softs};
 use super::ports::{How, Look, Place, Ports};
 use super::serve;
 use super::service::{Told, stop_signals};
+use super::softly::Kept;
 use super::state::{self, Alone, State};
 use super::totals::Adder;
 use crate::cli::police::RunArgs;
@@ -45,6 +47,9 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
             output::say(&trouble);
         }
     }
+    let board = Arc::default();
+    // The sockets go with the daemon, however it ends but by a kill.
+    let (_channels, softs) = guests::start(policy, &board, Kept::open(state.path()))?;
     let mut daemon = Daemon {
         controller: Controller::new(policy.clone(), &[], Tuning::default()),
         names: policy.ports().map(|(_, port)| port.clone()).collect(),
@@ -59,7 +64,8 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         errors: 0,
         last: None,
         looked: None,
-        board: Arc::default(),
+        board,
+        softs,
         told: Told::new(),
     };
     if let Some(address) = args.listen {
@@ -124,6 +130,7 @@ struct Daemon<'a> {
     /// When interfaces and filters were last looked at.
     looked: Option<Instant>,
     board: Arc<Board>,
+    softs: Arc<Softs>,
     told: Told,
 }
 
@@ -157,6 +164,9 @@ impl Daemon<'_> {
         let mut seen = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
             seen.push(self.look(index, &survey)?);
+        }
+        for (tenant, soft) in self.softs.now().into_iter().enumerate() {
+            self.controller.soften(tenant, soft);
         }
         let decision = self.controller.step(&seen);
         self.renew(&seen, &decision, &survey);

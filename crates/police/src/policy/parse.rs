@@ -9,8 +9,8 @@ use nicety_model::plan::read::{Entry, Section, Source};
 use toml::de::DeValue;
 
 use super::{
-    DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, MAX_TENANTS, Policy, PolicyError, PortName,
-    Tenant,
+    DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
+    PolicyError, PortName, Tenant,
 };
 
 const NAME_CHARS: usize = 64;
@@ -38,10 +38,20 @@ impl Policy {
         let items = tenant_items(&top)?;
         let mut names = HashSet::new();
         let mut ports = HashSet::new();
+        let mut channels = HashSet::new();
         let mut guaranteed = 0.0;
         for item in &items {
             let wanted = "[[tenant]] with a name and ports below it";
-            let keys = ["name", "weight", "guarantee", "cap", "burst", "ports"];
+            let keys = [
+                "name",
+                "weight",
+                "guarantee",
+                "cap",
+                "burst",
+                "ports",
+                "guest",
+                "guest_uid",
+            ];
             let section = Section::open(source, "[[tenant]]", item.table(wanted)?, &keys)?;
             let tenant = tenant(&section, item, &policy, &mut ports)?;
             if !names.insert(tenant.name.clone()) {
@@ -61,6 +71,15 @@ impl Policy {
                         BitRate::from_bps(policy.shared_bps())
                     ),
                     "lower a guarantee",
+                ));
+            }
+            if let Some(guest) = &tenant.guest
+                && !channels.insert(guest.path.clone())
+            {
+                let at = section.get("guest").unwrap_or(*item);
+                return Err(at.error(
+                    format!("guest = {:?} belongs to another tenant already", guest.path),
+                    "give each tenant a socket of its own",
                 ));
             }
             policy.tenants.push(tenant);
@@ -188,7 +207,49 @@ fn tenant(
         cap,
         burst,
         ports,
+        guest: guest(section)?,
     })
+}
+
+/// `guest` and `guest_uid`.
+fn guest(section: &Found<'_, '_>) -> Result<Option<GuestChannel>, PolicyError> {
+    let uid = section.get("guest_uid");
+    let Some(entry) = section.get("guest") else {
+        return match uid {
+            None => Ok(None),
+            Some(uid) => Err(uid.error(
+                "guest_uid without guest",
+                "add guest = \"/run/nicety/a.sock\"",
+            )),
+        };
+    };
+    let path = entry.string("a path in quotes, as in guest = \"/run/nicety/a.sock\"")?;
+    // sun_path of unix(7), with its NUL.
+    if !path.starts_with('/') || path.len() > 107 || path.contains('\0') {
+        return Err(entry.error(
+            format!(
+                "guest = {} is no absolute path of at most 107 bytes",
+                entry.quote()
+            ),
+            "write one as in guest = \"/run/nicety/a.sock\"",
+        ));
+    }
+    let uid = match uid {
+        None => 0,
+        Some(entry) => {
+            let wanted = "the number of a user, as in guest_uid = 64055";
+            let number = entry.number(wanted)?;
+            if number.fract() != 0.0 || !(0.0..4_294_967_295.0).contains(&number) {
+                let what = format!("guest_uid = {} is no user", entry.quote());
+                return Err(entry.error(what, format!("write {wanted}")));
+            }
+            number as u32
+        }
+    };
+    Ok(Some(GuestChannel {
+        path: path.to_owned(),
+        uid,
+    }))
 }
 
 fn name(section: &Found<'_, '_>, item: &Entry<'_, '_>) -> Result<String, PolicyError> {

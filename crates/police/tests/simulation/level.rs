@@ -31,6 +31,7 @@ fn tenant(index: usize, weight: f64, guarantee: f64) -> Tenant {
         cap: None,
         burst: Duration::ZERO,
         ports: vec![format!("p{index}").parse().unwrap()],
+        guest: None,
     }
 }
 

@@ -21,7 +21,12 @@ pub struct LabSpec {
     pub accel: Accel,
     /// Directories of the host, absolute, in which the lab may write.
     pub shares: Vec<PathBuf>,
+    /// Socket of a `nicety police` whose guest the lab is.
+    pub guest_channel: Option<PathBuf>,
 }
+
+/// Name of the port behind [`LabSpec::guest_channel`], where `nicety guest` looks for it.
+pub const GUEST_PORT: &str = "org.nicety.guest";
 
 /// Fewest MiB in which the lab boots and can hold a guest of its own.
 pub const LEAST_MEMORY_MIB: u32 = 1024;
@@ -121,8 +126,20 @@ pub fn devices(spec: &LabSpec, accelerator: &Accelerator) -> Vec<OsString> {
     }
     arguments.extend([
         "-device".into(),
-        format!("virtio-serial-pci,max_ports={}", PORTS + 1).into(),
+        format!("virtio-serial-pci,max_ports={}", PORTS + 2).into(),
     ]);
+    if let Some(path) = &spec.guest_channel {
+        arguments.extend([
+            "-chardev".into(),
+            path_argument("socket,id=guest,path=", path),
+            "-device".into(),
+            format!(
+                "virtserialport,chardev=guest,nr={},name={GUEST_PORT}",
+                PORTS + 1
+            )
+            .into(),
+        ]);
+    }
     arguments
 }
 

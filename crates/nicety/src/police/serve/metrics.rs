@@ -115,11 +115,13 @@ fn tenants(shown: &Shown, registry: &mut Registry) {
             demand.get_or_create(&of).set(bps / 8.0);
         }
         let kinds = [
-            ("guarantee", told.guarantee.bps()),
-            ("hard", decided.cap_bps),
-            ("effective", decided.limit_bps),
+            ("guarantee", Some(told.guarantee.bps())),
+            ("hard", Some(decided.cap_bps)),
+            ("soft", decided.soft_bps),
+            ("effective", Some(decided.limit_bps)),
         ];
         for (kind, bps) in kinds {
+            let Some(bps) = bps else { continue };
             let tenant = tenant.clone();
             limit.get_or_create(&Limit { tenant, kind }).set(bps / 8.0);
         }
@@ -136,7 +138,7 @@ fn tenants(shown: &Shown, registry: &mut Registry) {
     );
     registry.register(
         "tenant_limit_bytes_per_second",
-        "Guarantee; hard limit of the policy; what it may send now",
+        "Guarantee; hard limit of the policy; soft limit of the guest; what it may send now",
         limit,
     );
 }

@@ -1,0 +1,62 @@
+//! `nicety guest` on the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use nicety_model::BitRate;
+use nicety_model::plan::parse_duration;
+
+pub const EXAMPLES: &str = "Examples:
+  nicety guest status                      what this guest sends and may send, as the host sees it
+  nicety guest limit 200mbit               never send more, until this is changed
+  nicety guest limit 50mbit --for 10m      for a while
+  nicety guest limit none";
+
+/// `nicety guest`.
+#[derive(Debug, Args)]
+pub struct GuestArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: GuestCommand,
+}
+
+/// The parts.
+#[derive(Debug, Subcommand)]
+pub enum GuestCommand {
+    /// Tells what this guest sends, wants, and may send.
+    Status(ChannelArgs),
+    /// Sets this guest's own soft limit: freely up to the hard one, never above; exit code 1 when
+    /// the host refuses.
+    Limit(LimitArgs),
+}
+
+/// `nicety guest status`.
+#[derive(Debug, Args)]
+pub struct ChannelArgs {
+    /// The host's socket or virtio-serial port [default: /run/nicety/guest.sock, else
+    /// /dev/virtio-ports/org.nicety.guest].
+    #[arg(long, value_name = "PATH")]
+    pub channel: Option<PathBuf>,
+    /// Print the host's answer as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety guest limit`.
+#[derive(Debug, Args)]
+pub struct LimitArgs {
+    /// Highest rate, as in 200mbit; none takes the limit away.
+    #[arg(value_name = "RATE", value_parser = crate::guest::rate)]
+    pub rate: BitRate,
+    /// How long the limit holds; without it until it is changed.
+    #[arg(long = "for", value_name = "TIME", value_parser = lease)]
+    pub lease: Option<Duration>,
+    /// Where to ask.
+    #[command(flatten)]
+    pub at: ChannelArgs,
+}
+
+fn lease(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,292 @@
+//! Guests' channels: a Unix socket for each tenant that has one. Containers get the socket, QEMU
+//! connects it to a virtio-serial port. Whoever comes through it is that tenant, and nobody else.
+//!
+//! Everything happens in a thread of its own. The loop reads soft limits from a table and never
+//! waits for a guest.
+
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use nicety_host::journal::since_boot;
+use nicety_model::BitRate;
+use nicety_police::guest::{Line, Lines, Reply, Request, Soft};
+use nicety_police::{Policy, Tenant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::board::Board;
+use super::softly::Kept;
+use crate::exit::Failure;
+use crate::output;
+
+/// Connections of one tenant at the same time; more are closed at once.
+const CONNECTIONS: usize = 4;
+/// A guest that does not read its answer is let go after.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Requests of one connection: so many at once, then one each pause; more wait.
+const BURST: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
+/// Refusals of one tenant are told on the daemon's terminal no more often than this.
+const TELL: Duration = Duration::from_secs(10);
+
+/// The soft limits of all tenants.
+#[derive(Debug, Default)]
+pub struct Softs(Mutex<Vec<Soft>>);
+
+impl Softs {
+    fn with<T>(&self, tenant: usize, work: impl FnOnce(&mut Soft) -> T) -> Option<T> {
+        let mut softs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        softs.get_mut(tenant).map(work)
+    }
+
+    /// What each tenant has asked not to get more than, now.
+    pub fn now(&self) -> Vec<Option<BitRate>> {
+        let now = since_boot();
+        let softs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        softs.iter().map(|soft| soft.at(now)).collect()
+    }
+}
+
+/// The sockets; removed when dropped.
+#[derive(Debug)]
+pub struct Channels {
+    paths: Vec<PathBuf>,
+}
+
+impl Drop for Channels {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            // Gone already, then.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// One tenant's channel.
+struct Channel {
+    tenant: usize,
+    name: String,
+    uid: u32,
+    hard: BitRate,
+    guarantee: BitRate,
+    period: Duration,
+    places: Arc<Semaphore>,
+    told: Mutex<Option<Instant>>,
+    board: Arc<Board>,
+    softs: Arc<Softs>,
+    kept: Arc<Kept>,
+}
+
+/// Makes the sockets of a policy and begins to serve them.
+pub fn start(
+    policy: &Policy,
+    board: &Arc<Board>,
+    kept: Kept,
+) -> Result<(Channels, Arc<Softs>), Failure> {
+    let softs = policy.tenants.iter().map(|tenant| {
+        let hard = tenant.cap.unwrap_or(policy.capacity);
+        // The policy may have become stricter.
+        Soft::permanent(kept.of(&tenant.name).map(|limit| limit.min(hard)))
+    });
+    let softs = Arc::new(Softs(Mutex::new(softs.collect())));
+    let kept = Arc::new(kept);
+    let mut channels = Channels { paths: Vec::new() };
+    let mut served = Vec::new();
+    for (index, tenant) in policy.tenants.iter().enumerate() {
+        let Some(guest) = &tenant.guest else { continue };
+        let path = Path::new(&guest.path);
+        let listener = listen(path, guest.uid).map_err(|error| {
+            Failure::environment(anyhow!(
+                "cannot make the socket {} of tenant {:?}: {error}; correct guest = in the policy",
+                guest.path,
+                tenant.name
+            ))
+        })?;
+        channels.paths.push(path.to_owned());
+        let channel = channel(policy, index, tenant, guest.uid);
+        let channel = channel(board, &softs, &kept);
+        served.push((listener, Arc::new(channel)));
+    }
+    if served.is_empty() {
+        return Ok((channels, softs));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::environment)?;
+    // Ends with the process.
+    std::thread::Builder::new()
+        .name("guests".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                for (listener, channel) in served {
+                    tokio::spawn(accept(listener, channel));
+                }
+                std::future::pending::<()>().await;
+            });
+        })
+        .map_err(Failure::environment)?;
+    Ok((channels, softs))
+}
+
+/// What is known of a channel before the shared parts are.
+fn channel(
+    policy: &Policy,
+    tenant: usize,
+    of: &Tenant,
+    uid: u32,
+) -> impl FnOnce(&Arc<Board>, &Arc<Softs>, &Arc<Kept>) -> Channel {
+    let (name, guarantee, period) = (of.name.clone(), of.guarantee, policy.period);
+    let hard = of.cap.unwrap_or(policy.capacity);
+    move |board, softs, kept| Channel {
+        tenant,
+        name,
+        uid,
+        hard,
+        guarantee,
+        period,
+        places: Arc::new(Semaphore::new(CONNECTIONS)),
+        told: Mutex::new(None),
+        board: Arc::clone(board),
+        softs: Arc::clone(softs),
+        kept: Arc::clone(kept),
+    }
+}
+
+/// A socket that its user and root can open; one that a killed daemon has left is replaced.
+fn listen(path: &Path, uid: u32) -> io::Result<UnixListener> {
+    match path.symlink_metadata() {
+        Ok(found) if found.file_type().is_socket() => {
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(io::Error::new(
+                    io::ErrorKind::AddrInUse,
+                    "somebody serves it already",
+                ));
+            }
+            std::fs::remove_file(path)?;
+        }
+        Ok(_) => {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "there is something else in its place",
+            ));
+        }
+        Err(_) => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    let owned = std::fs::set_permissions(path, Permissions::from_mode(0o600))
+        .and_then(|()| match uid {
+            0 => Ok(()),
+            uid => std::os::unix::fs::chown(path, Some(uid), None),
+        })
+        .and_then(|()| listener.set_nonblocking(true));
+    if let Err(error) = owned {
+        let _ = std::fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(listener)
+}
+
+async fn accept(listener: UnixListener, channel: Arc<Channel>) {
+    let Ok(listener) = tokio::net::UnixListener::from_std(listener) else {
+        return;
+    };
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let peer = stream.peer_cred().map(|peer| peer.uid());
+        let own = rustix::process::geteuid().as_raw();
+        if !peer.is_ok_and(|uid| uid == channel.uid || uid == own) {
+            continue;
+        }
+        let Ok(place) = Arc::clone(&channel.places).try_acquire_owned() else {
+            continue;
+        };
+        let channel = Arc::clone(&channel);
+        tokio::spawn(async move {
+            let _place = place;
+            // A guest that breaks off is no error of ours.
+            let _ = channel.talk(stream).await;
+        });
+    }
+}
+
+impl Channel {
+    async fn talk(&self, mut stream: UnixStream) -> io::Result<()> {
+        let mut lines = Lines::default();
+        let mut buffer = [0; 512];
+        let mut next = Instant::now();
+        loop {
+            let count = stream.read(&mut buffer).await?;
+            if count == 0 {
+                return Ok(());
+            }
+            for line in lines.push(&buffer[..count]) {
+                // The budget fills up again while nothing is asked.
+                let full = Instant::now().checked_sub(PAUSE * BURST);
+                next = full.map_or(next, |full| next.max(full)) + PAUSE;
+                sleep_until(next).await;
+                let reply = match line {
+                    Line::Whole(line) => self.answer(&line),
+                    Line::TooLong => Reply::error("", "the line is too long"),
+                };
+                let mut text = serde_json::to_string(&reply)?;
+                text.push('\n');
+                timeout(PATIENCE, stream.write_all(text.as_bytes())).await??;
+            }
+        }
+    }
+
+    fn answer(&self, line: &[u8]) -> Reply {
+        let request = match Request::parse(line) {
+            Ok(request) => request,
+            Err(reply) => return reply,
+        };
+        let Some(shown) = self.board.last() else {
+            return Reply::error(&request.id, "the host has not looked yet; ask again");
+        };
+        let Some(told) = shown.state.decision.tenants.get(self.tenant) else {
+            return Reply::error(&request.id, "the host does not know; ask again");
+        };
+        let now = since_boot();
+        let done = self.softs.with(self.tenant, |soft| {
+            let before = soft.kept();
+            soft.ask(&request, self.hard, now)?;
+            let record = soft.record(told, self.guarantee, self.period, now);
+            Ok::<_, Reply>((record, soft.kept(), before != soft.kept()))
+        });
+        match done {
+            Some(Ok((record, limit, changed))) => {
+                if changed {
+                    self.kept.keep(&self.name, limit);
+                }
+                Reply::status(&request.id, record)
+            }
+            Some(Err(refusal)) => {
+                self.tell(refusal.error.as_deref().unwrap_or_default());
+                refusal
+            }
+            None => Reply::error(&request.id, "the host does not know; ask again"),
+        }
+    }
+
+    /// Tells whoever runs the daemon of a refusal, now and then.
+    fn tell(&self, why: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|at| at.elapsed() < TELL) {
+            return;
+        }
+        *told = Some(Instant::now());
+        output::say(&format!("guest of {}: refused: {why}", self.name));
+    }
+}

@@ -1,0 +1,275 @@
+//! Guests of the daemon, good and bad.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Call, Ended, NICETY, alone, nicety, root};
+use crate::uplink::{POLICY, Uplink};
+
+/// The uplink with a channel for a and one for b.
+fn with_guests(test: &str) -> Option<Uplink> {
+    let uplink = Uplink::new(test)?;
+    let mut policy = POLICY.to_owned();
+    for name in ["a", "b"] {
+        let socket = uplink.path(&format!("{name}.sock"));
+        let port = format!("ports = \"{name}1\"");
+        let more = format!("{port}\nguest = \"{}\"", socket.display());
+        policy = policy.replace(&port, &more);
+    }
+    fs::write(uplink.path("policy.toml"), policy).unwrap();
+    Some(uplink)
+}
+
+/// `nicety guest` as the tenant's container runs it.
+fn guest(uplink: &Uplink, tenant: &str, words: &[&str]) -> Call {
+    let socket = uplink.path(&format!("{tenant}.sock"));
+    let all = ["guest"].iter().chain(words).copied();
+    let call = nicety(all.chain(["--channel", socket.to_str().unwrap()]));
+    let pid = fs::read_to_string(uplink.path(&format!("{tenant}.pid"))).unwrap();
+    let mut enter = vec!["nsenter", "-t", pid.trim(), "-n"];
+    if !root() {
+        enter.extend(["-U", "--preserve-credentials"]);
+    }
+    call.below(enter)
+}
+
+fn record(ended: &Ended) -> Value {
+    let reply: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
+    reply["status"].clone()
+}
+
+#[test]
+fn a_guest_sees_itself_and_limits_itself() {
+    let _alone = alone();
+    let Some(uplink) = with_guests("a_guest_sees_itself_and_limits_itself") else {
+        return;
+    };
+    let mut daemon = uplink.daemon(&[]);
+    let floods = [uplink.flood("a"), uplink.flood("b")];
+    uplink.until(&mut daemon, "shares", |[a, b, _]| a > 9.0 && b > 18.0);
+    let seen = record(&guest(&uplink, "a", &["status", "--json"]).run());
+    assert!(seen["rate_bps"].as_f64().unwrap() > 8e6, "{seen}");
+    assert_eq!(seen["hard_bps"], 40e6);
+    assert_eq!(seen["soft_bps"], Value::Null);
+    let keys: Vec<_> = seen.as_object().unwrap().keys().cloned().collect();
+    assert!(
+        keys.iter()
+            .all(|key| key.ends_with("_bps") || key == "period_s"),
+        "{keys:?}"
+    );
+
+    let set = guest(&uplink, "a", &["limit", "5mbit"]).run();
+    assert!(
+        set.assert_code(0)
+            .stdout
+            .contains("soft limit  5.0 Mbit/s\n"),
+        "{}",
+        set.stdout
+    );
+    // What a leaves is b's.
+    uplink.until(&mut daemon, "a's own limit", |[a, b, _]| {
+        (4.0..5.6).contains(&a) && b > 26.0
+    });
+    daemon.until("why", |_| {
+        let line = uplink.police(&["explain", "a"]).run();
+        line.assert_code(0)
+            .stdout
+            .contains("its own soft limit is the bottleneck")
+    });
+    let refused = guest(&uplink, "a", &["limit", "41mbit"]).run();
+    refused.assert_code(1);
+    assert_eq!(
+        refused.only_line(),
+        "the host refuses: 41mbit is above the hard limit of 40mbit; write at most that, or none"
+    );
+    daemon.until("the refusal in the log", |d| {
+        d.stderr().contains("guest of a: refused: 41mbit")
+    });
+    let seen = record(&guest(&uplink, "a", &["status", "--json"]).run());
+    assert_eq!(seen["soft_bps"], 5e6);
+
+    // It outlives the daemon.
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    let mut daemon = uplink.daemon(&[]);
+    let seen = record(&guest(&uplink, "a", &["status", "--json"]).run());
+    assert_eq!(seen["soft_bps"], 5e6);
+    guest(&uplink, "a", &["limit", "none"]).run().assert_code(0);
+    uplink.until(&mut daemon, "a's share again", |[a, _, _]| a > 9.0);
+    let lease = guest(&uplink, "a", &["limit", "3mbit", "--for", "2s", "--json"]).run();
+    assert_eq!(record(&lease)["soft_bps"], 3e6);
+    daemon.until("the end of the lease", |_| {
+        let seen = record(&guest(&uplink, "a", &["status", "--json"]).run());
+        seen["soft_bps"] == Value::Null
+    });
+    drop(floods);
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    assert!(!uplink.path("a.sock").exists());
+    guest(&uplink, "a", &["status"]).run().assert_code(3);
+}
+
+fn connect(uplink: &Uplink, tenant: &str) -> UnixStream {
+    let stream = UnixStream::connect(uplink.path(&format!("{tenant}.sock"))).unwrap();
+    let patience = Some(Duration::from_secs(20));
+    stream.set_read_timeout(patience).unwrap();
+    stream
+        .set_write_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
+    stream
+}
+
+#[test]
+fn bad_guests_disturb_nobody() {
+    let _alone = alone();
+    let Some(uplink) = with_guests("bad_guests_disturb_nobody") else {
+        return;
+    };
+    let mut daemon = uplink.daemon(&[]);
+    let periods = || uplink.status()["periods"].as_u64().unwrap();
+
+    // A line of 10 MB is answered once, and the next one as ever.
+    let mut long = connect(&uplink, "a");
+    long.set_write_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    let block = vec![b'x'; 1 << 20];
+    (0..10).for_each(|_| long.write_all(&block).unwrap());
+    long.write_all(b"\n1 x status\n").unwrap();
+    let mut lines = BufReader::new(&long).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.contains("the line is too long"), "{first}");
+    let second: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(second["id"], "x");
+    assert!(second["status"]["hard_bps"].is_number(), "{second}");
+    drop(lines);
+    drop(long);
+
+    // Garbage, and a flood of requests by one that never reads: as much as the sockets take.
+    let mut garbage = connect(&uplink, "a");
+    let noise: Vec<u8> = (0..1_000_000u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    let _ = garbage.write_all(&noise);
+    let mut unread = connect(&uplink, "a");
+    let ask = b"1 x limit 2mbit\n1 x limit 3mbit\n".repeat(2_000);
+    while unread.write_all(&ask).is_ok() {}
+    // Two are left of four places; those beyond are closed.
+    let idle: Vec<UnixStream> = (0..6).map(|_| connect(&uplink, "a")).collect();
+    let closed = idle.iter().filter(|stream| {
+        stream
+            .set_read_timeout(Some(Duration::from_millis(300)))
+            .unwrap();
+        matches!((&mut &**stream).read(&mut [0]), Ok(0) | Err(_)) && {
+            // A place that is held is silent: only an end comes at once.
+            stream.set_nonblocking(true).unwrap();
+            matches!((&mut &**stream).read(&mut [0]), Ok(0))
+        }
+    });
+    assert!(closed.count() >= 4);
+    let before = periods();
+    let seen = record(&guest(&uplink, "b", &["status", "--json"]).run());
+    assert_eq!(seen["soft_bps"], Value::Null);
+    daemon.until("further periods", |_| periods() > before + 4);
+    drop((garbage, unread, idle));
+
+    // Somebody else, although the file would let him.
+    if root() {
+        fs::set_permissions(uplink.dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let socket = uplink.path("a.sock");
+        fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
+        let words = ["guest", "status", "--channel", socket.to_str().unwrap()];
+        let other = nicety(words).by_nobody().run();
+        other.assert_code(3);
+        assert!(
+            other
+                .only_line()
+                .contains("the host does not answer through "),
+            "{}",
+            other.stderr
+        );
+    } else {
+        println!("SKIP peer credentials: needs root");
+    }
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+}
+
+#[test]
+fn a_virtual_machine_asks_through_virtio_serial() {
+    let _alone = alone();
+    let test = "a_virtual_machine_asks_through_virtio_serial";
+    if !root() && std::env::var_os("NICETY_TEST_ROOT_ONLY").is_some() {
+        println!("SKIP {test}: done as root");
+        return;
+    }
+    let cache = std::env::var_os("NICETY_TEST_LAB_CACHE").map_or_else(
+        || Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab"),
+        Into::into,
+    );
+    let cache = cache.to_str().unwrap();
+    let fetched = nicety(["lab", "fetch", "--cache", cache])
+        .limit(Duration::from_secs(600))
+        .run();
+    if fetched.code() == 3 {
+        println!(
+            "SKIP {test}: {}",
+            fetched.stderr.lines().last().unwrap_or_default()
+        );
+        return;
+    }
+    let Some(uplink) = with_guests(test) else {
+        return;
+    };
+    let daemon = uplink.daemon(&[]);
+    let socket = uplink.path("b.sock");
+    let script = format!(
+        "{NICETY} guest status --json && {NICETY} guest limit 7mbit --json && {{ {NICETY} guest limit 41mbit; echo code $?; }}"
+    );
+    let ended = nicety([
+        "lab",
+        "run",
+        "--cache",
+        cache,
+        "--cpus",
+        "2",
+        "--memory",
+        "1G",
+        "--guest-channel",
+        socket.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ])
+    .limit(Duration::from_secs(180))
+    .run();
+    ended.assert_code(0);
+    assert!(
+        ended.stdout.ends_with("code 1\n"),
+        "{}{}",
+        ended.stdout,
+        ended.stderr
+    );
+    let answers = ended.stdout.trim_end_matches("code 1\n");
+    let answers: Vec<Value> = serde_json::Deserializer::from_str(answers)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(answers.len(), 2, "{}", ended.stdout);
+    assert_eq!(answers[0]["status"]["soft_bps"], Value::Null);
+    assert_eq!(answers[1]["status"]["soft_bps"], 7e6);
+    let status = uplink.status();
+    assert_eq!(
+        status["decision"]["tenants"][1]["soft_bps"], 7e6,
+        "{status}"
+    );
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+}

@@ -1,0 +1,188 @@
+//! What guests may say: a line protocol over a channel that is the identity of its tenant.
+//!
+//! A request is a line of at most [`LONGEST`] bytes of ASCII, `1 ID WORDS`: the version of the
+//! protocol, up to 16 letters and digits that the answer repeats, and
+//!
+//! ```text
+//! status                        own traffic and limits
+//! limit 200mbit                 own soft limit, until it is changed
+//! limit 200mbit for 60s         for a while
+//! limit none                    no soft limit
+//! ```
+//!
+//! The answer is one line of JSON, a [`Reply`]. There is no request that names a tenant: a guest
+//! sees and changes its own record only. A soft limit may go down and up freely to the hard limit,
+//! as with ulimit, and never above.
+
+mod lines;
+mod record;
+
+use std::time::Duration;
+
+use nicety_model::BitRate;
+use nicety_model::plan::parse_duration;
+use serde::{Deserialize, Serialize};
+
+pub use lines::{Line, Lines};
+pub use record::{Record, Soft};
+
+/// Longest line in bytes, without its end.
+pub const LONGEST: usize = 256;
+/// Lowest soft limit: less than this is nothing to work with.
+pub const LEAST: BitRate = BitRate(64_000);
+/// Longest lease.
+const LONGEST_LEASE: Duration = Duration::from_secs(7 * 86_400);
+const VERSION: &str = "1";
+const ID_BYTES: usize = 16;
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What the answer repeats.
+    pub id: String,
+    /// What is asked for.
+    pub ask: Ask,
+}
+
+/// What a guest asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Its record.
+    Status,
+    /// Another soft limit; none for no limit.
+    Limit {
+        /// The limit.
+        limit: Option<BitRate>,
+        /// For how long; none until it is changed.
+        lease: Option<Duration>,
+    },
+}
+
+/// The answer to one request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Version of the protocol.
+    pub version: u32,
+    /// The request's; empty when none could be read.
+    pub id: String,
+    /// Why nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+    /// The record, after what was asked for was done.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub status: Option<Box<Record>>,
+}
+
+impl Reply {
+    /// A refusal.
+    pub fn error(id: &str, why: impl Into<String>) -> Self {
+        Self {
+            version: 1,
+            id: id.to_owned(),
+            error: Some(why.into()),
+            status: None,
+        }
+    }
+
+    /// A record.
+    pub fn status(id: &str, record: Record) -> Self {
+        Self {
+            version: 1,
+            id: id.to_owned(),
+            error: None,
+            status: Some(Box::new(record)),
+        }
+    }
+}
+
+impl Request {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// The refusal to send back.
+    pub fn parse(line: &[u8]) -> Result<Self, Reply> {
+        let text = std::str::from_utf8(line)
+            .ok()
+            .filter(|text| text.is_ascii() && line.len() <= LONGEST)
+            .ok_or_else(|| Reply::error("", "no line of ASCII; write 1 ID status"))?;
+        let mut words = text.split_ascii_whitespace();
+        if words.next() != Some(VERSION) {
+            return Err(Reply::error(
+                "",
+                "another version of the protocol; write 1 ID status",
+            ));
+        }
+        let id = words.next().unwrap_or_default();
+        let fits = (1..=ID_BYTES).contains(&id.len())
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !fits {
+            return Err(Reply::error(
+                "",
+                "no ID of up to 16 letters and digits; write 1 ID status",
+            ));
+        }
+        let words: Vec<&str> = words.take(6).collect();
+        let ask = match words[..] {
+            ["status"] => Ask::Status,
+            ["limit", rate] => Ask::Limit {
+                limit: limit(id, rate)?,
+                lease: None,
+            },
+            ["limit", rate, "for", time] => Ask::Limit {
+                limit: limit(id, rate)?,
+                lease: Some(lease(id, time)?),
+            },
+            _ => {
+                return Err(Reply::error(
+                    id,
+                    "not known; write status, limit 200mbit, limit 200mbit for 60s or limit none",
+                ));
+            }
+        };
+        Ok(Self {
+            id: id.to_owned(),
+            ask,
+        })
+    }
+
+    /// The line, without its end.
+    pub fn line(&self) -> String {
+        let head = format!("{VERSION} {} ", self.id);
+        match self.ask {
+            Ask::Status => head + "status",
+            Ask::Limit { limit, lease } => {
+                let rate = limit.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
+                let time =
+                    lease.map_or_else(String::new, |time| format!(" for {}ms", time.as_millis()));
+                format!("{head}limit {rate}{time}")
+            }
+        }
+    }
+}
+
+fn limit(id: &str, text: &str) -> Result<Option<BitRate>, Reply> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let rate: BitRate = text
+        .parse()
+        .map_err(|error: nicety_model::BitRateError| Reply::error(id, error.to_string()))?;
+    if rate < LEAST {
+        return Err(Reply::error(
+            id,
+            format!("{rate} is too little to work with; write at least {LEAST}, or none"),
+        ));
+    }
+    Ok(Some(rate))
+}
+
+fn lease(id: &str, text: &str) -> Result<Duration, Reply> {
+    let time = parse_duration(text).map_err(|error| Reply::error(id, error.to_string()))?;
+    if time.is_zero() || time > LONGEST_LEASE {
+        return Err(Reply::error(id, "a limit is for 1ms to 168h"));
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests;
