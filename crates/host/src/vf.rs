@@ -8,6 +8,7 @@ mod holder;
 mod parse;
 mod place;
 mod registers;
+mod setting;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 
@@ -21,6 +22,7 @@ pub use holder::{Holder, VfHolders};
 pub use parse::{FunctionCounters, FunctionState, Told};
 pub use place::{PciFunction, Places};
 pub use registers::{Chip, RegisterCounters, Registers};
+pub use setting::FunctionSetting;
 
 const RTM_GETLINK: u16 = 18;
 const RTM_SETLINK: u16 = 19;

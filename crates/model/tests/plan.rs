@@ -106,13 +106,10 @@ fn kinds_that_cannot_be_built_are_skipped_with_reason_and_remedy() {
     let skipped: Vec<_> = plan.unavailable_cells().collect();
     assert_eq!(skipped.len(), 2);
     assert_eq!(skipped[1].cell, "vm,nic=sriov/128/uni");
-    assert_eq!(
-        skipped[1].reason,
-        "guests with nic = \"sriov\" cannot be built by this version"
-    );
+    assert_eq!(skipped[1].reason, "nic = \"sriov\" without pf");
     assert_eq!(
         skipped[1].remedy,
-        "build the path yourself and measure it with kind = \"ports\""
+        "name the port whose virtual functions may be used, as in pf = \"eth0\"; it must carry nothing else"
     );
 }
 
@@ -144,8 +141,8 @@ fn ready_plans_mean_what_they_say() {
         ("bridge-vs-dpdk", 35, 35),
         ("linux-bridge-blog", 10, 10),
         // 5 drivers x (3 placements of one CPU + 2 of two) x 3 queues x 7 sizes x 2 directions.
-        // Built: 8 of their 15 pairs of driver and queues.
-        ("internet-week-2011", 1050, 560),
+        // Built: 9 of their 15 pairs of driver and queues.
+        ("internet-week-2011", 1050, 630),
         ("guest-drivers", 32, 32),
     ] {
         let file = format!("{name}.toml");
@@ -237,7 +234,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
             "kind = \"ovs\"\ndatapath = [\"kernel\", \"userspace\"]",
             "kind = \"vlan-bridge\"\ntagging = [\"filtering\", \"sub-interface\"]",
             "kind = \"testpmd\"\nvdev = \"af_xdp\"\ncores = [1, 2]\nqueues = 2",
-            "kind = \"vm\"\nnic = [\"e1000\", \"sriov\"]\npin = [[0], [4, 6]]\nqueues = 4",
+            "kind = \"vm\"\nnic = [\"e1000\", \"sriov\"]\npf = \"eth0\"\npin = [[0], [4, 6]]\nqueues = 4",
         ],
         1..=6,
     );

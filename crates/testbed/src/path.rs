@@ -92,6 +92,12 @@ pub trait Path: Send + Sync {
         None
     }
 
+    /// Whether frames reach a port only when they are addressed to it, as on hardware. On the
+    /// other paths the tester's stations have addresses of their own.
+    fn own_stations(&self) -> bool {
+        self.kind() == "ports"
+    }
+
     /// In whose context the path works.
     fn coupling(&self) -> Coupling;
 

@@ -13,6 +13,7 @@ use nicety_model::FrameSize;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::path::{Coupling, PathThread, Port};
+use crate::sriov::FunctionSet;
 use crate::veth::{self, CARRIER_LIMIT, End, Site};
 
 /// Smallest MTU the path is built with, so that ordinary plans share one setup.
@@ -20,8 +21,8 @@ const MTU: u32 = 1500;
 
 // Locally administered addresses ("ni" in bytes two and three), the same in every run, so that
 // hashes over them are the same too.
-const MAC_A: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0a]);
-const MAC_B: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0b]);
+pub(crate) const MAC_A: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0a]);
+pub(crate) const MAC_B: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0b]);
 const MAC_D0: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xd0]);
 const MAC_D1: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xd1]);
 
@@ -40,6 +41,8 @@ pub struct RigSpec {
 /// Three namespaces with two veth pairs; gone when dropped.
 #[derive(Debug)]
 pub(crate) struct Rig {
+    /// The ports' virtual functions, where they are such; then `d0` and `d1` are not there.
+    pub(crate) functions: Option<FunctionSet>,
     pub(crate) a: Site,
     pub(crate) dut: Site,
     pub(crate) b: Site,
@@ -84,6 +87,7 @@ impl Rig {
             dut.links.wait_carrier(name, CARRIER_LIMIT)?;
         }
         Ok(Self {
+            functions: None,
             ports: [a.port("a")?, b.port("b")?],
             a,
             dut,
@@ -140,6 +144,9 @@ impl Rig {
 
     /// In whose context frames get as far as the switch.
     pub(crate) fn coupling(&self) -> Coupling {
+        if self.functions.is_some() {
+            return Coupling::Unknown;
+        }
         let threaded = |name| self.threads.iter().any(|t| t.interface == name);
         if threaded("d0") && threaded("d1") {
             Coupling::Decoupled

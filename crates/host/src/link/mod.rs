@@ -3,6 +3,7 @@
 mod address;
 mod counters;
 mod name;
+mod place;
 mod state;
 mod vlan;
 

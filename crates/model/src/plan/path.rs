@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::plan::file::OneOrMany;
 use crate::plan::read::{Entry, Section, Source, Table};
-use crate::plan::vm::{ACCELS, NICS};
+use crate::plan::vm::{ACCELS, GUESTS, NICS};
 use crate::plan::{PathPlan, PlanError, SwitchKind};
 
 /// Every kind a plan may name.
@@ -27,18 +27,28 @@ const DATAPATHS: [&str; 2] = ["kernel", "userspace"];
 /// How DPDK gets at an interface that the kernel drives.
 const VDEVS: [&str; 2] = ["af_packet", "af_xdp"];
 /// Keys of `kind = "vm"`.
-const VM_KEYS: [&str; 9] = [
-    "kind", "nic", "switch", "vcpus", "pin", "queues", "ring", "vms", "accel",
+const VM_KEYS: [&str; 11] = [
+    "kind", "guest", "nic", "pf", "switch", "vcpus", "pin", "queues", "ring", "vms", "accel",
 ];
 
 /// Parameters of a path; an empty list was not given. Each list multiplies the matrix.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PathParams {
+    /// What the guest is: `vm`, a virtual machine (when absent), or `netns`, a network namespace
+    /// as of a container.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<String>")]
+    pub guest: Vec<String>,
     /// How the guest is connected: `e1000`, `virtio-net`, `vhost-net`, `macvtap`, `sriov`,
-    /// `sriov-macvtap`.
+    /// `sriov-macvtap`; a namespace: `macvlan`, `sriov`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub nic: Vec<String>,
+    /// The host's port whose virtual functions `sriov` and `sriov-macvtap` use; it must have
+    /// none yet and carry nothing else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<String>")]
+    pub pf: Vec<String>,
     /// What joins the interfaces on the host: `bridge`, `vlan-bridge`, `ovs`, `ovs-dpdk`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
@@ -90,7 +100,9 @@ impl PathParams {
     pub fn lists(&self) -> Vec<(&'static str, Vec<String>)> {
         let numbers = |list: &[u32]| list.iter().map(u32::to_string).collect();
         let all = [
+            ("guest", self.guest.clone()),
             ("nic", self.nic.clone()),
+            ("pf", self.pf.clone()),
             ("switch", self.switch.clone()),
             ("vcpus", numbers(&self.vcpus)),
             ("pin", self.pin.iter().map(|cpus| join(cpus)).collect()),
@@ -202,7 +214,9 @@ fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
         None => Ok(Vec::new()),
     };
     Ok(PathParams {
+        guest: words("guest", &GUESTS)?,
         nic: words("nic", &NICS)?,
+        pf: pf(section)?,
         switch: words("switch", &SWITCHES)?,
         vcpus: numbers(
             "vcpus",
@@ -222,6 +236,19 @@ fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
         vdev: words("vdev", &VDEVS)?,
         cores: numbers("cores", 1024, "polling threads, as in cores = [1, 2]")?,
         accel: words("accel", &ACCELS)?,
+    })
+}
+
+/// `pf = "eth0"`.
+fn pf(section: &Section<'_, '_>) -> Result<Vec<String>, PlanError> {
+    let Some(entry) = section.get("pf") else {
+        return Ok(Vec::new());
+    };
+    entry.list(|item| {
+        let name = item.string("an interface name in quotes, as in \"eth0\"")?;
+        super::build::check_interface(name)
+            .map_err(|why| item.error(why.to_string(), "write the name `ip link` shows"))?;
+        Ok(name.to_owned())
     })
 }
 

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// How a guest is connected.
-pub(super) const NICS: [&str; 6] = [
+pub(super) const NICS: [&str; 7] = [
     "e1000",
     "virtio-net",
     "vhost-net",
     "macvtap",
     "sriov",
     "sriov-macvtap",
+    "macvlan",
 ];
+/// What the guest is.
+pub(super) const GUESTS: [&str; 2] = ["vm", "netns"];
 /// How a guest's instructions run.
 pub(super) const ACCELS: [&str; 3] = ["auto", "kvm", "tcg"];
 
@@ -28,8 +31,12 @@ const TAP_QUEUES: u32 = 256;
 /// The guest of one cell. What the plan leaves out has the value in brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VmAsk {
-    /// How it is connected \[virtio-net\].
+    /// Whether it is a network namespace, as of a container, and no machine \[it is one\].
+    pub netns: bool,
+    /// How it is connected \[virtio-net; a namespace: macvlan\].
     pub nic: VmNic,
+    /// The host's port whose virtual functions are used.
+    pub pf: Option<String>,
     /// What joins the interfaces on the host \[bridge\].
     pub switch: String,
     /// Virtual CPUs \[1\].
@@ -63,6 +70,8 @@ pub enum VmNic {
     Sriov,
     /// A macvtap on a virtual function.
     SriovMacvtap,
+    /// A macvlan, for namespaces.
+    Macvlan,
 }
 
 impl fmt::Display for VmNic {
@@ -74,6 +83,7 @@ impl fmt::Display for VmNic {
             Self::Macvtap => "macvtap",
             Self::Sriov => "sriov",
             Self::SriovMacvtap => "sriov-macvtap",
+            Self::Macvlan => "macvlan",
         })
     }
 }
@@ -86,8 +96,14 @@ impl VmNic {
             "macvtap" => Self::Macvtap,
             "sriov" => Self::Sriov,
             "sriov-macvtap" => Self::SriovMacvtap,
+            "macvlan" => Self::Macvlan,
             _ => Self::VirtioNet,
         }
+    }
+
+    /// Whether it needs virtual functions.
+    pub fn on_function(self) -> bool {
+        matches!(self, Self::Sriov | Self::SriovMacvtap)
     }
 }
 
@@ -108,8 +124,11 @@ impl VmAsk {
                 .cloned()
                 .unwrap_or_else(|| otherwise.to_owned())
         };
+        let netns = path.get("guest").is_some_and(|guest| guest == "netns");
         Self {
-            nic: VmNic::of(&word("nic", "virtio-net")),
+            netns,
+            nic: VmNic::of(&word("nic", if netns { "macvlan" } else { "virtio-net" })),
+            pf: path.get("pf").cloned(),
             switch: word("switch", "bridge"),
             vcpus: number("vcpus").unwrap_or(1),
             pin: pin.split('+').filter_map(|cpu| cpu.parse().ok()).collect(),
@@ -118,6 +137,63 @@ impl VmAsk {
             vms: number("vms").unwrap_or(1),
             accel: word("accel", "auto"),
         }
+    }
+
+    /// What the guest is and its NIC do not fit each other.
+    fn kind_refusal(&self) -> Option<(String, &'static str)> {
+        let nic = self.nic;
+        match (self.netns, nic) {
+            (true, VmNic::Macvlan | VmNic::Sriov) => {}
+            // It has a receiver of its own (drivers/net/macvtap.c, macvtap_newlink), and an
+            // interface has one only.
+            (true, VmNic::Macvtap | VmNic::SriovMacvtap) => {
+                return Some((
+                    format!(
+                        "guest = \"netns\" with nic = \"{nic}\": a macvtap is no port of a bridge"
+                    ),
+                    "write nic = \"macvlan\" or nic = \"sriov\"",
+                ));
+            }
+            (true, _) => {
+                return Some((
+                    format!(
+                        "guest = \"netns\" with nic = \"{nic}\": a namespace has no emulated NIC"
+                    ),
+                    "write nic = \"macvlan\" or nic = \"sriov\"",
+                ));
+            }
+            (false, VmNic::Macvlan) => {
+                return Some((
+                    "nic = \"macvlan\" is for namespaces".to_owned(),
+                    "write nic = \"macvtap\", or guest = \"netns\"",
+                ));
+            }
+            (false, _) => {}
+        }
+        let machine =
+            self.vcpus > 1 || self.queues > 1 || self.ring.is_some() || !self.pin.is_empty();
+        if self.netns && machine {
+            return Some((
+                "a namespace has no virtual CPUs, queues or rings of its own".to_owned(),
+                "leave vcpus, pin, queues and ring out beside guest = \"netns\"",
+            ));
+        }
+        if nic.on_function() && self.pf.is_none() {
+            return Some((
+                format!("nic = \"{nic}\" without pf"),
+                "name the port whose virtual functions may be used, as in pf = \"eth0\"; it must carry nothing else",
+            ));
+        }
+        if nic.on_function() && self.queues > 1 {
+            return Some((
+                format!(
+                    "{nic} with {} queues cannot be built by this version",
+                    self.queues
+                ),
+                "write queues = 1",
+            ));
+        }
+        None
     }
 
     /// Why this cannot be built, whatever the machine.
@@ -131,11 +207,8 @@ impl VmAsk {
         let Self {
             nic, vcpus, queues, ..
         } = self;
-        if matches!(nic, VmNic::Sriov | VmNic::SriovMacvtap) {
-            return refuse(
-                format!("guests with nic = \"{nic}\" cannot be built by this version"),
-                "build the path yourself and measure it with kind = \"ports\"",
-            );
+        if let Some((reason, remedy)) = self.kind_refusal() {
+            return refuse(reason, remedy);
         }
         if self.switch != "bridge" {
             return refuse(
@@ -185,11 +258,16 @@ impl VmAsk {
         }
         let ring = self.ring?;
         match nic {
-            VmNic::E1000 if !E1000_RING.contains(&ring) || !ring.is_multiple_of(8) => refuse(
-                format!("e1000 has no rings of {ring} descriptors"),
-                "write a multiple of 8 from 80 to 4096",
-            ),
-            VmNic::VirtioNet | VmNic::VhostNet | VmNic::Macvtap
+            // Those of igbvf are as long (drivers/net/ethernet/intel/igbvf/igbvf.h).
+            VmNic::E1000 | VmNic::Sriov
+                if !E1000_RING.contains(&ring) || !ring.is_multiple_of(8) =>
+            {
+                refuse(
+                    format!("{nic} has no rings of {ring} descriptors"),
+                    "write a multiple of 8 from 80 to 4096",
+                )
+            }
+            VmNic::VirtioNet | VmNic::VhostNet | VmNic::Macvtap | VmNic::SriovMacvtap
                 if !VIRTIO_RING.contains(&ring) || !ring.is_power_of_two() =>
             {
                 refuse(
@@ -240,9 +318,23 @@ mod tests {
     #[test]
     fn what_no_machine_can_build_is_said() {
         for (words, reason) in [
+            (&[("nic", "sriov")][..], "nic = \"sriov\" without pf"),
             (
-                &[("nic", "sriov")][..],
-                "guests with nic = \"sriov\" cannot be built by this version",
+                &[("nic", "sriov"), ("pf", "eth0"), ("queues", "2")],
+                "sriov with 2 queues cannot be built by this version",
+            ),
+            (&[("nic", "macvlan")], "nic = \"macvlan\" is for namespaces"),
+            (
+                &[("guest", "netns"), ("nic", "macvtap")],
+                "guest = \"netns\" with nic = \"macvtap\": a macvtap is no port of a bridge",
+            ),
+            (
+                &[("guest", "netns"), ("nic", "e1000")],
+                "guest = \"netns\" with nic = \"e1000\": a namespace has no emulated NIC",
+            ),
+            (
+                &[("guest", "netns"), ("vcpus", "2")],
+                "a namespace has no virtual CPUs, queues or rings of its own",
             ),
             (
                 &[("switch", "ovs")],
@@ -283,6 +375,9 @@ mod tests {
             ],
             &[("nic", "vhost-net"), ("queues", "4")],
             &[("nic", "macvtap")],
+            &[("nic", "sriov"), ("pf", "eth0"), ("ring", "512")],
+            &[("guest", "netns")],
+            &[("guest", "netns"), ("nic", "sriov"), ("pf", "eth0")],
         ] {
             assert_eq!(ask(words).refusal(), None, "{words:?}");
         }

@@ -8,7 +8,7 @@ use nicety_model::plan::{PathPlan, VmAsk};
 use nicety_model::{CellKey, FrameSize, Plan};
 use nicety_port::Stop;
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, bundle};
-use nicety_testbed::{PathError, VmPath, VmSpec};
+use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 
 use super::setup;
 use crate::lab::progress::Progress;
@@ -30,7 +30,8 @@ impl Guests {
     /// Fetches QEMU and a kernel where the plan has guests and they are not in the cache. To be
     /// called before a user namespace is entered.
     pub fn prepare(plan: &Plan, cache: Option<PathBuf>, mirror: String) -> Self {
-        let wanted = plan.buildable_cells().any(|key| key.kind() == "vm");
+        let machine = |key: CellKey| key.kind() == "vm" && !VmAsk::of(&key.path).netns;
+        let wanted = plan.buildable_cells().any(machine);
         let bundle = match wanted {
             true => fetch(cache, mirror),
             false => Err("the plan has no guests".to_owned()),
@@ -52,7 +53,7 @@ impl Guests {
         ))
     }
 
-    /// Boots the guest of a cell. `say` is told what takes time.
+    /// Boots the guest of a cell, or makes its namespace. `say` is told what takes time.
     pub fn path(
         &mut self,
         key: &CellKey,
@@ -60,10 +61,18 @@ impl Guests {
         placement: &Placement,
         stop: &Stop,
         say: &dyn Fn(&str),
-    ) -> Result<VmPath, PathError> {
+    ) -> Result<Box<dyn Path>, PathError> {
+        let ask = VmAsk::of(&key.path);
+        if ask.netns {
+            return Ok(Box::new(NetnsPath::build(&NetnsSpec {
+                ask,
+                largest_frame: largest,
+                path_cpus: setup::path_cpus(placement),
+            })?));
+        }
         let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
         let spec = VmSpec {
-            ask: VmAsk::of(&key.path),
+            ask,
             largest_frame: largest,
             path_cpus: setup::path_cpus(placement),
             tester_cpus: placement.tester.iter().map(|tester| tester.cpu).collect(),
@@ -95,7 +104,8 @@ impl Guests {
                 Accelerator::Tcg(_) => "TCG",
             }
         ));
-        VmPath::build(&spec, bundle, accelerator, &|| stop.is_set())
+        let path = VmPath::build(&spec, bundle, accelerator, &|| stop.is_set())?;
+        Ok(Box::new(path))
     }
 }
 

@@ -68,7 +68,7 @@ impl Paths {
                 true => {
                     let largest = self.largest.unwrap_or(key.frame_size_bytes);
                     let built = self.guests.path(key, largest, placement, stop, say);
-                    Box::new(built?)
+                    built?
                 }
                 false => setup::path(plan, key, placement)?,
             };

@@ -238,7 +238,7 @@ fn cpus(placement: &Placement) -> Vec<Option<u32>> {
 
 /// Both ports of `path`, as engines want them.
 fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
-    let own = path.kind() == "ports";
+    let own = path.own_stations();
     let spec = |port: &nicety_testbed::Port, number| -> Result<PortSpec, SetupError> {
         let veth = Links::open(&port.ns)?.get(&port.name)?.kind == "veth";
         Ok(PortSpec {
@@ -256,7 +256,7 @@ fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
             } else {
                 Refusal::NotSent
             },
-            promiscuous: own,
+            promiscuous: path.kind() == "ports",
         })
     };
     let [a, b] = path.ports();

@@ -15,6 +15,7 @@ mod harness;
 
 mod booted;
 mod faults;
+mod functions;
 mod guests;
 mod left;
 mod measured;

@@ -25,6 +25,7 @@ use program::Packaged;
 pub use dpdk::{DpdkSpec, Vdev};
 pub use ovs::{Datapath, OvsPath, OvsSpec};
 pub use ovs_dpdk::OvsDpdkPath;
+pub(crate) use run_dir::RunDir;
 pub use run_dir::sweep;
 pub use testpmd::TestpmdPath;
 

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::PathError;
 
+/// Where root's are.
+const ROOTS: &str = "/run/nicety";
 /// Start of the name of every such directory.
 const PREFIX: &str = "path-";
 /// Locked as long as the directory is used.
@@ -18,6 +20,8 @@ const LOCK: &str = "lock";
 #[derive(Debug)]
 pub(crate) struct RunDir {
     path: PathBuf,
+    /// Whether it stays, for the next nicety to see.
+    keep: bool,
     /// Holds the lock: whoever gets it knows that nobody uses the directory.
     _lock: File,
 }
@@ -39,6 +43,12 @@ impl RunDir {
                 io::ErrorKind::NotFound.into(),
             )
         }))
+    }
+
+    /// Makes one that names what is changed on the host itself: where the next start of root
+    /// looks, whatever its environment.
+    pub(crate) fn create_for_host() -> Result<Self, PathError> {
+        Self::create_in(Path::new(ROOTS))
     }
 
     fn create_in(base: &Path) -> Result<Self, PathError> {
@@ -66,13 +76,22 @@ impl RunDir {
             }
             let lock = File::create(path.join(LOCK)).map_err(error)?;
             lock.lock().map_err(error)?;
-            return Ok(Self { path, _lock: lock });
+            return Ok(Self {
+                path,
+                keep: false,
+                _lock: lock,
+            });
         }
     }
 
     /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Leaves it to the next nicety.
+    pub(crate) fn keep(&mut self) {
+        self.keep = true;
     }
 
     /// A file in it.
@@ -83,6 +102,9 @@ impl RunDir {
 
 impl Drop for RunDir {
     fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
         // One that cannot be removed now is removed by the next nicety.
         let _ = fs::remove_dir_all(&self.path);
     }
@@ -97,7 +119,7 @@ fn bases() -> Vec<PathBuf> {
         .map(|dir| dir.join("nicety"));
     let user = rustix::process::geteuid();
     let own = match user.is_root() {
-        true => Some("/run/nicety".into()),
+        true => Some(ROOTS.into()),
         false => None,
     };
     let last = format!("/tmp/nicety-{}", outer_user().unwrap_or(user.as_raw())).into();
@@ -124,7 +146,10 @@ fn sweep_in(base: &Path) {
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(PREFIX)) && unused(&entry.path()) {
+        if name.to_str().is_some_and(|name| name.starts_with(PREFIX))
+            && unused(&entry.path())
+            && crate::sriov::undo_left(&entry.path())
+        {
             // Fails only where somebody else removes it too.
             let _ = fs::remove_dir_all(entry.path());
         }

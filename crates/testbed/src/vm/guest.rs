@@ -16,6 +16,7 @@ use crate::path::PathThread;
 use crate::qemu::console::last_lines;
 use crate::qemu::initramfs::{self, Contents};
 use crate::qemu::{Accelerator, Bundle, Machine, MachineSpec, QemuError};
+use crate::sriov::STATIONS;
 
 /// Longest wait for the guest's counters. A guest that has just been overloaded finishes the
 /// frames in its rings first.
@@ -43,6 +44,8 @@ pub(super) struct Boot<'a> {
     pub(super) accelerator: &'a Accelerator,
     /// Where threads go.
     pub(super) place: Plan<'a>,
+    /// Module of the guest's driver, where its NICs are virtual functions.
+    pub(super) function_driver: Option<&'static str>,
     /// MTU of its NICs in bytes.
     pub(super) mtu: u32,
     /// Says when nobody wants the guest any more.
@@ -62,6 +65,7 @@ impl Guest {
         let mut channel = Channel::new(ours).map_err(socket)?;
         let config = GuestConfig {
             macs: MACS.map(|mac| mac.0),
+            stations: boot.function_driver.map(|_| STATIONS.map(|mac| mac.0)),
             mtu: boot.mtu,
             queues: spec.ask.queues,
             ring: spec.ask.ring,
@@ -69,7 +73,10 @@ impl Guest {
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;
         let initramfs = initramfs::build(&Contents {
             kernel: &boot.bundle.kernel,
-            modules: spec::modules(spec.ask.nic),
+            modules: &[
+                boot.function_driver.unwrap_or(spec::module(spec.ask.nic)),
+                "bridge",
+            ],
             files: &[(CONFIG, text.as_slice())],
         })?;
         let mut arguments = spec::arguments(&spec.ask, boot.accelerator, &backends, &theirs);
@@ -80,7 +87,7 @@ impl Guest {
             "vm",
         ));
         let mut inherit = vec![theirs, initramfs.file.into()];
-        inherit.extend(backends.into_iter().flat_map(|backend| backend.queues));
+        inherit.extend(backends.into_iter().flat_map(Backend::into_queues));
         let mut machine = Machine::start(
             &boot.bundle.emulator,
             MachineSpec {

@@ -72,6 +72,9 @@ pub fn run() -> Result<Infallible, InitError> {
         ..LinkChange::default()
     };
     links.change("br0", &up)?;
+    for (name, station) in nics.iter().zip(config.stations.into_iter().flatten()) {
+        links.add_station(name, Mac(station))?;
+    }
     for name in nics.iter().map(String::as_str).chain(["br0"]) {
         links.wait_carrier(name, DEVICE_LIMIT)?;
     }

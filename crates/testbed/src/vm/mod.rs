@@ -7,7 +7,9 @@
 //!
 //! `a`, `d0`, `d1` and `b` are as on the bridge path, with the same switches and threads. `t0` and
 //! `t1` are taps whose other ends QEMU holds. With `nic = "macvtap"` there are no bridges: macvtaps
-//! `m0` and `m1` on `d0` and `d1` take their places. The namespaces are held by file descriptors of this
+//! `m0` and `m1` on `d0` and `d1` take their places. With `nic = "sriov"` the guest's NICs are
+//! virtual functions, and with `nic = "sriov-macvtap"` it has macvtaps on them; the tester's ports
+//! are functions of the same port then. The namespaces are held by file descriptors of this
 //! process and QEMU is killed by the kernel when the thread that started it ends, so that nothing
 //! is left however the process ends.
 
@@ -31,6 +33,7 @@ use crate::error::PathError;
 use crate::path::{Coupling, Path, PathThread, Port};
 use crate::qemu::{Accelerator, Bundle};
 use crate::rig::{Rig, RigSpec};
+use crate::sriov::{self, FunctionSet};
 use crate::veth::{self, CARRIER_LIMIT, Site};
 use guest::{Boot, Guest};
 use place::Plan;
@@ -43,10 +46,11 @@ const MTU: u32 = 1500;
 /// A path through one guest; gone when dropped.
 #[derive(Debug)]
 pub struct VmPath {
+    // Dropped in this order: QEMU lets go of functions before they are removed.
+    guest: Guest,
     rig: Rig,
     /// Interfaces between `d0` and `d1`.
     between: &'static [(&'static str, Role)],
-    guest: Guest,
     /// The guest's CPUs at its last report.
     cpus: Mutex<StatSample>,
     threads: Vec<PathThread>,
@@ -60,7 +64,13 @@ impl VmPath {
     /// [`PathError::Guest`].
     pub fn check(spec: &VmSpec) -> Result<(), PathError> {
         spec::check(spec, &place::allowed()?)?;
-        vhost_there(spec)
+        vhost_there(spec)?;
+        match &spec.ask.pf {
+            Some(pf) if spec.ask.nic.on_function() => {
+                FunctionSet::check(pf, spec.ask.nic == VmNic::Sriov)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Builds the host's side, boots the guest, and waits until it forwards. `stopped` says when
@@ -79,14 +89,11 @@ impl VmPath {
     ) -> Result<Self, PathError> {
         Self::check(spec)?;
         let allowed = place::allowed()?;
-        let rig = Rig::build(&RigSpec {
-            path_cpus: spec.path_cpus.clone(),
-            largest_frame: spec.largest_frame,
-            queues: 1,
-        })?;
         let mtu = spec.largest_frame.mtu_needed().max(MTU);
-        let backend = |side| backend(&rig.dut, spec.ask.nic, spec.ask.queues, side, mtu);
-        let backends = [backend(0)?, backend(1)?];
+        let (rig, backends) = ways(spec, mtu)?;
+        let passed = rig.functions.as_ref();
+        let passed = passed.filter(|_| spec.ask.nic == VmNic::Sriov);
+        let function_driver = passed.map(FunctionSet::guest_module).transpose()?;
         let rest: Vec<u32> = allowed
             .iter()
             .copied()
@@ -100,13 +107,18 @@ impl VmPath {
                 pin: &spec.ask.pin,
                 rest,
             },
+            function_driver,
             mtu,
             stopped,
         };
         let guest = Guest::boot(spec, &boot, backends)?;
         let between = between(spec.ask.nic);
+        let limit = match rig.functions {
+            Some(_) => sriov::LINK_LIMIT,
+            None => CARRIER_LIMIT,
+        };
         for (name, _) in between {
-            rig.dut.links.wait_carrier(name, CARRIER_LIMIT)?;
+            rig.dut.links.wait_carrier(name, limit)?;
         }
         let mut notes = rig.notes.clone();
         notes.extend(words(spec, bundle, accelerator, &guest));
@@ -138,7 +150,10 @@ const MACVTAPS: [&str; 2] = ["m0", "m1"];
 /// The host's part between `d0` and `d1`, in the order in which frames meet it.
 fn between(nic: VmNic) -> &'static [(&'static str, Role)] {
     match nic {
-        VmNic::Macvtap => &[(MACVTAPS[0], Role::Inner), (MACVTAPS[1], Role::Inner)],
+        VmNic::Sriov => &[],
+        VmNic::Macvtap | VmNic::SriovMacvtap => {
+            &[(MACVTAPS[0], Role::Inner), (MACVTAPS[1], Role::Inner)]
+        }
         _ => &[
             ("br0", Role::Bridge),
             ("t0", Role::Inner),
@@ -166,6 +181,43 @@ fn open_vhost() -> std::io::Result<()> {
     opened.map(drop)
 }
 
+/// Ends of the ways to the tester.
+const FARS: [&str; 2] = ["d0", "d1"];
+
+/// The ways between the tester and the guest.
+fn ways(spec: &VmSpec, mtu: u32) -> Result<(Rig, [Backend; 2]), PathError> {
+    let ask = &spec.ask;
+    let Some(pf) = ask.pf.as_deref().filter(|_| ask.nic.on_function()) else {
+        let rig = Rig::build(&RigSpec {
+            path_cpus: spec.path_cpus.clone(),
+            largest_frame: spec.largest_frame,
+            queues: 1,
+        })?;
+        let backend = |side| backend(&rig.dut, ask.nic, ask.queues, side, mtu);
+        let backends = [backend(0)?, backend(1)?];
+        return Ok((rig, backends));
+    };
+    let rig = sriov::rig(pf, spec::MACS, spec.largest_frame)?;
+    let functions = rig.functions.as_ref().ok_or(PathError::Stopped)?;
+    let [near, far] = sriov::GUESTS;
+    if ask.nic == VmNic::Sriov {
+        let backends = [functions.pass_through(near)?, functions.pass_through(far)?];
+        functions.trust()?;
+        return Ok((rig, backends.map(Backend::Function)));
+    }
+    for (vf, name) in sriov::GUESTS.into_iter().zip(FARS) {
+        functions.interface(vf, &rig.dut.ns, name)?;
+        sriov::set_up(&rig.dut, name, spec.largest_frame)?;
+    }
+    functions.trust()?;
+    for (name, station) in FARS.into_iter().zip(sriov::STATIONS) {
+        rig.dut.links.add_station(name, station)?;
+    }
+    let backend = |side| backend(&rig.dut, ask.nic, ask.queues, side, mtu);
+    let backends = [backend(0)?, backend(1)?];
+    Ok((rig, backends))
+}
+
 /// What NIC `side` of the guest hangs on: a tap on a bridge with the tester's side, or a macvtap on
 /// the tester's side itself.
 fn backend(
@@ -175,19 +227,18 @@ fn backend(
     side: usize,
     mtu: u32,
 ) -> Result<Backend, PathError> {
-    const FARS: [&str; 2] = ["d0", "d1"];
     let change = |master, mtu| LinkChange {
         up: Some(true),
         master,
         mtu,
         mac: None,
     };
-    if nic == VmNic::Macvtap {
+    if matches!(nic, VmNic::Macvtap | VmNic::SriovMacvtap) {
         let name = MACVTAPS[side];
         let below = dut.links.get(FARS[side])?.index;
         let queue = tap::create_macvtap(&dut.ns, name, below).map_err(no_macvtap)?;
         dut.links.change(name, &change(None, None))?;
-        return Ok(Backend {
+        return Ok(Backend::Tap {
             queues: vec![queue],
             vhost: open_vhost().is_ok(),
         });
@@ -199,7 +250,7 @@ fn backend(
     dut.links.change(FARS[side], &change(master, None))?;
     dut.links.change(name, &change(master, Some(mtu)))?;
     veth::set_up(dut, bridge)?;
-    Ok(Backend {
+    Ok(Backend::Tap {
         queues,
         vhost: nic == VmNic::VhostNet,
     })
@@ -291,11 +342,7 @@ impl Path for VmPath {
             place.counters.rx_errors = 0;
         }
         // In the order in which frames meet them.
-        let behind = self.between.get(self.between.len() / 2);
-        let at = places
-            .iter()
-            .position(|place| behind.is_some_and(|(name, _)| place.interface == *name));
-        let at = at.unwrap_or(places.len());
+        let at = places.len() / 2;
         let nics = self.guest.hello.nics.iter().filter_map(|nic| {
             let counters = report.nics.get(&nic.name)?;
             Some(InterfaceCounters {
@@ -315,6 +362,10 @@ impl Path for VmPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.threads
+    }
+
+    fn own_stations(&self) -> bool {
+        self.rig.functions.is_some()
     }
 
     fn coupling(&self) -> Coupling {

@@ -53,16 +53,32 @@ pub(super) fn list(cpus: &[u32]) -> String {
 }
 
 /// The guest's hardware addresses: locally administered, the same in every run.
-pub(super) const MACS: [Mac; 2] = [
+pub(crate) const MACS: [Mac; 2] = [
     Mac([0x02, 0x6e, 0x69, 0, 1, 0]),
     Mac([0x02, 0x6e, 0x69, 0, 1, 1]),
 ];
 
-/// What carries the frames of one NIC: the queues' file descriptors, and whether the kernel's
-/// vhost does it.
-pub(super) struct Backend {
-    pub(super) queues: Vec<OwnedFd>,
-    pub(super) vhost: bool,
+/// What carries the frames of one NIC.
+pub(super) enum Backend {
+    /// A tap or macvtap: the queues' file descriptors, and whether the kernel's vhost does it.
+    Tap {
+        /// The queues.
+        queues: Vec<OwnedFd>,
+        /// Carried by vhost.
+        vhost: bool,
+    },
+    /// The hardware itself: PCI address of a virtual function.
+    Function(String),
+}
+
+impl Backend {
+    /// File descriptors that QEMU needs.
+    pub(super) fn into_queues(self) -> Vec<OwnedFd> {
+        match self {
+            Self::Tap { queues, .. } => queues,
+            Self::Function(_) => Vec::new(),
+        }
+    }
 }
 
 /// The machine without kernel and initramfs. `port` is QEMU's end of the guest's channel.
@@ -82,8 +98,15 @@ pub(super) fn arguments(
         &ask.vcpus.to_string(),
     ]);
     for (number, (backend, mac)) in backends.iter().zip(MACS).enumerate() {
-        add(&["-netdev", &netdev(number, backend)]);
-        add(&["-device", &device(ask, number, mac)]);
+        match backend {
+            Backend::Tap { queues, vhost } => {
+                add(&["-netdev", &netdev(number, queues, *vhost)]);
+                add(&["-device", &device(ask, number, mac)]);
+            }
+            Backend::Function(address) => {
+                add(&["-device", &format!("vfio-pci,host={address},romfile=")]);
+            }
+        }
     }
     add(&["-device", "virtio-serial-pci"]);
     add(&[
@@ -97,18 +120,14 @@ pub(super) fn arguments(
     words.into_iter().map(OsString::from).collect()
 }
 
-fn netdev(number: usize, backend: &Backend) -> String {
-    let fds: Vec<String> = backend
-        .queues
-        .iter()
-        .map(|fd| fd.as_raw_fd().to_string())
-        .collect();
+fn netdev(number: usize, queues: &[OwnedFd], vhost: bool) -> String {
+    let fds: Vec<String> = queues.iter().map(|fd| fd.as_raw_fd().to_string()).collect();
     // One queue must not be named as a list (net/tap.c, net_init_tap).
     let fds = match fds.as_slice() {
         [one] => format!("fd={one}"),
         several => format!("fds={}", several.join(":")),
     };
-    let vhost = if backend.vhost { "on" } else { "off" };
+    let vhost = if vhost { "on" } else { "off" };
     format!("tap,id=net{number},{fds},vhost={vhost}")
 }
 
@@ -129,11 +148,11 @@ fn device(ask: &VmAsk, number: usize, mac: Mac) -> String {
     device
 }
 
-/// Kernel modules of the guest.
-pub(super) fn modules(nic: VmNic) -> &'static [&'static str] {
+/// Kernel module of the guest's driver.
+pub(super) fn module(nic: VmNic) -> &'static str {
     match nic {
-        VmNic::E1000 => &["e1000", "bridge"],
-        _ => &["virtio_net", "bridge"],
+        VmNic::E1000 => "e1000",
+        _ => "virtio_net",
     }
 }
 

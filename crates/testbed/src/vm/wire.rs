@@ -14,6 +14,9 @@ pub const PORT_NAME: &str = "org.nicety.vm";
 pub struct GuestConfig {
     /// Hardware addresses of NIC 0 and NIC 1.
     pub macs: [[u8; 6]; 2],
+    /// Stations beyond the guest for which NIC 0 and NIC 1 have to take frames, where they are
+    /// hardware that takes none but its own.
+    pub stations: Option<[[u8; 6]; 2]>,
     /// MTU of both in bytes.
     pub mtu: u32,
     /// Queues of either, where the driver can have more than one.

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use nicety_host::ethtool::Ethtool;
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::Privilege;
+use nicety_model::plan::VmAsk;
 use nicety_model::{FrameSize, LossEntry};
 use nicety_testbed::{
-    BridgePath, BridgeSpec, Coupling, DirectPath, DirectSpec, ExternalPath, Path, PathError, ledger,
+    BridgePath, BridgeSpec, Coupling, DirectPath, DirectSpec, ExternalPath, NetnsPath, NetnsSpec,
+    Path, PathError, ledger,
 };
 
 #[path = "../../../host/tests/net_harness/mod.rs"]
@@ -37,6 +39,10 @@ fn main() -> ExitCode {
             ("merging_switches_are_off", never_merged),
             ("large_frames_get_a_large_mtu", jumbo),
             ("the_direct_path_carries_frames_both_ways", direct),
+            (
+                "a_guest_in_a_namespace_carries_frames_both_ways",
+                namespace_guest,
+            ),
             ("existing_ports_are_taken_as_they_are", external),
             ("two_paths_live_side_by_side", two_at_once),
             ("nothing_is_left_after_kill", killed),
@@ -56,6 +62,36 @@ fn build() -> BridgePath {
         queues: 1,
     })
     .unwrap()
+}
+
+fn namespace_guest(_: Privilege) {
+    let words = [("kind", "vm"), ("guest", "netns")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    let path = NetnsPath::build(&NetnsSpec {
+        ask: VmAsk::of(&words.into_iter().collect()),
+        largest_frame: FrameSize::new(9018).unwrap(),
+        path_cpus: vec![path_cpu()],
+    })
+    .unwrap();
+    assert_eq!((path.kind(), path.own_stations()), ("vm", false));
+    ping(&path, 0, 1, 60);
+    ping(&path, 1, 1, 60);
+    let before = path.counters().unwrap();
+    ping(&path, 0, 50, 60);
+    ping(&path, 1, 50, 9014);
+    let after = path.counters().unwrap();
+    let order: Vec<&str> = after.0.iter().map(|p| p.interface.as_str()).collect();
+    assert_eq!(order, ["a", "d0", "guest g0", "guest g1", "d1", "b"]);
+    for place in order {
+        for counter in ["rx_packets", "tx_packets"] {
+            let name = format!("{place} {counter}");
+            assert_eq!(moved(&path, &before, &name), 50, "{name}");
+        }
+    }
+    assert_eq!(ledger(&before, &after, 0), []);
+    let said = path.notes().iter().any(|note| {
+        note.starts_with("guest in a namespace with macvlan: kernel bridge between two interfaces")
+    });
+    assert!(said, "{:?}", path.notes());
 }
 
 /// A socket on port 0 (A) or 1 (B).

@@ -1,0 +1,83 @@
+//! Interfaces on other ones and in other namespaces, and the addresses they take frames for.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoMacVlan, LinkAttribute, LinkInfo, LinkMessage, MacVlanMode,
+};
+
+use super::{Links, Mac, check_name};
+use crate::net_error::NetError;
+use crate::netns::NetNs;
+use crate::raw::RawMessage;
+
+const RTM_NEWNEIGH: u16 = 28;
+/// Fields of `struct ndmsg` (include/uapi/linux/neighbour.h).
+const AF_BRIDGE: u8 = 7;
+const NUD_PERMANENT: u16 = 0x80;
+const NTF_SELF: u8 = 0x02;
+const NDA_LLADDR: u16 = 2;
+
+impl Links {
+    /// Makes a macvlan in passthru mode on the interface with number `on`, which then gives it
+    /// every frame. It is down. It goes with the one below it, wherever it has been moved.
+    ///
+    /// # Errors
+    /// As [`Links::add_veth`].
+    pub fn add_macvlan(&self, name: &str, on: u32) -> Result<(), NetError> {
+        check_name(name)?;
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::Link(on),
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::MacVlan),
+                LinkInfo::Data(InfoData::MacVlan(vec![InfoMacVlan::Mode(
+                    MacVlanMode::Passthrough,
+                )])),
+            ]),
+        ];
+        self.create(message)
+            .map_err(|e| self.error("make macvlan", name, e))
+    }
+
+    /// Moves an interface into another namespace, under the name `there`. It is down then.
+    /// Hardware comes back to the host when that namespace goes.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Exists`], [`NetError::NotPermitted`].
+    pub fn move_to(&self, name: &str, ns: &NetNs, there: &str) -> Result<(), NetError> {
+        check_name(there)?;
+        let mut message = LinkMessage::default();
+        message.header.index = self.get(name)?.index;
+        message.attributes = vec![
+            LinkAttribute::NetNsFd(ns.as_fd().as_raw_fd()),
+            LinkAttribute::IfName(there.to_owned()),
+        ];
+        self.channel
+            .change(RouteNetlinkMessage::SetLink(message), 0)
+            .map_err(|e| self.error("move to another namespace interface", name, e))
+    }
+
+    /// Lets an interface take frames for one more station, beside its own address: an entry in
+    /// its own table, as of `bridge fdb add … self`.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Exists`], or what the driver says when its table is
+    /// full.
+    pub fn add_station(&self, name: &str, station: Mac) -> Result<(), NetError> {
+        let index = self.get(name)?.index;
+        let mut header = [0; 12];
+        header[0] = AF_BRIDGE;
+        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        header[8..10].copy_from_slice(&NUD_PERMANENT.to_ne_bytes());
+        header[10] = NTF_SELF;
+        let mut message = RawMessage::new(RTM_NEWNEIGH, &header);
+        message.put(NDA_LLADDR, &station.0);
+        self.channel
+            .change(message, NLM_F_CREATE | NLM_F_EXCL)
+            .map_err(|e| self.error("add a station to", name, e))
+    }
+}

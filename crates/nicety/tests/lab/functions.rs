@@ -1,0 +1,118 @@
+//! Virtual functions on the path: in the lab, which has an Intel 82576 and an IOMMU.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{alone, open_dir};
+use crate::{cache, inside_only, lab};
+
+/// Cells found fast under emulation: what counts is that frames are carried.
+const HEAD: &str = "[traffic]
+frame_sizes = [1518]
+[search]
+preset = \"quick\"
+loss_ratio = 0.2
+confirm = \"0s\"
+";
+/// Looks at the port after the run, and runs again while somebody else has functions.
+const AFTER: &str = "set -eu
+functions=/sys/class/net/eth0/device/sriov_numvfs
+nicety bench plan.toml --out out/run --engine af_packet --cache \"$1\" || [ $? -eq 1 ]
+echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls /run/nicety)
+[ -n \"$2\" ] || exit 0
+echo 1 >$functions
+nicety bench plan.toml --out out/taken --engine af_packet --cache \"$1\" || echo code $?
+";
+/// A run of few cells, each with a boot.
+const RUN: Duration = Duration::from_secs(500);
+
+fn lines(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect()
+}
+
+/// Runs the plan in the lab and returns the run directory, what was printed, and its keeper.
+fn run(paths: &str, taken: &str) -> (tempfile::TempDir, String) {
+    let dir = open_dir();
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(dir.path().join("plan.toml"), format!("{HEAD}{paths}")).unwrap();
+    fs::write(dir.path().join("after.sh"), AFTER).unwrap();
+    let (cache, out) = (cache(), out.to_str().unwrap().to_owned());
+    let cache = cache.to_str().unwrap();
+    let words = [
+        "--fresh", "--cpus", "2", "--out", &out, "--", "bash", "after.sh", cache, taken,
+    ];
+    let ended = lab("run", &words).dir(dir.path()).limit(RUN).run();
+    ended.assert_code(0);
+    // Two ports and the loopback, no function, nothing to undo.
+    assert!(ended.stdout.contains("left 0 3\n"), "{ended:?}");
+    let carried = lines(&dir.path().join("out/run/trials.jsonl"));
+    assert!(!carried.is_empty(), "{ended:?}");
+    (dir, ended.stderr)
+}
+
+/// A trial of the cell in which frames came through.
+fn carried(dir: &Path, cell: &str) -> Value {
+    let trials = lines(&dir.join("out/run/trials.jsonl"));
+    let mut of_cell = trials.into_iter().filter(|trial| trial["cell"] == cell);
+    of_cell
+        .find(|trial| trial["frames"]["received"].as_u64() > Some(0))
+        .unwrap_or_else(|| panic!("no frames in {cell}"))
+}
+
+fn meta(dir: &Path, run: &str) -> Value {
+    let text = fs::read(dir.join("out").join(run).join("run.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+#[test]
+fn functions_in_a_namespace() {
+    let _alone = alone();
+    if !inside_only("functions_in_a_namespace") {
+        return;
+    }
+    let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nnic = \"sriov\"\npf = \"eth0\"\n";
+    let (dir, _) = run(path, "taken");
+    carried(dir.path(), "vm,guest=netns,nic=sriov,pf=eth0/1518/uni");
+    let notes = meta(dir.path(), "run")["notes"].to_string();
+    assert!(notes.contains("two interfaces of driver igbvf"), "{notes}");
+    // Somebody else's functions are left alone.
+    let skipped = meta(dir.path(), "taken")["skipped"][0].clone();
+    let reason = skipped["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("eth0 has 1 virtual functions already, vf0 is eth"),
+        "{reason}"
+    );
+    let remedy = skipped["remedy"].as_str().unwrap();
+    assert!(
+        remedy.starts_with("when nobody needs them, echo 0 > "),
+        "{remedy}"
+    );
+}
+
+#[test]
+fn functions_of_guests() {
+    let _alone = alone();
+    if !inside_only("functions_of_guests") {
+        return;
+    }
+    let path = "[[path]]\nkind = \"vm\"\naccel = \"kvm\"\nnic = [\"sriov\", \"sriov-macvtap\"]\npf = \"eth0\"\n";
+    let (dir, stderr) = run(path, "");
+    for (nic, driver) in [("sriov", "igbvf"), ("sriov-macvtap", "virtio_net")] {
+        let trial = carried(
+            dir.path(),
+            &format!("vm,accel=kvm,nic={nic},pf=eth0/1518/uni"),
+        );
+        assert!(trial["cpu"]["who"]["guest/vcpu0"].is_number(), "{trial}");
+        let notes = meta(dir.path(), "run")["notes"].to_string();
+        let said = format!("guest with {nic}: Linux 6.");
+        assert!(notes.contains(&said), "{notes}\n{stderr}");
+        assert!(notes.contains(&format!("KVM; eth0 {driver} x1")), "{notes}");
+    }
+}

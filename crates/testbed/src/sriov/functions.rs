@@ -1,0 +1,338 @@
+//! Four virtual functions of one port, made and removed.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nicety_host::link::{LinkChange, Links, Mac};
+use nicety_host::netns::NetNs;
+use nicety_host::vf::{FunctionSetting, Functions, Holder, Places, VfHolders};
+
+use super::undo::Found;
+use crate::error::PathError;
+use crate::switch::RunDir;
+
+/// Functions of a path: the tester's at A, the guest's two, the tester's at B.
+pub(crate) const COUNT: u32 = 4;
+/// The guest's functions.
+pub(crate) const GUESTS: [u32; 2] = [1, 2];
+/// The NIC keeps the two halves of the path apart by VLANs: frames between function 0 and 1
+/// carry the first tag inside of the NIC, those between 2 and 3 the second.
+const VLANS: [u16; 4] = [101, 101, 102, 102];
+/// A port that is set up again looks for its link for a few seconds.
+const LINK_LIMIT: Duration = Duration::from_secs(15);
+/// A driver finds its function at once; its module may have to be loaded.
+const DRIVER_LIMIT: Duration = Duration::from_secs(15);
+
+/// Drivers of a guest by the device ids of Intel's functions (`igbvf_pci_tbl`, `ixgbevf_pci_tbl`,
+/// `iavf_pci_tbl` in drivers/net/ethernet/intel).
+const DRIVERS: [(&str, &[u16]); 3] = [
+    ("igbvf", &[0x10ca, 0x1520]),
+    ("ixgbevf", &[0x10ed, 0x1515, 0x1565, 0x15a8, 0x15c5]),
+    ("iavf", &[0x154c, 0x1571, 0x37cd, 0x1889]),
+];
+
+/// The functions; gone when dropped.
+#[derive(Debug)]
+pub(crate) struct FunctionSet {
+    pf: String,
+    found: Found,
+    host: NetNs,
+    _dir: RunDir,
+}
+
+impl FunctionSet {
+    /// Refuses a port that cannot be used; makes nothing.
+    pub(crate) fn check(pf: &str, passed_through: bool) -> Result<(), PathError> {
+        let host = NetNs::current()?;
+        let refuse = |why: String, remedy: String| Err(PathError::Guest { why, remedy });
+        let link = match Links::open(&host)?.get(pf) {
+            Ok(link) => link,
+            Err(error) if error.is_not_found() => {
+                let places = Places::of(&host);
+                let there = places.physical_functions().unwrap_or_default();
+                return refuse(
+                    format!("pf = \"{pf}\" does not exist"),
+                    match there.is_empty() {
+                        true => "measure where there is a NIC with SR-IOV, or in the lab (nicety lab run)".to_owned(),
+                        false => format!("name a port with SR-IOV: {}", there.join(", ")),
+                    },
+                );
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let places = Places::of(&host);
+        let number = |file: &str| places.attribute(pf, file)?.parse::<u32>().ok();
+        let most = number("device/sriov_totalvfs").unwrap_or(0);
+        if most < COUNT {
+            return refuse(
+                format!("{pf} can have {most} virtual functions, {COUNT} are needed"),
+                "name a port with SR-IOV, and switch it on in the firmware".to_owned(),
+            );
+        }
+        if let Some(there @ 1..) = number("device/sriov_numvfs") {
+            return refuse(
+                format!(
+                    "{pf} has {there} virtual functions already{}",
+                    holder(&places, pf, there)
+                ),
+                format!(
+                    "when nobody needs them, echo 0 > /sys/class/net/{pf}/device/sriov_numvfs; or name another port"
+                ),
+            );
+        }
+        if link.master.is_some() || routed(pf) {
+            return refuse(
+                format!(
+                    "{pf} carries traffic of this machine, and making virtual functions resets it"
+                ),
+                "name a port that is used for nothing else".to_owned(),
+            );
+        }
+        let group = places.pci(pf).and_then(|function| function.group);
+        if passed_through && group.is_none() {
+            return refuse(
+                format!("there is no IOMMU for {pf}, so its functions cannot be given to a guest"),
+                "boot with intel_iommu=on iommu=pt or switch the IOMMU on in the firmware, or write nic = \"sriov-macvtap\"".to_owned(),
+            );
+        }
+        if !rustix::process::geteuid().is_root()
+            || rustix::fs::access(
+                format!("/sys/class/net/{pf}/device/sriov_numvfs"),
+                rustix::fs::Access::WRITE_OK,
+            )
+            .is_err()
+        {
+            return refuse(
+                "only root may make virtual functions".to_owned(),
+                "measure as root".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Makes them with the addresses of `macs`; no driver has them yet.
+    pub(crate) fn make(pf: &str, macs: [Mac; 4]) -> Result<Self, PathError> {
+        let host = NetNs::current()?;
+        let links = Links::open(&host)?;
+        let places = Places::of(&host);
+        let address = places.pci(pf).map(|function| function.address);
+        let dir = RunDir::create_for_host()?;
+        let found = Found {
+            address: address.unwrap_or_default(),
+            autoprobe: places
+                .attribute(pf, "device/sriov_drivers_autoprobe")
+                .unwrap_or_else(|| "1".to_owned()),
+            down: (!links.get(pf)?.up).then(|| pf.to_owned()),
+        };
+        found
+            .save(dir.path())
+            .map_err(|e| PathError::io("write down the state of", pf, e))?;
+        let set = Self {
+            pf: pf.to_owned(),
+            found,
+            host,
+            _dir: dir,
+        };
+        let up = |up| LinkChange {
+            up: Some(up),
+            ..LinkChange::default()
+        };
+        // A function that is probed before its port has been reset gets no link, so that drivers
+        // have to wait (drivers/net/ethernet/intel/igbvf/netdev.c, "PF still in reset state").
+        links.change(pf, &up(true))?;
+        set.write("sriov_drivers_autoprobe", "0")?;
+        set.write("sriov_numvfs", &COUNT.to_string())?;
+        let functions = Functions::open(&set.host)?;
+        for (vf, (mac, vlan)) in (0..COUNT).zip(macs.into_iter().zip(VLANS)) {
+            functions.set(pf, vf, FunctionSetting::Mac(mac))?;
+            functions.set(pf, vf, FunctionSetting::Vlan(vlan))?;
+        }
+        for vf in GUESTS {
+            // What it forwards has the tester's addresses.
+            functions.set(pf, vf, FunctionSetting::SpoofCheck(false))?;
+        }
+        links.change(pf, &up(false))?;
+        links.change(pf, &up(true))?;
+        links.wait_carrier(pf, LINK_LIMIT)?;
+        set.write("sriov_drivers_autoprobe", "1")?;
+        Ok(set)
+    }
+
+    /// Lets the guest's functions take frames for the tester's stations. Only once a driver has
+    /// reset them: an ordinary function keeps the address the host gave it, a trusted one may
+    /// make one up.
+    pub(crate) fn trust(&self) -> Result<(), PathError> {
+        let functions = Functions::open(&self.host)?;
+        for vf in GUESTS {
+            match functions.set(&self.pf, vf, FunctionSetting::Trust(true)) {
+                // Drivers without the word ask for none.
+                Err(error) if !error.is_unsupported() => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the host's driver have function `vf` and moves its interface to `ns`.
+    pub(crate) fn interface(&self, vf: u32, ns: &NetNs, name: &str) -> Result<(), PathError> {
+        let there = self.bind(vf, None)?;
+        Ok(Links::open(&self.host)?.move_to(&there, ns, name)?)
+    }
+
+    /// Gives function `vf` to VFIO. Returns its PCI address.
+    pub(crate) fn pass_through(&self, vf: u32) -> Result<String, PathError> {
+        self.bind(vf, Some("vfio-pci"))
+    }
+
+    /// Kernel module with which a guest drives the functions.
+    pub(crate) fn guest_module(&self) -> Result<&'static str, PathError> {
+        let function = Places::of(&self.host).virtual_function(&self.pf, 0);
+        let device = function.and_then(|function| function.device).unwrap_or(0);
+        DRIVERS
+            .iter()
+            .find(|(_, devices)| devices.contains(&device))
+            .map(|(module, _)| *module)
+            .ok_or_else(|| PathError::Guest {
+                why: format!(
+                    "the guest has no driver for the virtual functions of {} (device {device:#06x})",
+                    self.pf
+                ),
+                remedy: "write guest = \"netns\" or nic = \"sriov-macvtap\", which use the host's driver"
+                    .to_owned(),
+            })
+    }
+
+    /// The interface of a function, or with a driver of one's choice its address.
+    fn bind(&self, vf: u32, driver: Option<&str>) -> Result<String, PathError> {
+        let places = Places::of(&self.host);
+        let missing = || PathError::Guest {
+            why: format!("virtual function {vf} of {} has gone", self.pf),
+            remedy: "see what else makes virtual functions on this machine".to_owned(),
+        };
+        let function = places.virtual_function(&self.pf, vf).ok_or_else(missing)?;
+        let device = PathBuf::from("/sys/bus/pci/devices").join(&function.address);
+        let alias = match driver {
+            Some(driver) => {
+                write(&device.join("driver_override"), driver)?;
+                // A driver that was loaded for the tester's functions has taken all there are.
+                if function.driver.as_deref().is_some_and(|now| now != driver) {
+                    write(&device.join("driver/unbind"), &function.address)?;
+                }
+                driver.to_owned()
+            }
+            None => fs::read_to_string(device.join("modalias")).unwrap_or_default(),
+        };
+        load(alias.trim());
+        // Refused where a driver has it already, which the wait below sees.
+        let _ = fs::write("/sys/bus/pci/drivers_probe", &function.address);
+        let end = Instant::now() + DRIVER_LIMIT;
+        loop {
+            let now = places.virtual_function(&self.pf, vf).ok_or_else(missing)?;
+            match driver {
+                Some(_) if now.driver.as_deref() == driver => return Ok(now.address),
+                None if !now.interfaces.is_empty() => {
+                    return Ok(now.interfaces.into_iter().next().unwrap_or_default());
+                }
+                _ if Instant::now() > end => {
+                    let wanted = driver.unwrap_or("no driver that makes an interface");
+                    return Err(PathError::Guest {
+                        why: format!(
+                            "virtual function {vf} of {} ({}) was not taken by its driver ({wanted})",
+                            self.pf, now.address
+                        ),
+                        remedy: format!("modprobe {} and see dmesg", alias.trim()),
+                    });
+                }
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), PathError> {
+        write(&self.found.file(file), text)
+    }
+}
+
+impl Drop for FunctionSet {
+    fn drop(&mut self) {
+        // What cannot be undone now is undone by the next nicety, if the directory stays.
+        if self.found.undo().is_err() {
+            self._dir.keep();
+        }
+    }
+}
+
+fn write(file: &std::path::Path, text: &str) -> Result<(), PathError> {
+    fs::write(file, text).map_err(|e| PathError::io("write", file.display(), e))
+}
+
+/// Loads what drives a device, where that is a module. One that is not there is missed by the
+/// wait for the driver.
+fn load(alias: &str) {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let _ = Command::new("modprobe")
+        .args(["-q", alias])
+        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+}
+
+/// Who has the first function that somebody has.
+fn holder(places: &Places, pf: &str, count: u32) -> String {
+    let holders = VfHolders::find();
+    let mut functions = (0..count).filter_map(|vf| Some((vf, places.virtual_function(pf, vf)?)));
+    let found = functions.find_map(|(vf, function)| {
+        let who = match holders.of(&function) {
+            Holder::Interface(name) => format!("is {name}"),
+            Holder::OtherNamespace => "is in another namespace".to_owned(),
+            Holder::Process { pid, name } => format!("belongs to {name} (process {pid})"),
+            Holder::Vfio => "belongs to VFIO".to_owned(),
+            Holder::Nobody => return None,
+        };
+        Some(format!(", vf{vf} {who}"))
+    });
+    found.unwrap_or_default()
+}
+
+/// Whether there are routes over the interface (proc_net(5): route, ipv6_route).
+fn routed(pf: &str) -> bool {
+    let read = |file| fs::read_to_string(file).unwrap_or_default();
+    let four = read("/proc/thread-self/net/route");
+    let six = read("/proc/thread-self/net/ipv6_route");
+    over(pf, &four, &six)
+}
+
+fn over(pf: &str, four: &str, six: &str) -> bool {
+    let own = |line: &str| {
+        // Link-local and multicast routes are everywhere.
+        !(line.starts_with("fe80") || line.starts_with("ff"))
+            && line.split_ascii_whitespace().last() == Some(pf)
+    };
+    let first = |line: &str| line.split_ascii_whitespace().next() == Some(pf);
+    four.lines().any(first) || six.lines().any(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_with_routes_is_seen() {
+        let four = "Iface\tDestination\tGateway\neth0\t00000000\t010200C0\n";
+        let six = "fe800000000000000000000000000000 40 0 00 0 00000100 eth1\n\
+                   20010db8000000000000000000000000 40 0 00 0 00000100 eth2\n";
+        assert!(over("eth0", four, six) && over("eth2", four, six));
+        assert!(!over("eth1", four, six) && !over("eth3", four, six));
+    }
+
+    #[test]
+    fn a_port_that_is_not_there_is_named() {
+        let error = FunctionSet::check("nosuch0", true).unwrap_err();
+        assert_eq!(error.to_string(), "pf = \"nosuch0\" does not exist");
+        assert!(error.remedy().is_some());
+    }
+}

@@ -1,0 +1,92 @@
+//! What is changed at a physical function, on disk before it is changed, so that the next start
+//! can undo what a killed nicety has left.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// File in the private directory of a path.
+const FILE: &str = "functions.json";
+
+/// How a physical function was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Found {
+    /// PCI address.
+    pub(super) address: String,
+    /// `sriov_drivers_autoprobe`.
+    pub(super) autoprobe: String,
+    /// Its interface, when that was down.
+    pub(super) down: Option<String>,
+}
+
+impl Found {
+    /// Writes it down.
+    pub(super) fn save(&self, dir: &Path) -> std::io::Result<()> {
+        let mut file = File::create(dir.join(FILE))?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()
+    }
+
+    /// A file of the function in sysfs.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        Path::new("/sys/bus/pci/devices")
+            .join(&self.address)
+            .join(name)
+    }
+
+    /// Removes the virtual functions and puts back the rest.
+    pub(super) fn undo(&self) -> std::io::Result<()> {
+        // While drivers are bound the kernel waits for them to let go.
+        fs::write(self.file("sriov_numvfs"), "0")?;
+        fs::write(self.file("sriov_drivers_autoprobe"), &self.autoprobe)?;
+        if let Some(name) = &self.down
+            && self.file("net").join(name).exists()
+            && let Ok(ns) = nicety_host::netns::NetNs::current()
+            && let Ok(links) = nicety_host::link::Links::open(&ns)
+        {
+            let down = nicety_host::link::LinkChange {
+                up: Some(false),
+                ..Default::default()
+            };
+            // It was there a moment ago; whoever took it since has it.
+            let _ = links.change(name, &down);
+        }
+        Ok(())
+    }
+}
+
+/// Undoes what the directory of a killed nicety names. True when nothing is left to do.
+pub(crate) fn undo_left(dir: &Path) -> bool {
+    match fs::read(dir.join(FILE)) {
+        // Killed before it was whole: nothing had been changed.
+        Ok(text) => match serde_json::from_slice::<Found>(&text) {
+            Ok(found) if found.file("sriov_numvfs").exists() => found.undo().is_ok(),
+            _ => true,
+        },
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_kept_and_what_is_not_there_is_no_work() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(undo_left(dir.path()));
+        let found = Found {
+            address: "ffff:ff:1f.7".to_owned(),
+            autoprobe: "1".to_owned(),
+            down: None,
+        };
+        found.save(dir.path()).unwrap();
+        let text = fs::read(dir.path().join(FILE)).unwrap();
+        assert_eq!(serde_json::from_slice::<Found>(&text).unwrap(), found);
+        assert!(undo_left(dir.path()));
+        fs::write(dir.path().join(FILE), "{\"addr").unwrap();
+        assert!(undo_left(dir.path()));
+    }
+}
