@@ -64,15 +64,17 @@ if [ ${#bpf[@]} -gt 0 ]; then
     say "the xdp engine will not be built in, missing here: ${bpf[*]} (on Debian: sudo apt-get install ${bpf[*]})"
 fi
 
-# The switches that paths are made of. Without these their tests say what they skip. nicety starts
-# switches of its own, so Debian's instance of Open vSwitch is kept from starting: policy-rc.d is
-# what invoke-rc.d and deb-systemd-invoke ask. One that is installed already is left as it is.
+# The switches that paths are made of, and irqbalance, beside which tuning is tried in the lab.
+# Without these their tests say what they skip. Tests start programs of their own, so Debian's
+# instances are kept from starting: policy-rc.d is what invoke-rc.d and deb-systemd-invoke ask. What
+# is installed already is left as it is.
 if [ "$purpose" = test ]; then
     switches=()
     [ -x /usr/lib/openvswitch-switch/ovs-vswitchd ] || PATH=$PATH:/usr/sbin have ovs-vswitchd ||
         switches+=(openvswitch-switch)
     [ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ] || switches+=(openvswitch-switch-dpdk)
     have dpdk-testpmd || switches+=(dpdk-dev)
+    PATH=$PATH:/usr/sbin have irqbalance || switches+=(irqbalance)
     if [ ${#switches[@]} -gt 0 ] && [ "$(id -u)" -eq 0 ] && have apt-get; then
         say "installing ${switches[*]}"
         export DEBIAN_FRONTEND=noninteractive
@@ -92,9 +94,12 @@ if [ "$purpose" = test ]; then
         if [[ " $installed " == *" openvswitch-switch "* ]] && have systemctl; then
             systemctl disable --quiet openvswitch-switch.service >&2 || true
         fi
+        if [[ " $installed " == *" irqbalance "* ]] && have systemctl; then
+            systemctl disable --quiet irqbalance.service >&2 || true
+        fi
     fi
     if [ ${#switches[@]} -gt 0 ]; then
-        say "tests of some switches will be skipped, missing here: ${switches[*]} (on Debian: sudo apt-get install ${switches[*]})"
+        say "some tests will be skipped, missing here: ${switches[*]} (on Debian: sudo apt-get install ${switches[*]})"
     fi
 fi
 

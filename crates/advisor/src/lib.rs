@@ -8,8 +8,10 @@ mod case;
 mod draft;
 #[cfg(test)]
 mod fixture;
+pub mod measured;
 mod owners;
 pub mod persist;
+mod picture;
 mod place;
 mod rule;
 
@@ -18,6 +20,7 @@ use nicety_model::finding::{Advice, Goal};
 
 pub use case::{Case, Wishes};
 pub use draft::Report;
+pub use picture::picture;
 pub use rule::{RULES, Rule};
 
 /// What the rules say about a host.

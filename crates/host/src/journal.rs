@@ -184,8 +184,9 @@ impl StateDir {
             path: path.clone(),
             source,
         };
+        // Not in append mode: a file system that writes whole pages back (9p) would append these.
         let file = OpenOptions::new()
-            .append(true)
+            .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&path)
@@ -203,7 +204,7 @@ impl StateDir {
     pub fn append_to(&self, id: u32) -> Result<JournalFile, JournalError> {
         let path = self.file(id);
         let open = || -> io::Result<File> {
-            let mut file = OpenOptions::new().read(true).append(true).open(&path)?;
+            let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
             let whole = bytes
@@ -241,6 +242,7 @@ impl JournalFile {
         let write = |file: &mut File| -> io::Result<()> {
             let mut line = serde_json::to_string(event)?;
             line.push('\n');
+            file.seek(SeekFrom::End(0))?;
             file.write_all(line.as_bytes())?;
             file.sync_data()
         };

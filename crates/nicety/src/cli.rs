@@ -87,7 +87,8 @@ const INSPECT_EXAMPLES: &str = "Examples:
   nicety inspect                       CPUs, nodes, interfaces, interrupts, VMs, settings
   nicety inspect --json | jq '.interfaces[] | {name, numa_node, irqs}'
   nicety inspect --record host1        the same, kept as a tree of files
-  nicety inspect --sysroot host1       the recorded host, on any machine and without root";
+  nicety inspect --sysroot host1       the recorded host, on any machine and without root
+  nicety inspect --html host.html      as a picture, in which a misplaced interrupt is seen";
 
 const PROBE_EXAMPLES: &str = "Examples:
   nicety probe                         on a new machine, before anything else
@@ -151,6 +152,9 @@ pub struct InspectArgs {
     /// Also write everything read to this new or empty directory.
     #[arg(long, value_name = "DIR", conflicts_with = "sysroot")]
     pub record: Option<PathBuf>,
+    /// Write a page that shows the host as a picture: who runs where, and what is misplaced.
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
     /// Print the facts as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,

@@ -26,6 +26,9 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
         source = source.recording(record).map_err(Failure::usage)?;
     }
     let facts = read(&source);
+    if let Some(path) = &args.html {
+        return picture(&facts, path);
+    }
     let mut out = io::stdout().lock();
     let written = if args.json {
         serde_json::to_string_pretty(&facts)
@@ -41,6 +44,19 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
         )),
         _ => Ok(Exit::Done),
     }
+}
+
+/// Writes the page with the host as a picture.
+fn picture(facts: &HostFacts, path: &Path) -> Result<Exit, Failure> {
+    let written = output::sink(path)
+        .map_err(anyhow::Error::from)
+        .and_then(|mut out| {
+            nicety_report::html::host::render(facts, &nicety_advisor::picture(facts), &mut out)?;
+            Ok(out.flush()?)
+        });
+    written
+        .map(|()| Exit::Done)
+        .map_err(|error| Failure::environment(anyhow!("cannot write {}: {error}", path.display())))
 }
 
 /// The running host, or the one recorded below `sysroot`.

@@ -5,6 +5,7 @@ mod boot;
 pub mod commit;
 mod finish;
 mod guard;
+mod measure;
 mod persist;
 mod plan;
 pub mod report;

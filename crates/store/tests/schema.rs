@@ -10,6 +10,7 @@ use nicety_model::finding::Advice;
 use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::kept::{Kept, PersistReport};
+use nicety_model::measured::Measured;
 use nicety_model::plan::PlanFile;
 use nicety_model::probe::ProbeReport;
 use nicety_model::sock::SockReport;
@@ -51,6 +52,7 @@ fn schemas_are_those_of_the_types() {
     check::<TransactionReport>("transaction");
     check::<History>("history");
     check::<Kept>("kept");
+    check::<Measured>("measured");
     check::<PersistReport>("persist");
     check::<SockReport>("sock");
     check::<Comparison>("comparison");
@@ -60,5 +62,5 @@ fn schemas_are_those_of_the_types() {
     check::<RunList>("run-list");
     check::<Trend>("trend");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 20, "schema/ holds the generated schemas only");
+    assert_eq!(files, 21, "schema/ holds the generated schemas only");
 }

@@ -12,6 +12,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety tune plan --goal latency --rtt 20ms
   nicety tune plan --sysroot host1           a host recorded with nicety inspect --record
   nicety tune apply --only T04,T12           change it; it goes back in 60 s unless confirmed
+  nicety tune apply --only T21 --measure plan.toml     keep it only if it helps here
   nicety tune confirm                        keep it
   nicety tune verify                         does it still hold?
   nicety tune persist                        keep it over the next boot
@@ -126,6 +127,16 @@ pub struct ApplyArgs {
     /// Undo everything unless it is confirmed within this time.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within)]
     pub confirm_within: Duration,
+    /// Measure this plan of nicety bench before, after, before and after; keep the changes only
+    /// when they gain more than the noise.
+    #[arg(long, value_name = "BENCH_PLAN")]
+    pub measure: Option<PathBuf>,
+    /// How often before and after are measured.
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20))]
+    pub pairs: u32,
+    /// Directory of the measurements [default: a new one in runs/].
+    #[arg(long, value_name = "DIR", requires = "measure")]
+    pub out: Option<PathBuf>,
     /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,

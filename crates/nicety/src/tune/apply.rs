@@ -15,7 +15,7 @@ use nicety_model::knob::Change;
 
 use super::state::Work;
 use super::transaction::{self, Need, Stop};
-use super::{plan, report};
+use super::{measure, plan, report};
 use crate::cli::tune::ApplyArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -49,28 +49,42 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
             ),
         });
     }
-    let id = work
-        .state
-        .ids()
-        .map_err(Failure::environment)?
-        .last()
-        .map_or(1, |last| last + 1);
+    if let Some(plan) = &args.measure {
+        return measure::run(&mut work, args, plan, advice.goal, &changes);
+    }
+    let (id, mut file) = open(&mut work, &changes, args.confirm_within)?;
+    keep(&mut file, args.confirm_within)?;
+    tell(&work, id, &changes, args)
+}
+
+/// Begins a transaction under a guard and makes all changes. When that fails everything is as it
+/// was. Until [`keep`] the guard undoes it as soon as this process ends.
+pub fn open(
+    work: &mut Work,
+    changes: &[&Change],
+    within: Duration,
+) -> Result<(u32, JournalFile), Failure> {
+    let ids = work.state.ids().map_err(Failure::environment)?;
+    let id = ids.last().map_or(1, |last| last + 1);
     let mut file = work.state.create(id).map_err(Failure::environment)?;
-    begin(&work, &mut file, id, args.confirm_within)?;
-    let guard = guard(work.state.path(), id);
-    if let Err(failure) = guard {
+    begin(work, &mut file, id, within)?;
+    if let Err(failure) = guard(work.state.path(), id) {
         // Without a guard nothing is changed; the journal says that nothing was.
         file.append(&Event::RolledBack)
             .map_err(Failure::environment)?;
         return Err(failure);
     }
-    if let Err(stop) = transaction::write_all(&work.knobs, &mut file, &changes) {
-        return Err(give_up(&mut work, file, id, &changes, stop));
+    match transaction::write_all(&work.knobs, &mut file, changes) {
+        Ok(()) => Ok((id, file)),
+        Err(stop) => Err(give_up(work, file, id, changes, stop)),
     }
-    let deadline_s = (since_boot() + args.confirm_within).as_secs_f64();
+}
+
+/// From now on the transaction waits for its confirmation.
+pub fn keep(file: &mut JournalFile, within: Duration) -> Result<(), Failure> {
+    let deadline_s = (since_boot() + within).as_secs_f64();
     file.append(&Event::Applied { deadline_s })
-        .map_err(Failure::environment)?;
-    tell(&work, id, &changes, args)
+        .map_err(Failure::environment)
 }
 
 /// One transaction waits at a time: the next one's old values would be the first one's new ones.
@@ -167,7 +181,7 @@ fn give_up(
     }
 }
 
-fn tell(work: &Work, id: u32, changes: &[&Change], args: &ApplyArgs) -> Result<Exit, Failure> {
+pub fn tell(work: &Work, id: u32, changes: &[&Change], args: &ApplyArgs) -> Result<Exit, Failure> {
     let seconds = args.confirm_within.as_secs_f64();
     let state = match &args.state {
         Some(_) => format!(" --state {}", work.state.path().display()),

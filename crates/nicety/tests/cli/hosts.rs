@@ -364,3 +364,25 @@ fn wrong_wishes_are_one_line() {
         assert!(line.contains(part), "{line}");
     }
 }
+
+#[test]
+fn the_picture_shows_what_is_far_from_its_port() {
+    let tree = kvm().written();
+    let page = tree.path().join("host.html");
+    let call = [
+        "inspect",
+        "--sysroot",
+        tree.path().to_str().unwrap(),
+        "--html",
+        page.to_str().unwrap(),
+    ];
+    nicety(call).run().assert_code(0);
+    let text = fs::read_to_string(page).unwrap();
+    assert!(
+        text.contains("eth4-TxRx-0 runs on CPUs 0, eth4 is on node 3"),
+        "{text}"
+    );
+    assert!(text.contains("web vCPU 0 runs on CPUs 0-159, eth4 is on node 3"));
+    // One square per CPU of the eight nodes.
+    assert_eq!(text.matches("<rect").count(), 160);
+}

@@ -6,6 +6,7 @@
 mod boot;
 mod kept;
 mod killed;
+mod measure;
 mod persist;
 mod refused;
 mod settings;
@@ -74,7 +75,11 @@ fn plan(changes: &[(Value, &str, &str)]) -> Value {
 
 impl Bench {
     fn new(test: &str) -> Option<Self> {
-        let lab = Lab::with(test, SETUP)?;
+        Self::with(test, SETUP)
+    }
+
+    fn with(test: &str, setup: &str) -> Option<Self> {
+        let lab = Lab::with(test, setup)?;
         let dir = tempfile::tempdir().unwrap();
         Some(Self { lab, dir })
     }

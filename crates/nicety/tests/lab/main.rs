@@ -22,6 +22,7 @@ mod measured;
 mod paths;
 mod police;
 mod rates;
+mod tune;
 
 use std::ffi::OsString;
 use std::fs;

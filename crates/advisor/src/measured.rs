@@ -1,0 +1,246 @@
+//! Whether measured changes are worth keeping.
+//!
+//! Kept is what gains at least 2 % and at least two standard deviations of a single measurement.
+
+use nicety_model::Run;
+use nicety_model::finding::Goal;
+use nicety_model::knob::Change;
+use nicety_model::measured::{
+    CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredGain, MeasuredTarget,
+};
+use nicety_model::{CellResult, Purpose};
+
+/// Smallest gain that is kept, however quiet the machine.
+const LEAST: f64 = 0.02;
+/// Standard deviations that a gain must be above.
+const SIGMAS: f64 = 2.0;
+
+/// What a goal is measured by.
+pub fn target(goal: Goal) -> MeasuredTarget {
+    match goal {
+        Goal::Throughput | Goal::Forwarding => MeasuredTarget::Throughput,
+        Goal::Latency => MeasuredTarget::LatencyP99,
+    }
+}
+
+/// Judges runs of the same plan before and after `changes`, in the order they were made.
+pub fn judge(
+    target: MeasuredTarget,
+    changes: Vec<Change>,
+    before: &[Run],
+    after: &[Run],
+) -> Measured {
+    let names = before.first().map(cells).unwrap_or_default();
+    let cells: Vec<MeasuredCell> = names
+        .into_iter()
+        .filter_map(|cell| {
+            Some(MeasuredCell {
+                before: values(target, before, &cell)?,
+                after: values(target, after, &cell)?,
+                curve_before: curve(before, &cell),
+                curve_after: curve(after, &cell),
+                cell,
+            })
+        })
+        .collect();
+    let side = |of: fn(&MeasuredCell) -> &Vec<f64>| scores(target, &cells, of);
+    let gain = gain(&side(|cell| &cell.before), &side(|cell| &cell.after));
+    Measured {
+        schema: nicety_model::SCHEMA,
+        target,
+        changes,
+        cells,
+        gain,
+        decision: decide(gain),
+    }
+}
+
+fn cells(run: &Run) -> Vec<String> {
+    let mut names: Vec<String> = run.cells.iter().map(|cell| cell.cell.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// One number per run, the mean of its repeats; `None` when a run has none.
+fn values(target: MeasuredTarget, runs: &[Run], cell: &str) -> Option<Vec<f64>> {
+    let one = |run: &Run| {
+        let mine = |result: &&CellResult| result.cell == cell && result.control.is_none();
+        let numbers: Vec<f64> = run
+            .cells
+            .iter()
+            .filter(mine)
+            .filter_map(|result| match target {
+                MeasuredTarget::Throughput => result.throughput_fps,
+                MeasuredTarget::LatencyP99 => Some(result.latency_us.as_ref()?.p99),
+            })
+            .filter(|number| number.is_finite() && *number > 0.0)
+            .collect();
+        (!numbers.is_empty()).then(|| mean(&numbers))
+    };
+    runs.iter().map(one).collect()
+}
+
+fn curve(runs: &[Run], cell: &str) -> Vec<CurvePoint> {
+    let trials = runs.iter().flat_map(|run| &run.trials);
+    let used = trials.filter(|trial| {
+        trial.cell == cell
+            && trial.control.is_none()
+            && trial.validity.is_valid()
+            && matches!(trial.purpose, Purpose::Search | Purpose::Confirm)
+    });
+    let mut points: Vec<CurvePoint> = used
+        .map(|trial| CurvePoint {
+            load_fps: trial.load_fps,
+            loss_ratio: trial.loss_ratio.0,
+        })
+        .collect();
+    points.sort_by(|a, b| a.load_fps.total_cmp(&b.load_fps));
+    points
+}
+
+/// One number per run over all cells, more being better: the geometric mean, so that a fast
+/// cell does not outweigh a slow one.
+fn scores(
+    target: MeasuredTarget,
+    cells: &[MeasuredCell],
+    of: fn(&MeasuredCell) -> &Vec<f64>,
+) -> Vec<f64> {
+    let runs = cells.iter().map(|cell| of(cell).len()).min().unwrap_or(0);
+    let score = |run: usize| {
+        let logs: Vec<f64> = cells
+            .iter()
+            .filter_map(|cell| of(cell).get(run))
+            .map(|value| value.ln())
+            .collect();
+        match target {
+            MeasuredTarget::Throughput => mean(&logs).exp(),
+            MeasuredTarget::LatencyP99 => (-mean(&logs)).exp(),
+        }
+    };
+    (0..runs).map(score).collect()
+}
+
+fn gain(before: &[f64], after: &[f64]) -> Option<MeasuredGain> {
+    // A single measurement says nothing about noise.
+    if before.len() < 2 || after.len() < 2 {
+        return None;
+    }
+    let base = mean(before);
+    let variance = |values: &[f64]| {
+        let mean = mean(values);
+        let squares = values.iter().map(|value| (value - mean).powi(2));
+        squares.sum::<f64>() / (values.len() - 1) as f64
+    };
+    let result = MeasuredGain {
+        gain: mean(after) / base - 1.0,
+        sigma: f64::midpoint(variance(before), variance(after)).sqrt() / base,
+    };
+    (result.gain.is_finite() && result.sigma.is_finite()).then_some(result)
+}
+
+fn decide(gain: Option<MeasuredGain>) -> MeasuredDecision {
+    match gain {
+        None => MeasuredDecision::NotMeasured,
+        Some(MeasuredGain { gain, sigma }) => {
+            let noise = LEAST.max(SIGMAS * sigma);
+            if gain >= noise {
+                MeasuredDecision::Kept
+            } else if gain <= -noise {
+                MeasuredDecision::Worse
+            } else {
+                MeasuredDecision::NoEffect
+            }
+        }
+    }
+}
+
+/// The decision in a line: `no effect here: +0.4 %, noise (2 σ) 1.2 %`.
+pub fn words(measured: &Measured) -> String {
+    let decision = match measured.decision {
+        MeasuredDecision::Kept => "better here",
+        MeasuredDecision::NoEffect => "no effect here",
+        MeasuredDecision::Worse => "worse here",
+        MeasuredDecision::NotMeasured => "not measured: no cell has a number on every side",
+    };
+    match measured.gain {
+        Some(MeasuredGain { gain, sigma }) => format!(
+            "{decision}: {:+.1} %, noise (2 σ) {:.1} %",
+            gain * 100.0,
+            SIGMAS * sigma * 100.0
+        ),
+        None => decision.to_owned(),
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decision(before: &[f64], after: &[f64]) -> MeasuredDecision {
+        decide(gain(before, after))
+    }
+
+    #[test]
+    fn only_more_than_the_noise_is_kept() {
+        use MeasuredDecision::{Kept, NoEffect, NotMeasured, Worse};
+        for (before, after, expected) in [
+            (&[100.0, 100.0][..], &[102.1, 102.1][..], Kept),
+            (&[100.0, 100.0], &[101.9, 101.9], NoEffect),
+            // 10 % more, but measurements differ by as much.
+            (&[100.0, 112.0], &[110.0, 122.0], NoEffect),
+            (&[100.0, 104.0], &[150.0, 156.0], Kept),
+            (&[100.0, 100.0], &[90.0, 90.0], Worse),
+            (&[100.0, 120.0], &[90.0, 110.0], NoEffect),
+            (&[100.0], &[200.0], NotMeasured),
+            (&[], &[], NotMeasured),
+        ] {
+            assert_eq!(decision(before, after), expected, "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn latency_is_better_when_it_is_less() {
+        let cell = MeasuredCell {
+            cell: "a".to_owned(),
+            before: vec![20.0, 20.0],
+            after: vec![10.0, 10.0],
+            curve_before: Vec::new(),
+            curve_after: Vec::new(),
+        };
+        let cells = [cell];
+        let side = |target, of| scores(target, &cells, of);
+        for (target, expected) in [
+            (MeasuredTarget::LatencyP99, 1.0),
+            (MeasuredTarget::Throughput, -0.5),
+        ] {
+            let found = gain(&side(target, |c| &c.before), &side(target, |c| &c.after));
+            assert!((found.unwrap().gain - expected).abs() < 1e-9, "{target:?}");
+        }
+        assert_eq!(target(Goal::Latency), MeasuredTarget::LatencyP99);
+        assert_eq!(target(Goal::Forwarding), MeasuredTarget::Throughput);
+    }
+
+    #[test]
+    fn words_tell_gain_and_noise() {
+        let measured = Measured {
+            schema: 1,
+            target: MeasuredTarget::Throughput,
+            changes: Vec::new(),
+            cells: Vec::new(),
+            gain: Some(MeasuredGain {
+                gain: 0.0042,
+                sigma: 0.006,
+            }),
+            decision: MeasuredDecision::NoEffect,
+        };
+        assert_eq!(
+            words(&measured),
+            "no effect here: +0.4 %, noise (2 σ) 1.2 %"
+        );
+    }
+}

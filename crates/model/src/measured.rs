@@ -1,0 +1,81 @@
+//! Changes measured before and after: what they gained, and what became of them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::knob::Change;
+
+/// What is to become better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeasuredTarget {
+    /// Frames per second within the loss goal: more is better.
+    Throughput,
+    /// 99th percentile of latency: less is better.
+    LatencyP99,
+}
+
+/// What became of the changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeasuredDecision {
+    /// They gained more than the noise.
+    Kept,
+    /// They gained less than that: undone.
+    NoEffect,
+    /// They cost more than the noise: undone.
+    Worse,
+    /// No cell has a number on all sides: undone.
+    NotMeasured,
+}
+
+/// Gain, noise and what follows from them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredGain {
+    /// Mean after over mean before, less one; of latency, before over after.
+    pub gain: f64,
+    /// One standard deviation of a measurement, as a share of the mean before.
+    pub sigma: f64,
+}
+
+/// One trial of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Load in frames per second.
+    pub load_fps: f64,
+    /// Lost over sent.
+    pub loss_ratio: f64,
+}
+
+/// One cell of the plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredCell {
+    /// Name.
+    pub cell: String,
+    /// The target, one value per measurement before: frames per second, or µs.
+    pub before: Vec<f64>,
+    /// The same after.
+    pub after: Vec<f64>,
+    /// Trials of the searches before.
+    pub curve_before: Vec<CurvePoint>,
+    /// Trials of the searches after.
+    pub curve_after: Vec<CurvePoint>,
+}
+
+/// What `nicety tune apply --measure` found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// Schema version.
+    pub schema: u32,
+    /// What was to become better.
+    pub target: MeasuredTarget,
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// Cells that have a number on every side.
+    pub cells: Vec<MeasuredCell>,
+    /// Over all cells; absent when none has numbers.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gain: Option<MeasuredGain>,
+    /// What became of the changes.
+    pub decision: MeasuredDecision,
+}

@@ -1,0 +1,180 @@
+//! `nicety tune apply --measure`: one change that helps for sure, one that cannot.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Bench;
+use crate::harness::alone;
+
+/// Two ports joined by a bridge whose frames walk through many rules of a firewall that none of
+/// them fits.
+const RULES: &str = "
+set -e
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link add p0 type veth peer name q0
+ip link add p1 type veth peer name q1
+ip link add sw type bridge
+for port in q0 q1; do ip link set $port master sw; done
+for port in sw q0 q1 p0 p1; do ip link set $port up; done
+[ ! -e /proc/sys/net/bridge ] || sysctl -qw net.bridge.bridge-nf-call-iptables=1
+{
+    echo 'table ip many { chain forwarded { type filter hook forward priority 0;'
+    for a in $(seq 0 15); do for b in $(seq 1 250); do echo \"ip saddr 203.0.$a.$b tcp dport 9 counter drop\"; done; done
+    echo '}}'
+} | nft -f -
+";
+
+/// Two ports joined by a bridge that sends at 40 Mbit/s, whatever else is set.
+const SLOW: &str = "
+set -e
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link add p0 type veth peer name q0
+ip link add p1 type veth peer name q1
+ip link add sw type bridge
+for port in q0 q1; do ip link set $port master sw; done
+for port in sw q0 q1 p0 p1; do ip link set $port up; done
+tc qdisc add dev q1 root tbf rate 40mbit burst 16kb limit 32kb
+sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0
+";
+
+const PLAN: &str = "
+name = \"measured\"
+[traffic]
+frame_sizes = [512]
+[search]
+preset = \"quick\"
+confirm = \"1s\"
+[[path]]
+kind = \"ports\"
+a = \"p0\"
+b = \"p1\"
+";
+
+/// Spread of single measurements above which a machine is too busy to tell anything.
+const BUSY: f64 = 0.05;
+
+/// Applies one sysctl under measurement and checks that what was decided is what is: returns what
+/// was said and the numbers, nothing where the machine was too busy for any.
+fn measure(bench: &Bench, name: &str, (from, to): (&str, &str)) -> Option<(String, Value)> {
+    let plan = bench.write_plan(&[(json!({"kind": "sysctl", "name": name}), from, to)]);
+    let bench_plan = bench.dir.path().join("bench.toml");
+    fs::write(&bench_plan, PLAN).unwrap();
+    let out = bench.dir.path().join("out");
+    let words = [
+        "apply",
+        plan.to_str().unwrap(),
+        "--measure",
+        bench_plan.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let ended = bench.call(&words).limit(Duration::from_secs(300)).run();
+    let text = fs::read_to_string(out.join("measured.json"));
+    let text = text.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
+    let page = fs::read_to_string(out.join("measured.html")).unwrap();
+    assert!(page.contains("Loss against load"));
+    for leg in ["before-1", "after-1", "before-2", "after-2"] {
+        assert!(
+            Path::new(&out.join(leg)).join("report.html").is_file(),
+            "{leg}"
+        );
+    }
+    let measured: Value = serde_json::from_str(&text).unwrap();
+    let kept = measured["decision"] == "kept";
+    assert_eq!(ended.code(), i32::from(!kept), "{}", ended.stderr);
+    let now = bench.lab.sh(&format!("sysctl -n {name}"));
+    assert_eq!(now.trim(), if kept { to } else { from }, "{}", ended.stderr);
+    // Kept only as any other change is: until somebody confirms, or not.
+    let last = if kept { "unconfirmed" } else { "rolled-back" };
+    assert_eq!(bench.phases(), ["rolled-back", last]);
+    let sigma = measured["gain"]["sigma"].as_f64();
+    match sigma {
+        Some(sigma) if sigma < BUSY => Some((ended.stderr, measured)),
+        sigma => {
+            println!("SKIP {name}: this machine is too busy to measure (spread {sigma:?})");
+            None
+        }
+    }
+}
+
+#[test]
+fn bridged_frames_out_of_the_firewall_is_a_gain() {
+    const NAME: &str = "bridged_frames_out_of_the_firewall_is_a_gain";
+    const SETTING: &str = "net.bridge.bridge-nf-call-iptables";
+    let _alone = alone();
+    let Some(bench) = Bench::with(NAME, RULES) else {
+        return;
+    };
+    let read = || {
+        bench
+            .lab
+            .sh(&format!("sysctl -n {SETTING} 2>/dev/null || true"))
+    };
+    if read().trim() != "1" {
+        println!("SKIP {NAME}: this namespace has no {SETTING}");
+        return;
+    }
+    if let Some((said, measured)) = measure(&bench, SETTING, ("1", "0")) {
+        assert_eq!(measured["decision"], "kept", "{said}");
+        assert!(said.contains("better here: +"), "{said}");
+        assert_eq!(measured["cells"][0]["after"].as_array().unwrap().len(), 2);
+        bench.run(&["rollback"]).assert_code(0);
+        assert_eq!(read().trim(), "1");
+    }
+}
+
+#[test]
+fn what_does_not_help_is_taken_back() {
+    let _alone = alone();
+    let Some(bench) = Bench::with("what_does_not_help_is_taken_back", SLOW) else {
+        return;
+    };
+    let setting = "net.ipv4.tcp_moderate_rcvbuf";
+    if let Some((said, measured)) = measure(&bench, setting, ("0", "1")) {
+        assert_eq!(measured["decision"], "no-effect", "{said}\n{measured:#}");
+        assert!(said.contains("no effect here: "), "{said}");
+        let history = bench.run(&["history"]).stdout;
+        assert!(
+            history.contains("2 rolled-back (no effect here: "),
+            "{history}"
+        );
+    }
+}
+
+#[test]
+fn a_measurement_that_cannot_be_leaves_the_host_as_it_was() {
+    let Some(bench) = Bench::with(
+        "a_measurement_that_cannot_be_leaves_the_host_as_it_was",
+        SLOW,
+    ) else {
+        return;
+    };
+    let change = (
+        json!({"kind": "sysctl", "name": "net.ipv4.tcp_moderate_rcvbuf"}),
+        "0",
+        "1",
+    );
+    let plan = bench.write_plan(&[change]);
+    let missing = bench.dir.path().join("missing.toml");
+    let ended = bench.run(&[
+        "apply",
+        plan.to_str().unwrap(),
+        "--measure",
+        missing.to_str().unwrap(),
+        "--out",
+        bench.dir.path().join("out").to_str().unwrap(),
+    ]);
+    ended.assert_code(2);
+    assert!(ended.stderr.contains("missing.toml"), "{}", ended.stderr);
+    assert_eq!(
+        bench
+            .lab
+            .sh("sysctl -n net.ipv4.tcp_moderate_rcvbuf")
+            .trim(),
+        "0"
+    );
+    assert!(bench.phases().is_empty());
+}

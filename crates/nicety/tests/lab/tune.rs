@@ -1,0 +1,73 @@
+//! Transactions on a real driver.
+
+use std::path::Path;
+
+use crate::harness::{alone, open_dir};
+use crate::{inside_only, lab, machine_state};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/tune.sh");
+
+/// Before, after, taken back, refused, with fewer channels, and not confirmed in time.
+const EXPECTED: &str = "\
+ring RX 256 ring TX 256
+rx-usecs 3 tx-usecs 3
+tx-tcp-segmentation: on generic-receive-offload: on
+mtu 1500
+rps 0 xps 0
+netfilter 1
+eth0-rx-0 0-1
+eth0-rx-1 0-1
+apply
+10
+ring RX 512 ring TX 1024
+rx-usecs 10 tx-usecs 10
+tx-tcp-segmentation: off generic-receive-offload: off
+mtu 9000
+rps 3 xps 2
+netfilter 0
+eth0-rx-0 0-1
+eth0-rx-1 0-1
+interrupts
+eth0-rx-0 1
+eth0-rx-1 0-1
+\"what\":\"interrupt\",
+\"interface\":\"eth0\",
+\"name\":\"eth0-rx-0\"
+},
+as before
+nicety: set coalescing of eth0: Invalid argument (os error 22); everything is as it was
+as before
+channels 1
+channels 2
+ring RX 256 ring TX 256
+";
+
+/// The lab's files are this machine's, so irqbalance is there where it is here.
+const BESIDE_IRQBALANCE: &str = "\
+irqbalance
+it runs
+IRQ N CPUs: holds: 1 set, 1 now
+";
+
+#[test]
+fn settings_of_an_82576() {
+    let _alone = alone();
+    if !inside_only("settings_of_an_82576") {
+        return;
+    }
+    let before = machine_state();
+    let dir = open_dir();
+    let out = dir.path().join("out");
+    let name = out.to_str().unwrap();
+    let words = ["--out", name, "--cpus", "2", "--", "sh", SCRIPT, name];
+    let ended = lab("run", &words).dir(dir.path()).run();
+    ended.assert_code(0);
+    let mut expected = EXPECTED.to_owned();
+    if Path::new("/usr/sbin/irqbalance").exists() {
+        expected += BESIDE_IRQBALANCE;
+    } else {
+        println!("SKIP settings_of_an_82576 (irqbalance): the program is not installed");
+    }
+    assert_eq!(ended.stdout, expected, "{}", ended.stderr);
+    assert_eq!(machine_state(), before);
+}

@@ -1,0 +1,136 @@
+//! The picture of a host and the page of measured changes against golden files, and what must
+//! hold of them.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
+
+mod common;
+
+use common::NASTY;
+use nicety_model::HostFacts;
+use nicety_model::measured::{
+    CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredGain, MeasuredTarget,
+};
+use nicety_model::picture::{CpuPicture, Mark, MarkKind, NicPicture, NodePicture, Picture};
+use nicety_report::html;
+use scraper::{Html, Selector};
+
+fn mark(kind: MarkKind, name: &str, misplaced: bool) -> Mark {
+    Mark {
+        kind,
+        name: name.to_owned(),
+        misplaced,
+    }
+}
+
+/// Two nodes of twelve cores with two threads, a NIC on the second, an interrupt on the first.
+fn picture() -> Picture {
+    let core = |cpu: u32| {
+        let threads = [cpu, cpu + 24].map(|cpu| CpuPicture {
+            cpu,
+            marks: Vec::new(),
+        });
+        threads.to_vec()
+    };
+    let node = |node: u32| NodePicture {
+        node: Some(node),
+        memory_mib: Some(131_072),
+        cores: (node * 12..node * 12 + 12).map(core).collect(),
+        ..NodePicture::default()
+    };
+    let mut nodes = vec![node(0), node(1)];
+    nodes[1].nics.push(NicPicture {
+        name: "eth0".to_owned(),
+        about: "ixgbe, 10000 Mbit/s".to_owned(),
+    });
+    nodes[0].cores[0][0]
+        .marks
+        .push(mark(MarkKind::Interrupt, "eth0-TxRx-0", true));
+    nodes[1].cores[1][0]
+        .marks
+        .push(mark(MarkKind::Interrupt, "eth0-TxRx-1", false));
+    nodes[1].cores[2][1]
+        .marks
+        .push(mark(MarkKind::VirtualCpu, NASTY, false));
+    let vhost = |n: u32| mark(MarkKind::Vhost, &format!("web vhost {n}"), false);
+    nodes[1].within = (0..8).map(vhost).collect();
+    Picture {
+        nodes,
+        anywhere: vec![mark(MarkKind::VirtualCpu, "web vCPU 0", true)],
+        misplaced: vec![
+            "eth0-TxRx-0 runs on CPUs 0, eth0 is on node 1".to_owned(),
+            "web vCPU 0 runs on CPUs 0-47, eth0 is on node 1".to_owned(),
+        ],
+    }
+}
+
+fn page(picture: &Picture) -> String {
+    let mut out = Vec::new();
+    html::host::render(&HostFacts::default(), picture, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn count(html: &Html, selector: &str) -> usize {
+    html.select(&Selector::parse(selector).unwrap()).count()
+}
+
+#[test]
+fn a_misplaced_interrupt_is_seen() {
+    let text = page(&picture());
+    common::golden("host.html", &text);
+    let html = Html::parse_document(&text);
+    assert_eq!(html.errors.len(), 0, "{:?}", html.errors);
+    assert_eq!(count(&html, "figure"), 2);
+    assert_eq!(count(&html, "svg rect"), 48);
+    assert_eq!(count(&html, "svg rect[stroke='var(--bad)']"), 1);
+    assert_eq!(count(&html, "#misplaced li"), 2);
+    assert!(text.contains("2 misplaced") && text.contains("and 2 more"));
+}
+
+#[test]
+fn a_host_that_is_right_or_empty_has_a_page() {
+    let text = page(&Picture::default());
+    assert!(text.contains("nothing is misplaced") && !text.contains("id=\"misplaced\""));
+}
+
+#[test]
+fn measured_changes_show_both_curves() {
+    let curve = |factor: f64| {
+        let point = |(load, loss): (f64, f64)| CurvePoint {
+            load_fps: load * factor,
+            loss_ratio: loss,
+        };
+        [(100_000.0, 0.0), (150_000.0, 0.002), (200_000.0, 0.3)]
+            .map(point)
+            .to_vec()
+    };
+    let measured = Measured {
+        schema: 1,
+        target: MeasuredTarget::Throughput,
+        changes: Vec::new(),
+        cells: vec![MeasuredCell {
+            cell: NASTY.to_owned(),
+            before: vec![100_000.0, 101_000.0],
+            after: vec![130_000.0, 131_000.0],
+            curve_before: curve(1.0),
+            curve_after: curve(1.3),
+        }],
+        gain: Some(MeasuredGain {
+            gain: 0.3,
+            sigma: 0.007,
+        }),
+        decision: MeasuredDecision::Kept,
+    };
+    let mut out = Vec::new();
+    html::measured::render(&measured, "better here: +30.0 %", &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    common::golden("measured.html", &text);
+    let html = Html::parse_document(&text);
+    assert_eq!(count(&html, "#curves svg"), 1);
+    assert_eq!(count(&html, "#numbers td"), 4);
+    assert!(text.contains("better here: +30.0 %"));
+}
