@@ -22,8 +22,8 @@ for port in sw q0 q1 p0 p1; do ip link set $port up; done
 [ ! -e /proc/sys/net/bridge ] || sysctl -qw net.bridge.bridge-nf-call-iptables=1
 {
     echo 'table ip many { chain forwarded { type filter hook forward priority 0;'
-    for a in $(seq 0 15); do for b in $(seq 1 250); do echo \"ip saddr 203.0.$a.$b tcp dport 9 counter drop\"; done; done
-    echo '}}'
+    for a in $(seq 0 3); do for b in $(seq 1 100); do echo \"ip saddr 203.0.$a.$b tcp dport 9 counter drop\"; done; done
+    echo '}'; echo '}'
 } | nft -f -
 ";
 
