@@ -5,6 +5,7 @@ mod limit;
 mod look;
 mod table;
 mod verify;
+mod watch;
 
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ pub fn run(args: &VfArgs) -> Result<Exit, Failure> {
         VfCommand::List(args) => list(args),
         VfCommand::Stats(args) => stats(args),
         VfCommand::Limit(args) => limit::run(args),
+        VfCommand::Watch(args) => watch::run(args),
     }
 }
 

@@ -11,6 +11,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety vf list                          NICs, their functions, who holds them, what drivers can
   nicety vf stats                         rates and counters, measured for a second
   nicety vf stats eth0 --json
+  nicety vf watch                         the same again and again
   nicety vf limit eth0 3 --max 500mbit    virtual function 3 of eth0
   nicety vf limit tap0 --max 200mbit      what the owner of a tap, veth or macvtap sends
   nicety vf limit tap0 --max none
@@ -32,6 +33,8 @@ pub enum VfCommand {
     List(ListArgs),
     /// Counters and rates of functions and ports, named from their owners' side.
     Stats(StatsArgs),
+    /// Shows rates again and again, with bars of the last ones; Ctrl-C ends it.
+    Watch(WatchArgs),
     /// Limits what a virtual function, or the owner of a tap, veth or macvtap, may send.
     Limit(LimitArgs),
 }
@@ -57,6 +60,23 @@ pub struct StatsArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window)]
     pub over: Duration,
     /// Print one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety vf watch`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// Only this NIC or port.
+    #[arg(value_name = "INTERFACE")]
+    pub interface: Option<String>,
+    /// Time between two samples.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window)]
+    pub every: Duration,
+    /// End after so many samples.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub times: Option<u64>,
+    /// Print a JSON object a line for each sample, as vf stats --json does.
     #[arg(long)]
     pub json: bool,
 }

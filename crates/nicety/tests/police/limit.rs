@@ -188,3 +188,45 @@ fn a_flood_is_held_by_the_limit() {
     let report: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
     assert_eq!(report["enforcement"], "holds", "{report}");
 }
+
+#[test]
+fn rates_are_watched() {
+    let _alone = alone();
+    let Some(rig) = Rig::new("rates_are_watched") else {
+        return;
+    };
+    let words = ["vf", "watch", "p0", "--every", "200ms", "--times", "3"];
+    let json = rig
+        .lab
+        .inside(nicety(words.iter().copied().chain(["--json"])))
+        .run();
+    let lines: Vec<Value> = (json.assert_code(0).stdout.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 3);
+    assert!(
+        lines[2]["ports"][0]["counters"]["tx_bps"].is_number(),
+        "{}",
+        lines[2]
+    );
+    let table = rig.lab.inside(nicety(words)).run();
+    table.assert_code(0);
+    assert_eq!(
+        table.stdout.matches("p0  sent ").count(),
+        3,
+        "{}",
+        table.stdout
+    );
+    let endless = rig
+        .lab
+        .inside(nicety(["vf", "watch", "p0", "--every", "100ms"]))
+        .start();
+    let mut endless = endless;
+    endless.until("a sample", |running| running.stdout().contains("p0  sent "));
+    endless.signal(rustix::process::Signal::INT);
+    endless.wait().assert_code(0);
+    rig.lab
+        .inside(nicety(["vf", "watch", "zz"]))
+        .run()
+        .assert_code(2);
+}

@@ -1,0 +1,163 @@
+//! `nicety vf watch`: rates as they are, again and again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use nicety_model::vf::{PortCounters, VfReport};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::look::Eyes;
+use super::{counters, table};
+use crate::cli::vf::WatchArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Samples that a line of bars shows.
+const KEPT: usize = 40;
+/// How soon an interrupt is seen.
+const BLINK: Duration = Duration::from_millis(50);
+/// Cursor to the top, and everything below removed (ECMA-48 CUP, ED): less flicker than a
+/// screen that is emptied first.
+const TOP: &str = "\x1b[H\x1b[J";
+
+/// Runs the command.
+pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::environment)?;
+    }
+    let eyes = Eyes::open()?;
+    let live = io::stdout().is_terminal() && !args.json;
+    let mut history = History::default();
+    let mut before = eyes.look(args.interface.as_deref())?;
+    let mut at = Instant::now();
+    let mut shown = 0;
+    while args.times.is_none_or(|times| shown < times) {
+        if !pause(at + args.every, &stop) {
+            break;
+        }
+        let mut now = eyes.look(args.interface.as_deref())?;
+        counters::rates(&before, &mut now, at.elapsed());
+        at = Instant::now();
+        let text = if args.json {
+            let line = serde_json::to_string(&now)
+                .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
+            line + "\n"
+        } else {
+            history.take(&now);
+            let width = output::table_options().width;
+            let top = if live { TOP } else { "" };
+            format!("{top}{}{}", table::stats(&now, width), history.bars())
+        };
+        if !write(&text)? {
+            break;
+        }
+        before = now;
+        shown += 1;
+    }
+    Ok(Exit::Done)
+}
+
+/// Waits; false when it is to end.
+fn pause(until: Instant, stop: &AtomicBool) -> bool {
+    while !stop.load(Ordering::Relaxed) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        std::thread::sleep(left.min(BLINK));
+    }
+    false
+}
+
+/// False when nobody reads any more.
+fn write(text: &str) -> Result<bool, Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::environment(anyhow!(
+            "cannot write to standard output: {error}"
+        ))),
+    }
+}
+
+/// The last rates of everything that is counted.
+#[derive(Debug, Default)]
+struct History(BTreeMap<String, [VecDeque<f64>; 2]>);
+
+impl History {
+    fn take(&mut self, report: &VfReport) {
+        let mut named: Vec<(String, &PortCounters)> = Vec::new();
+        for nic in &report.nics {
+            for function in &nic.functions {
+                let name = format!("{}/vf{}", nic.interface, function.vf);
+                named.extend(function.counters.as_ref().map(|counters| (name, counters)));
+            }
+        }
+        for port in &report.ports {
+            let name = port.interface.clone();
+            named.extend(port.counters.as_ref().map(|counters| (name, counters)));
+        }
+        self.0
+            .retain(|name, _| named.iter().any(|(now, _)| now == name));
+        for (name, counters) in named {
+            let ways = self.0.entry(name).or_default();
+            for (way, bps) in ways.iter_mut().zip([counters.tx_bps, counters.rx_bps]) {
+                way.push_back(bps.unwrap_or(0.0));
+                if way.len() > KEPT {
+                    way.pop_front();
+                }
+            }
+        }
+    }
+
+    /// A line for each, both ways on its own scale.
+    fn bars(&self) -> String {
+        let longest = self.0.keys().map(|name| name.chars().count()).max();
+        let longest = longest.unwrap_or(0);
+        let mut text = String::new();
+        for (name, [sent, received]) in &self.0 {
+            let top = sent
+                .iter()
+                .chain(received)
+                .fold(0.0, |top: f64, bps| top.max(*bps));
+            text += &format!(
+                "{name:<longest$}  sent {:<KEPT$}  received {}\n",
+                bars(sent, top),
+                bars(received, top)
+            );
+        }
+        text
+    }
+}
+
+/// Eighths of a block, `top` being a whole one.
+fn bars(values: &VecDeque<f64>, top: f64) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let bar = |value: &f64| match top > 0.0 && *value > 0.0 {
+        true => BARS[((value / top * 8.0).ceil() as usize).clamp(1, 8) - 1],
+        false => ' ',
+    };
+    values.iter().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_as_high_as_the_rates() {
+        let of = |values: &[f64], top| bars(&values.iter().copied().collect(), top);
+        assert_eq!(of(&[0.0, 0.1, 4.0, 8.0], 8.0), " ▁▄█");
+        assert_eq!(of(&[0.0, 0.0], 0.0), "  ");
+        assert_eq!(of(&[f64::NAN], 1.0), " ");
+    }
+}
