@@ -56,6 +56,8 @@ pub struct Placement {
     /// Whether the senders must rest now and then: in a virtual machine all of whose CPUs are in
     /// use, the hypervisor stops them otherwise, at times of its own choice.
     pub rests: bool,
+    /// Whether there is a hypervisor that may stop these CPUs.
+    pub virtual_machine: bool,
     /// Who has which CPU and what that costs, most important first.
     pub notes: Vec<String>,
 }
@@ -64,6 +66,15 @@ impl Placement {
     /// The CPU of the path's worker `index`.
     pub fn path_cpu(&self, index: usize) -> Option<u32> {
         self.path.get(index.checked_rem(self.path.len())?).copied()
+    }
+
+    /// The CPUs of tester and path, in order.
+    pub fn all_cpus(&self) -> Vec<u32> {
+        let tester = self.tester.iter().map(|worker| worker.cpu);
+        let mut cpus: Vec<_> = tester.chain(self.path.iter().copied()).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
     }
 }
 
@@ -87,16 +98,12 @@ pub fn place(topology: &Topology, wants: Wants) -> Placement {
         .tester
         .iter()
         .any(|worker| placement.path.contains(&worker.cpu));
-    placement.rests = topology.virtual_machine && !placement.shared && fills(topology, &placement);
+    let all = placement.all_cpus();
+    let fills = topology.cpus.keys().all(|cpu| all.contains(cpu));
+    placement.virtual_machine = topology.virtual_machine;
+    placement.rests = topology.virtual_machine && !placement.shared && fills;
     placement.notes = words::notes(topology, wants, &placement);
     placement
-}
-
-/// Whether every CPU of the machine is taken.
-fn fills(topology: &Topology, placement: &Placement) -> bool {
-    let tester = || placement.tester.iter().map(|worker| worker.cpu);
-    let taken = |cpu: &u32| placement.path.contains(cpu) || tester().any(|own| own == *cpu);
-    topology.cpus.keys().all(taken)
 }
 
 /// How many CPUs each side gets.

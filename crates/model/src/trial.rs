@@ -8,6 +8,7 @@ use crate::frames::{FrameCounts, StreamCounts};
 use crate::latency::LatencySummary;
 use crate::ledger::LossEntry;
 use crate::pacing::PacingReport;
+use crate::stalls::StallReport;
 use crate::units::LossRatio;
 
 /// Why a trial was run.
@@ -42,6 +43,11 @@ pub enum Validity {
     TesterDropped {
         /// How many.
         frames: u64,
+    },
+    /// CPUs stood still for too much of it.
+    Stalled {
+        /// How often and how long.
+        why: String,
     },
     /// The trial could not be run or finished.
     Broken {
@@ -85,8 +91,12 @@ pub struct TrialRecord {
     pub validity: Validity,
     /// Frames over all streams.
     pub frames: FrameCounts,
-    /// Lost over sent.
+    /// Lost over sent, without the frames that [`StallReport`] sets apart.
     pub loss_ratio: LossRatio,
+    /// CPUs that stood still meanwhile; absent where nobody watched, or where it cannot be said
+    /// which frames that concerns.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stalls: Option<StallReport>,
     /// Received frames per second of sending time, per direction.
     pub forwarding_fps: f64,
     /// Per stream.

@@ -4,6 +4,7 @@ pub mod assemble;
 mod engines;
 mod guests;
 mod host;
+mod machine;
 mod measure;
 mod paths;
 mod progress;

@@ -72,6 +72,16 @@ struct stream {
     __u64 follow_ns; // lateness from which they are
     // Written here.
     __u64 following; // of these, not sent yet
+    __u64 slot;      // of `marks`, the last frame's
+};
+
+// Which frames were made when: for every slot of 2^SLOT_BITS ns, the number of the first frame made
+// in it, plus one. User space clears it.
+#define SLOT_BITS 23
+#define SLOTS 8192
+
+struct marks {
+    __u32 first[SLOTS];
 };
 
 struct control {
@@ -81,8 +91,8 @@ struct control {
     __u64 resumes; // returns of the sending thread from a rest
 };
 
-// The kernel takes milliseconds to begin a run (bpf_dispatcher_change_prog waits for RCU twice), so
-// nothing is due until every program runs and user space opens the gate.
+// Sending threads begin at different times, so nothing is due until every program runs and user
+// space opens the gate.
 struct gate {
     __u64 open;
 };
@@ -118,6 +128,13 @@ struct {
     __type(key, __u32);
     __type(value, struct lateness);
 } lateness SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, STREAMS);
+    __type(key, __u32);
+    __type(value, struct marks);
+} marks SEC(".maps");
 
 // The ports, by stream. A device map keeps the device itself, so the sending thread need not be
 // in the port's network namespace.
@@ -298,7 +315,8 @@ int transmit(struct xdp_md *ctx)
         return XDP_DROP;
 
     __u64 now;
-    if (s->following && s->done < s->frames) {
+    // After a rest the clock must be looked at: the stamp would be as old as the rest is long.
+    if (s->following && s->resumes == c->resumes && s->done < s->frames) {
         // Due since the last look at the clock, and sent with the same batch.
         s->following--;
         now = s->seen_ns;
@@ -312,6 +330,12 @@ int transmit(struct xdp_md *ctx)
     if (!s->done)
         s->first_ns = now;
     s->last_ns = now;
+    if (now >> SLOT_BITS != s->slot) {
+        struct marks *m = bpf_map_lookup_elem(&marks, &which);
+        s->slot = now >> SLOT_BITS;
+        if (m)
+            m->first[s->slot & (SLOTS - 1)] = s->done + 1;
+    }
     s->done++;
     s->streak++;
     if (s->streak > s->streak_max)

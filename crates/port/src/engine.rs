@@ -1,5 +1,6 @@
 //! What an engine is asked and what it answers.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -105,6 +106,15 @@ impl Stop {
     }
 }
 
+/// A part of a trial's frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Part {
+    /// Frames of it that were sent.
+    pub sent: u64,
+    /// Of these, frames that never arrived.
+    pub lost: u64,
+}
+
 /// A tester between two ports.
 pub trait Engine {
     /// Name and how it works here, for the results: `af_packet (sendmmsg, receive ring v2)`.
@@ -116,4 +126,12 @@ pub trait Engine {
 
     /// Runs one trial and waits for late frames.
     fn trial(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError>;
+
+    /// What became of those frames of the last trial that were sent within `spans`, or up to 9 ms
+    /// before or after: spans of the monotonic clock, in ns. `None` where this engine cannot say,
+    /// or not for a trial like this.
+    fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
+        let _ = spans;
+        None
+    }
 }

@@ -16,12 +16,14 @@ pub mod auto;
 pub mod clock;
 pub mod engine;
 mod error;
+mod marks;
 pub mod pace;
 pub mod pin;
 mod rest;
 mod sending;
+pub mod stalls;
 pub mod xdp;
 
-pub use engine::{Engine, EngineReport, SenderReport, Stop, TrialOrder, WorkerUse};
+pub use engine::{Engine, EngineReport, Part, SenderReport, Stop, TrialOrder, WorkerUse};
 pub use error::PortError;
 pub use rest::Rest;

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use nicety_model::Fps;
 
+use crate::clock::monotonic_ns;
+
 /// When senders rest, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rest {
@@ -57,6 +59,13 @@ impl Rests {
             Some(_) => Duration::from_nanos(self.next_ns.saturating_sub(now_ns)),
             None => Duration::MAX,
         }
+    }
+
+    /// Sleeps through the rest that begins now, if one does: how long that took.
+    pub(crate) fn take(&mut self, now_ns: u64) -> Option<u64> {
+        let length = self.begins(now_ns)?;
+        std::thread::sleep(length);
+        Some(monotonic_ns() - now_ns)
     }
 
     /// Length of the rest that begins now, if one does.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use nicety_model::{Fps, PacingReport};
 
 use crate::engine::{SenderReport, TrialOrder};
+use crate::rest::Rest;
 
 /// Time between making the schedule and its first slot: threads start in between.
 pub(crate) const LEAD: Duration = Duration::from_millis(3);
@@ -33,8 +34,13 @@ impl TrialOrder {
 
     /// Rate of the schedule while it is not resting.
     pub(crate) fn pace(&self) -> Fps {
-        self.rest.map_or(self.load, |rest| rest.pace(self.load))
+        pace(self.load, self.rest)
     }
+}
+
+/// Rate between the rests, where there are any, that makes `load` on average.
+pub(crate) fn pace(load: Fps, rest: Option<Rest>) -> Fps {
+    rest.map_or(load, |rest| rest.pace(load))
 }
 
 /// What the senders say, each of which was to send `intended` frames.

@@ -13,7 +13,7 @@
 //! 6. `noisy`: the machine was not quiet.
 //! 7. `ok`.
 
-use nicety_model::{CellResult, ConfirmResult, CpuUse, Fps, LossRatio, Verdict};
+use nicety_model::{CellResult, ConfirmResult, CpuUse, Fps, LossRatio, StallReport, Verdict};
 
 /// Share of the tester's own limit from which a throughput is the tester's.
 pub const NEAR_TESTER_LIMIT: f64 = 0.95;
@@ -22,6 +22,9 @@ pub const NEAR_TESTER_LIMIT: f64 = 0.95;
 pub const HELD_UP: f64 = 0.9;
 /// Share of stolen CPU time from which a trial is noisy.
 pub const STEAL_LIMIT: f64 = 0.02;
+/// Share of frames set apart for stalls from which a trial is noisy: what is left is no longer the
+/// bulk of it.
+pub const STALLED_LIMIT: f64 = 0.15;
 /// CPUs' worth of time of other programs from which a trial is noisy.
 pub const OTHERS_LIMIT: f64 = 0.1;
 /// Busy share from which a CPU is full.
@@ -55,6 +58,9 @@ pub struct Evidence {
     pub second_confirm: Option<ConfirmResult>,
     /// Share of CPU time stolen during the confirm trial, of the CPU that lost most.
     pub steal: Option<f64>,
+    /// Share of the frames of the confirm trial that were set apart because CPUs stood still, and
+    /// how often they did. Where that is known, `steal` says nothing more.
+    pub stalled: Option<Stalled>,
     /// The search ran out of time with these bounds, if it had both.
     pub apart: Option<Option<(Fps, Fps)>>,
     /// CPUs' worth of time that other programs used during the confirm trial.
@@ -63,6 +69,15 @@ pub struct Evidence {
     pub in_sender: bool,
     /// Drift of the control cell over its limit.
     pub drift: Option<Drift>,
+}
+
+/// CPUs that stood still during a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stalled {
+    /// Share of the frames that were set apart.
+    pub share: f64,
+    /// What happened.
+    pub report: StallReport,
 }
 
 /// Drift of the control cell.
@@ -96,6 +111,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
             notes.push(note);
         }
     }
+    notes.extend(stalled(evidence));
     if at_line_rate(evidence) {
         notes.push("the path carries the link's line rate".to_owned());
     }
@@ -196,8 +212,30 @@ fn tester_limited(evidence: &Evidence) -> Option<String> {
     }
 }
 
+/// What was left out of the confirm trial, while that is little enough to be no noise.
+fn stalled(evidence: &Evidence) -> Option<String> {
+    let stalled = evidence
+        .stalled
+        .filter(|stalled| stalled.report.frames > 0)?;
+    (stalled.share <= STALLED_LIMIT).then(|| set_apart(&stalled))
+}
+
+fn set_apart(stalled: &Stalled) -> String {
+    let report = &stalled.report;
+    format!(
+        "during the confirm trial CPUs stood still {} times and other programs had them {} times, for {:.1} ms at most; {:.1} % of its frames are left out for that, {} of which were lost",
+        report.stalls,
+        report.programs,
+        report.longest_s * 1e3,
+        stalled.share * 100.0,
+        report.lost
+    )
+}
+
 fn noisy(evidence: &Evidence) -> Option<String> {
-    let steal = evidence.steal.filter(|steal| *steal > STEAL_LIMIT);
+    let steal = evidence
+        .steal
+        .filter(|steal| *steal > STEAL_LIMIT && evidence.stalled.is_none());
     let drift = evidence.drift.filter(|drift| drift.drift > drift.limit);
     let mut parts = Vec::new();
     if let Some(steal) = steal {
@@ -206,6 +244,8 @@ fn noisy(evidence: &Evidence) -> Option<String> {
             steal * 100.0
         ));
     }
+    let stalled = evidence.stalled.as_ref();
+    parts.extend(stalled.filter(|s| s.share > STALLED_LIMIT).map(set_apart));
     match evidence.apart {
         Some(Some((lower, upper))) => parts.push(format!(
             "the trials disagreed until the search's time was up: the result lies between {lower} and {upper}"

@@ -214,6 +214,7 @@ impl Sut {
             },
             frames,
             loss_ratio: shot.loss_ratio,
+            stalls: None,
             forwarding_fps: shot.forwarding.0,
             streams: Vec::new(),
             pacing: PacingReport {

@@ -5,6 +5,7 @@
 
 mod ledger;
 mod record;
+mod stalls;
 
 use std::time::Duration;
 
@@ -13,11 +14,13 @@ use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
 use nicety_host::topology::{FactError, ProcRoot};
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
+use nicety_port::stalls::StallWatch;
 use nicety_port::{Engine, EngineReport, PortError, Rest, Stop, TrialOrder};
 use nicety_testbed::counters::PathCounters;
 use nicety_testbed::path::Path;
 
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
+pub use stalls::STALLED_MAX;
 
 /// Longest wait for late frames: RFC 2544 §23 asks for 2 s.
 pub const DRAIN_MAX: Duration = Duration::from_secs(2);
@@ -61,6 +64,7 @@ pub struct Trials<'a> {
     path: &'a dyn Path,
     proc: ProcRoot,
     rest: Option<Rest>,
+    stalls: Option<&'a StallWatch>,
     learned: bool,
     counter: u8,
 }
@@ -82,6 +86,7 @@ impl<'a> Trials<'a> {
             path,
             proc: ProcRoot::live(),
             rest: None,
+            stalls: None,
             learned: false,
             counter: first,
         }
@@ -91,6 +96,13 @@ impl<'a> Trials<'a> {
     #[must_use]
     pub fn resting(mut self, rest: Option<Rest>) -> Self {
         self.rest = rest;
+        self
+    }
+
+    /// Sets the frames apart that say nothing about the path because a CPU stood still.
+    #[must_use]
+    pub fn watching(mut self, stalls: Option<&'a StallWatch>) -> Self {
+        self.stalls = stalls;
         self
     }
 
@@ -117,6 +129,10 @@ impl<'a> Trials<'a> {
             Err(Trouble::Path(why)) => return Ok(record::broken(ask, started, begun, why)),
             Err(Trouble::Facts(error)) => return Err(error.into()),
         };
+        let stalls = self.stalls.filter(|stalls| self.spare(stalls));
+        if let Some(stalls) = stalls {
+            stalls.forget();
+        }
         let report = match self.send(&order, stop) {
             Ok(report) => report,
             Err(error) => {
@@ -130,6 +146,10 @@ impl<'a> Trials<'a> {
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
         let mut record = record::of(ask, &report);
+        let stalls = stalls.and_then(StallWatch::seen);
+        if let Some(stalls) = stalls::report(stalls.as_deref(), self.engine) {
+            record::set_apart(&mut record, stalls);
+        }
         record.started_unix_s = started.as_secs_f64();
         record.cpu = Some(record::cpu(&watch, &before.cpu, &cpu_after, &report));
         match counters {
@@ -158,6 +178,13 @@ impl<'a> Trials<'a> {
         }
         record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
         Ok(record)
+    }
+
+    /// Tells the path's threads from other programs: whether that worked.
+    fn spare(&self, stalls: &StallWatch) -> bool {
+        let threads = self.path.threads();
+        let path: Vec<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
+        stalls.spare(&path).is_ok()
     }
 
     /// The path's threads, for CPU accounting.

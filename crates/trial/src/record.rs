@@ -7,11 +7,13 @@ use nicety_host::cpu_load::{
 };
 use nicety_host::cpu_load::{STEAL, us_per_frame};
 use nicety_model::{
-    CpuUse, FrameCounts, GuestUse, LossRatio, PacingReport, SCHEMA, TrialRecord, Validity,
+    CpuUse, FrameCounts, GuestUse, LossRatio, PacingReport, SCHEMA, StallReport, TrialRecord,
+    Validity,
 };
 use nicety_port::{EngineReport, SenderReport};
 
 use crate::TrialAsk;
+use crate::stalls;
 
 /// Largest share of the intended frames that may be missing in a valid trial.
 pub const FRAMES_TOLERANCE: f64 = 0.001;
@@ -56,6 +58,23 @@ pub(crate) fn broken(
     record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
     record.validity = Validity::Broken { why };
     record
+}
+
+/// Sets apart the frames that stalls concern: the loss ratio is that of the others.
+pub(crate) fn set_apart(record: &mut TrialRecord, stalls: StallReport) {
+    let frames = &record.frames;
+    let others = FrameCounts {
+        sent: frames.sent.saturating_sub(stalls.frames),
+        lost: frames.lost.saturating_sub(stalls.lost),
+        ..*frames
+    };
+    record.loss_ratio = others.loss_ratio();
+    if let Some(why) = stalls::too_many(&stalls, frames.sent, &record.pacing)
+        && record.validity.is_valid()
+    {
+        record.validity = Validity::Stalled { why };
+    }
+    record.stalls = Some(stalls);
 }
 
 /// CPU use between two snapshots, with the engine's own threads, which do not outlive a trial.
@@ -126,6 +145,7 @@ fn empty(ask: &TrialAsk) -> TrialRecord {
         validity: Validity::Valid,
         frames: FrameCounts::default(),
         loss_ratio: LossRatio::default(),
+        stalls: None,
         forwarding_fps: 0.0,
         streams: Vec::new(),
         pacing: PacingReport::default(),

@@ -15,7 +15,7 @@ pub(super) fn notes(topology: &Topology, wants: Wants, placement: &Placement) ->
     notes.extend(quota(topology, placement));
     notes.extend(isolated(topology));
     notes.extend(rests(placement));
-    if topology.allowed.len() > 1 && all_cpus(placement).contains(&HOUSEKEEPING) {
+    if topology.allowed.len() > 1 && placement.all_cpus().contains(&HOUSEKEEPING) {
         notes.push(format!(
             "CPU {HOUSEKEEPING} is in use here and does the system's housekeeping too"
         ));
@@ -62,14 +62,9 @@ fn cpus(list: &[u32]) -> String {
     }
 }
 
-fn all_cpus(placement: &Placement) -> BTreeSet<u32> {
-    let tester = placement.tester.iter().map(|worker| worker.cpu);
-    tester.chain(placement.path.iter().copied()).collect()
-}
-
 /// Cores on which more than one of the chosen CPUs lie.
 fn siblings(topology: &Topology, placement: &Placement) -> Option<String> {
-    let chosen = all_cpus(placement);
+    let chosen = placement.all_cpus();
     let shared: BTreeSet<Vec<u32>> = chosen
         .iter()
         .map(|&cpu| {
@@ -101,7 +96,7 @@ fn siblings(topology: &Topology, placement: &Placement) -> Option<String> {
 
 fn nodes(topology: &Topology, wants: Wants, placement: &Placement) -> Option<String> {
     let node_of = |cpu: &u32| topology.cpus.get(cpu).and_then(|seat| seat.node);
-    let used: BTreeSet<u32> = all_cpus(placement).iter().filter_map(node_of).collect();
+    let used: BTreeSet<u32> = placement.all_cpus().iter().filter_map(node_of).collect();
     let list: Vec<u32> = used.iter().copied().collect();
     let list = format_cpu_list(&list);
     match wants.nic_node {
@@ -128,7 +123,7 @@ fn path_doubled(wants: Wants, placement: &Placement) -> Option<String> {
 
 fn quota(topology: &Topology, placement: &Placement) -> Option<String> {
     let quota = topology.quota_cpus?;
-    let chosen = all_cpus(placement).len() as f64;
+    let chosen = placement.all_cpus().len() as f64;
     (quota < chosen).then(|| {
         format!(
             "the control group may use {quota:.2} CPUs' worth of time: pinned threads are stopped \

@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use nicety_host::placement::Placement;
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, CellResult, Fps, TrialRecord};
 use nicety_port::Stop;
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
 use nicety_store::{RunDir, StoreError};
 use nicety_testbed::Coupling;
-use nicety_trial::{TrialAsk, TrialError, Trials};
+use nicety_trial::{TrialAsk, TrialError};
 
 use super::engines::{Engines, Opened};
+use super::machine::Machine;
 use super::paths::Paths;
 use super::progress::Progress;
 use super::setup::{self, SetupError};
@@ -68,7 +68,7 @@ pub struct Visit<'a> {
 /// What all cells of a run share.
 pub struct Bench<'a> {
     /// Where everything runs.
-    pub placement: &'a Placement,
+    pub machine: &'a Machine,
     /// The path in between.
     pub paths: &'a mut Paths,
     /// What sends and counts.
@@ -96,17 +96,16 @@ impl Bench<'_> {
         rest: Duration,
     ) -> Result<CellResult, MeasureError> {
         let name = visit.key.name();
+        let placement = &self.machine.placement;
         self.progress.cell(&name, visit.control.is_some());
         let mut cell = Cell::new(visit.plan.clone())?;
         cell.replay(earlier);
         let progress = &*self.progress;
-        let got = self.paths.get(
-            visit.path,
-            &visit.key,
-            self.placement,
-            &self.stop,
-            &|step| progress.stage(step),
-        );
+        let got = self
+            .paths
+            .get(visit.path, &visit.key, placement, &self.stop, &|step| {
+                progress.stage(step)
+            });
         let path = match got {
             Ok(path) => path,
             Err(_) if self.stop.is_set() => return Err(MeasureError::Interrupted),
@@ -114,7 +113,7 @@ impl Bench<'_> {
         };
         self::note(&mut self.notes, path.notes());
         let traffic = setup::traffic(&visit.key, path);
-        let opened = self.engines.open(path, traffic, self.placement)?;
+        let opened = self.engines.open(path, traffic, placement)?;
         let Opened {
             mut engine,
             note,
@@ -124,8 +123,7 @@ impl Bench<'_> {
         let engine_name = engine.name();
         // Frames of an earlier sitting or cell carry other trial numbers.
         let first = (earlier.len() as u8).wrapping_mul(31);
-        let mut trials =
-            Trials::new(engine.as_mut(), path, first).resting(setup::rest(self.placement));
+        let mut trials = self.machine.trials(engine.as_mut(), path, first);
         while let Some(step) = cell.next() {
             self.progress
                 .left(rest + Duration::from_secs_f64(cell.left().seconds));

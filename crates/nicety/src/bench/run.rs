@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use nicety_host::clock;
-use nicety_host::placement::Placement;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::PathPlan;
 use nicety_model::sock::Ending::Faulty;
@@ -19,6 +18,7 @@ use nicety_store::{RunContents, RunDir, RunMeta, StoreError, TesterLimits};
 
 use super::engines::Engines;
 use super::guests::Guests;
+use super::machine::Machine;
 use super::measure::{Bench, MeasureError, Visit};
 use super::paths::Paths;
 use super::progress::Progress;
@@ -47,7 +47,7 @@ const UNKNOWN_LIMIT: Fps = Fps(2e6);
 struct Sitting {
     plan: Plan,
     cells: Vec<CellKey>,
-    placement: Placement,
+    machine: Machine,
     settings: Settings,
     dir: RunDir,
     meta: RunMeta,
@@ -159,6 +159,7 @@ impl Sitting {
             ..
         } = request;
         let placement = setup::placement(&plan.paths).map_err(Failure::environment)?;
+        let (machine, unwatched) = Machine::new(placement);
         let loss_goal = request::loss_goal(&plan);
         let mut settings = Settings::of(plan.search.preset, loss_goal);
         if let Some(confirm) = plan.search.confirm {
@@ -184,7 +185,8 @@ impl Sitting {
                         .collect(),
                     left_out: Vec::new(),
                 };
-                meta.notes.extend(placement.notes.iter().cloned());
+                meta.notes
+                    .extend(machine.placement.notes.iter().cloned().chain(unwatched));
                 let toml = plan
                     .to_toml()
                     .context("cannot write the plan down")
@@ -221,7 +223,7 @@ impl Sitting {
             started: Instant::now(),
             plan,
             cells,
-            placement,
+            machine,
             settings,
             dir,
             meta,
@@ -271,7 +273,7 @@ impl Sitting {
         let seed = self.meta.seed;
         let mut run = SocketRun {
             plan: &self.plan,
-            placement: &self.placement,
+            placement: &self.machine.placement,
             dir: &mut self.dir,
             meta: &mut self.meta,
             done: &mut self.sockets,
@@ -360,13 +362,16 @@ impl Sitting {
         let path = self.path_of(key);
         let stop = signals.stop();
         let say = |step: &str| progress.stage(step);
-        match self.paths.get(&path, key, &self.placement, &stop, &say) {
-            Ok(path) => self.engines.decide(path, key, &self.placement),
+        match self
+            .paths
+            .get(&path, key, &self.machine.placement, &stop, &say)
+        {
+            Ok(path) => self.engines.decide(path, key, &self.machine.placement),
             Err(_) if stop.is_set() => return Ok(false),
             Err(error) => self.paths.failed(key, error),
         }
         self.paths.rest();
-        match tester_limit::measure(size, direction, &self.placement, &mut self.engines, &stop) {
+        match tester_limit::measure(size, direction, &self.machine, &mut self.engines, &stop) {
             Ok(Some(limit)) => {
                 self.limits.limit_fps.insert(name, limit.0);
             }
@@ -475,7 +480,7 @@ impl Sitting {
             line_rate: line,
         };
         let mut bench = Bench {
-            placement: &self.placement,
+            machine: &self.machine,
             paths: &mut self.paths,
             engines: &mut self.engines,
             stop: signals.stop(),

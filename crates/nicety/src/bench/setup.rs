@@ -7,11 +7,11 @@ use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_packet::{MacAddr, VlanTag};
+use nicety_port::PortError;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::CheckError;
 use nicety_port::xdp::{Opening, Xdp};
-use nicety_port::{PortError, Rest};
 use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
 };
@@ -107,11 +107,6 @@ pub fn placement(paths: &[PathPlan]) -> Result<Placement, FactError> {
             nic_node: None,
         },
     ))
-}
-
-/// Rests of the senders, where the placement asks for them.
-pub fn rest(placement: &Placement) -> Option<Rest> {
-    placement.rests.then_some(Rest::IN_A_FULL_MACHINE)
 }
 
 /// CPUs to pin the path's threads to: none where the tester polls on the same CPU, because a

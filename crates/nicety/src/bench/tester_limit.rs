@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use nicety_host::placement::Placement;
 use nicety_model::{Direction, Fps, FrameSize, Purpose, Validity};
 use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
-use nicety_trial::{TrialAsk, TrialError, Trials};
+use nicety_trial::{TrialAsk, TrialError};
 
 use super::engines::Engines;
+use super::machine::Machine;
 use super::setup::{self, SetupError};
 
 /// Length of one trial.
@@ -43,19 +43,19 @@ const LOSS: f64 = 0.01;
 pub fn measure(
     size: FrameSize,
     direction: Direction,
-    placement: &Placement,
+    machine: &Machine,
     engines: &mut Engines,
     stop: &Stop,
 ) -> Result<Option<Fps>, LimitError> {
-    let path = setup::direct(size, placement)?;
+    let path = setup::direct(size, &machine.placement)?;
     let traffic = TrafficSpec {
         frame_size: size,
         direction,
         flows: 1,
         vlan: None,
     };
-    let mut engine = engines.open(&path, traffic, placement)?.engine;
-    let mut trials = Trials::new(engine.as_mut(), &path, 0).resting(setup::rest(placement));
+    let mut engine = engines.open(&path, traffic, &machine.placement)?.engine;
+    let mut trials = machine.trials(engine.as_mut(), &path, 0);
     let mut load = FLAT_OUT;
     for index in 1..=TRIALS {
         let record = trials.run(&ask(load, index), stop)?;

@@ -153,12 +153,10 @@ fn poll(
                 .try_for_each(|receiver| receiver.ring.check_up())?;
         }
         if senders.iter().any(|active| active.ended_ns.is_none())
-            && let Some(length) = rests.begins(now)
+            && let Some(rested_ns) = rests.take(now)
         {
-            std::thread::sleep(length);
-            let after = monotonic_ns();
             for active in &mut senders {
-                active.pacer.rested(after - now);
+                active.pacer.rested(rested_ns);
             }
             continue;
         }

@@ -10,6 +10,7 @@ mod socket;
 mod tx;
 mod worker;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use nicety_packet::{Stamp, Template};
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
-use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
+use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder};
 use crate::error::PortError;
 use crate::pace::Pacer;
 use crate::rest::Rests;
@@ -222,6 +223,10 @@ impl Engine for AfXdp {
             interrupted: stop.is_set(),
             ..report
         })
+    }
+    fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
+        self.receivers
+            .part(|stream| self.senders.get(stream)?.numbers(spans))
     }
 }
 

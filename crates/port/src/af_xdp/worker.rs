@@ -1,6 +1,7 @@
 //! One thread's share of a trial: it sends what is due and never sleeps.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 
@@ -11,6 +12,7 @@ use crate::af_packet::Refusal;
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, WorkerUse};
 use crate::error::PortError;
+use crate::marks::Marks;
 use crate::pace::Pacer;
 use crate::pin;
 use crate::rest::Rests;
@@ -26,6 +28,17 @@ pub(crate) struct Sender {
     pub(crate) template: Template,
     pub(crate) stream: u8,
     pub(crate) refusal: Refusal,
+    /// When the frames of the last trial were made; absent where numbers were given up, and which
+    /// ones is not known.
+    made: Option<Made>,
+}
+
+/// When one trial's frames were made.
+#[derive(Debug)]
+struct Made {
+    marks: Marks,
+    ends: [u64; 2],
+    count: u64,
 }
 
 impl Sender {
@@ -41,6 +54,7 @@ impl Sender {
             template,
             stream,
             refusal,
+            made: None,
         };
         for n in 0..super::socket::FRAMES as usize {
             let prepared = sender.template.prepare(sender.socket.frame(n));
@@ -55,6 +69,12 @@ impl Sender {
             Ok(_) => Ok(()),
             Err(source) => Err(self.packet_error(source)),
         }
+    }
+
+    /// Numbers of the frames made within `spans` of the last trial, see [`crate::Engine::part`].
+    pub(crate) fn numbers(&self, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
+        let made = self.made.as_ref()?;
+        made.marks.numbers(spans, made.ends, made.count)
     }
 
     fn packet_error(&self, source: PacketError) -> PortError {
@@ -85,7 +105,9 @@ struct Active<'s> {
     pacer: Pacer,
     /// Frames that the driver took and lost.
     refused: u64,
+    marks: Marks,
     first_ns: u64,
+    last_ns: u64,
     /// Nothing new is sent from here on.
     closed_ns: Option<u64>,
     ended: bool,
@@ -122,7 +144,9 @@ fn send_all(
         sender,
         pacer,
         refused: 0,
+        marks: Marks::new(),
         first_ns: 0,
+        last_ns: 0,
         closed_ns: None,
         ended: false,
     };
@@ -130,11 +154,9 @@ fn send_all(
     let mut rests = shared.rests;
     while !senders.iter().all(|active| active.ended) && !shared.failed.load(Ordering::Relaxed) {
         let now = monotonic_ns();
-        if let Some(length) = rests.begins(now) {
-            std::thread::sleep(length);
-            let after = monotonic_ns();
+        if let Some(rested_ns) = rests.take(now) {
             for active in &mut senders {
-                active.pacer.rested(after - now);
+                active.pacer.rested(rested_ns);
             }
             continue;
         }
@@ -190,10 +212,12 @@ impl Active<'_> {
             self.sender.stamp(n, &stamp)?;
         }
         self.sender.socket.hand_over(due);
+        self.marks.made(tx_ns, first);
         self.pacer.sent(due, 0);
         if self.first_ns == 0 {
             self.first_ns = tx_ns;
         }
+        self.last_ns = tx_ns;
         Ok(())
     }
 
@@ -211,6 +235,11 @@ impl Active<'_> {
             pacing.refused += given_up;
             pacing.offered_fps *= (used - given_up) as f64 / used as f64;
         }
+        self.sender.made = (given_up == 0).then_some(Made {
+            marks: self.marks,
+            ends: [self.first_ns, self.last_ns],
+            count: used,
+        });
         Ok(Sending {
             stream: self.sender.stream,
             sent: used - given_up,

@@ -1,12 +1,14 @@
 //! The engine: both ports' senders and receivers, and what they say together.
 
+use std::ops::Range;
+
 use nicety_model::Direction;
 
 use super::receive::Receiver;
 use super::receivers::Receivers;
 use super::send::Senders;
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
+use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder};
 use crate::error::PortError;
 
 /// An engine whose ports are not all opened yet: every port is in a namespace of its own, and
@@ -98,5 +100,10 @@ impl Engine for Xdp {
             interrupted: stop.is_set(),
             ..report
         })
+    }
+
+    fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
+        self.receivers
+            .part(|stream| self.senders.numbers(stream, spans))
     }
 }

@@ -8,6 +8,7 @@ pub mod attach;
 mod engine;
 mod interrupt;
 mod keep;
+pub(crate) mod mapping;
 pub mod object;
 pub mod probe;
 pub mod receive;

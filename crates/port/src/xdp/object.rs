@@ -1,10 +1,37 @@
 //! The compiled BPF programs, see `build.rs`.
 
+use aya::Ebpf;
+use aya::maps::Map;
+use aya::programs::ProgramError;
+
+use super::probe::{Unsupported, refused};
+
 include!(concat!(env!("OUT_DIR"), "/bpf.rs"));
 
 /// Why the programs are not in this binary; `None` when they are.
 pub fn missing() -> Option<&'static str> {
     (!MISSING.is_empty()).then_some(MISSING)
+}
+
+/// The object is not the one this program was written for.
+pub(crate) fn lacks(what: &str) -> Unsupported {
+    Unsupported::Refused(format!("the object has no {what}"))
+}
+
+/// A program of the object, by its name.
+pub(crate) fn program<'l, T>(loaded: &'l mut Ebpf, name: &str) -> Result<&'l mut T, Unsupported>
+where
+    &'l mut T: TryFrom<&'l mut aya::programs::Program, Error = ProgramError>,
+{
+    let program = loaded.program_mut(name).ok_or_else(|| lacks(name))?;
+    program.try_into().map_err(|error| refused(&error))
+}
+
+/// A map, as one of its kind.
+pub(crate) fn map<T: TryFrom<Map, Error = aya::maps::MapError>>(
+    map: Map,
+) -> Result<T, Unsupported> {
+    T::try_from(map).map_err(|error| refused(&error))
 }
 
 #[cfg(test)]
@@ -55,6 +82,10 @@ mod tests {
         }
         // Built before clang was installed: `cargo clean -p nicety-port`.
         assert_eq!(missing(), None);
-        assert!([PROBE, TRANSMIT, RECEIVE].iter().all(Option::is_some));
+        assert!(
+            [PROBE, TRANSMIT, RECEIVE, STALLS]
+                .iter()
+                .all(Option::is_some)
+        );
     }
 }

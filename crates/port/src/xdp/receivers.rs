@@ -1,13 +1,14 @@
 //! The receive programs of a trial, and what they and the senders say together. Shared by the
 //! engines that count this way, whatever they send with.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use nicety_account::{Latency, StreamTotals};
 use nicety_model::StreamCounts;
 
 use super::receive::Receiver;
-use crate::engine::{EngineReport, TrialOrder, WorkerUse};
+use crate::engine::{EngineReport, Part, TrialOrder, WorkerUse};
 use crate::error::PortError;
 use crate::sending::{Sending, reports, start_spread_s};
 
@@ -58,6 +59,18 @@ impl Receivers {
             }
         }
         self.0.iter().try_for_each(Receiver::check_up)
+    }
+
+    /// What became of those frames of the last trial whose numbers `numbers` names, by stream.
+    pub(crate) fn part(&self, numbers: impl Fn(usize) -> Option<Vec<Range<u64>>>) -> Option<Part> {
+        let mut part = Part::default();
+        for (stream, receiver) in self.0.iter().enumerate() {
+            for range in numbers(stream)? {
+                part.sent += range.end - range.start;
+                part.lost += receiver.missing(range);
+            }
+        }
+        Some(part)
     }
 
     /// Closes the books: `sendings` in the order of the streams. `interface` is named should

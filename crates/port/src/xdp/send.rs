@@ -1,5 +1,6 @@
 //! Both ports' sending for one trial: which thread sends what, and what ends it.
 
+use std::ops::Range;
 use std::os::linux::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
 use crate::rest::{Rest, Rests};
-use crate::sending::{LEARNING_FRAMES, Sending};
+use crate::sending::{LEARNING_FRAMES, Sending, pace};
 
 /// How often the ports and the wish to stop are looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -28,9 +29,18 @@ const LOOK_CLOSELY: Duration = Duration::from_micros(200);
 /// Rate of learning frames.
 const LEARNING_RATE: Fps = Fps(10_000.0);
 
-/// Rates from which a batch of the kernel holds more than one frame, with the frames it holds. A
-/// frame waits for the rest of its batch, so batches are as small as the rate allows.
-const BATCHES: [(f64, u32); 3] = [(0.0, 1), (900_000.0, 8), (2_000_000.0, 64)];
+/// Rates from which a batch of the kernel holds more than one run of the program, with the runs it
+/// holds, sent or not.
+///
+/// A batch is also the number of pages that the kernel keeps to use again (`pool_size` in
+/// net/bpf/test_run.c). What comes back beyond goes to the page allocator, from the path's CPU, and
+/// there some 2,000 pages at a time with interrupts off: 0.4 ms in which the path stands still. On
+/// the other hand a frame leaves with its batch or with fifteen others, so it may wait for as many
+/// runs of 50 ns. So batches are as large as the rate makes pages, and as small as the time between
+/// frames wants.
+const BATCHES: [(f64, u32); 4] = [(0.0, 1), (50_000.0, 32), (150_000.0, 128), (1e6, BATCH_MAX)];
+/// `TEST_XDP_MAX_BATCH` of net/bpf/test_run.c.
+const BATCH_MAX: u32 = 256;
 
 /// Frames per batch of the kernel at `rate` of one sending thread.
 pub(crate) fn batch(rate: Fps) -> u32 {
@@ -38,11 +48,13 @@ pub(crate) fn batch(rate: Fps) -> u32 {
     fitting.map_or(1, |(_, frames)| *frames)
 }
 
-/// Frames that may follow one look at the clock, in batches of this size: the clock is read twice
-/// per batch at least.
-fn follow(batch: u32) -> u32 {
-    batch / 4
+/// Frames that may follow one look at the clock at `rate`: those that leave together.
+fn follow(rate: Fps) -> u32 {
+    if rate.0 < FOLLOW_FROM { 0 } else { 15 }
 }
+
+/// Rate from which frames are not waited for one by one.
+const FOLLOW_FROM: f64 = 900_000.0;
 
 /// A port in its namespace.
 #[derive(Debug)]
@@ -79,8 +91,6 @@ struct Job {
     trial: u8,
     /// On average over the time of sending.
     rate: Fps,
-    /// Between the rests.
-    pace: Fps,
     frames: u64,
     /// Longest time of sending.
     run_ns: u64,
@@ -169,7 +179,6 @@ impl Senders {
             learning: true,
             trial: 0,
             rate: LEARNING_RATE,
-            pace: LEARNING_RATE,
             frames: LEARNING_FRAMES,
             run_ns: 100_000_000,
             rest: None,
@@ -189,7 +198,6 @@ impl Senders {
             learning: false,
             trial: order.trial,
             rate: order.load,
-            pace: order.pace(),
             frames: order.frames(),
             run_ns: order.longest_ns(),
             rest: order.rest,
@@ -200,11 +208,12 @@ impl Senders {
     fn run(&mut self, job: &Job, stop: &Stop) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
         let threads = job.ports.min(self.transmitters.len());
         let streams = (job.ports / threads) as u32;
-        let batch = batch(Fps(job.pace.0 * f64::from(streams)));
+        let pace = pace(job.rate, job.rest);
+        let batch = batch(Fps(pace.0 * f64::from(streams)));
         for thread in 0..threads {
             let first = thread * streams as usize;
             let words: Vec<_> = (first..first + streams as usize)
-                .map(|side| self.words(job, side, follow(batch)))
+                .map(|side| self.words(job, side, follow(pace)))
                 .collect();
             let interface = &self.ports[first].spec.interface;
             self.transmitters[thread]
@@ -260,7 +269,7 @@ impl Senders {
                 side as u8
             },
             trial: job.trial,
-            rate: job.pace,
+            rate: pace(job.rate, job.rest),
             frames: job.frames,
             follow,
             run_ns: job.run_ns,
@@ -342,6 +351,20 @@ impl Senders {
     fn check_up(&self) -> Result<(), PortError> {
         let mut sockets = self.ports.iter().filter_map(|port| port.attached.as_ref());
         sockets.try_for_each(|attached| attached.socket.check_up())
+    }
+
+    /// Numbers of the frames that port `side` made within `spans` of the last trial, as
+    /// [`crate::Engine::part`] means it.
+    pub(crate) fn numbers(&self, side: usize, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
+        let (thread, index) = self.place(side);
+        let transmitter = &self.transmitters[thread];
+        let sent = transmitter.sent(index).ok()?;
+        // A number that was given up was never sent, and which ones were is not known.
+        if self.ports[side].spec.refusal == Refusal::NotSent && sent.refused > 0 {
+            return None;
+        }
+        let marks = transmitter.marks(index).ok()?;
+        marks.numbers(spans, [sent.first_ns, sent.last_ns], sent.made)
     }
 
     /// The books of port `side`.

@@ -5,17 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use aya::maps::{Array, DevMap, Map, MapData};
+use aya::maps::{Array, DevMap, MapData};
 use aya::programs::{BtfTracePoint, ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
 use aya::{Btf, Ebpf};
 
 use super::interrupt::Interruptible;
 use super::keep::Kept;
-use super::object;
+use super::object::{self, lacks, map, program};
 use super::probe::{Unsupported, errno, refused};
-use super::words::{CONTROL_WORDS, LATENESS_WORDS, Sent, Words};
+use super::words::{CONTROL_WORDS, LATENESS_WORDS, MARK_WORDS, Sent, Words};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, WorkerUse};
+use crate::marks::Marks;
 use crate::pin;
 use crate::rest::Rest;
 
@@ -31,6 +32,7 @@ pub(crate) struct Transmitter {
     // Opened while the sending thread uses the others.
     gate: Mutex<Array<MapData, u64>>,
     lateness: Array<MapData, [u64; LATENESS_WORDS]>,
+    marks: Array<MapData, [u64; MARK_WORDS]>,
     ports: DevMap<MapData>,
     /// A frame as the kernel puts it into a new page.
     frame: Box<[u8]>,
@@ -59,6 +61,7 @@ impl Transmitter {
             control: Mutex::new(map(take("control")?)?),
             gate: Mutex::new(map(take("gate")?)?),
             lateness: map(take("lateness")?)?,
+            marks: map(take("marks")?)?,
             ports: map(take("ports")?)?,
             loaded,
             frame: frame.into(),
@@ -98,6 +101,7 @@ impl Transmitter {
             self.streams.set(index, words, 0).map_err(set)?;
             let empty = [0; LATENESS_WORDS];
             self.lateness.set(index, empty, 0).map_err(set)?;
+            self.marks.set(index, [0; MARK_WORDS], 0).map_err(set)?;
         }
         self.set_gate(0)?;
         let control = [streams.len() as u64, 0, 0, 0];
@@ -144,10 +148,13 @@ impl Transmitter {
             .lateness
             .get(&index, 0)
             .map_err(|error| refused(&error))?;
-        let halves = words.iter().flat_map(|word| word.to_ne_bytes());
-        let bytes: Vec<u8> = halves.collect();
-        let (counts, _) = bytes.as_chunks::<4>();
-        Ok(counts.iter().map(|c| u32::from_ne_bytes(*c)).collect())
+        Ok(halves(&words))
+    }
+
+    /// Which frames of stream `index` were made when.
+    pub(crate) fn marks(&self, index: u32) -> Result<Marks, Unsupported> {
+        let words = self.marks.get(&index, 0).map_err(|error| refused(&error))?;
+        Ok(Marks::of(halves(&words)))
     }
 
     /// Whether the first `streams` streams have sent everything, or run out of time.
@@ -245,20 +252,11 @@ impl Transmitter {
 /// Bytes that the interface appends.
 const FCS_BYTES: usize = 4;
 
-fn lacks(what: &str) -> Unsupported {
-    Unsupported::Refused(format!("the object has no {what}"))
-}
-
-fn program<'l, T>(loaded: &'l mut Ebpf, name: &str) -> Result<&'l mut T, Unsupported>
-where
-    &'l mut T: TryFrom<&'l mut aya::programs::Program, Error = ProgramError>,
-{
-    let program = loaded.program_mut(name).ok_or_else(|| lacks(name))?;
-    program.try_into().map_err(|error| refused(&error))
-}
-
-fn map<T: TryFrom<Map, Error = aya::maps::MapError>>(map: Map) -> Result<T, Unsupported> {
-    T::try_from(map).map_err(|error| refused(&error))
+/// The 32-bit numbers in an array of words.
+fn halves(words: &[u64]) -> Vec<u32> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let (counts, _) = bytes.as_chunks::<4>();
+    counts.iter().map(|c| u32::from_ne_bytes(*c)).collect()
 }
 
 impl std::fmt::Debug for Transmitter {

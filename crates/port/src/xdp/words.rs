@@ -4,12 +4,16 @@ use nicety_model::{Fps, PacingReport};
 use nicety_packet::checksum::Sum;
 use nicety_packet::{Side, Template, ethernet, ipv4, udp, vlan};
 
+use crate::marks::SLOTS;
 use crate::pace::CATCH_UP_FRAMES;
 
 /// Words of `struct stream`.
-pub(crate) const STREAM_WORDS: usize = 47;
+pub(crate) const STREAM_WORDS: usize = 48;
 /// Words of `struct control`.
 pub(crate) const CONTROL_WORDS: usize = 4;
+
+/// Words of `struct marks`: two slots each.
+pub(crate) const MARK_WORDS: usize = SLOTS / 2;
 
 /// `struct stream`.
 pub(crate) type Words = [u64; STREAM_WORDS];

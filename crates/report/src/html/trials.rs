@@ -80,6 +80,7 @@ fn validity(validity: &Validity) -> String {
         Validity::TesterDropped { frames } => {
             format!("the tester dropped {} frames", number::count(*frames))
         }
+        Validity::Stalled { why } => format!("stalled: {why}"),
         Validity::Broken { why } => format!("broken: {why}"),
     }
 }

@@ -3,7 +3,7 @@
 use nicety_model::{CellKey, CellResult, Fps, SCHEMA, SearchBounds, TrialRecord, Verdict};
 
 use super::Cell;
-use crate::verdict::{Drift, Evidence, idle_note, judge, steal};
+use crate::verdict::{Drift, Evidence, Stalled, idle_note, judge, steal};
 
 /// What the result says beside what the trials showed.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,15 @@ pub struct CellContext {
 /// Label of other programs' time in [`nicety_model::CpuUse::who`].
 const OTHER: &str = "other";
 
+/// What was set apart in a trial.
+fn stalled(record: &TrialRecord) -> Option<Stalled> {
+    let report = record.stalls?;
+    Some(Stalled {
+        share: report.frames as f64 / record.frames.sent.max(1) as f64,
+        report,
+    })
+}
+
 impl Cell {
     /// The result. Before the cell has ended it is `failed` with what there is.
     pub fn finish(&self, context: CellContext) -> CellResult {
@@ -53,6 +62,7 @@ impl Cell {
             confirm,
             second_confirm: self.second_confirm,
             steal: cpu.as_ref().and_then(steal),
+            stalled: self.confirm.as_ref().and_then(stalled),
             apart: outcome
                 .timed_out
                 .then_some(outcome.lower.zip(outcome.upper)),

@@ -47,14 +47,18 @@ impl Cell {
         // or the path holds it up: a cap there is no disturbance made a result, because a search
         // that ends at its cap says "at least".
         let at_its_best = step.load.0 > NEAR_BEST * self.reached && self.meets(record);
-        if self.stage == Stage::Search && step.load.0 <= self.reached && !at_its_best {
+        let disturbed = match record.validity {
+            Validity::Stalled { .. } => true,
+            _ => step.load.0 <= self.reached && !at_its_best,
+        };
+        if self.stage == Stage::Search && disturbed {
             if self.tries >= MOST_TRIES {
                 self.fail(format!(
-                    "the machine was not quiet{}: {} tries at {} came to nothing, although the tester reached {}; last: {why}",
+                    "the machine was not quiet{}: {} tries at {} came to nothing{}; last: {why}",
                     others(record),
                     self.tries,
                     step.load,
-                    Fps(self.reached)
+                    self.in_spite_of(step.load)
                 ));
             }
             return;
@@ -96,6 +100,14 @@ impl Cell {
             Stage::Ended => {}
         }
     }
+
+    /// What the tester has shown to be able to, if that is more than `load`.
+    fn in_spite_of(&self, load: Fps) -> String {
+        if load.0 > self.reached {
+            return String::new();
+        }
+        format!(", although the tester reached {}", Fps(self.reached))
+    }
 }
 
 /// How much CPU time other programs took from the trial, when that is worth a word.
@@ -113,6 +125,6 @@ fn why(validity: &Validity) -> String {
         Validity::TesterDropped { frames } => {
             format!("the tester itself dropped {frames} frames")
         }
-        Validity::Broken { why } => why.clone(),
+        Validity::Stalled { why } | Validity::Broken { why } => why.clone(),
     }
 }

@@ -22,13 +22,25 @@ fn fine() -> Evidence {
     }
 }
 
+fn stalled(stalls: u64, share: f64) -> Option<Stalled> {
+    let report = StallReport {
+        stalls,
+        programs: 3,
+        longest_s: 0.004,
+        stalled_s: 0.02,
+        frames: 1000,
+        lost: 12,
+    };
+    Some(Stalled { share, report })
+}
+
 #[test]
 fn each_finding_has_its_verdict() {
     let drift = Some(Drift {
         drift: 0.08,
         limit: 0.05,
     });
-    let table: [(&str, Evidence, Verdict, &str); 13] = [
+    let table: [(&str, Evidence, Verdict, &str); 16] = [
         ("nothing", fine(), Verdict::Ok, ""),
         (
             "failed",
@@ -134,6 +146,37 @@ fn each_finding_has_its_verdict() {
             },
             Verdict::Noisy,
             "3.0 % of a CPU",
+        ),
+        (
+            "steal, but what it did is known",
+            Evidence {
+                steal: Some(0.03),
+                stalled: Some(Stalled {
+                    share: 0.0,
+                    report: StallReport::default(),
+                }),
+                ..fine()
+            },
+            Verdict::Ok,
+            "",
+        ),
+        (
+            "stalls",
+            Evidence {
+                stalled: stalled(7, 0.05),
+                ..fine()
+            },
+            Verdict::Ok,
+            "stood still 7 times and other programs had them 3 times, for 4.0 ms at most; 5.0 % of its frames are left out for that, 12 of which were lost",
+        ),
+        (
+            "many stalls",
+            Evidence {
+                stalled: stalled(70, 0.2),
+                ..fine()
+            },
+            Verdict::Noisy,
+            "20.0 % of its frames are left out",
         ),
         (
             "drift",

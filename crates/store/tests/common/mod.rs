@@ -55,6 +55,7 @@ pub fn trial(index: u32) -> TrialRecord {
             ..FrameCounts::default()
         },
         loss_ratio: LossRatio(0.001),
+        stalls: None,
         forwarding_fps: 999.0,
         streams: Vec::new(),
         pacing: PacingReport::default(),

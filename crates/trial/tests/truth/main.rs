@@ -13,6 +13,7 @@ mod faults;
 mod goal;
 mod independent;
 mod kernel;
+mod moment;
 mod shaped;
 mod stage;
 mod ways;
@@ -25,12 +26,13 @@ use stage::Tester;
 /// A test of one engine.
 type Truth = fn(Tester) -> Result<(), Skip>;
 
-const TESTS: [(&str, Truth); 23] = [
+const TESTS: [(&str, Truth); 24] = [
     ("a_faultless_wire_loses_nothing", faults::none),
     ("every_lost_frame_is_counted", faults::every_nth),
     ("bursts_of_loss_keep_their_lengths", faults::bursts),
     ("copies_are_duplicates", faults::duplicates),
     ("late_frames_are_reordered", faults::reordered),
+    ("losses_of_one_moment_are_found_there", moment::burst),
     ("every_flipped_bit_is_seen", damage::flipped),
     ("frames_of_others_are_foreign", damage::foreign),
     ("frames_of_an_earlier_trial_are_foreign", damage::stale),

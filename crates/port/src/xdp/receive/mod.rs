@@ -7,11 +7,11 @@
 
 mod device;
 mod layout;
-mod mapping;
 mod program;
 mod totals;
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -305,6 +305,12 @@ impl Receiver {
         totals::add_latency(cpus, &mut latency);
         self.judged = judged;
         Ok((counts, latency))
+    }
+
+    /// How many of the numbers in `numbers` have not arrived since [`Self::reset`], of the first
+    /// stream.
+    pub fn missing(&self, numbers: Range<u64>) -> u64 {
+        totals::missing(self.program.seen.words(), numbers)
     }
 
     /// What the figures of the last [`Self::finish`] know less exactly than those of one queue.

@@ -9,7 +9,8 @@ use aya::{Ebpf, EbpfError, EbpfLoader};
 use nicety_packet::pattern::pattern;
 
 use super::layout::{self, cpu, lane, stream};
-use super::mapping::Mapping;
+
+use crate::xdp::mapping::Mapping;
 use crate::xdp::object;
 
 /// What the program is made for; all of it is constant to the verifier.

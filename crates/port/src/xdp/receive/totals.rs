@@ -1,5 +1,6 @@
 //! From the words the program left behind to the counts of a trial.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nicety_account::{Exact, Latency, Runs, StreamTotals};
@@ -97,6 +98,19 @@ fn sequence(sent: u64, limit: u64, seen: &[AtomicU64]) -> Bits {
     }
 }
 
+/// Bits of `numbers` that are not set.
+pub(super) fn missing(seen: &[AtomicU64], numbers: Range<u64>) -> u64 {
+    let words = numbers.start / 64..numbers.end.div_ceil(64);
+    let arrived = |n: u64| {
+        let from = numbers.start.saturating_sub(n * 64).min(63);
+        let to = (numbers.end - n * 64).min(64);
+        let mask = (u64::MAX << from) & (u64::MAX >> (64 - to));
+        u64::from((get(seen, n as usize) & mask).count_ones())
+    };
+    let count = numbers.end.saturating_sub(numbers.start);
+    count - words.map(arrived).sum::<u64>().min(count)
+}
+
 /// Adds the runs of one lane, the one still open included.
 fn add_runs(sum: &mut BurstLengths, words: &[AtomicU64]) {
     sum.record(get(words, lane::RUN));
@@ -126,5 +140,29 @@ pub(super) fn add_latency(cpus: &[AtomicU64], all: &mut Latency) {
             .map(|n| (layout::bucket_value(n), get(words, cpu::LATENCY + n)))
             .filter(|(_, count)| *count > 0);
         all.add_counted(buckets, &exact);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_numbers_are_counted_across_words() {
+        let seen = [u64::MAX, !(1 << 5), 0, 1].map(AtomicU64::new);
+        for (numbers, expected) in [
+            (0..0, 0),
+            (0..64, 0),
+            (60..70, 1),
+            (69..70, 1),
+            (70..128, 0),
+            (64..192, 65),
+            (100..193, 64),
+            (193..194, 1),
+            // Beyond the bits nothing has arrived.
+            (250..300, 50),
+        ] {
+            assert_eq!(missing(&seen, numbers.clone()), expected, "{numbers:?}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use rustix::param::page_size;
 /// The words of an array map. Whoever reads them while the program runs sees each word as it
 /// was at some moment.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     start: NonNull<AtomicU64>,
     words: usize,
     bytes: usize,
@@ -26,7 +26,7 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps the first `words` words of the array `map`, which must have as many.
-    pub(super) fn new(map: BorrowedFd<'_>, words: usize) -> io::Result<Self> {
+    pub(crate) fn new(map: BorrowedFd<'_>, words: usize) -> io::Result<Self> {
         // The kernel maps whole pages and refuses what lies behind the last one of the array.
         let bytes = (words * size_of::<u64>()).next_multiple_of(page_size());
         let prot = ProtFlags::READ | ProtFlags::WRITE;
@@ -41,7 +41,7 @@ impl Mapping {
     }
 
     /// All words.
-    pub(super) fn words(&self) -> &[AtomicU64] {
+    pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping holds that many words, page aligned, until it is dropped; atomics
         // may be changed by others.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }

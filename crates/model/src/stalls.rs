@@ -1,0 +1,23 @@
+//! CPUs that did nothing for tester or path during a trial.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// In a virtual machine the hypervisor stops CPUs for milliseconds, and other programs take them.
+/// What the path loses then is no property of the path: those frames are counted, and left out of
+/// the loss ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct StallReport {
+    /// Times a CPU of the tester or the path stood still for about 0.5 ms or more.
+    pub stalls: u64,
+    /// Times another program had such a CPU for about 0.5 ms or more.
+    pub programs: u64,
+    /// Longest of them, in seconds.
+    pub longest_s: f64,
+    /// Sum over all CPUs, in seconds.
+    pub stalled_s: f64,
+    /// Frames sent shortly before, during and shortly after: they say nothing about the path.
+    pub frames: u64,
+    /// Of these, frames lost.
+    pub lost: u64,
+}

@@ -1,0 +1,64 @@
+//! Which frames of a trial say nothing about the path, because a CPU stood still.
+
+use std::ops::Range;
+
+use nicety_model::{PacingReport, StallReport};
+use nicety_port::stalls::Stall;
+use nicety_port::{Engine, Part};
+
+/// Share of the frames of which nothing can be said, above which nothing can be said of the trial.
+pub const STALLED_MAX: f64 = 0.25;
+
+/// Before a stall is noted the CPU may have stood still for 0.5 ms, and before that frames may
+/// have waited in the path.
+const BEFORE_NS: u64 = 2_000_000;
+/// After a stall the path works off what waited, and a sender that stood still catches up.
+const AFTER_NS: u64 = 6_000_000;
+
+/// The stalls of a trial; `None` where the engine cannot say which frames they concern, or where
+/// there were too many to be noted.
+pub(crate) fn report(stalls: Option<&[Stall]>, engine: &dyn Engine) -> Option<StallReport> {
+    let stalls = stalls?;
+    let part = match stalls {
+        [] => Part::default(),
+        some => engine.part(&spans(some))?,
+    };
+    let programs = stalls.iter().filter(|stall| stall.by_program).count();
+    let lengths = || {
+        stalls
+            .iter()
+            .map(|stall| stall.ns.end.saturating_sub(stall.ns.start))
+    };
+    Some(StallReport {
+        stalls: (stalls.len() - programs) as u64,
+        programs: programs as u64,
+        longest_s: lengths().max().unwrap_or(0) as f64 * 1e-9,
+        stalled_s: lengths().sum::<u64>() as f64 * 1e-9,
+        frames: part.sent,
+        lost: part.lost,
+    })
+}
+
+/// Times in which what the path does with a frame may be due to a stall.
+fn spans(stalls: &[Stall]) -> Vec<Range<u64>> {
+    let span =
+        |ns: &Range<u64>| ns.start.saturating_sub(BEFORE_NS)..ns.end.saturating_add(AFTER_NS);
+    stalls.iter().map(|stall| span(&stall.ns)).collect()
+}
+
+/// Why nothing can be said of a trial, if that is so.
+pub(crate) fn too_many(stalls: &StallReport, sent: u64, pacing: &PacingReport) -> Option<String> {
+    (stalls.frames as f64 > STALLED_MAX * sent as f64).then(|| {
+        format!(
+            "in {:.1} s CPUs stood still {} times and other programs had them {} times, for {:.1} ms at most; that concerns {:.0} % of the frames",
+            pacing.sending_s,
+            stalls.stalls,
+            stalls.programs,
+            stalls.longest_s * 1e3,
+            stalls.frames as f64 / sent as f64 * 100.0
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;
