@@ -72,7 +72,7 @@ fn without_stalls_the_engine_is_not_asked() {
 fn what_cannot_be_told_apart_is_not_reported() {
     let engine = Known {
         part: None,
-        spans: Vec::from([8 * MS..17 * MS]),
+        spans: std::iter::once(8 * MS..17 * MS).collect(),
     };
     assert_eq!(report(Some(&[stall(0, 10, 11)]), &engine), None);
 }
