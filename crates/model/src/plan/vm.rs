@@ -15,6 +15,8 @@ pub(super) const NICS: [&str; 7] = [
 ];
 /// What the guest is.
 pub(super) const GUESTS: [&str; 2] = ["vm", "netns"];
+/// Switches between the tester and a guest.
+const BUILT: [&str; 2] = ["bridge", "ovs"];
 /// How a guest's instructions run.
 pub(super) const ACCELS: [&str; 3] = ["auto", "kvm", "tcg"];
 
@@ -210,13 +212,20 @@ impl VmAsk {
         if let Some((reason, remedy)) = self.kind_refusal() {
             return refuse(reason, remedy);
         }
-        if self.switch != "bridge" {
+        let on_tap = matches!(nic, VmNic::E1000 | VmNic::VirtioNet | VmNic::VhostNet);
+        if self.switch != "bridge" && !on_tap {
+            return refuse(
+                format!("nic = \"{nic}\" hangs on no switch of the host"),
+                "leave switch out, or write switch = \"bridge\"",
+            );
+        }
+        if !BUILT.contains(&self.switch.as_str()) {
             return refuse(
                 format!(
                     "guests on switch = \"{}\" cannot be built by this version",
                     self.switch
                 ),
-                "write switch = \"bridge\"",
+                "write switch = \"ovs\" or \"bridge\"",
             );
         }
         if self.vms > 1 {
@@ -337,8 +346,12 @@ mod tests {
                 "a namespace has no virtual CPUs, queues or rings of its own",
             ),
             (
-                &[("switch", "ovs")],
-                "guests on switch = \"ovs\" cannot be built by this version",
+                &[("switch", "ovs-dpdk")],
+                "guests on switch = \"ovs-dpdk\" cannot be built by this version",
+            ),
+            (
+                &[("switch", "ovs"), ("nic", "macvtap")],
+                "nic = \"macvtap\" hangs on no switch of the host",
             ),
             (
                 &[("vms", "3")],
@@ -376,6 +389,7 @@ mod tests {
             &[("nic", "vhost-net"), ("queues", "4")],
             &[("nic", "macvtap")],
             &[("nic", "sriov"), ("pf", "eth0"), ("ring", "512")],
+            &[("switch", "ovs"), ("nic", "e1000")],
             &[("guest", "netns")],
             &[("guest", "netns"), ("nic", "sriov"), ("pf", "eth0")],
         ] {

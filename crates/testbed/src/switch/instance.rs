@@ -59,13 +59,34 @@ pub(super) struct Setup<'a> {
     pub(super) config: Vec<String>,
     /// `system` (the kernel's) or `netdev` (in the daemon).
     pub(super) datapath_type: &'static str,
-    /// Ports with the columns of their interfaces: `d0`, or `p0` with `type=dpdk`.
-    pub(super) ports: [(&'static str, Vec<String>); 2],
+    /// What is switched.
+    pub(super) ports: Vec<SwitchPort>,
     /// Whether the daemon runs DPDK.
     pub(super) dpdk: bool,
 }
 
-/// A running Open vSwitch with one bridge; gone when dropped.
+/// A port of a bridge.
+pub(super) struct SwitchPort {
+    /// The bridge.
+    pub(super) bridge: &'static str,
+    /// `d0`, `p0`.
+    pub(super) name: &'static str,
+    /// Columns of its interface: `type=dpdk`.
+    pub(super) columns: Vec<String>,
+}
+
+impl SwitchPort {
+    /// A port of the first bridge.
+    pub(super) fn plain(name: &'static str, columns: Vec<String>) -> Self {
+        Self {
+            bridge: "br0",
+            name,
+            columns,
+        }
+    }
+}
+
+/// A running Open vSwitch with its bridges; gone when dropped.
 #[derive(Debug)]
 pub(super) struct Instance {
     // Dropped in this order.
@@ -123,7 +144,7 @@ impl Instance {
             super::dpdk::keep_private(&mut started, &dir);
         }
         let mut daemon = Program::start(&started, &dir)?;
-        for (port, _) in &setup.ports {
+        for SwitchPort { name: port, .. } in &setup.ports {
             let get = ["--if-exists", "get", "interface", port, "ofport", "error"];
             let get = get.map(str::to_owned);
             let answer = daemon.wait_for("its ports", || {
@@ -224,17 +245,21 @@ fn configuration(setup: &Setup<'_>) -> Vec<String> {
     for pair in &setup.config {
         command(&["set", "Open_vSwitch", ".", &format!("other_config:{pair}")]);
     }
-    command(&["add-br", "br0"]);
     let datapath = format!("datapath_type={}", setup.datapath_type);
     // Stations are learned once per cell; the longest time there is, so that none is forgotten
     // while it only receives.
     let ageing = "other_config:mac-aging-time=3600";
-    command(&["set", "bridge", "br0", &datapath, ageing]);
-    for (port, columns) in &setup.ports {
-        command(&["add-port", "br0", port]);
-        if !columns.is_empty() {
-            let mut parts = vec!["set", "interface", port];
-            parts.extend(columns.iter().map(String::as_str));
+    let mut made = Vec::new();
+    for port in &setup.ports {
+        if !made.contains(&port.bridge) {
+            made.push(port.bridge);
+            command(&["add-br", port.bridge]);
+            command(&["set", "bridge", port.bridge, &datapath, ageing]);
+        }
+        command(&["add-port", port.bridge, port.name]);
+        if !port.columns.is_empty() {
+            let mut parts = vec!["set", "interface", port.name];
+            parts.extend(port.columns.iter().map(String::as_str));
             command(&parts);
         }
     }

@@ -6,6 +6,7 @@
 //! path; what a killed nicety leaves is removed by the next one.
 
 mod dpdk;
+mod guests;
 mod instance;
 mod ovs;
 mod ovs_counters;
@@ -23,6 +24,7 @@ use crate::error::PathError;
 use program::Packaged;
 
 pub use dpdk::{DpdkSpec, Vdev};
+pub(crate) use guests::GuestSwitch;
 pub use ovs::{Datapath, OvsPath, OvsSpec};
 pub use ovs_dpdk::OvsDpdkPath;
 pub(crate) use run_dir::RunDir;

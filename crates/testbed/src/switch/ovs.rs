@@ -9,7 +9,7 @@ use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_host::openvswitch;
 
-use super::instance::{Instance, Setup};
+use super::instance::{Instance, Setup, SwitchPort};
 use super::place;
 use super::program::Packaged;
 use crate::counters::PathCounters;
@@ -93,7 +93,10 @@ impl OvsPath {
                 Datapath::Kernel => "system",
                 Datapath::Userspace => "netdev",
             },
-            ports: [("d0", Vec::new()), ("d1", Vec::new())],
+            ports: vec![
+                SwitchPort::plain("d0", Vec::new()),
+                SwitchPort::plain("d1", Vec::new()),
+            ],
             dpdk: false,
         })?;
         let mut threads = rig.threads.clone();

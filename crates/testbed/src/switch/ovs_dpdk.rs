@@ -6,7 +6,7 @@ use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 
 use super::dpdk::{DpdkSpec, MEMORY_MIB};
-use super::instance::{Instance, Setup};
+use super::instance::{Instance, Setup, SwitchPort};
 use super::ovs_counters::DatapathPort;
 use super::place;
 use super::program::Packaged;
@@ -67,7 +67,10 @@ impl OvsDpdkPath {
                 ),
             ],
             datapath_type: "netdev",
-            ports: [("p0", port(0)), ("p1", port(1))],
+            ports: vec![
+                SwitchPort::plain("p0", port(0)),
+                SwitchPort::plain("p1", port(1)),
+            ],
             dpdk: true,
         })?;
         let mut threads = rig.threads.clone();

@@ -26,7 +26,7 @@ use nicety_host::cpu_load::StatSample;
 use nicety_host::link::{LinkChange, LinkCounters};
 use nicety_host::net_error::NetError;
 use nicety_host::tap;
-use nicety_model::plan::VmNic;
+use nicety_model::plan::{VmAsk, VmNic};
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::error::PathError;
@@ -34,7 +34,8 @@ use crate::path::{Coupling, Path, PathThread, Port};
 use crate::qemu::{Accelerator, Bundle};
 use crate::rig::{Rig, RigSpec};
 use crate::sriov::{self, FunctionSet};
-use crate::veth::{self, CARRIER_LIMIT, Site};
+use crate::switch::GuestSwitch;
+use crate::veth::{self, CARRIER_LIMIT};
 use guest::{Boot, Guest};
 use place::Plan;
 use spec::Backend;
@@ -48,6 +49,7 @@ const MTU: u32 = 1500;
 pub struct VmPath {
     // Dropped in this order: QEMU lets go of functions before they are removed.
     guest: Guest,
+    switch: Option<GuestSwitch>,
     rig: Rig,
     /// Interfaces between `d0` and `d1`.
     between: &'static [(&'static str, Role)],
@@ -65,6 +67,9 @@ impl VmPath {
     pub fn check(spec: &VmSpec) -> Result<(), PathError> {
         spec::check(spec, &place::allowed()?)?;
         vhost_there(spec)?;
+        if spec.ask.switch == "ovs" {
+            GuestSwitch::check()?;
+        }
         match &spec.ask.pf {
             Some(pf) if spec.ask.nic.on_function() => {
                 FunctionSet::check(pf, spec.ask.nic == VmNic::Sriov)
@@ -100,6 +105,10 @@ impl VmPath {
             .filter(|cpu| !spec.tester_cpus.contains(cpu))
             .collect();
         let rest = if rest.is_empty() { &allowed } else { &rest };
+        let switch = match spec.ask.switch == "ovs" {
+            true => Some(GuestSwitch::start(&rig.dut.ns, rest)?),
+            false => None,
+        };
         let boot = Boot {
             bundle,
             accelerator,
@@ -112,7 +121,7 @@ impl VmPath {
             stopped,
         };
         let guest = Guest::boot(spec, &boot, backends)?;
-        let between = between(spec.ask.nic);
+        let between = between(&spec.ask);
         let limit = match rig.functions {
             Some(_) => sriov::LINK_LIMIT,
             None => CARRIER_LIMIT,
@@ -123,8 +132,13 @@ impl VmPath {
         let mut notes = rig.notes.clone();
         notes.extend(words(spec, bundle, accelerator, &guest));
         let mut threads = rig.threads.clone();
+        if let Some(switch) = &switch {
+            notes.push(switch.note());
+            threads.extend(switch.threads()?);
+        }
         threads.extend(guest.threads.iter().cloned());
         Ok(Self {
+            switch,
             rig,
             between,
             guest,
@@ -148,12 +162,13 @@ impl VmPath {
 const MACVTAPS: [&str; 2] = ["m0", "m1"];
 
 /// The host's part between `d0` and `d1`, in the order in which frames meet it.
-fn between(nic: VmNic) -> &'static [(&'static str, Role)] {
-    match nic {
+fn between(ask: &VmAsk) -> &'static [(&'static str, Role)] {
+    match ask.nic {
         VmNic::Sriov => &[],
         VmNic::Macvtap | VmNic::SriovMacvtap => {
             &[(MACVTAPS[0], Role::Inner), (MACVTAPS[1], Role::Inner)]
         }
+        _ if ask.switch == "ovs" => &[("t0", Role::Inner), ("t1", Role::Inner)],
         _ => &[
             ("br0", Role::Bridge),
             ("t0", Role::Inner),
@@ -193,8 +208,7 @@ fn ways(spec: &VmSpec, mtu: u32) -> Result<(Rig, [Backend; 2]), PathError> {
             largest_frame: spec.largest_frame,
             queues: 1,
         })?;
-        let backend = |side| backend(&rig.dut, ask.nic, ask.queues, side, mtu);
-        let backends = [backend(0)?, backend(1)?];
+        let backends = [backend(&rig, ask, 0, mtu)?, backend(&rig, ask, 1, mtu)?];
         return Ok((rig, backends));
     };
     let rig = sriov::rig(pf, spec::MACS, spec.largest_frame)?;
@@ -213,20 +227,14 @@ fn ways(spec: &VmSpec, mtu: u32) -> Result<(Rig, [Backend; 2]), PathError> {
     for (name, station) in FARS.into_iter().zip(sriov::STATIONS) {
         rig.dut.links.add_station(name, station)?;
     }
-    let backend = |side| backend(&rig.dut, ask.nic, ask.queues, side, mtu);
-    let backends = [backend(0)?, backend(1)?];
+    let backends = [backend(&rig, ask, 0, mtu)?, backend(&rig, ask, 1, mtu)?];
     Ok((rig, backends))
 }
 
 /// What NIC `side` of the guest hangs on: a tap on a bridge with the tester's side, or a macvtap on
 /// the tester's side itself.
-fn backend(
-    dut: &Site,
-    nic: VmNic,
-    queues: u32,
-    side: usize,
-    mtu: u32,
-) -> Result<Backend, PathError> {
+fn backend(rig: &Rig, ask: &VmAsk, side: usize, mtu: u32) -> Result<Backend, PathError> {
+    let (dut, nic) = (&rig.dut, ask.nic);
     let change = |master, mtu| LinkChange {
         up: Some(true),
         master,
@@ -244,12 +252,16 @@ fn backend(
         });
     }
     let (bridge, name) = ([("br0", "t0"), ("br1", "t1")])[side];
-    dut.links.add_bridge(bridge)?;
-    let master = Some(dut.links.get(bridge)?.index);
-    let queues = tap::create(&dut.ns, name, queues)?;
-    dut.links.change(FARS[side], &change(master, None))?;
-    dut.links.change(name, &change(master, Some(mtu)))?;
-    veth::set_up(dut, bridge)?;
+    let queues = tap::create(&dut.ns, name, ask.queues)?;
+    if ask.switch == "ovs" {
+        dut.links.change(name, &change(None, Some(mtu)))?;
+    } else {
+        dut.links.add_bridge(bridge)?;
+        let master = Some(dut.links.get(bridge)?.index);
+        dut.links.change(FARS[side], &change(master, None))?;
+        dut.links.change(name, &change(master, Some(mtu)))?;
+        veth::set_up(dut, bridge)?;
+    }
     Ok(Backend::Tap {
         queues,
         vhost: nic == VmNic::VhostNet,
@@ -353,6 +365,11 @@ impl Path for VmPath {
             })
         });
         places.splice(at..at, nics);
+        if let Some(switch) = &self.switch {
+            let place = switch.place(&counters)?;
+            // After `a` and `d0`.
+            counters.0.insert(2, place);
+        }
         Ok(counters)
     }
 

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
             Test::new("an_e1000_guest_carries_every_frame_both_ways", e1000),
             Test::new("a_virtio_guest_carries_every_frame_both_ways", virtio),
             Test::new("a_macvtap_guest_carries_every_frame_both_ways", macvtap),
+            Test::new("a_guest_on_open_vswitch_carries_frames_both_ways", ovs),
             Test::new("threads_are_where_they_were_asked_to_be", pinned),
             Test::new("a_cpu_that_is_not_there_is_refused", no_such_cpu),
             Test::new("a_guest_that_says_nothing_is_given_up", silent),
@@ -233,6 +234,45 @@ fn macvtap(privilege: Privilege) -> Outcome {
     };
     carries_by(&path, ["m0", "m1"]);
     overloads(&path, "m0 rx_dropped");
+    Ok(())
+}
+
+fn ovs(_: Privilege) -> Outcome {
+    let built = try_build(&spec(&[("switch", "ovs")]))?;
+    let path = match built {
+        Ok(path) => path,
+        Err(error @ PathError::NotInstalled { .. }) => return Err(Skip(error.to_string())),
+        Err(error) => panic!("{error}"),
+    };
+    // Both stations are learned.
+    ping(&path, 0, 1, 60);
+    ping(&path, 1, 1, 60);
+    let before = path.counters().unwrap();
+    ping(&path, 0, 50, 60);
+    ping(&path, 1, 50, 1514);
+    let after = path.counters().unwrap();
+    let order: Vec<&str> = after.0.iter().map(|p| p.interface.as_str()).collect();
+    let places = [
+        "a",
+        "d0",
+        "ovs",
+        "t0",
+        "guest eth0",
+        "guest eth1",
+        "t1",
+        "d1",
+        "b",
+    ];
+    assert_eq!(order, places);
+    let seen = |counters: &nicety_testbed::PathCounters| counters.of("ovs").unwrap().rx_packets;
+    // Once on either side of the guest.
+    assert_eq!(seen(&after) - seen(&before), 200);
+    assert_eq!(ledger(&before, &after, 0), []);
+    let said = path
+        .notes()
+        .iter()
+        .any(|note| note.starts_with("guest on ovs: Open vSwitch "));
+    assert!(said, "{:?}", path.notes());
     Ok(())
 }
 
