@@ -4,6 +4,7 @@ pub mod assemble;
 mod engines;
 mod guests;
 mod host;
+mod live;
 mod machine;
 mod measure;
 mod paths;

@@ -77,8 +77,8 @@ pub struct Bench<'a> {
     pub stop: Stop,
     /// Where results go.
     pub dir: &'a mut RunDir,
-    /// The live line.
-    pub progress: &'a mut Progress,
+    /// What is shown.
+    pub progress: &'a Progress,
     /// Said about every path of the run, each sentence once.
     pub notes: Vec<String>,
 }
@@ -97,10 +97,11 @@ impl Bench<'_> {
     ) -> Result<CellResult, MeasureError> {
         let name = visit.key.name();
         let placement = &self.machine.placement;
-        self.progress.cell(&name, visit.control.is_some());
+        let control = visit.control.is_some();
+        self.progress.cell(&name, control);
         let mut cell = Cell::new(visit.plan.clone())?;
         cell.replay(earlier);
-        let progress = &*self.progress;
+        let progress = self.progress;
         let got = self
             .paths
             .get(visit.path, &visit.key, placement, &self.stop, &|step| {
@@ -127,8 +128,12 @@ impl Bench<'_> {
         while let Some(step) = cell.next() {
             self.progress
                 .left(rest + Duration::from_secs_f64(cell.left().seconds));
-            self.progress
-                .trial(step.index, step.purpose, step.load.0, cell.bounds());
+            self.progress.trial(
+                (&name, control),
+                (step.index, step.purpose),
+                step.load.0,
+                cell.bounds(),
+            );
             let ask = TrialAsk {
                 cell: name.clone(),
                 repeat: visit.repeat,

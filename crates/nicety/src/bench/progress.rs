@@ -1,164 +1,127 @@
-//! The live line: which cell, which trial, the bounds so far, and how long the whole run takes
-//! yet. Without a terminal, a line when a cell ends.
+//! How far a run is: a view that moves on a terminal, elsewhere a line when a cell ends.
 
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use nicety_model::{CellResult, Purpose, SearchBounds};
 
+use super::live::Live;
+use super::live::board::Board;
 use crate::output;
-
-/// How often the clock on the line moves.
-const TICK: Duration = Duration::from_millis(250);
 
 /// Progress of a run.
 pub struct Progress {
-    bar: Option<ProgressBar>,
+    live: Option<Live>,
     started: Instant,
-    /// Expected end, in milliseconds after `started`.
-    end_ms: Arc<AtomicU64>,
-    cell: String,
 }
 
 impl Progress {
-    /// Starts the line; `cells` is how many results are still to come. Starts a thread on a
-    /// terminal, so namespaces must have been entered before.
-    pub fn start(cells: u64) -> Self {
+    /// Starts to show `board`. Starts a thread on a terminal, so namespaces must have been
+    /// entered before.
+    pub fn start(board: Board) -> Self {
         let started = Instant::now();
-        let end_ms = Arc::new(AtomicU64::new(0));
-        let bar = io::stderr()
-            .is_terminal()
-            .then(|| bar(cells, started, Arc::clone(&end_ms)));
+        // A terminal that calls itself dumb cannot move its cursor up.
+        let moves = io::stderr().is_terminal()
+            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Self {
-            bar,
+            live: moves.then(|| Live::start(board, started)),
             started,
-            end_ms,
-            cell: String::new(),
         }
     }
 
-    /// What is done before the first cell.
+    /// What is done before the first cell, and between cells.
     pub fn stage(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.set_message(text.to_owned()),
+        match &self.live {
+            Some(live) => live.change(|board| board.stage(text)),
             None => output::say(text),
         }
     }
 
     /// The whole run is expected to take `left` more.
     pub fn left(&self, left: Duration) {
-        let end = self.started.elapsed() + left;
-        self.end_ms.store(end.as_millis() as u64, Ordering::Relaxed);
+        self.change(|board| board.end = Some(self.started.elapsed() + left));
     }
 
     /// A cell begins.
-    pub fn cell(&mut self, name: &str, control: bool) {
-        self.cell = if control {
-            format!("{name} (control)")
-        } else {
-            name.to_owned()
-        };
+    pub fn cell(&self, name: &str, control: bool) {
+        self.change(|board| board.cell(name, control));
     }
 
-    /// A trial begins.
-    pub fn trial(&self, index: u32, purpose: Purpose, load_fps: f64, bounds: SearchBounds) {
-        let Some(bar) = &self.bar else { return };
-        let mut text = format!("{}  trial {index}", self.cell);
-        let _ = match purpose {
-            Purpose::WarmUp => write!(text, " warm-up"),
-            Purpose::Search => write!(text, " search"),
-            Purpose::Confirm => write!(text, " confirm"),
-            Purpose::Latency { load_ratio } => {
-                write!(text, " latency at {:.0} %", load_ratio * 100.0)
+    /// A trial of `cell` begins.
+    pub fn trial(
+        &self,
+        cell: (&str, bool),
+        trial: (u32, Purpose),
+        load_fps: f64,
+        bounds: SearchBounds,
+    ) {
+        self.change(|board| {
+            // Building the path may have told of stages of its own.
+            if board.now.is_none() {
+                board.cell(cell.0, cell.1);
             }
-        };
-        let _ = write!(text, " {}", thousands(load_fps));
-        let bound = |fps: Option<f64>| fps.map_or("?".to_owned(), thousands);
-        if bounds.lower_fps.is_some() || bounds.upper_fps.is_some() {
-            let _ = write!(
-                text,
-                "  [{} .. {}]",
-                bound(bounds.lower_fps),
-                bound(bounds.upper_fps)
-            );
-        }
-        bar.set_message(text);
+            board.trial(trial.0, trial.1, load_fps, bounds);
+        });
     }
 
     /// A cell ended.
     pub fn done(&self, result: &CellResult) {
-        let line = format!(
-            "{}{}: {} ({})",
-            result.cell,
-            if result.control.is_some() {
-                " (control)"
-            } else {
-                ""
-            },
-            result.throughput_fps.map_or("no result".to_owned(), |fps| {
-                format!("{} frames/s", thousands(fps))
-            }),
-            result.verdict
-        );
-        match &self.bar {
-            Some(bar) => {
-                bar.inc(1);
-                bar.println(line);
-            }
-            None => output::say(&line),
+        let control = if result.control.is_some() {
+            " (control)"
+        } else {
+            ""
+        };
+        let found = match result.throughput_fps {
+            Some(fps) => format!("{} frames/s", thousands(fps)),
+            None => "no result".to_owned(),
+        };
+        self.change(|board| board.done(result));
+        self.say(&format!(
+            "{}{control}: {found} ({})",
+            result.cell, result.verdict
+        ));
+    }
+
+    /// A cell cannot be measured here.
+    pub fn skipped(&self, cell: &str, why: &str) {
+        self.change(|board| board.skipped(cell));
+        if self.live.is_some() {
+            self.say(&format!("{cell}: skipped: {why}"));
         }
     }
 
     /// A socket test begins; without a terminal only its end is told.
     pub fn doing(&self, text: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(text.to_owned());
-        }
+        self.change(|board| board.stage(text));
     }
 
     /// A socket test ended.
     pub fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => {
-                bar.inc(1);
-                bar.println(text);
-            }
-            None => output::say(text),
+        self.change(|board| board.sockets += 1);
+        self.say(text);
+    }
+
+    /// Takes the view away.
+    pub fn finish(&mut self) {
+        self.live = None;
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Board)) {
+        if let Some(live) = &self.live {
+            live.change(change);
         }
     }
 
-    /// Takes the line away.
-    pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+    fn say(&self, line: &str) {
+        match &self.live {
+            Some(live) => live.say(line),
+            None => output::say(line),
         }
     }
-}
-
-fn bar(cells: u64, started: Instant, end_ms: Arc<AtomicU64>) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(cells), ProgressDrawTarget::stderr());
-    let left = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let end = Duration::from_millis(end_ms.load(Ordering::Relaxed));
-        let left = end.saturating_sub(started.elapsed()).as_secs();
-        let _ = if end.is_zero() {
-            Ok(())
-        } else {
-            write!(out, "{}:{:02} left", left / 60, left % 60)
-        };
-    };
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len}  {wide_msg}  {left}") {
-        bar.set_style(style.with_key("left", left));
-    }
-    bar.enable_steady_tick(TICK);
-    bar
 }
 
 /// `412.3k`: enough digits for a line that moves.
-fn thousands(fps: f64) -> String {
+pub fn thousands(fps: f64) -> String {
     match fps {
         f if f >= 1e6 => format!("{:.2}M", f / 1e6),
         f if f >= 1e3 => format!("{:.1}k", f / 1e3),

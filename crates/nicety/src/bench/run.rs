@@ -18,6 +18,7 @@ use nicety_store::{RunContents, RunDir, RunMeta, StoreError, TesterLimits};
 
 use super::engines::Engines;
 use super::guests::Guests;
+use super::live::board::Board;
 use super::machine::Machine;
 use super::measure::{Bench, MeasureError, Visit};
 use super::paths::Paths;
@@ -93,8 +94,8 @@ pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
     for note in &sitting.meta.notes {
         output::say(&format!("note: {note}"));
     }
-    let mut progress = Progress::start(sitting.to_do());
-    let ending = sitting.measure(&mut progress, signals);
+    let mut progress = Progress::start(sitting.board());
+    let ending = sitting.measure(&progress, signals);
     progress.finish();
     let ending = ending?;
     let exit = sitting.close(&ending)?;
@@ -236,19 +237,15 @@ impl Sitting {
         self.elapsed_before + self.started.elapsed().as_secs_f64()
     }
 
-    /// Results still to come, for the progress line.
-    fn to_do(&self) -> u64 {
-        let all = self.cells.len() as u64 * u64::from(self.plan.search.repeats);
-        let done = self
-            .results
-            .iter()
-            .filter(|cell| cell.control.is_none())
-            .count() as u64;
-        let sockets = self.plan.sock_cells().count() as u64;
-        all.saturating_sub(done) + sockets
+    /// The cells and what is known of them, to be shown.
+    fn board(&self) -> Board {
+        let cells = self.cells.iter().map(|key| (key.path_name(), key.name()));
+        let mut board = Board::new(cells, self.plan.search.repeats);
+        self.results.iter().for_each(|result| board.done(result));
+        board
     }
 
-    fn measure(&mut self, progress: &mut Progress, signals: &Signals) -> Result<Ending, Failure> {
+    fn measure(&mut self, progress: &Progress, signals: &Signals) -> Result<Ending, Failure> {
         // First: how long they take is known, so what is left of a time box is the searches'.
         let sockets = self.measure_sockets(progress, signals)?;
         match (sockets, self.measure_frames(progress, signals, sockets)?) {
@@ -290,7 +287,7 @@ impl Sitting {
 
     fn measure_frames(
         &mut self,
-        progress: &mut Progress,
+        progress: &Progress,
         signals: &Signals,
         sockets: Ending,
     ) -> Result<Ending, Failure> {
@@ -331,6 +328,7 @@ impl Sitting {
                     return Ok(Ending::Interrupted);
                 }
                 Err(MeasureError::Setup(error)) => {
+                    progress.skipped(&key.name(), &error.to_string());
                     self.meta.skipped.push(SkippedCell {
                         cell: key.name(),
                         reason: error.to_string(),
@@ -438,7 +436,7 @@ impl Sitting {
         task: Task,
         key: &CellKey,
         schedule: &Schedule,
-        (progress, signals): (&mut Progress, &Signals),
+        (progress, signals): (&Progress, &Signals),
     ) -> Result<CellResult, MeasureError> {
         let limit_key = setup::limit_key(key.frame_size_bytes, key.direction);
         let tester_limit = self.limits.limit_fps.get(&limit_key).copied().map(Fps);

@@ -26,4 +26,5 @@ mod probe;
 mod refused;
 mod runs;
 mod switches;
+mod terminal;
 mod tune;
