@@ -1,5 +1,7 @@
 //! The history of runs as terminal tables and JSON.
 
+mod html;
+
 use std::io::Write;
 
 use comfy_table::presets::NOTHING;
@@ -13,6 +15,8 @@ use crate::error::{ReportError, write_text};
 use crate::number::{self, ABSENT};
 use crate::table::{Options, Page, visible};
 use crate::words::plural;
+
+pub use html::render as trend_html;
 
 /// Characters of the longest bar.
 const BAR: usize = 24;
@@ -195,13 +199,22 @@ fn told(change: &TrendChange) -> String {
     text
 }
 
+fn value(metric: Metric, point: &TrendPoint) -> String {
+    point
+        .value
+        .map_or_else(|| ABSENT.to_owned(), |value| number_of(metric, value))
+}
+
+fn number_of(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Throughput => number::grouped(value),
+        Metric::Cpu => number::significant(value, 3),
+        _ => number::micros(value),
+    }
+}
+
 fn line(metric: Metric, point: &TrendPoint, largest: f64) -> String {
-    let value = match (point.value, metric) {
-        (None, _) => ABSENT.to_owned(),
-        (Some(value), Metric::Throughput) => number::grouped(value),
-        (Some(value), Metric::Cpu) => number::significant(value, 3),
-        (Some(value), _) => number::micros(value),
-    };
+    let value = value(metric, point);
     let filled = point
         .value
         .filter(|value| value.is_finite() && largest > 0.0)

@@ -7,8 +7,8 @@
 
 mod common;
 
-use common::NASTY;
-use nicety_model::history::{RunList, Trend};
+use common::{NASTY, trend};
+use nicety_model::history::RunList;
 use nicety_report::{ReportError, history, table};
 use serde_json::{Value, json};
 
@@ -35,37 +35,16 @@ fn list() -> RunList {
     .unwrap()
 }
 
-fn trend() -> Trend {
-    let points: Vec<Value> = (1..=10)
-        .map(|id| {
-            let value = if id < 6 { 100_000.0 } else { 91_000.0 } + f64::from(id);
-            let mut point = json!({
-                "id": id, "started": format!("2026-03-{id:02}T01:00:00Z"), "value": value,
-                "min": value, "max": value, "repeats": 3, "verdict": "ok",
-                "labels": if id == 3 { json!([NASTY]) } else { json!([]) },
-            });
-            if id == 8 {
-                point["verdict"] = json!("noisy");
-            }
-            if id == 9 {
-                point["verdict"] = json!("failed");
-                point.as_object_mut().unwrap().remove("value");
-            }
-            point
-        })
-        .collect();
-    serde_json::from_value(json!({
-        "schema": 1, "cell": "bridge/64/uni", "metric": "throughput", "preset": "quick",
-        "loss_goal": 0.0001, "points": points,
-        "changes": [{"id": 6, "started": "2026-03-06T01:00:00Z", "before": 1e5, "after": 9.1e4,
-                     "ratio": 0.91, "p": 0.004, "differences": [
-                        {"what": "kernel", "old": "6.18.5", "new": "6.19.0"},
-                        {"what": "SMT", "old": "on", "new": "off"},
-                        {"what": "sysctl x", "old": NASTY, "new": "1"},
-                        {"what": "firmware", "old": "1", "new": "2"}]}],
-        "left_out": 1, "notes": ["left out: 1 of other presets or loss goals"],
-    }))
-    .unwrap()
+#[test]
+fn a_trend_as_a_page() {
+    let page = rendered(|out| history::trend_html(&trend(), out));
+    assert!(!page.contains("<script>alert"), "a name got through");
+    common::golden("runs-trend.html", &page);
+    let mut empty = trend();
+    empty.points.clear();
+    empty.changes.clear();
+    let page = rendered(|out| history::trend_html(&empty, out));
+    assert!(page.contains("No run has a number."));
 }
 
 #[test]

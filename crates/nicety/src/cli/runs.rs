@@ -99,6 +99,9 @@ pub struct TrendArgs {
     /// Only runs with this label.
     #[arg(long, value_name = "LABEL")]
     pub label: Option<String>,
+    /// Write the trend as an HTML page to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print the trend as one JSON object.
     #[arg(long)]
     pub json: bool,

@@ -44,6 +44,10 @@ pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
         points: points.into_iter().map(|point| point.point).collect(),
         left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
     };
+    if let Some(path) = &args.html {
+        crate::report::write(path, |out| render::trend_html(&trend, out))?;
+        return Ok(Exit::Done);
+    }
     let mut out = io::stdout().lock();
     crate::report::rendered(if args.json {
         render::json(&trend, &mut out)

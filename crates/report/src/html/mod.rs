@@ -1,11 +1,13 @@
 //! One HTML page in one file: no network, no fonts, no images from elsewhere; light, dark,
 //! narrow and on paper.
 
-mod axis;
+pub(crate) mod axis;
 mod cells;
 mod control;
 mod cpu;
+mod flow;
 mod front;
+mod heat;
 pub mod host;
 mod latency;
 mod loss;
@@ -14,7 +16,7 @@ pub mod measured;
 pub(crate) mod page;
 pub(crate) mod parts;
 mod sockets;
-mod svg;
+pub(crate) mod svg;
 mod throughput;
 mod trials;
 
@@ -83,6 +85,9 @@ fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError
     if sockets.is_none() || !groups.is_empty() {
         all.push(("throughput", "Throughput", results(run, groups)?));
     }
+    if let Some(map) = heat::map(groups) {
+        all.push(("matrix", "The matrix", map));
+    }
     if let Some(sockets) = sockets {
         all.push(("sockets", "Socket workloads", sockets));
     }
@@ -93,7 +98,7 @@ fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError
         all.push(("loss", "Loss against load", losses(run, groups)?));
         all.push(("latency", "Latency", latencies(groups)?));
         all.push(("cpu", "CPU time", cpus(groups)?));
-        all.push(("ledger", "Where frames died", cells::ledger(groups)));
+        all.push(("ledger", "Where frames died", deaths(groups)?));
     }
     if let Some(control) = &run.control {
         all.push(("control", "Control cell", control::section(control)?));
@@ -213,6 +218,20 @@ fn cpus(groups: &[Group<'_>]) -> Result<Markup, ReportError> {
             (grid)
         }
         @if any { (cpu::table(groups)) } @else { p { "CPU time was not read." } }
+    })
+}
+
+fn deaths(groups: &[Group<'_>]) -> Result<Markup, ReportError> {
+    let grid = figures(groups, |group| Ok(flow::figure(group)), |_| html! {})?;
+    Ok(html! {
+        @if let Some(grid) = grid {
+            p {
+                "The lost frames of a cell as a stream, from left to right the way they went: at every place "
+                "some fall out, with their share of all that were lost."
+            }
+            (grid)
+        }
+        (cells::ledger(groups))
     })
 }
 

@@ -4,6 +4,7 @@
 #![allow(dead_code)] // Not every test binary uses every fixture.
 
 use nicety_model::Run;
+use nicety_model::history::Trend;
 use serde_json::{Value, json};
 
 /// A name as an attacker would choose it: HTML, Markdown, CSV and terminal escapes.
@@ -418,4 +419,38 @@ pub fn golden(file: &str, text: &str) {
         panic!("{file}:{}:\n  is     {is}\n  should {should}", number + 1);
     }
     assert_eq!(text.len(), expected.len(), "{file}: lengths differ");
+}
+
+/// A trend over ten runs, with a change and names that want escaping.
+pub fn trend() -> Trend {
+    let points: Vec<Value> = (1..=10)
+        .map(|id| {
+            let value = if id < 6 { 100_000.0 } else { 91_000.0 } + f64::from(id);
+            let mut point = json!({
+                "id": id, "started": format!("2026-03-{id:02}T01:00:00Z"), "value": value,
+                "min": value, "max": value, "repeats": 3, "verdict": "ok",
+                "labels": if id == 3 { json!([NASTY]) } else { json!([]) },
+            });
+            if id == 8 {
+                point["verdict"] = json!("noisy");
+            }
+            if id == 9 {
+                point["verdict"] = json!("failed");
+                point.as_object_mut().unwrap().remove("value");
+            }
+            point
+        })
+        .collect();
+    serde_json::from_value(json!({
+        "schema": 1, "cell": "bridge/64/uni", "metric": "throughput", "preset": "quick",
+        "loss_goal": 0.0001, "points": points,
+        "changes": [{"id": 6, "started": "2026-03-06T01:00:00Z", "before": 1e5, "after": 9.1e4,
+                     "ratio": 0.91, "p": 0.004, "differences": [
+                        {"what": "kernel", "old": "6.18.5", "new": "6.19.0"},
+                        {"what": "SMT", "old": "on", "new": "off"},
+                        {"what": "sysctl x", "old": NASTY, "new": "1"},
+                        {"what": "firmware", "old": "1", "new": "2"}]}],
+        "left_out": 1, "notes": ["left out: 1 of other presets or loss goals"],
+    }))
+    .unwrap()
 }

@@ -1,0 +1,175 @@
+//! The pages in a real browser: no error, nothing wider than the window, text that can be read
+//! in light and dark, tables that sort, and a walk with the keyboard alone.
+//!
+//! Needs Chromium; without it the tests say that they skip.
+
+// Tests may run programs and read files; the crate itself may not.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    clippy::print_stdout
+)]
+
+mod cdp;
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::path::PathBuf;
+
+use cdp::Browser;
+use nicety_model::compare::Comparison;
+use nicety_report::{ReportError, compare, history, html};
+use serde_json::json;
+use tempfile::TempDir;
+
+const PROBE: &str = include_str!("page.js");
+
+/// Collects errors before anything else runs.
+const CATCH: &str = r#"<script>window.__errors = [];
+addEventListener("error", (e) => window.__errors.push(e.message));
+addEventListener("securitypolicyviolation", (e) => window.__errors.push(e.violatedDirective));
+</script>"#;
+
+/// A browser and the pages, or what is skipped without one.
+fn start(test: &str) -> Option<(Browser, Vec<(&'static str, PathBuf)>, TempDir)> {
+    let Some(name) = cdp::installed() else {
+        println!("SKIP {test}: no chromium here; on Debian: apt-get install chromium");
+        return None;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let rendered = |render: &dyn Fn(&mut Vec<u8>) -> Result<(), ReportError>| {
+        let mut out = Vec::new();
+        render(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let compared: Comparison =
+        serde_json::from_str(include_str!("../golden/compare-rich.json")).unwrap();
+    let pages = [
+        ("rich", rendered(&|out| html::render(&common::rich(), out))),
+        (
+            "many",
+            rendered(&|out| html::render(&common::many(28), out)),
+        ),
+        (
+            "empty",
+            rendered(&|out| html::render(&common::empty(), out)),
+        ),
+        ("compare", rendered(&|out| compare::html(&compared, out))),
+        (
+            "trend",
+            rendered(&|out| history::trend_html(&common::trend(), out)),
+        ),
+    ];
+    let written = pages.map(|(name, page)| {
+        let page = page.replacen("<style>", &format!("{CATCH}<style>"), 1);
+        let file = dir.path().join(format!("{name}.html"));
+        std::fs::write(&file, page).unwrap();
+        (name, file)
+    });
+    Some((Browser::start(name, dir.path()), written.into(), dir))
+}
+
+#[test]
+fn pages_work_in_a_browser() {
+    let Some((mut browser, pages, _dir)) = start("pages_work_in_a_browser") else {
+        return;
+    };
+    for (name, page) in pages {
+        for (width, scheme) in [
+            (320, "dark"),
+            (768, "light"),
+            (1280, "dark"),
+            (1280, "light"),
+        ] {
+            browser.open(&page, width, scheme);
+            let mut told = browser.value(PROBE);
+            let texts = told.as_object_mut().unwrap().remove("texts").unwrap();
+            assert!(texts.as_u64() > Some(10), "{name}: {texts} texts looked at");
+            let wanted = json!({
+                "errors": [], "over": 0, "bare": 0, "cut": [], "pale": [],
+                "sorted": true, "csv": true, "save": true,
+            });
+            assert_eq!(told, wanted, "{name} at {width}, {scheme}");
+        }
+    }
+}
+
+#[test]
+fn the_probe_sees_what_is_wrong() {
+    let Some((mut browser, pages, dir)) = start("the_probe_sees_what_is_wrong") else {
+        return;
+    };
+    let (_, good) = pages.iter().find(|(name, _)| *name == "empty").unwrap();
+    let page = std::fs::read_to_string(good).unwrap();
+    let bad = page.replacen(
+        "<main>",
+        r#"<main><p style="color:#999">grey on white</p><div style="width:20px;white-space:nowrap">cut off by far</div>
+        <svg><text fill="pink" y="20">pale in a drawing</text></svg><script>nowhere()</script>"#,
+        1,
+    );
+    let file = dir.path().join("bad.html");
+    std::fs::write(&file, bad).unwrap();
+    browser.open(&file, 1280, "light");
+    let told = browser.value(PROBE);
+    assert_eq!(told["pale"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(told["cut"].as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told["errors"].as_array().unwrap().len(), 1, "{told}");
+}
+
+#[test]
+fn a_keyboard_is_enough() {
+    let Some((mut browser, pages, _dir)) = start("a_keyboard_is_enough") else {
+        return;
+    };
+    for (name, page) in pages {
+        browser.open(&page, 1280, "light");
+        // What can be reached, in the document's order; folded parts only with their summary.
+        let wanted = browser.value(
+            r##"window.__all = [...document.querySelectorAll("a[href], button, summary, [tabindex='0']")]
+              .filter((e) => e.checkVisibility({ visibilityProperty: true }));
+            window.__all.length"##,
+        );
+        let wanted = wanted.as_u64().unwrap();
+        assert!(wanted > 1, "{name}: {wanted}");
+        for number in 0..wanted {
+            browser.press("Tab", 9, "");
+            let at = browser.value(
+                "[window.__all.indexOf(document.activeElement), \
+                 getComputedStyle(document.activeElement).outlineStyle !== 'none']",
+            );
+            assert_eq!(
+                at,
+                json!([number, true]),
+                "{name}: order and a visible focus"
+            );
+        }
+        // The first stop leads past the head of the page.
+        browser.value("document.activeElement.blur(); window.__all[0].focus()");
+        browser.press("Enter", 13, "\r");
+        let hash = browser.value("location.hash");
+        assert!(
+            hash.as_str().is_some_and(|hash| hash.len() > 1),
+            "{name}: {hash}"
+        );
+        // A table sorts, a folded part unfolds.
+        let heads = browser.value("document.querySelector('thead button')?.focus(); !!document.querySelector('thead button')");
+        if heads == json!(true) {
+            browser.press("Enter", 13, "\r");
+            let sorted =
+                browser.value("document.activeElement.closest('th').getAttribute('aria-sort')");
+            assert_eq!(sorted, "ascending", "{name}");
+        }
+        let folded = browser.value(
+            "document.querySelector('summary')?.focus(); !!document.querySelector('summary')",
+        );
+        if folded == json!(true) {
+            browser.press("Enter", 13, "\r");
+            assert_eq!(
+                browser.value("document.querySelector('details').open"),
+                true,
+                "{name}"
+            );
+        }
+    }
+}
