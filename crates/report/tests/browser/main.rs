@@ -31,8 +31,11 @@ addEventListener("error", (e) => window.__errors.push(e.message));
 addEventListener("securitypolicyviolation", (e) => window.__errors.push(e.violatedDirective));
 </script>"#;
 
+/// Pages by name.
+type Pages = Vec<(&'static str, PathBuf)>;
+
 /// A browser and the pages, or what is skipped without one.
-fn start(test: &str) -> Option<(Browser, Vec<(&'static str, PathBuf)>, TempDir)> {
+fn start(test: &str) -> Option<(Browser, Pages, TempDir)> {
     let Some(name) = cdp::installed() else {
         println!("SKIP {test}: no chromium here; on Debian: apt-get install chromium");
         return None;

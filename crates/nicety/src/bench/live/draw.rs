@@ -194,7 +194,7 @@ fn grid(board: &Board, width: usize, marks: Marks) -> Vec<Line> {
             .map(|(name, square)| mark(name, square, board, marks))
             .collect()
     };
-    if board.rows.len() <= GRID && longest + label + 1 <= width {
+    if board.rows.len() <= GRID && longest + label < width {
         return board
             .rows
             .iter()
