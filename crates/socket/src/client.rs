@@ -16,6 +16,7 @@ use crate::files;
 use crate::hello::Key;
 use crate::job::{GRACE, Job};
 use crate::join::{self, JOIN_LIMIT};
+use crate::pin::check_cpus;
 use crate::tcp_info;
 use crate::wire::{self, LARGEST_REPORT, PROTOCOL, ReadError, ToClient, ToServer, Token};
 
@@ -32,6 +33,7 @@ pub struct Connection {
     stream: TcpStream,
     server: SocketAddr,
     shared_host: bool,
+    cpus: Arc<[u32]>,
 }
 
 /// A test that was run, well or not.
@@ -73,6 +75,7 @@ impl Connection {
             stream,
             server,
             shared_host: false,
+            cpus: Arc::default(),
         };
         connection.say(&ToServer::Hello {
             protocol: PROTOCOL,
@@ -95,6 +98,16 @@ impl Connection {
             }),
             other => Err(connection.unexpected(&other)),
         }
+    }
+
+    /// Lets the workers of coming tests run on these CPUs in turn.
+    ///
+    /// # Errors
+    /// [`SocketError::Cpu`] for one that this process may not use.
+    pub fn pin(&mut self, cpus: &[u32]) -> Result<(), SocketError> {
+        check_cpus(cpus)?;
+        self.cpus = cpus.into();
+        Ok(())
     }
 
     /// Whether both ends run on one kernel, so that its CPU time is that of both.
@@ -152,6 +165,7 @@ impl Connection {
             stop: Arc::new(AtomicBool::new(false)),
             client: true,
             round_trip_ns: self.round_trip_ns(),
+            cpus: Arc::clone(&self.cpus),
         };
         let abort = Arc::clone(&job.stop);
         let mut crew = Crew::start(parts, job)?;

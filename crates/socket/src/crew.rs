@@ -12,7 +12,7 @@ use crate::cpu::CpuWindow;
 use crate::error::SocketError;
 use crate::job::{Job, Live, Tally};
 use crate::join::{TcpFlow, UdpFlow};
-use crate::{sys, tcp_crr, tcp_info, tcp_rr, tcp_stream, udp_rr, udp_stream};
+use crate::{pin, sys, tcp_crr, tcp_info, tcp_rr, tcp_stream, udp_rr, udp_stream};
 
 /// Connections whose TCP_INFO is read each second.
 const WATCHED: usize = 256;
@@ -107,6 +107,8 @@ impl Crew {
                 .name(format!("sock-{place}"))
                 .spawn(move || {
                     sys::sharp_timers();
+                    let cpu = job.cpus.get(place % job.cpus.len().max(1));
+                    let pinned = cpu.map(|cpu| pin::pin(*cpu));
                     let before = sys::thread_cpu();
                     let done = part.work(&job, &lives[place]);
                     let mut tally = done.unwrap_or_else(|error| {
@@ -115,6 +117,11 @@ impl Crew {
                         tally
                     });
                     tally.cpu = sys::thread_cpu().saturating_sub(before);
+                    match pinned {
+                        Some(Ok(cpus)) => tally.pinned = cpus,
+                        Some(Err(why)) => tally.notes.push(format!("a worker {why}")),
+                        None => {}
+                    }
                     tally
                 });
             match worker {
@@ -224,6 +231,11 @@ fn active_s(tallies: &[Tally]) -> f64 {
 fn merge(tallies: Vec<Tally>, report: &mut EndReport) {
     let mut latency: Option<nicety_account::Latency> = None;
     for tally in tallies {
+        for cpu in tally.pinned {
+            if !report.pinned_cpus.contains(&cpu) {
+                report.pinned_cpus.push(cpu);
+            }
+        }
         match (&mut latency, tally.latency) {
             (Some(all), Some(more)) => all.merge(&more),
             (all @ None, more) => *all = more,

@@ -104,6 +104,14 @@ pub enum SocketError {
         /// Hard limit.
         limit: u64,
     },
+    /// A CPU that is not there, or not for this process.
+    #[error("CPU {cpu} is not for this process; write CPUs among {allowed}")]
+    Cpu {
+        /// The CPU.
+        cpu: u32,
+        /// Those it may use.
+        allowed: String,
+    },
     /// The kernel refused something.
     #[error("{what}: {source}")]
     Kernel {
@@ -128,7 +136,7 @@ impl SocketError {
     pub fn is_bad_input(&self) -> bool {
         matches!(
             self,
-            Self::Ask(_) | Self::Token { .. } | Self::NoAddress { .. }
+            Self::Ask(_) | Self::Token { .. } | Self::NoAddress { .. } | Self::Cpu { .. }
         )
     }
 }

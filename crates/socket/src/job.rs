@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub(crate) client: bool,
     /// Round trip of the control connection.
     pub(crate) round_trip_ns: Option<u64>,
+    /// CPUs of the workers in turn; empty leaves them to the scheduler.
+    pub(crate) cpus: Arc<[u32]>,
 }
 
 impl Job {
@@ -116,6 +118,8 @@ pub(crate) struct Tally {
     pub(crate) first_ns: Option<u64>,
     pub(crate) last_ns: u64,
     pub(crate) cpu: Duration,
+    /// CPUs it was pinned to, read back.
+    pub(crate) pinned: Vec<u32>,
     pub(crate) features: Vec<String>,
     pub(crate) notes: Vec<String>,
     pub(crate) faults: Vec<String>,

@@ -15,6 +15,7 @@ mod hello;
 mod io_step;
 mod job;
 mod join;
+mod pin;
 mod server;
 mod session;
 mod sys;
@@ -28,5 +29,6 @@ mod wire;
 
 pub use client::{Connection, Ran};
 pub use error::SocketError;
+pub use pin::check_cpus;
 pub use server::{Server, ServerConfig};
 pub use wire::{PROTOCOL, Token, TokenError};

@@ -7,11 +7,12 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::SocketError;
+use crate::pin::check_cpus;
 use crate::session;
 use crate::wire::Token;
 
@@ -39,6 +40,7 @@ pub struct ServerConfig {
 pub struct Server {
     listener: TcpListener,
     pub(crate) config: ServerConfig,
+    pub(crate) cpus: Arc<[u32]>,
     pub(crate) running: AtomicUsize,
     clients: AtomicUsize,
     strangers: Mutex<Vec<Stranger>>,
@@ -66,10 +68,21 @@ impl Server {
         Ok(Self {
             listener,
             config,
+            cpus: Arc::default(),
             running: AtomicUsize::new(0),
             clients: AtomicUsize::new(0),
             strangers: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Lets the workers run on these CPUs in turn.
+    ///
+    /// # Errors
+    /// [`SocketError::Cpu`] for one that this process may not use.
+    pub fn pinned(mut self, cpus: &[u32]) -> Result<Self, SocketError> {
+        check_cpus(cpus)?;
+        self.cpus = cpus.into();
+        Ok(self)
     }
 
     /// Where it listens.

@@ -186,6 +186,7 @@ impl Session<'_> {
             stop: Arc::new(AtomicBool::new(false)),
             client: false,
             round_trip_ns: None,
+            cpus: Arc::clone(&self.server.cpus),
         };
         let limit = ask.duration() + OVERTIME;
         let (started, stop) = (job.start, Arc::clone(&job.stop));

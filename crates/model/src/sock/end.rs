@@ -121,6 +121,10 @@ pub struct Second {
 pub struct EndReport {
     /// Worker threads.
     pub threads: u32,
+    /// CPUs that the workers were pinned to, read back from the kernel; empty when the scheduler
+    /// placed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned_cpus: Vec<u32>,
     /// From the first moment a flow could work to the last thing it did, in seconds.
     pub active_s: f64,
     /// Transactions completed.

@@ -15,6 +15,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety sock udp_rr --path bridge --message-bytes 1,64,1024
   nicety sock tcp_stream --parallel 1,4 --confidence 95,5
   nicety sock tcp_rr --saturate                    more pairs until the rate stops growing
+  nicety sock tcp_rr --pin 0 --server-pin 1        each end on a CPU of its own
   nicety sock udp_rr --rate 5000                   open loop: latency from the intended time
   nicety sock serve --listen 192.0.2.7             on the far host; prints a token
   nicety sock tcp_rr --to 192.0.2.7:12866 --token TOKEN";
@@ -130,6 +131,17 @@ pub struct TestArgs {
     /// Worker threads of an end at most; default one per CPU.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// CPUs of the client's workers in turn; one worker each unless --threads says otherwise.
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub pin: Vec<u32>,
+    /// CPUs of the server's workers, where both ends run here.
+    #[arg(
+        long,
+        value_name = "CPUS",
+        value_delimiter = ',',
+        conflicts_with = "to"
+    )]
+    pub server_pin: Vec<u32>,
     /// Try MSG_ZEROCOPY where this end sends a TCP stream.
     #[arg(long)]
     pub zerocopy: bool,
@@ -159,6 +171,9 @@ pub struct ServeArgs {
     /// Worker threads of a test at most; default one per CPU.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// CPUs of the workers in turn; one worker each unless --threads says otherwise.
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub pin: Vec<u32>,
 }
 
 fn token(text: &str) -> Result<Token, String> {
@@ -174,6 +189,14 @@ fn confidence(text: &str) -> Result<(u32, f64), String> {
         .split_once(',')
         .and_then(|(level, width)| Some((level.trim().parse().ok()?, width.trim().parse().ok()?)));
     parsed.ok_or_else(|| format!("{text:?} is no level and width; write as in 95,2"))
+}
+
+/// Worker threads: as asked, else one per CPU they are pinned to.
+pub fn threads_on(asked: Option<u16>, cpus: &[u32]) -> usize {
+    match (asked, cpus) {
+        (None, [_, ..]) => cpus.len(),
+        _ => threads(asked),
+    }
 }
 
 /// Worker threads: as asked, else one per CPU this process may use.

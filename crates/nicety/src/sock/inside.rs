@@ -26,6 +26,11 @@ pub struct Inside {
 impl Inside {
     /// Starts it at `ip` on a port that the kernel chooses.
     pub fn start(ns: &NetNs, ip: IpAddr, threads: usize) -> Result<Self, Failure> {
+        Self::pinned(ns, ip, threads, &[])
+    }
+
+    /// As [`Inside::start`], with the workers on these CPUs in turn.
+    pub fn pinned(ns: &NetNs, ip: IpAddr, threads: usize, cpus: &[u32]) -> Result<Self, Failure> {
         let token = Token::random().map_err(|error| {
             Failure::environment(anyhow!("the kernel gives no random numbers: {error}"))
         })?;
@@ -36,6 +41,7 @@ impl Inside {
         };
         let bound = ns.run(|| Server::bind(config));
         let server = bound.map_err(Failure::environment)?.map_err(failure)?;
+        let server = server.pinned(cpus).map_err(failure)?;
         let address = server.address().map_err(Failure::environment)?.to_string();
         let over = Arc::new(AtomicBool::new(false));
         let (inner, ns) = (Arc::clone(&over), ns.clone());

@@ -28,7 +28,12 @@ pub fn run(request: &Request, kind: PathKind, signals: &Signals) -> Result<Done,
         Some(Family::Ipv6) => ends.b.ipv6.ok_or_else(no_ipv6)?,
         _ => ends.b.ipv4,
     };
-    let server = Inside::start(&ends.b.ns, address, request.threads)?;
+    let server = Inside::pinned(
+        &ends.b.ns,
+        address,
+        request.server_threads,
+        &request.server_cpus,
+    )?;
     ends.a
         .ns
         .run(|| series::run(request, name, &server.address, &server.token, signals))

@@ -7,14 +7,14 @@ use anyhow::{Context, anyhow};
 use nicety_model::SCHEMA;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{Ending, Family, SockAsk, SockReport, SockTest};
-use nicety_socket::Token;
+use nicety_socket::{Token, check_cpus};
 use nicety_workload::Steps;
 
 use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-use super::args::{PathKind, TestArgs, threads};
+use super::args::{PathKind, TestArgs, threads_on};
 use super::{failure, local, series};
 
 /// Most repeats of `--confidence` when `--repeats` does not say.
@@ -44,8 +44,14 @@ pub struct Request {
     pub steps: Steps,
     /// IP version; absent when the server's name decides.
     pub family: Option<Family>,
-    /// Worker threads.
+    /// Worker threads of the client.
     pub threads: usize,
+    /// Worker threads of a server here.
+    pub server_threads: usize,
+    /// CPUs of the client's workers.
+    pub cpus: Vec<u32>,
+    /// CPUs of the workers of a server here.
+    pub server_cpus: Vec<u32>,
     json: bool,
     out: Option<PathBuf>,
 }
@@ -76,6 +82,9 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
             asks.push(ask);
         }
     }
+    for cpus in [&args.pin, &args.server_pin] {
+        check_cpus(cpus).map_err(Failure::usage)?;
+    }
     let how_often = match (args.confidence, args.saturate) {
         (Some((level_percent, width_percent)), _) => HowOften::Until {
             level_percent,
@@ -102,7 +111,10 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
         how_often,
         steps,
         family,
-        threads: threads(args.threads),
+        threads: threads_on(args.threads, &args.pin),
+        server_threads: threads_on(args.threads, &args.server_pin),
+        cpus: args.pin.clone(),
+        server_cpus: args.server_pin.clone(),
         json: args.json,
         out: args.out.clone(),
     })

@@ -37,7 +37,11 @@ struct Runner<'a> {
 /// Must be called in the client's network namespace.
 pub fn run(request: &Request, path: &str, to: &str, token: &Token, signals: &Signals) -> Done {
     let mut done = Done::default();
-    let connection = match Connection::open(to, token, request.family) {
+    let opened = Connection::open(to, token, request.family).and_then(|mut connection| {
+        connection.pin(&request.cpus)?;
+        Ok(connection)
+    });
+    let connection = match opened {
         Ok(connection) => connection,
         Err(error) => {
             done.error = Some(error);

@@ -9,7 +9,7 @@ use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-use super::args::{ServeArgs, threads};
+use super::args::{ServeArgs, threads_on};
 use super::failure;
 
 /// Serves until Ctrl-C.
@@ -23,8 +23,9 @@ pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
     let server = Server::bind(ServerConfig {
         listen: SocketAddr::new(args.listen, args.port),
         token: token.clone(),
-        threads: threads(args.threads),
+        threads: threads_on(args.threads, &args.pin),
     })
+    .and_then(|server| server.pinned(&args.pin))
     .map_err(failure)?;
     let address = server.address().map_err(Failure::environment)?;
     let reach = match address.ip() {

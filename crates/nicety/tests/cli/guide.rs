@@ -69,6 +69,19 @@ fn the_page_about_measuring() {
 }
 
 #[test]
+fn the_page_about_sockets() {
+    let _alone = alone();
+    let dir = open_dir();
+    let before = Before::now(dir.path());
+    let page = include_str!("../../../../docs/guide/sockets.md");
+    assert_eq!(follow(page, dir.path()), 9);
+    for file in ["sockets.html", "sockets.csv", "sockets/sockets.jsonl"] {
+        assert!(dir.path().join(file).exists(), "{file}");
+    }
+    before.check();
+}
+
+#[test]
 fn the_page_about_probing() {
     let _alone = alone();
     let dir = open_dir();

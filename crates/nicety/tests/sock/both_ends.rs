@@ -136,6 +136,22 @@ fn repeats_and_saturation() {
 }
 
 #[test]
+fn workers_run_where_they_are_put() {
+    let _alone = alone();
+    let words = "tcp_rr --pin 0 --server-pin 0 --parallel 2 --time 100ms --json";
+    let words: Vec<&str> = words.split(' ').collect();
+    let ended = sock(&words).run();
+    ended.assert_code(0);
+    let result = crate::first(&ended.stdout);
+    for end in ["client", "server"] {
+        assert_eq!(result[end]["pinned_cpus"], serde_json::json!([0]), "{end}");
+        assert_eq!(result[end]["threads"], 1, "{end}");
+    }
+    let ended = sock(&["tcp_rr", "--time", "100ms", "--json"]).run();
+    assert!(crate::first(&ended.stdout)["client"]["pinned_cpus"].is_null());
+}
+
+#[test]
 fn bad_wishes_are_one_line() {
     for (words, says) in [
         (&["udp_rr", "--message-bytes", "0"][..], "write 1 to 65507"),
@@ -152,6 +168,10 @@ fn bad_wishes_are_one_line() {
         (&["tcp_rr", "--to", "localhost:1"], "--token"),
         (&["tcp_rr", "--to", "h:1", "--token", "short"], "8 to 128"),
         (&["tcp_rr", "--out", "/nonexistent/x"], "/nonexistent/x"),
+        (
+            &["tcp_rr", "--pin", "0,9999"],
+            "CPU 9999 is not for this process",
+        ),
         (&["tcp_rx"], "did you mean tcp_"),
         (&["serve", "--token", "with blank inside"], "8 to 128"),
     ] {
