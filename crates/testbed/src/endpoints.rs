@@ -136,20 +136,28 @@ impl EndpointSite {
     /// When the kernel refuses the IPv4 address.
     pub fn address(ns: NetNs, interface: &str, number: u8) -> Result<Self, NetError> {
         let links = Links::open(&ns)?;
-        // 198.18.0.0/15 and 2001:2::/48 are for benchmarks (RFC 2544 C.2.2, RFC 5180 §8).
-        let ipv4 = IpAddr::from(Ipv4Addr::new(198, 18, 0, number));
+        let ipv4 = Self::ipv4(number);
         links.add_address(interface, ipv4, 24)?;
-        let ipv6 = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, u16::from(number));
-        let ipv6 = links
-            .add_address(interface, ipv6.into(), 64)
-            .ok()
-            .map(|()| ipv6.into());
+        let ipv6 = Self::ipv6(number);
+        let ipv6 = links.add_address(interface, ipv6, 64).ok().map(|()| ipv6);
         Ok(Self {
             ns,
             interface: interface.to_owned(),
             ipv4,
             ipv6,
         })
+    }
+
+    /// The IPv4 address with this number, in a network of 24 bits.
+    ///
+    /// 198.18.0.0/15 and 2001:2::/48 are for benchmarks (RFC 2544 C.2.2, RFC 5180 §8).
+    pub fn ipv4(number: u8) -> IpAddr {
+        Ipv4Addr::new(198, 18, 0, number).into()
+    }
+
+    /// The IPv6 address with this number, in a network of 64 bits.
+    pub fn ipv6(number: u8) -> IpAddr {
+        Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, u16::from(number)).into()
     }
 }
 

@@ -8,6 +8,7 @@ use nicety_model::plan::{PathPlan, VmAsk};
 use nicety_model::{CellKey, FrameSize, Plan};
 use nicety_port::Stop;
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, bundle};
+use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 
 use super::setup;
@@ -30,8 +31,11 @@ impl Guests {
     /// Fetches QEMU and a kernel where the plan has guests and they are not in the cache. To be
     /// called before a user namespace is entered.
     pub fn prepare(plan: &Plan, cache: Option<PathBuf>, mirror: String) -> Self {
-        let machine = |key: CellKey| key.kind() == "vm" && !VmAsk::of(&key.path).netns;
-        let wanted = plan.buildable_cells().any(machine);
+        let machine = |path: &BTreeMap<String, String>| {
+            path.get("kind").is_some_and(|kind| kind == "vm") && !VmAsk::of(path).netns
+        };
+        let wanted = plan.buildable_cells().any(|key| machine(&key.path))
+            || plan.sock_cells().any(|cell| machine(&cell.path));
         let bundle = match wanted {
             true => fetch(cache, mirror),
             false => Err("the plan has no guests".to_owned()),
@@ -79,34 +83,74 @@ impl Guests {
             boot_limit: BOOT_LIMIT,
         };
         VmPath::check(&spec)?;
-        let ask = &spec.ask;
-        let accelerator = match self.accelerators.get(&ask.accel) {
-            Some(known) => known,
-            None => {
-                let accel = match ask.accel.as_str() {
-                    "kvm" => Accel::Kvm,
-                    "tcg" => Accel::Tcg,
-                    _ => Accel::Auto,
-                };
-                let chosen = accel
-                    .choose(bundle, &mut |step| say(step))
-                    .map_err(|error| refused(&error.to_string().replace("--accel ", "accel = ")))?;
-                self.accelerators.entry(ask.accel.clone()).or_insert(chosen)
-            }
-        };
-        say(&format!(
-            "booting a guest: {}, {} virtual CPU{}, {}",
-            ask.nic,
-            ask.vcpus,
-            if ask.vcpus == 1 { "" } else { "s" },
-            match accelerator {
-                Accelerator::Kvm => "KVM",
-                Accelerator::Tcg(_) => "TCG",
-            }
-        ));
+        let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, say)?;
+        booting(&spec.ask, accelerator, say);
         let path = VmPath::build(&spec, bundle, accelerator, &|| stop.is_set())?;
         Ok(Box::new(path))
     }
+
+    /// Boots a guest in which sockets end. Nothing polls beside it, so it may use every CPU.
+    pub fn serving(
+        &mut self,
+        path: &BTreeMap<String, String>,
+        serve: &Serve,
+        largest: FrameSize,
+        stop: &Stop,
+        say: &dyn Fn(&str),
+    ) -> Result<VmPath, PathError> {
+        let ask = VmAsk::of(path);
+        if ask.netns {
+            return Err(refused(
+                "sockets end in machines, not in namespaces that stand for them; write another accel",
+            ));
+        }
+        let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
+        let spec = VmSpec {
+            ask,
+            largest_frame: largest,
+            path_cpus: Vec::new(),
+            tester_cpus: Vec::new(),
+            boot_limit: BOOT_LIMIT,
+        };
+        VmPath::check(&spec)?;
+        let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, say)?;
+        booting(&spec.ask, accelerator, say);
+        VmPath::serving(&spec, serve, bundle, accelerator, &|| stop.is_set())
+    }
+}
+
+/// How guests run that ask for `ask.accel`: tried once per run.
+fn accelerator<'a>(
+    known: &'a mut BTreeMap<String, Accelerator>,
+    bundle: &Bundle,
+    ask: &VmAsk,
+    say: &dyn Fn(&str),
+) -> Result<&'a Accelerator, PathError> {
+    if !known.contains_key(&ask.accel) {
+        let accel = match ask.accel.as_str() {
+            "kvm" => Accel::Kvm,
+            "tcg" => Accel::Tcg,
+            _ => Accel::Auto,
+        };
+        let chosen = accel
+            .choose(bundle, &mut |step| say(step))
+            .map_err(|error| refused(&error.to_string().replace("--accel ", "accel = ")))?;
+        known.insert(ask.accel.clone(), chosen);
+    }
+    known.get(&ask.accel).ok_or(PathError::Stopped)
+}
+
+fn booting(ask: &VmAsk, accelerator: &Accelerator, say: &dyn Fn(&str)) {
+    say(&format!(
+        "booting a guest: {}, {} virtual CPU{}, {}",
+        ask.nic,
+        ask.vcpus,
+        if ask.vcpus == 1 { "" } else { "s" },
+        match accelerator {
+            Accelerator::Kvm => "KVM",
+            Accelerator::Tcg(_) => "TCG",
+        }
+    ));
 }
 
 /// Whether a path is a guest, which is worth keeping between cells.

@@ -83,6 +83,11 @@ impl Paths {
         }
     }
 
+    /// What guests are made of.
+    pub fn guests(&mut self) -> &mut Guests {
+        &mut self.guests
+    }
+
     /// The path of `key` could not be had: its cell need not find out again.
     pub fn failed(&mut self, key: &CellKey, error: SetupError) {
         self.failed = Some((key.path_name(), error));

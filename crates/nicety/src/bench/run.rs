@@ -25,7 +25,7 @@ use super::paths::Paths;
 use super::progress::Progress;
 use super::request::{self, Place, Request};
 use super::signals::Signals;
-use super::sockets::SocketRun;
+use super::sockets::{Making, SocketRun};
 use super::{assemble, host, setup, tester_limit};
 use crate::exit::{Exit, Failure};
 use crate::{output, report};
@@ -269,13 +269,16 @@ impl Sitting {
         let until_s = self.time_box.map(|limit| limit.as_secs_f64() * share);
         let seed = self.meta.seed;
         let mut run = SocketRun {
-            plan: &self.plan,
-            placement: &self.machine.placement,
+            making: Making {
+                plan: &self.plan,
+                placement: &self.machine.placement,
+                guests: self.paths.guests(),
+                signals,
+                progress,
+            },
             dir: &mut self.dir,
             meta: &mut self.meta,
             done: &mut self.sockets,
-            progress,
-            signals,
             started: self.started,
             elapsed_before: self.elapsed_before,
             until_s,

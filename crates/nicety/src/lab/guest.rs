@@ -1,11 +1,17 @@
 //! `nicety guest-init`: what this program does as the first processes of a guest. Not for users.
 
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+
 use anyhow::anyhow;
+use nicety_socket::{Server, ServerConfig, Token};
 use nicety_testbed::lab::{agent, init};
 use nicety_testbed::vm;
+use nicety_testbed::vm::wire::Serve;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::sock::args::threads;
 
 /// Plays a part in a guest: `lab` and `vm` are first processes, `agent` is the lab's second.
 pub fn run(part: &str) -> Result<Exit, Failure> {
@@ -21,7 +27,7 @@ pub fn run(part: &str) -> Result<Exit, Failure> {
             Err(Failure::environment(error))
         }
         "vm" if rustix::process::getpid().is_init() => {
-            let Err(error) = vm::init::run();
+            let Err(error) = vm::init::run(&serve);
             output::error(&format!("the guest's first process: {error}"));
             init::power_off();
             Err(Failure::environment(error))
@@ -33,4 +39,17 @@ pub fn run(part: &str) -> Result<Exit, Failure> {
             "guest-init is for guests of nicety only; see nicety lab --help"
         ))),
     }
+}
+
+/// An endpoint of socket workloads in the guest, until the guest ends.
+fn serve(serve: &Serve, address: IpAddr) -> Result<(), String> {
+    let token = Token::new(&serve.token).map_err(|error| error.to_string())?;
+    let server = Server::bind(ServerConfig {
+        listen: SocketAddr::new(address, serve.port),
+        token,
+        threads: threads(None),
+    });
+    let server = server.map_err(|error| error.to_string())?;
+    std::thread::spawn(move || server.run(&AtomicBool::new(false), &|_| ()));
+    Ok(())
 }

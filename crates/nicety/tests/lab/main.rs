@@ -22,6 +22,7 @@ mod measured;
 mod paths;
 mod police;
 mod rates;
+mod sockets;
 mod tune;
 
 use std::ffi::OsString;

@@ -10,7 +10,7 @@ use nicety_host::net_error::NetError;
 use super::channel::{Channel, Missed};
 use super::place::Plan;
 use super::spec::{self, Backend, MACS, VmSpec};
-use super::wire::{CONFIG, GuestConfig, Hello, Report};
+use super::wire::{CONFIG, GuestConfig, Hello, Report, Serve};
 use crate::error::PathError;
 use crate::path::PathThread;
 use crate::qemu::console::last_lines;
@@ -48,6 +48,8 @@ pub(super) struct Boot<'a> {
     pub(super) function_driver: Option<&'static str>,
     /// MTU of its NICs in bytes.
     pub(super) mtu: u32,
+    /// What makes it an endpoint; without, it forwards.
+    pub(super) serve: Option<&'a Serve>,
     /// Says when nobody wants the guest any more.
     pub(super) stopped: &'a dyn Fn() -> bool,
 }
@@ -69,6 +71,7 @@ impl Guest {
             mtu: boot.mtu,
             queues: spec.ask.queues,
             ring: spec.ask.ring,
+            serve: boot.serve.cloned(),
         };
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;
         let initramfs = initramfs::build(&Contents {

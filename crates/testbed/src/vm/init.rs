@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
 use rustix::mount::MountFlags;
 
-use super::wire::{Ask, CONFIG, FromGuest, GuestConfig, Hello, NicFacts, PORT_NAME, Report};
+use super::wire::{Ask, CONFIG, FromGuest, GuestConfig, Hello, NicFacts, PORT_NAME, Report, Serve};
 use crate::lab::files::mount;
 use crate::qemu::{QemuError, modules};
 
@@ -33,11 +34,16 @@ pub enum InitError {
     Net(#[from] NetError),
 }
 
-/// Runs as the first process. Returns only when it cannot go on.
+/// Starts a server of socket workloads at an address; it goes on in threads of its own. What is
+/// in its way comes back in words.
+pub type Start<'a> = &'a dyn Fn(&Serve, IpAddr) -> Result<(), String>;
+
+/// Runs as the first process. `start` is asked where sockets end in the guest. Returns only when
+/// it cannot go on.
 ///
 /// # Errors
 /// The step that failed.
-pub fn run() -> Result<Infallible, InitError> {
+pub fn run(start: Start<'_>) -> Result<Infallible, InitError> {
     for (kind, path) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         mount(kind, path, kind, MountFlags::empty(), "")?;
     }
@@ -50,33 +56,52 @@ pub fn run() -> Result<Infallible, InitError> {
     let ns = NetNs::current()?;
     let (links, ethtool) = (Links::open(&ns)?, Ethtool::open(&ns)?);
     let mut notes = Vec::new();
-    if let Err(error) = sysctl::disable_ipv6(&ns) {
+    if config.serve.is_none()
+        && let Err(error) = sysctl::disable_ipv6(&ns)
+    {
         notes.push(format!("IPv6 stays on in the guest: {error}"));
     }
-    links.add_bridge("br0")?;
-    let bridge = links.get("br0")?.index;
-    let mut nics = Vec::new();
-    for mac in config.macs {
-        let nic = find(&links, Mac(mac))?;
-        settle(&links, &ethtool, &nic.name, &config, &mut notes)?;
-        let join = LinkChange {
-            up: Some(true),
-            master: Some(bridge),
-            ..LinkChange::default()
-        };
-        links.change(&nic.name, &join)?;
-        nics.push(nic.name);
-    }
+    let master = match config.serve {
+        Some(_) => None,
+        None => {
+            links.add_bridge("br0")?;
+            Some(links.get("br0")?.index)
+        }
+    };
     let up = LinkChange {
         up: Some(true),
         ..LinkChange::default()
     };
-    links.change("br0", &up)?;
-    for (name, station) in nics.iter().zip(config.stations.into_iter().flatten()) {
-        links.add_station(name, Mac(station))?;
+    let mut nics = Vec::new();
+    for mac in config.macs {
+        let nic = find(&links, Mac(mac))?;
+        settle(&links, &ethtool, &nic.name, &config, &mut notes)?;
+        let join = LinkChange { master, ..up };
+        links.change(&nic.name, &join)?;
+        nics.push(nic.name);
     }
-    for name in nics.iter().map(String::as_str).chain(["br0"]) {
+    let bridge = master.map(|_| "br0");
+    if let Some(bridge) = bridge {
+        links.change(bridge, &up)?;
+        // Sockets that end here ask for nobody else's frames.
+        for (name, station) in nics.iter().zip(config.stations.into_iter().flatten()) {
+            links.add_station(name, Mac(station))?;
+        }
+    }
+    for name in nics.iter().map(String::as_str).chain(bridge) {
         links.wait_carrier(name, DEVICE_LIMIT)?;
+    }
+    if let Some(serve) = &config.serve {
+        links.change("lo", &up)?;
+        for (address, prefix) in &serve.addresses {
+            let added = links.add_address(&nics[0], *address, *prefix);
+            let started = added
+                .map_err(|error| error.to_string())
+                .and_then(|()| start(serve, *address));
+            if let Err(why) = started {
+                notes.push(format!("the guest does not serve at {address}: {why}"));
+            }
+        }
     }
     let hello = Hello {
         release: rustix::system::uname()

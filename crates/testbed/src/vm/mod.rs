@@ -92,6 +92,31 @@ impl VmPath {
         accelerator: &Accelerator,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, PathError> {
+        Self::make(spec, None, bundle, accelerator, stopped)
+    }
+
+    /// As [`VmPath::build`], for a guest in which sockets end: its NIC 0 gets addresses and it
+    /// serves there; NIC 1 stays idle.
+    ///
+    /// # Errors
+    /// As those of [`VmPath::build`].
+    pub fn serving(
+        spec: &VmSpec,
+        serve: &wire::Serve,
+        bundle: &Bundle,
+        accelerator: &Accelerator,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, PathError> {
+        Self::make(spec, Some(serve), bundle, accelerator, stopped)
+    }
+
+    fn make(
+        spec: &VmSpec,
+        serve: Option<&wire::Serve>,
+        bundle: &Bundle,
+        accelerator: &Accelerator,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, PathError> {
         Self::check(spec)?;
         let allowed = place::allowed()?;
         let mtu = spec.largest_frame.mtu_needed().max(MTU);
@@ -118,6 +143,7 @@ impl VmPath {
             },
             function_driver,
             mtu,
+            serve,
             stopped,
         };
         let guest = Guest::boot(spec, &boot, backends)?;

@@ -1,6 +1,7 @@
 //! What host and guest say to each other: one JSON object per line over a virtio-serial port.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,20 @@ pub struct GuestConfig {
     pub queues: u32,
     /// Descriptors per ring, where the driver can change them.
     pub ring: Option<u32>,
+    /// Sockets end in the guest, which does not forward then.
+    #[serde(default)]
+    pub serve: Option<Serve>,
+}
+
+/// What a guest needs to be an endpoint of socket workloads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Serve {
+    /// Addresses of NIC 0 with the lengths of their prefixes; a server listens on each.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Port of the control connection.
+    pub port: u16,
+    /// What clients have to show.
+    pub token: String,
 }
 
 /// What the guest says.

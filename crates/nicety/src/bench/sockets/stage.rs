@@ -1,6 +1,6 @@
 //! The endpoints of socket tests: namespaces at both ends of a path.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use nicety_host::ethtool::Ethtool;
 use nicety_host::link::{LinkChange, Links};
@@ -9,14 +9,15 @@ use nicety_host::placement::Placement;
 use nicety_host::{napi, sysctl};
 use nicety_model::plan::{PathPlan, SockCell, SwitchKind};
 use nicety_model::sock::Family;
-use nicety_model::{CellKey, Direction, FrameSize, Plan};
+use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_socket::Token;
+use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{EndpointSite, Endpoints, Path};
 
-use super::Missing;
+use super::{Making, Missing};
 use crate::bench::setup;
 use crate::bench::switches;
-use crate::sock::args::threads;
+use crate::sock::args::{PORT, threads};
 use crate::sock::inside::Inside;
 
 /// Both ends and what lies between them; gone when dropped.
@@ -29,39 +30,41 @@ pub(super) struct Stage {
     pub(super) shared_host: bool,
     /// What a reader should know.
     pub(super) notes: Vec<String>,
-    far: EndpointSite,
+    far: FarEnd,
     kind: String,
-    /// Keeps what lies between.
-    _path: Between,
+    between: Between,
 }
 
-/// What lies between the ends; never read, only kept.
+/// Where servers run.
+enum FarEnd {
+    /// A namespace; a server is started for every test.
+    Site(EndpointSite),
+    /// A guest with servers of its own.
+    Guest { ipv6: bool, token: Token },
+}
+
+/// What lies between the ends and goes with them.
 enum Between {
     Bridge(#[expect(dead_code, reason = "gone when dropped")] Option<NetNs>),
-    Path(#[expect(dead_code, reason = "gone when dropped")] Box<dyn Path>),
+    Path(Box<dyn Path>),
 }
 
 /// A server under way.
-pub(super) struct Far(Inside);
-
-impl Far {
-    pub(super) fn address(&self) -> &str {
-        &self.0.address
-    }
-
-    pub(super) fn token(&self) -> &Token {
-        &self.0.token
-    }
+pub(super) struct Far {
+    pub(super) address: String,
+    pub(super) token: Token,
+    /// Serves until dropped, where it is not a guest's.
+    _inside: Option<Inside>,
 }
 
 impl Stage {
     /// Builds the path of `cell` with at most `neighbours` pairs beside it.
     pub(super) fn build(
-        plan: &Plan,
+        making: &mut Making<'_>,
         cell: &SockCell,
         neighbours: u32,
-        placement: &Placement,
     ) -> Result<Self, Missing> {
+        let plan = making.plan;
         let path = plan.paths.iter().find(|path| path.kind() == cell.kind());
         match path {
             Some(PathPlan::Bridge) => {
@@ -69,17 +72,17 @@ impl Stage {
                     Endpoints::with_neighbours(neighbours).map_err(|error| missing(&error))?;
                 Ok(Self {
                     client: ends.a,
-                    far: ends.b,
+                    far: FarEnd::Site(ends.b),
                     neighbours: ends.neighbours,
                     shared_host: true,
                     notes: Vec::new(),
                     kind: cell.kind().to_owned(),
-                    _path: Between::Bridge(ends.dut),
+                    between: Between::Bridge(ends.dut),
                 })
             }
             Some(PathPlan::Switch { kind, .. }) => {
                 let ipv6 = |cell: SockCell| cell.family == Family::Ipv6;
-                switch(*kind, cell, placement, plan.sock_cells().any(ipv6))
+                switch(*kind, cell, making.placement, plan.sock_cells().any(ipv6))
             }
             Some(PathPlan::Ports { .. }) => Err(Missing {
                 reason:
@@ -88,6 +91,7 @@ impl Stage {
                 remedy: "run nicety sock serve on the far host and nicety sock TEST --to here"
                     .to_owned(),
             }),
+            Some(PathPlan::Vm { .. }) => guest(making, cell),
             _ => Err(Missing {
                 reason: format!("socket tests do not run over {} yet", cell.kind()),
                 remedy: "measure frames over it, or sockets over another path".to_owned(),
@@ -97,19 +101,38 @@ impl Stage {
 
     /// Starts a server at the far end.
     pub(super) fn server(&self, family: Family) -> Result<Far, Missing> {
-        let ip: IpAddr = match family {
-            Family::Ipv4 => self.far.ipv4,
-            Family::Ipv6 => self.far.ipv6.ok_or_else(no_ipv6)?,
+        let site = match &self.far {
+            FarEnd::Site(site) => site,
+            FarEnd::Guest { ipv6: false, .. } if family == Family::Ipv6 => return Err(no_ipv6()),
+            FarEnd::Guest { token, .. } => {
+                return Ok(Far {
+                    address: SocketAddr::new(address(family, GUEST), PORT).to_string(),
+                    token: token.clone(),
+                    _inside: None,
+                });
+            }
         };
-        let server = Inside::start(&self.far.ns, ip, threads(None));
-        server
-            .map(Far)
-            .map_err(|error| Missing::of(&error.to_string()))
+        let ip: IpAddr = match family {
+            Family::Ipv4 => site.ipv4,
+            Family::Ipv6 => site.ipv6.ok_or_else(no_ipv6)?,
+        };
+        let server = Inside::start(&site.ns, ip, threads(None));
+        let server = server.map_err(|error| missing(&error))?;
+        Ok(Far {
+            address: server.address.clone(),
+            token: server.token.clone(),
+            _inside: Some(server),
+        })
     }
 
     /// What to say when the far end has gone.
     pub(super) fn why_lost(&self) -> String {
-        "the far end went away during the test; look at its kernel's log".to_owned()
+        if let Between::Path(path) = &self.between
+            && let Err(error) = path.counters()
+        {
+            return format!("the far end went away during the test: {error}");
+        }
+        "the far end went away during the test; look at the kernel's log".to_owned()
     }
 
     /// What to say when neighbours are asked for that there are none of.
@@ -118,6 +141,74 @@ impl Stage {
             reason: format!("neighbours join a kernel bridge, not {}", self.kind),
             remedy: "write neighbours for kind = \"bridge\"".to_owned(),
         }
+    }
+}
+
+/// Number of the guest's addresses; the client has the one before.
+const GUEST: u8 = 2;
+/// Largest frame of socket tests.
+const LARGEST: u16 = 1518;
+
+/// The address with this number, see [`EndpointSite::address`].
+fn address(family: Family, number: u8) -> IpAddr {
+    match family {
+        Family::Ipv4 => EndpointSite::ipv4(number),
+        Family::Ipv6 => EndpointSite::ipv6(number),
+    }
+}
+
+/// A namespace at one end, a guest at the other.
+fn guest(making: &mut Making<'_>, cell: &SockCell) -> Result<Stage, Missing> {
+    let token = Token::random().map_err(|error| missing(&error))?;
+    let family = |cell: SockCell| cell.family == Family::Ipv6;
+    let ipv6 = making.plan.sock_cells().any(family);
+    let mut addresses = vec![(address(Family::Ipv4, GUEST), 24)];
+    if ipv6 {
+        addresses.push((address(Family::Ipv6, GUEST), 64));
+    }
+    let serve = Serve {
+        addresses,
+        port: PORT,
+        token: token.text().to_owned(),
+    };
+    let progress = making.progress;
+    let say = |step: &str| progress.stage(step);
+    let stop = making.signals.stop();
+    let largest = FrameSize::new(LARGEST).map_err(|error| missing(&error))?;
+    let path = making
+        .guests
+        .serving(&cell.path, &serve, largest, &stop, &say);
+    let path = path.map_err(|error| refused(error.into()))?;
+    let near = &path.ports()[0];
+    if path.coupling() != nicety_testbed::Coupling::Unknown {
+        segmentation(&near.ns, &near.name)?;
+    }
+    if ipv6 {
+        sysctl::enable_ipv6(&near.ns).map_err(|error| missing(&error))?;
+    }
+    let client = EndpointSite::address(near.ns.clone(), &near.name, GUEST - 1);
+    Ok(Stage {
+        client: client.map_err(|error| missing(&error))?,
+        far: FarEnd::Guest { ipv6, token },
+        neighbours: Vec::new(),
+        shared_host: false,
+        notes: path.notes().to_vec(),
+        kind: cell.kind().to_owned(),
+        between: Between::Path(Box::new(path)),
+    })
+}
+
+/// Segmentation offload: off for test frames, applications have it.
+fn segmentation(ns: &NetNs, name: &str) -> Result<(), Missing> {
+    let on = napi::SENDER_FEATURES.map(|(feature, _)| (feature, true));
+    features(ns, &[name], &on)
+}
+
+/// Why a path cannot be had.
+fn refused(error: setup::SetupError) -> Missing {
+    Missing {
+        reason: error.to_string(),
+        remedy: error.remedy(),
     }
 }
 
@@ -130,17 +221,11 @@ fn switch(
 ) -> Result<Stage, Missing> {
     let key = CellKey {
         path: cell.path.clone(),
-        frame_size_bytes: FrameSize::new(1518).map_err(|error| missing(&error))?,
+        frame_size_bytes: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
         direction: Direction::Bi,
         flows: 1,
     };
-    let path = switches::path(kind, &key, placement).map_err(|error| {
-        let remedy = setup::SetupError::from(error);
-        Missing {
-            reason: remedy.to_string(),
-            remedy: remedy.remedy(),
-        }
-    })?;
+    let path = switches::path(kind, &key, placement).map_err(|error| refused(error.into()))?;
     let mut notes = path.notes().to_vec();
     let userspace = path.middle().is_some_and(|middle| middle.userspace);
     if let Some(middle) = path.middle().filter(|middle| middle.userspace) {
@@ -159,9 +244,7 @@ fn switch(
                 &[("tx-checksum-ip-generic", false)],
             )?;
         } else {
-            // Off for test frames; applications have it.
-            let on = napi::SENDER_FEATURES.map(|(name, _)| (name, true));
-            features(&port.ns, &[&port.name], &on)?;
+            segmentation(&port.ns, &port.name)?;
         }
         let links = Links::open(&port.ns).map_err(|error| missing(&error))?;
         let name = match path.vlan() {
@@ -190,12 +273,12 @@ fn switch(
     };
     Ok(Stage {
         client: site(0, 1)?,
-        far: site(1, 2)?,
+        far: FarEnd::Site(site(1, 2)?),
         neighbours: Vec::new(),
         shared_host: true,
         notes,
         kind: cell.kind().to_owned(),
-        _path: Between::Path(path),
+        between: Between::Path(path),
     })
 }
 

@@ -1,0 +1,117 @@
+//! Sockets that end in a guest.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{Ended, alone, nicety, open_dir};
+use crate::{cache, can_boot, machine_state};
+
+/// Some boots and a minute of tests, on a machine that is busy elsewhere.
+const RUN: Duration = Duration::from_secs(500);
+
+fn bench(dir: &Path, plan: &str) -> Ended {
+    fs::write(dir.join("plan.toml"), plan).unwrap();
+    let cache = cache();
+    let words = ["bench", "plan.toml", "--out", "run", "--json", "--cache"];
+    nicety(words.iter().map(Path::new).chain([cache.as_path()]))
+        .dir(dir)
+        .limit(RUN)
+        .run()
+}
+
+fn run(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn a_guest_is_an_endpoint() {
+    let _alone = alone();
+    if !can_boot("a_guest_is_an_endpoint") {
+        return;
+    }
+    let before = machine_state();
+    let dir = open_dir();
+    let ended = bench(
+        dir.path(),
+        r#"
+[[path]]
+kind = "vm"
+nic = "virtio-net"
+vcpus = 2
+accel = "tcg"
+[[sockets]]
+test = ["tcp_rr", "udp_rr"]
+message_bytes = 64
+family = ["ipv4", "ipv6"]
+time = "500ms"
+[[sockets]]
+test = ["tcp_stream", "tcp_maerts"]
+time = "500ms"
+"#,
+    );
+    ended.assert_code(0);
+    let run = run(&ended);
+    let series = run["sockets"].as_array().unwrap();
+    assert_eq!(series.len(), 6, "{}", run["skipped"]);
+    for series in series {
+        let result = &series["results"][0];
+        assert_eq!(result["ending"], "complete");
+        // The guest's CPUs came back: two, not this machine's, and busy.
+        let cpu = &result["server"]["cpu"];
+        assert_eq!(cpu["host_cpus"], 2, "{result}");
+        assert!(cpu["host_busy_cpus"].as_f64().unwrap() > 0.0, "{result}");
+        let demand = &result["service_demand"];
+        assert_eq!(demand["shared_host"], false);
+        let figure = match result["test"].as_str().unwrap().ends_with("rr") {
+            true => "server_us_per_transaction",
+            false => "server_us_per_kb",
+        };
+        assert!(demand[figure].as_f64().unwrap() > 0.0, "{demand}");
+        if result["test"] == "tcp_rr" {
+            let count = |end: &str| result[end]["transactions"].as_u64().unwrap();
+            assert_eq!(count("client"), count("server"), "{result}");
+            assert!(count("client") > 5);
+        }
+    }
+    assert_eq!(machine_state(), before);
+}
+
+#[test]
+fn the_ready_plan_runs_with_what_this_machine_has() {
+    let _alone = alone();
+    if !can_boot("the_ready_plan_runs_with_what_this_machine_has") {
+        return;
+    }
+    let before = machine_state();
+    let dir = open_dir();
+    let plan = include_str!("../../../../plans/vnic-latency-rate-throughput.toml");
+    let plan = plan
+        .replace("\"10s\"", "\"100ms\"")
+        .replace("parallel = 256", "parallel = 4");
+    let ended = bench(dir.path(), &plan);
+    assert!(matches!(ended.code(), 0 | 1), "{}", ended.stderr);
+    let run = run(&ended);
+    let names: Vec<&str> = run["sockets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|series| series["name"].as_str().unwrap())
+        .collect();
+    for path in ["bridge", "vm,nic=virtio-net"] {
+        for test in ["tcp_rr/64", "tcp_rr/64/saturate", "udp_stream/1400"] {
+            let name = format!("{path}/{test}");
+            assert!(names.contains(&name.as_str()), "{name}: {}", run["skipped"]);
+        }
+    }
+    // Nothing is dropped: 20 tests over each of eight paths.
+    let skipped = run["skipped"].as_array().unwrap();
+    assert_eq!(names.len() + skipped.len(), 20 * 8, "{names:?}");
+    for cell in skipped {
+        assert!(!cell["reason"].as_str().unwrap().is_empty(), "{cell}");
+        assert!(!cell["remedy"].as_str().unwrap().is_empty(), "{cell}");
+    }
+    assert_eq!(machine_state(), before);
+}
