@@ -2,7 +2,7 @@
 // A test with its own main function is not known as a test to the lints.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,10 +11,11 @@ use nicety_host::link::Links;
 use nicety_host::privilege::Privilege;
 use nicety_model::sock::{Ending, SockAsk, SockTest};
 use nicety_socket::{Connection, Ran, Server, ServerConfig, Token};
-use nicety_testbed::{Between, Endpoints};
+use nicety_testbed::{Between, EndpointSite, Endpoints};
 
 #[path = "../../host/tests/net_harness/mod.rs"]
 mod net_harness;
+mod relay;
 
 fn main() -> ExitCode {
     net_harness::run(
@@ -27,28 +28,36 @@ fn main() -> ExitCode {
             ),
             ("interface_counters_agree", interface_counters),
             ("ipv6_over_a_bridge", ipv6),
+            ("a_known_delay_is_the_latency", relay::truth::delay),
+            ("a_relay_that_drops_is_the_loss", relay::truth::loss),
+            ("a_token_bucket_is_the_throughput", relay::truth::throughput),
         ],
     )
 }
 
 fn run(ends: &Endpoints, ipv6: bool, ask: &SockAsk) -> Ran {
-    let over = AtomicBool::new(false);
     let ip = if ipv6 {
         ends.b.ipv6.unwrap()
     } else {
         ends.b.ipv4
     };
+    run_between([&ends.a, &ends.b], ip, ask)
+}
+
+/// Runs a test from the first site against a server at `ip` of the second.
+fn run_between([a, b]: [&EndpointSite; 2], ip: IpAddr, ask: &SockAsk) -> Ran {
+    let over = AtomicBool::new(false);
     let token = Token::random().unwrap();
     let config = ServerConfig {
         listen: SocketAddr::new(ip, 0),
         token: token.clone(),
         threads: 2,
     };
-    let server = ends.b.ns.run(|| Server::bind(config)).unwrap().unwrap();
+    let server = b.ns.run(|| Server::bind(config)).unwrap().unwrap();
     let to = server.address().unwrap().to_string();
     std::thread::scope(|scope| {
-        let serving = scope.spawn(|| ends.b.ns.run(|| server.run(&over, &|_| ())));
-        let ran = ends.a.ns.run(|| {
+        let serving = scope.spawn(|| b.ns.run(|| server.run(&over, &|_| ())));
+        let ran = a.ns.run(|| {
             let mut connection = Connection::open(&to, &token, None)?;
             connection.run(ask, 2, &AtomicBool::new(false), &mut |_| ())
         });
