@@ -68,6 +68,9 @@ impl Endpoints {
                 let (a, b) = (NetNs::create("A")?, NetNs::create("B")?);
                 let links = Links::open(&a)?;
                 links.add_veth(end(&a, "a"), end(&b, "b"))?;
+                // Neither end has carrier before the other is up.
+                links.change("a", &UP)?;
+                Links::open(&b)?.change("b", &UP)?;
                 Ok(Self {
                     a: settle(a, "a", 1)?,
                     b: settle(b, "b", 2)?,
