@@ -101,7 +101,7 @@ impl Guests {
         let ask = VmAsk::of(path);
         if ask.netns {
             return Err(refused(
-                "sockets end in machines, not in namespaces that stand for them; write another accel",
+                "sockets end in machines, not in namespaces that stand for them; write guest = \"vm\"",
             ));
         }
         let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
