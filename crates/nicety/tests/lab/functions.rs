@@ -21,8 +21,8 @@ confirm = \"0s\"
 const AFTER: &str = "set -eu
 functions=/sys/class/net/eth0/device/sriov_numvfs
 nicety bench plan.toml --out out/run --engine af_packet --cache \"$1\" || [ $? -eq 1 ]
-echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls /run/nicety)
-[ -n \"$2\" ] || exit 0
+echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
+[ \"$2\" = taken ] || exit 0
 echo 1 >$functions
 nicety bench plan.toml --out out/taken --engine af_packet --cache \"$1\" || echo code $?
 ";
@@ -103,7 +103,7 @@ fn functions_of_guests() {
         return;
     }
     let path = "[[path]]\nkind = \"vm\"\naccel = \"kvm\"\nnic = [\"sriov\", \"sriov-macvtap\"]\npf = \"eth0\"\n";
-    let (dir, stderr) = run(path, "");
+    let (dir, stderr) = run(path, "free");
     for (nic, driver) in [("sriov", "igbvf"), ("sriov-macvtap", "virtio_net")] {
         let trial = carried(
             dir.path(),
