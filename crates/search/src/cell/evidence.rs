@@ -29,6 +29,9 @@ pub struct CellContext {
 /// Label of other programs' time in [`nicety_model::CpuUse::who`].
 const OTHER: &str = "other";
 
+/// Distance of neighbouring loads of a search at most, in widths of its goal.
+const NEIGHBOURS: f64 = 1.25;
+
 /// What was set apart in a trial.
 fn stalled(record: &TrialRecord) -> Option<Stalled> {
     let report = record.stalls?;
@@ -65,7 +68,8 @@ impl Cell {
             stalled: self.confirm.as_ref().and_then(stalled),
             apart: outcome
                 .timed_out
-                .then_some(outcome.lower.zip(outcome.upper)),
+                .then_some(outcome.lower.zip(outcome.upper))
+                .filter(|bounds| self.are_apart(*bounds)),
             others: cpu.as_ref().and_then(|cpu| cpu.who.get(OTHER).copied()),
             in_sender: context.in_sender,
             drift: context.drift,
@@ -112,6 +116,13 @@ impl Cell {
             notes,
             key: context.key,
         }
+    }
+
+    /// Whether bounds say less than the search was to find out. Those of neighbouring loads do not:
+    /// only how often one of the two was tried is less than wanted.
+    fn are_apart(&self, bounds: Option<(Fps, Fps)>) -> bool {
+        let width = self.plan.settings.width;
+        bounds.is_none_or(|(lower, upper)| upper.0 > lower.0 * (1.0 + NEIGHBOURS * width))
     }
 
     /// The lowest lossy valid search trial above the lower bound: what gave out first. Without
