@@ -87,13 +87,14 @@ run() {
     shift 3
     local name arguments=(--show-output) status=0
     name=$(basename "$folder")/$(basename "$program" | sed 's/-[0-9a-f]*$//')
+    # Descriptor 3 is the list of programs: a browser takes it for its own.
     # Traffic tests measure: one at a time.
     case " ${pure[*]} nicety-store " in
     *" nicety-$(basename "$folder") "*) ;;
     *) arguments+=(--test-threads=1) ;;
     esac
     (cd "$folder" && CARGO_MANIFEST_DIR=$folder INSTA_WORKSPACE_ROOT=$root timeout --kill-after=10 "$limit" \
-        "$@" "$program" "${arguments[@]}") >"$work/one" 2>&1 </dev/null || status=$?
+        "$@" "$program" "${arguments[@]}") >"$work/one" 2>&1 </dev/null 3<&- || status=$?
     count_passed >>"$work/passed"
     grep '^SKIP ' "$work/one" | sed "s/^SKIP /SKIP $label: /" >>"$work/skips" || true
     sed -n "s/^test \(.*\) \.\.\. ignored\(.*\)/SKIP $label: \1: ignored\2/p" "$work/one" >>"$work/skips"
