@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test bench-search bench-tester bench-sock bench-police setup fmt docs golden
+.PHONY: help bench test deb bench-search bench-tester bench-sock bench-police setup fmt docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -36,6 +36,10 @@ bench-sock: ## socket workloads, beside iperf3 and sockperf
 bench-police: ## the controller of shares on a simulated link, beside AIMD and static shares
 	@scripts/setup.sh bench
 	@$(CARGO) bench --locked -p nicety-police --bench police
+
+deb: ## a Debian package of program, manual pages, completions, unit, plans; in target/debian
+	@scripts/setup.sh bench
+	@scripts/deb.sh $(ARGS)
 
 setup: ## install what bench and test need (Debian 12 as root; elsewhere it says what is missing)
 	@scripts/setup.sh test

@@ -67,6 +67,19 @@ pub enum Command {
     /// Boots a KVM host with an SR-IOV NIC in a box, for trying everything without the hardware.
     #[command(after_help = crate::lab::args::ABOUT)]
     Lab(crate::lab::args::LabArgs),
+    /// Prints the completions of a shell, as in: source <(nicety completions bash)
+    Completions {
+        /// bash, zsh, fish, elvish or powershell.
+        #[arg(value_name = "SHELL", value_parser = shell, hide_possible_values = true)]
+        shell: clap_complete::Shell,
+    },
+    /// Writes manual pages.
+    #[command(hide = true)]
+    Man {
+        /// Directory for the pages.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+    },
     /// Plays a part inside a guest of nicety.
     #[command(hide = true)]
     GuestInit {
@@ -213,6 +226,13 @@ fn time_box(text: &str) -> Result<Duration, String> {
         ));
     }
     Ok(time)
+}
+
+/// A shell.
+fn shell(text: &str) -> Result<clap_complete::Shell, String> {
+    text.parse().map_err(|_| {
+        format!("{text:?} is no shell known here; write bash, zsh, fish, elvish or powershell")
+    })
 }
 
 /// `--seed`.

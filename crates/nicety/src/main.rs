@@ -8,6 +8,7 @@ mod guest;
 mod inspect;
 mod lab;
 mod output;
+mod pages;
 mod police;
 mod probe;
 mod report;
@@ -50,6 +51,8 @@ fn main() -> ExitCode {
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),
         Command::Police(args) => police::run(&args),
+        Command::Completions { shell } => pages::completions(shell),
+        Command::Man { dir } => pages::manual(&dir),
         Command::Probe(args) => probe::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Runs(args) => runs::run(&args),

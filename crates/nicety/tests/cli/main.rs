@@ -22,6 +22,7 @@ mod interrupted;
 mod lab;
 mod leftovers;
 mod made;
+mod package;
 mod probe;
 mod refused;
 mod runs;

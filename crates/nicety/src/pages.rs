@@ -1,0 +1,50 @@
+//! Manual pages and shell completions, made of the command line's own definition.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::cli::Cli;
+use crate::exit::{Exit, Failure};
+
+/// Writes the completions of a shell to standard output.
+pub fn completions(shell: Shell) -> Result<Exit, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "nicety", &mut text);
+    match io::stdout().lock().write_all(&text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error)
+            .context("cannot write the completions")
+            .map_err(Failure::environment),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// Writes a manual page for every command into `dir`.
+pub fn manual(dir: &Path) -> Result<Exit, Failure> {
+    fs::create_dir_all(dir)
+        .and_then(|()| pages(&Cli::command().disable_help_subcommand(true), "nicety", dir))
+        .with_context(|| format!("cannot write manual pages to {}", dir.display()))
+        .map_err(Failure::environment)?;
+    Ok(Exit::Done)
+}
+
+/// The page of `command`, called `name`, and those of its commands: `nicety-police-run.1`.
+fn pages(command: &Command, name: &str, dir: &Path) -> io::Result<()> {
+    let of_command = command
+        .clone()
+        .name(name.to_owned())
+        .display_name(name.to_owned())
+        .bin_name(name.replace('-', " "));
+    let mut text = Vec::new();
+    Man::new(of_command).render(&mut text)?;
+    fs::write(dir.join(format!("{name}.1")), text)?;
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        pages(sub, &format!("{name}-{}", sub.get_name()), dir)?;
+    }
+    Ok(())
+}
