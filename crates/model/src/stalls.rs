@@ -21,3 +21,10 @@ pub struct StallReport {
     /// Of these, frames lost.
     pub lost: u64,
 }
+
+impl StallReport {
+    /// Share of a trial's `sent` frames that is set apart.
+    pub fn share_of(&self, sent: u64) -> f64 {
+        self.frames as f64 / sent.max(1) as f64
+    }
+}

@@ -99,10 +99,13 @@ impl<'a> Trials<'a> {
         self
     }
 
-    /// Sets the frames apart that say nothing about the path because a CPU stood still.
+    /// Sets the frames apart that say nothing about the path because a CPU stood still, or worked for
+    /// others than tester and path.
     #[must_use]
     pub fn watching(mut self, stalls: Option<&'a StallWatch>) -> Self {
-        self.stalls = stalls;
+        let threads = self.path.threads();
+        let path: Vec<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
+        self.stalls = stalls.filter(|stalls| stalls.spare(&path).is_ok());
         self
     }
 
@@ -129,8 +132,7 @@ impl<'a> Trials<'a> {
             Err(Trouble::Path(why)) => return Ok(record::broken(ask, started, begun, why)),
             Err(Trouble::Facts(error)) => return Err(error.into()),
         };
-        let stalls = self.stalls.filter(|stalls| self.spare(stalls));
-        if let Some(stalls) = stalls {
+        if let Some(stalls) = self.stalls {
             stalls.forget();
         }
         let report = match self.send(&order, stop) {
@@ -146,7 +148,7 @@ impl<'a> Trials<'a> {
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
         let mut record = record::of(ask, &report);
-        let stalls = stalls.and_then(StallWatch::seen);
+        let stalls = self.stalls.and_then(StallWatch::seen);
         if let Some(stalls) = stalls::report(stalls.as_deref(), self.engine) {
             record::set_apart(&mut record, stalls);
         }
@@ -178,13 +180,6 @@ impl<'a> Trials<'a> {
         }
         record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
         Ok(record)
-    }
-
-    /// Tells the path's threads from other programs: whether that worked.
-    fn spare(&self, stalls: &StallWatch) -> bool {
-        let threads = self.path.threads();
-        let path: Vec<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
-        stalls.spare(&path).is_ok()
     }
 
     /// The path's threads, for CPU accounting.

@@ -48,14 +48,15 @@ fn spans(stalls: &[Stall]) -> Vec<Range<u64>> {
 
 /// Why nothing can be said of a trial, if that is so.
 pub(crate) fn too_many(stalls: &StallReport, sent: u64, pacing: &PacingReport) -> Option<String> {
-    (stalls.frames as f64 > STALLED_MAX * sent as f64).then(|| {
+    let share = stalls.share_of(sent);
+    (share > STALLED_MAX).then(|| {
         format!(
             "in {:.1} s CPUs stood still {} times and other programs had them {} times, for {:.1} ms at most; that concerns {:.0} % of the frames",
             pacing.sending_s,
             stalls.stalls,
             stalls.programs,
             stalls.longest_s * 1e3,
-            stalls.frames as f64 / sent as f64 * 100.0
+            share * 100.0
         )
     })
 }

@@ -213,7 +213,7 @@ impl Senders {
         for thread in 0..threads {
             let first = thread * streams as usize;
             let words: Vec<_> = (first..first + streams as usize)
-                .map(|side| self.words(job, side, follow(pace)))
+                .map(|side| self.words(job, side, pace))
                 .collect();
             let interface = &self.ports[first].spec.interface;
             self.transmitters[thread]
@@ -258,7 +258,7 @@ impl Senders {
         Ok((sendings, workers))
     }
 
-    fn words(&self, job: &Job, side: usize, follow: u32) -> words::Words {
+    fn words(&self, job: &Job, side: usize, pace: Fps) -> words::Words {
         let port = &self.ports[side];
         let interface = port.attached.as_ref();
         words::Sending {
@@ -269,9 +269,9 @@ impl Senders {
                 side as u8
             },
             trial: job.trial,
-            rate: pace(job.rate, job.rest),
+            rate: pace,
             frames: job.frames,
-            follow,
+            follow: follow(pace),
             run_ns: job.run_ns,
             interface: interface.map_or((0, 0), |at| (at.socket.index(), at.netns)),
         }

@@ -36,6 +36,37 @@ impl Axis {
         }
     }
 
+    /// Logarithmic over `ends` with a little room at both, for a plot `width` pixels wide, with a
+    /// tick at each of `values`, lowest first, that has `room` pixels to the next. The highest
+    /// keeps its label where two would touch. All are given as decimal logarithms.
+    pub fn log_at(
+        ends: (f64, f64),
+        values: impl DoubleEndedIterator<Item = (f64, String)>,
+        width: i32,
+        room: f64,
+    ) -> Self {
+        let (low, high) = ends;
+        let margin = ((high - low) * 0.04).max(0.03);
+        let (min, max) = (low - margin, high + margin);
+        let pixels = f64::from(width) / (max - min);
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for (at, label) in values.rev() {
+            let touches = ticks
+                .last()
+                .is_some_and(|(other, _)| (other - at) * pixels < room);
+            if !touches {
+                ticks.push((at, label));
+            }
+        }
+        ticks.reverse();
+        Self {
+            min,
+            max,
+            ticks,
+            log: true,
+        }
+    }
+
     /// Linear over `min..=max` with a little room at both ends and about `wanted` ticks; need
     /// not begin at zero.
     pub fn around(min: f64, max: f64, wanted: u32, label: impl Fn(f64) -> String) -> Self {

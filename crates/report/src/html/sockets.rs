@@ -280,26 +280,10 @@ impl Figure {
         values.dedup();
         let ends = values.first().zip(values.last());
         let (low, high) = ends.map_or((0.0, 1.0), |(low, high)| (low.log10(), high.log10()));
-        let margin = ((high - low) * 0.04).max(0.03);
-        let (min, max) = (low - margin, high + margin);
-        let pixels = f64::from(width) / (max - min);
-        let mut ticks: Vec<(f64, String)> = Vec::new();
-        for value in values.into_iter().rev() {
-            let at = value.log10();
-            let touches = ticks
-                .last()
-                .is_some_and(|(other, _)| (other - at) * pixels < 42.0);
-            if !touches {
-                ticks.push((at, value.to_string()));
-            }
-        }
-        ticks.reverse();
-        Axis {
-            min,
-            max,
-            ticks,
-            log: true,
-        }
+        let marks = values
+            .into_iter()
+            .map(|value| (value.log10(), value.to_string()));
+        Axis::log_at((low, high), marks, width, 42.0)
     }
 }
 

@@ -231,7 +231,6 @@ impl Throughput {
             f64::from(low.bytes()).log10(),
             f64::from(high.bytes()).log10(),
         );
-        let margin = ((high - low) * 0.04).max(0.03);
         let mut sizes: Vec<FrameSize> = self
             .series
             .iter()
@@ -239,26 +238,9 @@ impl Throughput {
             .collect();
         sizes.sort();
         sizes.dedup();
-        let (min, max) = (low - margin, high + margin);
-        let pixels = f64::from(width) / (max - min);
-        // Largest first, so that the end keeps its label where two would touch.
-        let mut ticks: Vec<(f64, String)> = Vec::new();
-        for size in sizes.into_iter().rev() {
-            let at = f64::from(size.bytes()).log10();
-            let touches = ticks
-                .last()
-                .is_some_and(|(other, _)| (other - at) * pixels < 34.0);
-            if !touches {
-                ticks.push((at, size.to_string()));
-            }
-        }
-        ticks.reverse();
-        Axis {
-            min,
-            max,
-            ticks,
-            log: true,
-        }
+        let at = |size: FrameSize| f64::from(size.bytes()).log10();
+        let marks = sizes.into_iter().map(|size| (at(size), size.to_string()));
+        Axis::log_at((low, high), marks, width, 34.0)
     }
 
     fn draw(

@@ -36,7 +36,7 @@ const NEIGHBOURS: f64 = 1.25;
 fn stalled(record: &TrialRecord) -> Option<Stalled> {
     let report = record.stalls?;
     Some(Stalled {
-        share: report.frames as f64 / record.frames.sent.max(1) as f64,
+        share: report.share_of(record.frames.sent),
         report,
     })
 }

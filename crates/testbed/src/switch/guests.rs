@@ -4,14 +4,13 @@
 //!  d0 - br0 - t0 ==== guest ==== t1 - br1 - d1
 //! ```
 
-use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
 
+use super::Datapath;
 use super::instance::{Instance, Setup, SwitchPort};
-use super::ovs::DAEMON;
-use super::{Datapath, place};
+use super::ovs::{self, DAEMON};
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::path::PathThread;
@@ -81,19 +80,8 @@ impl GuestSwitch {
 
     /// What it counts; every frame is looked up once on either side of the guest.
     pub(crate) fn place(&self, others: &PathCounters) -> Result<InterfaceCounters, NetError> {
-        let seen = self.instance.counters()?;
-        let looked_up = seen.hit + seen.missed + seen.lost;
         let arrived = PORTS.iter().filter_map(|(_, name)| others.of(name));
         let arrived: u64 = arrived.map(|counters| counters.rx_packets).sum();
-        let switch = LinkCounters {
-            rx_packets: looked_up,
-            rx_dropped: seen.lost,
-            rx_missed_errors: match self.datapath {
-                Datapath::Kernel => 0,
-                Datapath::Userspace => arrived.saturating_sub(looked_up),
-            },
-            ..LinkCounters::default()
-        };
-        Ok(place("ovs", switch))
+        ovs::counted(&self.instance, self.datapath, arrived)
     }
 }

@@ -12,7 +12,7 @@ use nicety_host::openvswitch;
 use super::instance::{Instance, Setup, SwitchPort};
 use super::place;
 use super::program::Packaged;
-use crate::counters::PathCounters;
+use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::path::{Coupling, Middle, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
@@ -136,25 +136,13 @@ impl Path for OvsPath {
 
     fn counters(&self) -> Result<PathCounters, NetError> {
         let mut counters = self.rig.counters(&[])?;
-        let seen = self.instance.counters()?;
-        let looked_up = seen.hit + seen.missed + seen.lost;
         let arrived: u64 = ["d0", "d1"]
             .into_iter()
             .filter_map(|name| Some(counters.of(name)?.rx_packets))
             .sum();
-        let switch = LinkCounters {
-            rx_packets: looked_up,
-            // Waiting for a decision there was no room for.
-            rx_dropped: seen.lost,
-            // What the interfaces received and the daemon never read: its sockets were full.
-            rx_missed_errors: match self.datapath {
-                Datapath::Kernel => 0,
-                Datapath::Userspace => arrived.saturating_sub(looked_up),
-            },
-            ..LinkCounters::default()
-        };
+        let switch = counted(&self.instance, self.datapath, arrived)?;
         // After `a` and `d0`.
-        counters.0.insert(2, place("ovs", switch));
+        counters.0.insert(2, switch);
         Ok(counters)
     }
 
@@ -176,4 +164,26 @@ impl Path for OvsPath {
     fn coupling(&self) -> Coupling {
         self.rig.coupling()
     }
+}
+
+/// What a switch counted whose interfaces received `arrived` frames: each is looked up once.
+pub(super) fn counted(
+    instance: &Instance,
+    datapath: Datapath,
+    arrived: u64,
+) -> Result<InterfaceCounters, NetError> {
+    let seen = instance.counters()?;
+    let looked_up = seen.hit + seen.missed + seen.lost;
+    let switch = LinkCounters {
+        rx_packets: looked_up,
+        // Waiting for a decision there was no room for.
+        rx_dropped: seen.lost,
+        // What the interfaces received and the daemon never read: its sockets were full.
+        rx_missed_errors: match datapath {
+            Datapath::Kernel => 0,
+            Datapath::Userspace => arrived.saturating_sub(looked_up),
+        },
+        ..LinkCounters::default()
+    };
+    Ok(place("ovs", switch))
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nicety_model::{CellResult, CoreUse, Purpose, SearchBounds, Verdict};
+use nicety_search::verdict::worse;
 
 /// How far one cell is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,7 +118,8 @@ impl Board {
         }
         if let Some(square) = self.square(&result.cell) {
             square.done += 1;
-            square.worst = square.worst.max_by(result.verdict);
+            let known = square.worst.unwrap_or(result.verdict);
+            square.worst = Some(worse(known, result.verdict));
         }
     }
 
@@ -138,20 +140,5 @@ impl Board {
     /// All cells in order.
     pub fn squares(&self) -> impl Iterator<Item = &(String, Square)> {
         self.rows.iter().flat_map(|row| &row.cells)
-    }
-}
-
-/// The worse of two verdicts.
-trait Worse {
-    fn max_by(self, other: Verdict) -> Option<Verdict>;
-}
-
-impl Worse for Option<Verdict> {
-    fn max_by(self, other: Verdict) -> Option<Verdict> {
-        let rank = |verdict: Verdict| Verdict::ALL.iter().position(|known| *known == verdict);
-        match self {
-            Some(known) if rank(known) > rank(other) => Some(known),
-            _ => Some(other),
-        }
     }
 }

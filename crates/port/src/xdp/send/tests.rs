@@ -175,7 +175,7 @@ fn interruptions_lose_and_double_nothing() {
     for (load, frames) in [(20_000.0, 5000), (1e6, 300_000), (FLAT_OUT.0, 1_000_000)] {
         let before = stage.arrived();
         let job = job(1, Fps(load), frames);
-        let words = stage.senders.words(&job, 0, 0);
+        let words = stage.senders.words(&job, 0, job.rate);
         let transmitter = &mut stage.senders.transmitters[0];
         transmitter.prepare(&[words]).unwrap();
         transmitter.open_gate().unwrap();
