@@ -12,6 +12,37 @@ tools=${CARGO_TARGET_DIR:-target}/tools
 
 say() { echo "setup: $*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
+may_install() { [ "$(id -u)" -eq 0 ] && have apt-get; }
+
+# install PACKAGE…: tests start programs of their own, so Debian's instances are kept from starting,
+# now and at boot: policy-rc.d is what invoke-rc.d and deb-systemd-invoke ask. What was installed
+# before is left as it is.
+install() (
+    say "installing $*"
+    export DEBIAN_FRONTEND=noninteractive
+    policy=/usr/sbin/policy-rc.d
+    if [ ! -e $policy ]; then
+        trap 'rm -f $policy' EXIT
+        printf '#!/bin/sh\nexit 101\n' >$policy
+        chmod 755 $policy
+    fi
+    { apt-get update -q && apt-get install -q -y --no-install-recommends "$@"; } >&2 || exit 1
+    have systemctl || exit 0
+    for service in openvswitch-switch irqbalance prometheus; do
+        if [[ " $* " == *" $service "* ]]; then
+            systemctl disable --quiet "$service.service" >&2 || true
+        fi
+    done
+)
+
+# wish LOSS PACKAGE…: installed where that may be done and never insisted on.
+wish() {
+    local loss=$1
+    shift
+    [ $# -gt 0 ] || return 0
+    if may_install && install "$@"; then return 0; fi
+    say "$loss, missing here: $* (on Debian: sudo apt-get install $*)"
+}
 
 # Program and the Debian package that has it.
 needs=("cc gcc" "curl curl")
@@ -34,11 +65,8 @@ if [ ! -e /etc/ssl/certs/ca-certificates.crt ]; then packages+=(ca-certificates)
 
 if [ ${#packages[@]} -gt 0 ]; then
     mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
-    if [ "$(id -u)" -eq 0 ] && have apt-get; then
-        say "installing ${packages[*]}"
-        export DEBIAN_FRONTEND=noninteractive
-        apt-get update -q >&2
-        apt-get install -q -y --no-install-recommends "${packages[@]}" >&2
+    if may_install; then
+        install "${packages[@]}"
     else
         say "missing here: ${packages[*]}"
         say "install them, on Debian: sudo apt-get install ${packages[*]}"
@@ -48,94 +76,26 @@ if [ ${#packages[@]} -gt 0 ]; then
 fi
 
 # The xdp engine's programs are compiled when nicety is built. Without these the build works and
-# the engine is left out, so they are installed where that may be done and never insisted on.
+# the engine is left out.
 bpf=()
 have "${CLANG:-clang}" || bpf+=(clang)
 [ -e /usr/include/bpf/bpf_helpers.h ] || bpf+=(libbpf-dev)
 [ -e /usr/include/linux/bpf.h ] || bpf+=(linux-libc-dev)
-if [ ${#bpf[@]} -gt 0 ] && [ "$(id -u)" -eq 0 ] && have apt-get; then
-    say "installing ${bpf[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    if { apt-get update -q && apt-get install -q -y --no-install-recommends "${bpf[@]}"; } >&2; then
-        bpf=()
-    fi
-fi
-if [ ${#bpf[@]} -gt 0 ]; then
-    say "the xdp engine will not be built in, missing here: ${bpf[*]} (on Debian: sudo apt-get install ${bpf[*]})"
-fi
+wish "the xdp engine will not be built in" "${bpf[@]}"
 
-# The switches that paths are made of, and irqbalance, beside which tuning is tried in the lab.
-# Without these their tests say what they skip. Tests start programs of their own, so Debian's
-# instances are kept from starting: policy-rc.d is what invoke-rc.d and deb-systemd-invoke ask. What
-# is installed already is left as it is.
+# Without these, tests say what they skip.
 if [ "$purpose" = test ]; then
+    # The switches that paths are made of, and irqbalance, beside which tuning is tried in the lab.
     switches=()
     [ -x /usr/lib/openvswitch-switch/ovs-vswitchd ] || PATH=$PATH:/usr/sbin have ovs-vswitchd ||
         switches+=(openvswitch-switch)
     [ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ] || switches+=(openvswitch-switch-dpdk)
     have dpdk-testpmd || switches+=(dpdk-dev)
     PATH=$PATH:/usr/sbin have irqbalance || switches+=(irqbalance)
-    if [ ${#switches[@]} -gt 0 ] && [ "$(id -u)" -eq 0 ] && have apt-get; then
-        say "installing ${switches[*]}"
-        export DEBIAN_FRONTEND=noninteractive
-        policy=/usr/sbin/policy-rc.d
-        if [ ! -e $policy ]; then
-            trap 'rm -f /usr/sbin/policy-rc.d' EXIT
-            printf '#!/bin/sh\nexit 101\n' >$policy
-            chmod 755 $policy
-        else
-            policy=
-        fi
-        installed=${switches[*]}
-        if { apt-get update -q && apt-get install -q -y --no-install-recommends "${switches[@]}"; } >&2; then
-            switches=()
-        fi
-        if [ -n "$policy" ]; then rm -f $policy; trap - EXIT; fi
-        if [[ " $installed " == *" openvswitch-switch "* ]] && have systemctl; then
-            systemctl disable --quiet openvswitch-switch.service >&2 || true
-        fi
-        if [[ " $installed " == *" irqbalance "* ]] && have systemctl; then
-            systemctl disable --quiet irqbalance.service >&2 || true
-        fi
-    fi
-    if [ ${#switches[@]} -gt 0 ]; then
-        say "some tests will be skipped, missing here: ${switches[*]} (on Debian: sudo apt-get install ${switches[*]})"
-    fi
-fi
-
-# The pages are tried in a browser. Without one that test says that it skips.
-if [ "$purpose" = test ] && ! have chromium && ! have chromium-browser && ! have google-chrome; then
-    installed=
-    if [ "$(id -u)" -eq 0 ] && have apt-get; then
-        say "installing chromium"
-        export DEBIAN_FRONTEND=noninteractive
-        if { apt-get update -q && apt-get install -q -y --no-install-recommends chromium; } >&2; then installed=1; fi
-    fi
-    [ -n "$installed" ] || say "pages will not be tried in a browser, missing here: chromium (on Debian: sudo apt-get install chromium)"
-fi
-
-# The daemon's metrics are scraped by a real Prometheus. Without one that test says that it skips;
-# Debian's service is kept from starting, as above.
-if [ "$purpose" = test ] && ! have prometheus; then
-    installed=
-    if [ "$(id -u)" -eq 0 ] && have apt-get; then
-        say "installing prometheus"
-        export DEBIAN_FRONTEND=noninteractive
-        policy=/usr/sbin/policy-rc.d
-        if [ ! -e $policy ]; then
-            trap 'rm -f /usr/sbin/policy-rc.d' EXIT
-            printf '#!/bin/sh\nexit 101\n' >$policy
-            chmod 755 $policy
-        else
-            policy=
-        fi
-        if { apt-get update -q && apt-get install -q -y --no-install-recommends prometheus; } >&2; then installed=1; fi
-        if [ -n "$policy" ]; then rm -f $policy; trap - EXIT; fi
-        if [ -n "$installed" ] && have systemctl; then
-            systemctl disable --quiet prometheus.service >&2 || true
-        fi
-    fi
-    [ -n "$installed" ] || say "metrics will not be scraped, missing here: prometheus (on Debian: sudo apt-get install prometheus)"
+    wish "some tests will be skipped" "${switches[@]}"
+    have chromium || have chromium-browser || have google-chrome ||
+        wish "pages will not be tried in a browser" chromium
+    have prometheus || wish "metrics will not be scraped" prometheus
 fi
 
 if ! have cargo && [ ! -x "$HOME/.cargo/bin/cargo" ]; then

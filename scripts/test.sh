@@ -9,6 +9,8 @@ source scripts/toolchain.sh
 target=${CARGO_TARGET_DIR:-target}
 export PATH=$PWD/$target/tools/bin:$target/tools/bin:$PATH:/usr/sbin:/sbin
 root=$PWD
+# A build from nothing has no next build to save time for: incremental state would double its disk.
+[ -d "$target/debug/incremental" ] || export CARGO_INCREMENTAL=0
 # Longest time for one test program, in seconds.
 limit=${NICETY_TEST_TIMEOUT:-1800}
 
