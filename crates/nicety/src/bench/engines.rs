@@ -15,8 +15,8 @@ use super::setup::{self, SetupError};
 pub struct Opened {
     /// The engine.
     pub engine: Box<dyn Engine>,
-    /// Why it is not the fastest, in one sentence.
-    pub note: Option<String>,
+    /// Why it is not the fastest, and where it works other than the placement says.
+    pub notes: Vec<String>,
     /// Whether it is the one that the tester's limit is measured with.
     pub as_limited: bool,
 }
@@ -71,7 +71,10 @@ impl Engines {
         let limited = *self.taken.entry(limit).or_insert(taken);
         Ok(Opened {
             engine,
-            note,
+            notes: note
+                .into_iter()
+                .chain(receives_elsewhere(taken, placement))
+                .collect(),
             as_limited: limited == taken,
         })
     }
@@ -151,6 +154,16 @@ fn note(taken: Choice, refused: &[(Choice, String)]) -> Option<String> {
         .map(|(choice, why)| format!("the faster {choice} was not taken: {why}"))
         .collect();
     (!whys.is_empty()).then(|| format!("engine: {taken}; {}", whys.join("; ")))
+}
+
+/// Where `xdp` receives: its program runs on the CPU that delivers to the port, whoever was meant to.
+fn receives_elsewhere(taken: Choice, placement: &Placement) -> Option<String> {
+    (taken == Choice::Xdp && !placement.shared).then(|| {
+        "engine xdp: frames are counted by a program on the CPU that delivers to the port, which \
+         is the path's own between veths and where its interrupts go for a NIC: the path's rate \
+         has that cost in it"
+            .to_owned()
+    })
 }
 
 /// The same ports: paths made here are alike, existing ones have names.

@@ -117,10 +117,10 @@ impl Bench<'_> {
         let opened = self.engines.open(path, traffic, placement)?;
         let Opened {
             mut engine,
-            note,
+            notes,
             as_limited,
         } = opened;
-        self::note(&mut self.notes, note.as_slice());
+        self::note(&mut self.notes, &notes);
         let engine_name = engine.name();
         // Frames of an earlier sitting or cell carry other trial numbers.
         let first = (earlier.len() as u8).wrapping_mul(31);
