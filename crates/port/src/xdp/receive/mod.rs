@@ -9,6 +9,7 @@ mod device;
 mod layout;
 mod program;
 mod totals;
+mod ways;
 
 use std::io;
 use std::ops::Range;
@@ -31,14 +32,12 @@ use crate::error::PortError;
 use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
 use program::{LoadError, Program, Settings};
 use totals::Judged;
+use ways::{in_words, try_way, ways};
 
 /// Most frames of a stream in one trial: their bits fill 256 MiB.
 pub const FRAMES_MAX: u64 = 1 << 31;
 /// Bits every stream has from the start; more are taken when a trial needs them.
 const CAPACITY_MIN: u64 = 1 << 23;
-/// Largest MTU whose frames fit into one page with what the kernel keeps beside them; above,
-/// drivers want a program that takes fragments.
-const MTU_ONE_PAGE: u32 = 3498;
 /// Wait for programs under way where the kernel offers nothing better.
 const GRACE: Duration = Duration::from_millis(50);
 /// `XDP_DROP` of linux/bpf.h: the program took the frame.
@@ -369,66 +368,6 @@ impl Receiver {
         self.program = program;
         self.settings = settings;
         Ok(())
-    }
-}
-
-/// The program's ways onto an interface, the fastest first; the second word says whether frames
-/// may come in several buffers.
-fn ways(mtu: u32) -> [(Mode, bool); 3] {
-    let large = mtu > MTU_ONE_PAGE;
-    [
-        (Mode::Native, large),
-        (Mode::Native, !large),
-        (Mode::Generic, false),
-    ]
-}
-
-/// Tries one way: the link, or why the driver refuses.
-fn try_way(
-    program: &Program,
-    socket: &Socket,
-    mode: Mode,
-) -> Result<Result<OwnedFd, String>, PortError> {
-    let (name, index) = (socket.interface(), socket.index());
-    let failed = |error: LoadError| PortError::XdpReceive {
-        interface: name.to_owned(),
-        why: one_line(&error),
-    };
-    let fd = program.fd().map_err(failed)?;
-    let error = match attach::attach(fd, index, mode) {
-        Ok(link) => return Ok(Ok(link)),
-        Err(error) => error,
-    };
-    match error.raw_os_error() {
-        Some(libc::EBUSY | libc::EEXIST) => Err(attach::busy(name, index)),
-        Some(libc::EPERM | libc::EACCES) => Err(PortError::XdpReceive {
-            interface: name.to_owned(),
-            why: "programs may not be attached: run as root, or with CAP_NET_ADMIN and CAP_BPF"
-                .to_owned(),
-        }),
-        Some(libc::ENODEV | libc::ENXIO) => Err(PortError::Down {
-            interface: name.to_owned(),
-        }),
-        Some(libc::EOPNOTSUPP) if mode == Mode::Native => {
-            Ok(Err("the driver has no native XDP".to_owned()))
-        }
-        _ => {
-            let words = match mode {
-                Mode::Native => attach::driver_words(fd, index),
-                Mode::Generic => None,
-            };
-            Ok(Err(format!(
-                "{mode} XDP is refused: {}",
-                words.unwrap_or_else(|| error.to_string())
-            )))
-        }
-    }
-}
-
-fn in_words(mode: Mode, refusals: &[String]) -> String {
-    match (mode, refusals.last()) {
-        (Mode::Generic, Some(why)) => format!("generic ({why})"),
-        _ => mode.to_string(),
     }
 }
 
