@@ -144,10 +144,13 @@ fn ports_are_measured_and_left_as_they_were() {
     };
     let dir = tempfile::tempdir().unwrap();
     let before = lab.state();
-    let ended = lab.inside(bench(dir.path(), &["--ports", "p0,p1"])).run();
-    ended.assert_code(0);
-    lab.assert_state(&before);
     let run = dir.path().join("run");
+    let ended = undisturbed(&run, || {
+        let ended = lab.inside(bench(dir.path(), &["--ports", "p0,p1"])).run();
+        ended.assert_code(0);
+        lab.assert_state(&before);
+        ended
+    });
     check_ending(&ended, &run);
     check_stderr(&ended.stderr);
     assert!(ended.stdout.contains("verdict"), "{}", ended.stdout);
@@ -172,6 +175,19 @@ fn ports_are_measured_and_left_as_they_were() {
         .run();
     check_json(&again.assert_code(0).stdout);
     assert_eq!(fs::read(run.join("trials.jsonl")).unwrap(), trials);
+}
+
+/// A run whose sender got the CPU in time, of three: other programs' doing is not what is tried.
+fn undisturbed(run: &Path, measure: impl Fn() -> Ended) -> Ended {
+    for _ in 0..2 {
+        let ended = measure();
+        if lines(&run.join("cells.jsonl"))[0]["verdict"] != "late" {
+            return ended;
+        }
+        println!("again, the sender was late: {}", ended.stdout);
+        fs::remove_dir_all(run).unwrap();
+    }
+    measure()
 }
 
 /// `nicety report` in all its forms.
