@@ -63,9 +63,10 @@ struct {
     __type(value, __u64);
 } expiring SEC(".maps");
 
-// Function of the timers that are watched.
+// Function of the timers that are watched, known on watched CPUs only: others may have such timers
+// for somebody else.
 struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
     __type(key, __u32);
     __type(value, __u64);

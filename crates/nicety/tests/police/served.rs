@@ -40,7 +40,7 @@ fn uplink(test: &str) -> Option<Uplink> {
 /// The status line and the body of what a port answers.
 fn get(uplink: &Uplink, port: u16, request: &str) -> (String, String) {
     let script = format!(
-        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request} HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3"
+        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request} HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' | cat >&3; cat <&3"
     );
     let answer = uplink.lab.sh(&format!("bash -c \"{script}\" || true"));
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
