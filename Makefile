@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test deb bench-search bench-tester bench-sock bench-police setup fmt docs golden
+.PHONY: help bench test deb lab-matrix bench-search bench-tester bench-sock bench-police bench-paths setup fmt docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -36,6 +36,15 @@ bench-sock: ## socket workloads, beside iperf3 and sockperf
 bench-police: ## the controller of shares on a simulated link, beside AIMD and static shares
 	@scripts/setup.sh bench
 	@$(CARGO) bench --locked -p nicety-police --bench police
+
+bench-paths: ## how soon each kind of path carries its first trial, time between cells, QEMU's memory
+	@scripts/setup.sh bench
+	@$(CARGO) bench --locked -p nicety --bench paths
+
+lab-matrix: ## three ready plans in the lab, 5 min each (LAB_MATRIX_BOX), with their reports
+	@scripts/setup.sh bench
+	@$(CARGO) build --release --locked -p nicety
+	@scripts/lab-matrix.sh
 
 deb: ## a Debian package of program, manual pages, completions, unit, plans; in target/debian
 	@scripts/setup.sh bench

@@ -52,6 +52,17 @@ pub struct GuestUse {
     pub cores: Vec<CoreUse>,
 }
 
+/// A thread of the path that never sleeps: its CPU is busy at any load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PollUse {
+    /// Its name in [`CpuUse::who`].
+    pub who: String,
+    /// Share of its time in which it had frames to carry, `0.0..=1.0`, by its own count; absent
+    /// where its program does not count that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub useful_ratio: Option<f64>,
+}
+
 /// CPU use during one trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
@@ -71,4 +82,14 @@ pub struct CpuUse {
     /// of the host's figures above.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub guests: Vec<GuestUse>,
+    /// Threads of the path that poll: being busy says nothing about them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub polling: Vec<PollUse>,
+}
+
+impl CpuUse {
+    /// The thread of this name, if it polls.
+    pub fn polls(&self, who: &str) -> Option<&PollUse> {
+        self.polling.iter().find(|thread| thread.who == who)
+    }
 }

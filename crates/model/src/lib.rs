@@ -36,7 +36,7 @@ pub mod vf;
 
 pub use bitrate::{BitRate, BitRateError};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
-pub use cpu::{CoreUse, CpuUse, GuestUse, WhoUse};
+pub use cpu::{CoreUse, CpuUse, GuestUse, PollUse, WhoUse};
 pub use facts::HostFacts;
 pub use frame::{Direction, FrameSize};
 pub use frames::{BurstLengths, FrameCounts, StreamCounts};

@@ -16,9 +16,11 @@ pub mod markdown;
 mod number;
 pub mod openmetrics;
 mod pick;
+mod place;
 mod row;
 pub mod sock;
 pub mod table;
+mod threads;
 pub mod words;
 
 pub use error::ReportError;

@@ -2,6 +2,7 @@
 
 use crate::number::{self, ABSENT};
 use crate::pick::{self, Group};
+use crate::threads;
 
 /// Column of the table of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +19,13 @@ pub enum Column {
     P50,
     P99,
     Cpu,
+    Guest,
     Verdict,
 }
 
 impl Column {
     /// All columns in order; the verdict stands last.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Path,
         Self::Direction,
         Self::Size,
@@ -36,6 +38,7 @@ impl Column {
         Self::P50,
         Self::P99,
         Self::Cpu,
+        Self::Guest,
         Self::Verdict,
     ];
 
@@ -54,6 +57,7 @@ impl Column {
             Self::P50 => "p50 µs",
             Self::P99 => "p99 µs",
             Self::Cpu => "busiest CPU",
+            Self::Guest => "guest CPU",
             Self::Verdict => "verdict",
         }
     }
@@ -62,7 +66,7 @@ impl Column {
     pub fn is_number(self) -> bool {
         !matches!(
             self,
-            Self::Path | Self::Direction | Self::Cpu | Self::Verdict
+            Self::Path | Self::Direction | Self::Cpu | Self::Guest | Self::Verdict
         )
     }
 
@@ -96,6 +100,12 @@ impl Column {
                 .latency()
                 .map_or_else(absent, |latency| number::micros(latency.p99)),
             Self::Cpu => cpu(group),
+            Self::Guest => group
+                .shown
+                .cpu
+                .as_ref()
+                .and_then(threads::guest)
+                .unwrap_or_else(absent),
             Self::Verdict => group.verdict().to_string(),
         }
     }
@@ -113,20 +123,24 @@ fn path(group: &Group<'_>) -> String {
     path
 }
 
+/// A CPU on which a thread polls is always busy: how much of that was of use stands beside it.
 fn cpu(group: &Group<'_>) -> String {
-    group
-        .shown
-        .cpu
-        .as_ref()
-        .and_then(|cpu| cpu.busiest.as_ref())
-        .map_or_else(absent, |busiest| {
-            format!(
-                "{}: {} {}",
-                busiest.cpu,
-                number::share(busiest.busy_ratio),
-                busiest.who
-            )
-        })
+    let Some(cpu) = &group.shown.cpu else {
+        return absent();
+    };
+    let Some(busiest) = &cpu.busiest else {
+        return absent();
+    };
+    let (number, busy) = (busiest.cpu, number::share(busiest.busy_ratio));
+    match cpu.polls(&busiest.who).map(|thread| thread.useful_ratio) {
+        None => format!("{number}: {busy} {}", busiest.who),
+        Some(Some(useful)) => format!(
+            "{number}: {} polls, {} useful",
+            busiest.who,
+            number::share(useful)
+        ),
+        Some(None) => format!("{number}: {} polls", busiest.who),
+    }
 }
 
 /// Columns for which at least one cell has something to show; path, direction, size,
@@ -160,6 +174,12 @@ pub fn legend(groups: &[Group<'_>]) -> String {
     }
     if groups.iter().any(|group| group.shown.held.is_some()) {
         text.push_str("; held is a lower load, in frames/s, that met the goal for as long");
+    }
+    if groups
+        .iter()
+        .any(|group| Column::Guest.text(group) != ABSENT)
+    {
+        text.push_str("; guest CPU is the guest's busiest by its own count");
     }
     let mut shares: Vec<String> = groups
         .iter()

@@ -11,6 +11,7 @@ use crate::number;
 use crate::pick::{self, Group};
 use crate::row::{self, Column};
 use crate::sock;
+use crate::threads;
 use crate::words;
 
 /// What the terminal can do.
@@ -24,13 +25,14 @@ pub struct Options {
 
 /// Columns given up when the terminal is too narrow, first one first. Size, throughput and
 /// verdict stay: no number goes without its verdict.
-const DISPENSABLE: [Column; 7] = [
+const DISPENSABLE: [Column; 8] = [
     Column::Range,
     Column::P50,
     Column::Variation,
     Column::P99,
     Column::L1,
     Column::Loss,
+    Column::Guest,
     Column::Cpu,
 ];
 
@@ -95,6 +97,31 @@ fn cells(page: &mut Page, groups: &[Group<'_>]) {
     if !dropped.is_empty() {
         let names: Vec<&str> = dropped.iter().map(|column| column.heading()).collect();
         page.prose(0, &format!("Left out at this width: {}.", names.join(", ")));
+    }
+    page.blank();
+    users(page, &series);
+}
+
+/// Who used the CPUs, for the first cell of every path on which programs or guests work.
+fn users(page: &mut Page, series: &[(pick::SeriesKey, Vec<&Group<'_>>)]) {
+    let told = series.iter().filter_map(|(_, cells)| {
+        cells.iter().find_map(|group| {
+            let cpu = group.shown.cpu.as_ref()?;
+            let users = threads::users(cpu).filter(|_| threads::worth_telling(cpu))?;
+            Some((group.name, users, threads::guests(cpu)))
+        })
+    });
+    let mut first = true;
+    for (name, users, guests) in told {
+        if first {
+            page.strong("CPUs' worth of time by user");
+            first = false;
+        }
+        let mut line = format!("{name}: {users}");
+        for guest in guests {
+            line.push_str(&format!("; by the count of {guest}"));
+        }
+        page.prose(2, &line);
     }
     page.blank();
 }

@@ -5,6 +5,7 @@ use nicety_model::{Direction, Run, Verdict};
 use crate::number;
 use crate::pick::{self, Group};
 use crate::sock;
+use crate::threads;
 
 /// Busy share from which a CPU counts as full: what is left is within the noise of `/proc/stat`.
 const FULL: f64 = 0.95;
@@ -210,6 +211,18 @@ fn found_limit(run: &Run, group: &Group<'_>) -> String {
         return "the limit was the link".to_owned();
     }
     let busiest = group.shown.cpu.as_ref().and_then(|c| c.busiest.as_ref());
+    // A thread that polls fills its CPU at any load: how much of that was of use is what counts.
+    let polls = busiest.and_then(|b| group.shown.cpu.as_ref()?.polls(&b.who));
+    if let Some((b, thread)) = busiest.zip(polls) {
+        let how = format!("{} on CPU {} {}", b.who, b.cpu, threads::polls(thread));
+        return match first_place(group) {
+            _ if thread.useful_ratio.is_some_and(|useful| useful >= FULL) => {
+                format!("the limit was {how}")
+            }
+            Some(place) => format!("frames died first at {place} while {how}"),
+            None => how,
+        };
+    }
     match busiest {
         Some(b) if b.busy_ratio >= FULL => format!("the limit was CPU {} ({})", b.cpu, b.who),
         Some(b) => match first_place(group) {

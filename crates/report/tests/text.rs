@@ -243,3 +243,46 @@ fn a_second_path_is_told_beside_the_first() {
     );
     assert!(!sentences[0].contains("times"), "{sentences:?}");
 }
+
+/// A guest, a thread that polls, and places behind which something else stands.
+#[test]
+fn guests_and_polling_threads_are_told_of() {
+    let mut run = common::rich();
+    let cpu = serde_json::json!({
+        "busy_ratio": [1.0, 0.4],
+        "cores": [],
+        "busiest": {"cpu": 1, "busy_ratio": 1.0, "who": "ovs pmd-c01"},
+        "who": {"ovs pmd-c01": 1.0, "guest/vcpu0": 0.4, "guest/vhost0": 0.31, "guest/qemu": 0.02},
+        "guests": [{"guest": "guest", "cores": [{"cpu": 0, "user": 0.0, "system": 0.1, "irq": 0.0,
+                    "softirq": 0.85, "steal": 0.0, "idle": 0.05}]}],
+        "polling": [{"who": "ovs pmd-c01", "useful_ratio": 0.62}],
+    });
+    for cell in &mut run.cells {
+        cell.cpu = Some(serde_json::from_value(cpu.clone()).expect("CPU use"));
+        cell.overload_ledger =
+            serde_json::from_value(serde_json::json!([{"where": "t0 tx_dropped", "frames": 9}]))
+                .expect("ledger");
+    }
+    let wide = table(&run, 220, false);
+    for told in [
+        "guest CPU",
+        "0: 95 % softirq",
+        "1: ovs pmd-c01 polls, 62 % useful",
+        "ovs pmd-c01 1.00 (polls, 62 % of it with frames), guest/vcpu0 0.40, guest/vhost0 0.31",
+        "by the count of guest: CPU 0 95 % (softirq)",
+        "frames died first at t0 tx_dropped while ovs pmd-c01 on CPU 1 polls",
+    ] {
+        assert!(wide.contains(told), "{told}: {wide}");
+    }
+    assert!(!wide.contains("the limit was CPU 1"), "{wide}");
+    let page = text(|out| html::render(&run, out));
+    for told in [
+        "guests, by their own count",
+        "guest: CPU 0 95 % (softirq)",
+        "guest/vhost0 0.31",
+        "polls, 62 % of it with frames",
+        "the tap’s queue to the guest was full",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+}

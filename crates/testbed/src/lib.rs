@@ -28,7 +28,7 @@ pub use endpoints::{Between, EndpointSite, Endpoints};
 pub use error::PathError;
 pub use external::ExternalPath;
 pub use netns_guest::{NetnsPath, NetnsSpec};
-pub use path::{Coupling, Middle, Path, PathThread, Port};
+pub use path::{Coupling, Cycles, Middle, Path, PathThread, Polling, Port};
 pub use rig::RigSpec;
 pub use switch::{Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdPath, Vdev};
 pub use vlan_bridge::{Tagging, VlanBridgePath};

@@ -40,6 +40,24 @@ pub struct PathThread {
     pub before_programs: bool,
 }
 
+/// A thread of the path that never sleeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Polling {
+    /// The name its time is booked under.
+    pub who: String,
+    /// What it has counted; absent where its program does not.
+    pub cycles: Option<Cycles>,
+}
+
+/// CPU cycles of a thread that polls, since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cycles {
+    /// With frames to carry.
+    pub busy: u64,
+    /// In rounds that found none.
+    pub idle: u64,
+}
+
 /// In whose context the path works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coupling {
@@ -80,6 +98,11 @@ pub trait Path: Send + Sync {
 
     /// Kernel threads of the path that are known.
     fn threads(&self) -> &[PathThread];
+
+    /// Those of its threads that poll, and what they have counted so far.
+    fn polling(&self) -> Vec<Polling> {
+        Vec::new()
+    }
 
     /// Identifier of the VLAN tag that frames at the ports carry, in and out; none when they
     /// are untagged.

@@ -138,6 +138,13 @@ impl Rig {
                     .collect(),
             });
         }
+        if let Some(functions) = &self.functions {
+            // Two on either side of the guest.
+            let mut near = functions.counters();
+            let far = near.split_off(near.len() / 2);
+            places.splice(1..1, near);
+            places.extend(far);
+        }
         places.push(port_counters("b", b.counters));
         Ok(PathCounters(places))
     }

@@ -17,7 +17,7 @@ use nicety_model::{Fps, Purpose, TrialRecord, Validity};
 use nicety_port::stalls::StallWatch;
 use nicety_port::{Engine, EngineReport, PortError, Rest, Stop, TrialOrder};
 use nicety_testbed::counters::PathCounters;
-use nicety_testbed::path::Path;
+use nicety_testbed::path::{Path, Polling};
 
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
 pub use stalls::STALLED_MAX;
@@ -75,6 +75,7 @@ struct Before {
     softnet: Option<SoftnetSample>,
     counters: PathCounters,
     guests: Vec<(String, StatSample)>,
+    polling: Vec<Polling>,
 }
 
 impl<'a> Trials<'a> {
@@ -147,6 +148,7 @@ impl<'a> Trials<'a> {
         let cpu_after = CpuSnapshot::take(&self.proc, &watch)?;
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
+        let polling = self.path.polling();
         let mut record = record::of(ask, &report);
         let stalls = self.stalls.and_then(StallWatch::seen);
         if let Some(stalls) = stalls::report(stalls.as_deref(), self.engine) {
@@ -158,6 +160,7 @@ impl<'a> Trials<'a> {
             Ok(after) => {
                 if let Some(cpu) = &mut record.cpu {
                     cpu.guests = record::guests(&before.guests, &self.path.guests());
+                    cpu.polling = record::polling(&before.polling, &polling);
                 }
                 let softnet = before
                     .softnet
@@ -196,6 +199,7 @@ impl<'a> Trials<'a> {
         Ok(Before {
             counters: counters.map_err(|error| Trouble::Path(error.to_string()))?,
             guests: self.path.guests(),
+            polling: self.path.polling(),
             softnet: SoftnetSample::read(&self.proc).ok(),
             cpu: CpuSnapshot::take(&self.proc, watch).map_err(Trouble::Facts)?,
         })

@@ -7,10 +7,11 @@ use nicety_host::cpu_load::{
 };
 use nicety_host::cpu_load::{STEAL, us_per_frame};
 use nicety_model::{
-    CpuUse, FrameCounts, GuestUse, LossRatio, PacingReport, SCHEMA, StallReport, TrialRecord,
-    Validity,
+    CpuUse, FrameCounts, GuestUse, LossRatio, PacingReport, PollUse, SCHEMA, StallReport,
+    TrialRecord, Validity,
 };
 use nicety_port::{EngineReport, SenderReport};
+use nicety_testbed::Polling;
 
 use crate::TrialAsk;
 use crate::stalls;
@@ -125,6 +126,22 @@ pub(crate) fn guests(
         })
     };
     after.iter().filter_map(shares).collect()
+}
+
+/// How much of their time the path's polling threads had frames, between two readings.
+pub(crate) fn polling(before: &[Polling], after: &[Polling]) -> Vec<PollUse> {
+    let useful = |thread: &Polling| {
+        let new = thread.cycles?;
+        let old = before.iter().find(|old| old.who == thread.who)?.cycles?;
+        let busy = new.busy.checked_sub(old.busy)? as f64;
+        let all = busy + new.idle.checked_sub(old.idle)? as f64;
+        (all > 0.0).then(|| busy / all)
+    };
+    let one = |thread: &Polling| PollUse {
+        who: thread.who.clone(),
+        useful_ratio: useful(thread),
+    };
+    after.iter().map(one).collect()
 }
 
 /// Time of other programs does not belong to the path.

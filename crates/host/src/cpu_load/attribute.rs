@@ -86,6 +86,7 @@ pub(super) fn attribute(cores: Vec<CoreUse>, threads: &[ThreadUse]) -> CpuUse {
         who,
         us_per_frame: None,
         guests: Vec::new(),
+        polling: Vec::new(),
     }
 }
 

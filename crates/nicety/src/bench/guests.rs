@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nicety_host::placement::Placement;
-use nicety_model::plan::{PathPlan, VmAsk};
+use nicety_model::plan::VmAsk;
 use nicety_model::{CellKey, FrameSize, Plan};
 use nicety_port::Stop;
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, bundle};
@@ -151,11 +151,6 @@ fn booting(ask: &VmAsk, accelerator: &Accelerator, say: &dyn Fn(&str)) {
             Accelerator::Tcg(_) => "TCG",
         }
     ));
-}
-
-/// Whether a path is a guest, which is worth keeping between cells.
-pub fn is_guest(plan: &PathPlan) -> bool {
-    matches!(plan, PathPlan::Vm { .. })
 }
 
 fn fetch(cache: Option<PathBuf>, mirror: String) -> Result<Bundle, String> {

@@ -369,7 +369,12 @@ impl Sitting {
         {
             Ok(path) => self.engines.decide(path, key, &self.machine.placement),
             Err(_) if stop.is_set() => return Ok(false),
-            Err(error) => self.paths.failed(key, error),
+            Err(error) => {
+                // Nothing is measured on it; the next cell of this size asks again.
+                self.paths.failed(key, error);
+                self.limits_tried.remove(&name);
+                return Ok(true);
+            }
         }
         self.paths.rest();
         match tester_limit::measure(size, direction, &self.machine, &mut self.engines, &stop) {

@@ -100,3 +100,30 @@ fn the_page_about_paths() {
     assert_eq!(follow(page, dir.path()), 1);
     before.check();
 }
+
+/// Ready plans can be read, and each of their cells can be built or says why not.
+#[test]
+fn the_ready_plans() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let plan = nicety_model::Plan::parse(&file, &fs::read_to_string(&path).unwrap());
+        let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(file, format!("{}.toml", plan.name));
+        let (there, missing) = (plan.buildable_cells().count(), plan.unavailable_cells());
+        for cell in missing {
+            assert!(
+                !cell.reason.is_empty() && !cell.remedy.is_empty(),
+                "{file}: {cell:?}"
+            );
+        }
+        assert!(there > 0 || plan.sock_cells().count() > 0, "{file}");
+        names.push(plan.name);
+    }
+    // Those that `make lab-matrix` runs.
+    for name in ["guest-drivers", "bridge-vs-dpdk", "vnic-backends"] {
+        assert!(names.iter().any(|known| known == name), "{names:?}");
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{alone, open_dir};
+use crate::harness::{Ended, alone, open_dir};
 use crate::{cache, inside_only, lab};
 
 /// Cells found fast under emulation: what counts is that frames are carried.
@@ -22,9 +22,26 @@ const AFTER: &str = "set -eu
 functions=/sys/class/net/eth0/device/sriov_numvfs
 nicety bench plan.toml --out out/run --engine af_packet --cache \"$1\" || [ $? -eq 1 ]
 echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
-[ \"$2\" = taken ] || exit 0
 echo 1 >$functions
 nicety bench plan.toml --out out/taken --engine af_packet --cache \"$1\" || echo code $?
+";
+/// Kills a run while a guest has two functions, after another run beside it had to leave them
+/// alone, and goes on with it. In between it stands still, so that no function comes or goes.
+const KILLED: &str = "set -eu
+functions=/sys/class/net/eth0/device/sriov_numvfs
+more=\"--engine af_packet --cache $1\"
+named() { ls -d /run/nicety/path-* 2>/dev/null | wc -l; }
+nicety bench plan.toml --out out/run $more &
+run=$!
+until [ -s out/run/trials.jsonl ]; do kill -0 $run; sleep 0.1; done
+kill -STOP $run
+nicety bench plan.toml --out out/taken $more || echo code $?
+echo used $(cat $functions) $(named)
+kill -9 $run
+wait $run || true
+echo killed $(cat $functions) $(named)
+nicety bench --resume out/run $more || [ $? -eq 1 ]
+echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
 ";
 /// A run of few cells, each with a boot.
 const RUN: Duration = Duration::from_secs(500);
@@ -37,16 +54,16 @@ fn lines(file: &Path) -> Vec<Value> {
 }
 
 /// Runs the plan in the lab and returns the run directory, what was printed, and its keeper.
-fn run(paths: &str, taken: &str) -> (tempfile::TempDir, String) {
+fn run(paths: &str, script: &str) -> (tempfile::TempDir, Ended) {
     let dir = open_dir();
     let out = dir.path().join("out");
     fs::create_dir(&out).unwrap();
     fs::write(dir.path().join("plan.toml"), format!("{HEAD}{paths}")).unwrap();
-    fs::write(dir.path().join("after.sh"), AFTER).unwrap();
+    fs::write(dir.path().join("run.sh"), script).unwrap();
     let (cache, out) = (cache(), out.to_str().unwrap().to_owned());
     let cache = cache.to_str().unwrap();
     let words = [
-        "--fresh", "--cpus", "2", "--out", &out, "--", "bash", "after.sh", cache, taken,
+        "--fresh", "--cpus", "2", "--out", &out, "--", "bash", "run.sh", cache,
     ];
     let ended = lab("run", &words).dir(dir.path()).limit(RUN).run();
     ended.assert_code(0);
@@ -54,7 +71,7 @@ fn run(paths: &str, taken: &str) -> (tempfile::TempDir, String) {
     assert!(ended.stdout.contains("left 0 3\n"), "{ended:?}");
     let carried = lines(&dir.path().join("out/run/trials.jsonl"));
     assert!(!carried.is_empty(), "{ended:?}");
-    (dir, ended.stderr)
+    (dir, ended)
 }
 
 /// A trial of the cell in which frames came through.
@@ -78,17 +95,21 @@ fn functions_in_a_namespace() {
         return;
     }
     let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nnic = \"sriov\"\npf = \"eth0\"\n";
-    let (dir, _) = run(path, "taken");
+    let (dir, _) = run(path, AFTER);
     carried(dir.path(), "vm,guest=netns,nic=sriov,pf=eth0/1518/uni");
     let notes = meta(dir.path(), "run")["notes"].to_string();
     assert!(notes.contains("two interfaces of driver igbvf"), "{notes}");
-    // Somebody else's functions are left alone.
-    let skipped = meta(dir.path(), "taken")["skipped"][0].clone();
-    let reason = skipped["reason"].as_str().unwrap();
-    assert!(
-        reason.starts_with("eth0 has 1 virtual functions already, vf0 is eth"),
-        "{reason}"
+    refused(
+        dir.path(),
+        "eth0 has 1 virtual functions already, vf0 is eth",
     );
+}
+
+/// Somebody else's functions are left alone.
+fn refused(dir: &Path, why: &str) {
+    let skipped = meta(dir, "taken")["skipped"][0].clone();
+    let reason = skipped["reason"].as_str().unwrap();
+    assert!(reason.starts_with(why), "{reason}");
     let remedy = skipped["remedy"].as_str().unwrap();
     assert!(
         remedy.starts_with("when nobody needs them, echo 0 > "),
@@ -103,7 +124,16 @@ fn functions_of_guests() {
         return;
     }
     let path = "[[path]]\nkind = \"vm\"\naccel = \"kvm\"\nnic = [\"sriov\", \"sriov-macvtap\"]\npf = \"eth0\"\n";
-    let (dir, stderr) = run(path, "free");
+    let (dir, ended) = run(path, KILLED);
+    refused(
+        dir.path(),
+        "eth0 has 4 virtual functions already, vf0 is in another namespace",
+    );
+    // The other run has not touched them, a killed one leaves them and names them, and the one
+    // that went on has removed them.
+    for line in ["code 3\n", "used 4 1\n", "killed 4 1\n"] {
+        assert!(ended.stdout.contains(line), "{ended:?}");
+    }
     for (nic, driver) in [("sriov", "igbvf"), ("sriov-macvtap", "virtio_net")] {
         let trial = carried(
             dir.path(),
@@ -112,7 +142,7 @@ fn functions_of_guests() {
         assert!(trial["cpu"]["who"]["guest/vcpu0"].is_number(), "{trial}");
         let notes = meta(dir.path(), "run")["notes"].to_string();
         let said = format!("guest with {nic}: Linux 6.");
-        assert!(notes.contains(&said), "{notes}\n{stderr}");
+        assert!(notes.contains(&said), "{notes}\n{}", ended.stderr);
         assert!(notes.contains(&format!("KVM; eth0 {driver} x1")), "{notes}");
     }
 }

@@ -12,11 +12,14 @@
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "shared with the tests of the other commands")]
 mod harness;
+#[path = "../cli/leftovers.rs"]
+mod leftovers;
 
 mod booted;
 mod faults;
 mod functions;
 mod guests;
+mod killed;
 mod left;
 mod measured;
 mod paths;

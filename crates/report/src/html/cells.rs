@@ -1,11 +1,14 @@
 //! Tables of cells: results, the loss ledger, notes.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use nicety_model::{LossEntry, Run};
 
 use super::parts::{self, badge};
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
+use crate::place;
 use crate::row::{self, Column};
 
 /// One row per cell with everything the terminal table has.
@@ -102,6 +105,24 @@ pub fn ledger(groups: &[Group<'_>]) -> Markup {
                 }
             },
         ))
+        (meanings(groups))
+    }
+}
+
+/// What stands behind places whose names do not say it.
+fn meanings(groups: &[Group<'_>]) -> Markup {
+    let entries = groups
+        .iter()
+        .flat_map(|g| g.shown.loss_ledger.iter().chain(&g.shown.overload_ledger));
+    let told: BTreeMap<&str, String> = entries
+        .filter_map(|entry| Some((entry.place.as_str(), place::meaning(&entry.place)?)))
+        .collect();
+    html! {
+        @if !told.is_empty() {
+            dl.meaning {
+                @for (place, meaning) in &told { dt { (place) } dd { (meaning) } }
+            }
+        }
     }
 }
 

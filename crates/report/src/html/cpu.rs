@@ -9,6 +9,7 @@ use super::svg::{self, Frame, Ink};
 use crate::error::ReportError;
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
+use crate::threads;
 
 /// Cores drawn per cell; of more, the busiest.
 pub const CORES: usize = 24;
@@ -109,23 +110,11 @@ pub fn who(group: &Group<'_>) -> Markup {
             @if cpu.cores.len() > CORES {
                 "The " (CORES) " busiest of " (cpu.cores.len()) " CPUs. "
             }
-            (users(cpu))
+            @match threads::users(cpu) {
+                Some(users) => { "CPUs’ worth of time: " (users) }
+                None => { (ABSENT) }
+            }
         }
-    }
-}
-
-fn users(cpu: &CpuUse) -> String {
-    let mut users: Vec<(&String, &f64)> = cpu.who.iter().collect();
-    users.sort_by(|a, b| b.1.total_cmp(a.1));
-    let told: Vec<String> = users
-        .iter()
-        .take(5)
-        .map(|(who, cpus)| format!("{who} {cpus:.2}"))
-        .collect();
-    if told.is_empty() {
-        ABSENT.to_owned()
-    } else {
-        format!("CPUs’ worth of time: {}", told.join(", "))
     }
 }
 
@@ -142,6 +131,10 @@ pub fn legend() -> Markup {
 
 /// Table of every cell's busiest CPU and users.
 pub fn table(groups: &[Group<'_>]) -> Markup {
+    let guests = groups.iter().any(|g| {
+        let cpu = g.shown.cpu.as_ref();
+        cpu.is_some_and(|cpu| !cpu.guests.is_empty())
+    });
     let rows = || {
         groups
             .iter()
@@ -157,6 +150,7 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                 th scope="col" { "greatest user" }
                 th.num scope="col" { "path’s CPU time, µs/frame" }
                 th scope="col" { "who" }
+                @if guests { th scope="col" { "guests, by their own count" } }
                 th scope="col" { "verdict" }
             }
         },
@@ -168,7 +162,12 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                         Some(busiest) => {
                             td.num { (busiest.cpu) }
                             td.num { (number::share(busiest.busy_ratio)) }
-                            td { (busiest.who) }
+                            td {
+                                (busiest.who)
+                                @if let Some(thread) = cpu.polls(&busiest.who) {
+                                    " " span.muted { "(" (threads::polls(thread)) ")" }
+                                }
+                            }
                         }
                         None => { td.num { (ABSENT) } td.num { (ABSENT) } td { (ABSENT) } }
                     }
@@ -178,7 +177,14 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                             None => { (ABSENT) }
                         }
                     }
-                    td { (users(cpu).replace("CPUs’ worth of time: ", "")) }
+                    td { (threads::users(cpu).unwrap_or_else(|| ABSENT.to_owned())) }
+                    @if guests {
+                        td {
+                            @if cpu.guests.is_empty() { (ABSENT) } @else {
+                                ul.plain { @for guest in threads::guests(cpu) { li { (guest) } } }
+                            }
+                        }
+                    }
                     td { (parts::badge(group.verdict())) }
                 }
             }

@@ -158,7 +158,15 @@ fn figures(measured: &[&Group<'_>]) -> Vec<Tile> {
             title: "Busiest CPU".to_owned(),
             value: number::share(busiest.busy_ratio).replace(" %", ""),
             unit: "%",
-            detail: format!("CPU {}, {}", busiest.cpu, busiest.who),
+            detail: match first.shown.cpu.as_ref().and_then(|c| c.polls(&busiest.who)) {
+                Some(thread) => format!(
+                    "CPU {}, {}, {}",
+                    busiest.cpu,
+                    busiest.who,
+                    crate::threads::polls(thread)
+                ),
+                None => format!("CPU {}, {}", busiest.cpu, busiest.who),
+            },
             verdict: first.verdict(),
         });
     }

@@ -3,13 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nicety_host::link::{LinkChange, Links, Mac};
 use nicety_host::netns::NetNs;
-use nicety_host::vf::{FunctionSetting, Functions, Holder, Places, VfHolders};
+use nicety_host::vf::{FunctionSetting, Functions, Holder, Places, Registers, VfHolders};
 
+use super::counted;
 use super::undo::Found;
+use crate::counters::InterfaceCounters;
 use crate::error::PathError;
 use crate::switch::RunDir;
 
@@ -39,6 +42,8 @@ pub(crate) struct FunctionSet {
     pf: String,
     found: Found,
     host: NetNs,
+    /// Where the functions are counted, or why not.
+    registers: Result<Mutex<Registers>, String>,
     _dir: RunDir,
 }
 
@@ -133,6 +138,11 @@ impl FunctionSet {
             pf: pf.to_owned(),
             found,
             host,
+            registers: match places.registers(pf) {
+                Ok(Some(registers)) => Ok(Mutex::new(registers)),
+                Ok(None) => Err("registers of this chip are not known".to_owned()),
+                Err(error) => Err(error.to_string()),
+            },
             _dir: dir,
         };
         let up = |up| LinkChange {
@@ -158,6 +168,27 @@ impl FunctionSet {
         links.wait_carrier(pf, LINK_LIMIT)?;
         set.write("sriov_drivers_autoprobe", "1")?;
         Ok(set)
+    }
+
+    /// What the NIC has counted of the functions, in the order in which frames meet them; nothing
+    /// where that cannot be read.
+    pub(crate) fn counters(&self) -> Vec<InterfaceCounters> {
+        match &self.registers {
+            Ok(registers) => {
+                let registers = registers.lock().unwrap_or_else(PoisonError::into_inner);
+                counted::places(&self.pf, |vf| registers.read(vf))
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Why the functions are not counted, for the run's notes.
+    pub(super) fn not_counted(&self) -> Option<String> {
+        let why = self.registers.as_ref().err()?;
+        Some(format!(
+            "frames lost between functions of {} are not told apart: {why}",
+            self.pf
+        ))
     }
 
     /// Lets the guest's functions take frames for the tester's stations. Only once a driver has

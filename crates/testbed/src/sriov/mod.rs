@@ -8,6 +8,7 @@
 //! The NIC's own switch carries the frames between the tester's functions and the guest's, on a
 //! VLAN for either half, whose tags it adds and removes itself. Nothing gets onto the wire.
 
+mod counted;
 mod functions;
 mod undo;
 
@@ -44,6 +45,7 @@ pub(crate) fn rig(pf: &str, macs: [Mac; 2], largest: FrameSize) -> Result<Rig, P
         set_up(site, name, largest)?;
         site.links.wait_carrier(name, LINK_LIMIT)?;
     }
+    notes.extend(set.not_counted());
     notes.push(format!(
         "virtual functions of {pf}: its own switch carries frames between the tester's and the guest's"
     ));

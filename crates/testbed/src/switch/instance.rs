@@ -12,11 +12,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ovs_counters::{self, Datapath};
+use super::ovs_pmd;
 use super::pinned;
 use super::program::{Packaged, Program, Start, ask};
 use super::run_dir::RunDir;
 use crate::error::PathError;
-use crate::path::PathThread;
+use crate::path::{PathThread, Polling};
 
 const PACKAGE: &str = "openvswitch-switch";
 const SERVER: Packaged = Packaged {
@@ -186,6 +187,12 @@ impl Instance {
         let text = self.ask("dpctl/show", &["-s"]).map_err(error)?;
         ovs_counters::parse(&text)
             .ok_or_else(|| error(io::Error::other(format!("it says {text:?}"))))
+    }
+
+    /// Its threads that poll; none when it does not answer, which the counters then say.
+    pub(super) fn polling(&self) -> Vec<Polling> {
+        let text = self.ask("dpif-netdev/pmd-stats-show", &[]);
+        ovs_pmd::parse(&text.unwrap_or_default())
     }
 
     /// Its threads that work for the path. `main` is the first thread's name where that carries

@@ -11,6 +11,7 @@ mod instance;
 mod ovs;
 mod ovs_counters;
 mod ovs_dpdk;
+mod ovs_pmd;
 mod pinned;
 mod program;
 mod run_dir;

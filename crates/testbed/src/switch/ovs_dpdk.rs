@@ -13,7 +13,7 @@ use super::program::Packaged;
 use super::testpmd::list;
 use crate::counters::PathCounters;
 use crate::error::PathError;
-use crate::path::{Coupling, Middle, Path, PathThread, Port};
+use crate::path::{Coupling, Middle, Path, PathThread, Polling, Port};
 use crate::rig::Rig;
 
 pub(super) const DAEMON: Packaged = Packaged {
@@ -151,6 +151,10 @@ impl Path for OvsDpdkPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.threads
+    }
+
+    fn polling(&self) -> Vec<Polling> {
+        self.instance.polling()
     }
 
     fn middle(&self) -> Option<Middle<'_>> {

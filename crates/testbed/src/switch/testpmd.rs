@@ -18,7 +18,7 @@ use super::telemetry::{PortStats, Telemetry};
 use super::{pinned, place};
 use crate::counters::PathCounters;
 use crate::error::PathError;
-use crate::path::{Coupling, Middle, Path, PathThread, Port};
+use crate::path::{Coupling, Middle, Path, PathThread, Polling, Port};
 use crate::rig::Rig;
 
 pub(super) const TESTPMD: Packaged = Packaged {
@@ -39,6 +39,7 @@ pub struct TestpmdPath {
     _program: Program,
     rig: Rig,
     threads: Vec<PathThread>,
+    polling: Vec<Polling>,
     _dir: RunDir,
 }
 
@@ -91,6 +92,12 @@ impl TestpmdPath {
             list(polling),
             spec.vdev.word(),
         ));
+        // testpmd 22.11 tells nobody how many of its rounds found frames.
+        let polling = threads.iter().map(|thread| Polling {
+            who: thread.thread.name.clone(),
+            cycles: None,
+        });
+        let polling = polling.collect();
         let mut all = rig.threads.clone();
         all.extend(threads);
         Ok(Self {
@@ -98,6 +105,7 @@ impl TestpmdPath {
             _program: program,
             rig,
             threads: all,
+            polling,
             _dir: dir,
         })
     }
@@ -207,6 +215,10 @@ impl Path for TestpmdPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.threads
+    }
+
+    fn polling(&self) -> Vec<Polling> {
+        self.polling.clone()
     }
 
     fn middle(&self) -> Option<Middle<'_>> {

@@ -246,6 +246,15 @@ fn ovs_dpdk(privilege: Privilege) {
         if let Some(path) = had(&format!("ovs-dpdk, {}", vdev.word()), built, privilege) {
             assert_eq!(path.kind(), "ovs-dpdk");
             carries(&path, Some("ovs pmd-c"));
+            // It says itself how much of its time it had frames.
+            let polling = path.polling();
+            let known = |who: &str| path.threads().iter().any(|t| t.thread.name == who);
+            assert!(
+                polling.iter().all(|thread| known(&thread.who)),
+                "{polling:?}"
+            );
+            let cycles = polling.first().and_then(|thread| thread.cycles).unwrap();
+            assert!(cycles.busy > 0 && cycles.idle > 0, "{cycles:?}");
         }
     }
 }
@@ -256,6 +265,7 @@ fn testpmd(privilege: Privilege) {
         if let Some(path) = had(&format!("testpmd, {}", vdev.word()), built, privilege) {
             assert_eq!(path.kind(), "testpmd");
             carries(&path, Some("testpmd lcore"));
+            assert_eq!(path.polling().len(), 1);
         }
     }
 }

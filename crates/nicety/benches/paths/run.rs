@@ -1,0 +1,178 @@
+//! A run of the program in a directory of its own, and what it leaves there.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+/// Longest wait for a trial, and for the end.
+const LIMIT: Duration = Duration::from_secs(180);
+/// One cell twice: the second visit is on the same path, and nothing else is measured for it.
+const HEAD: &str = "[traffic]
+frame_sizes = 64
+[search]
+preset = \"quick\"
+loss_ratio = 0.5
+confirm = \"0s\"
+repeats = 2
+[[path]]
+";
+
+/// What is needed of a trial's record.
+#[derive(Debug, Deserialize)]
+pub struct Trial {
+    pub repeat: u32,
+    pub started_unix_s: f64,
+    pub wall_s: f64,
+}
+
+/// A plan and its directory.
+pub struct Run<'a> {
+    dir: &'a Path,
+    cache: Option<&'a PathBuf>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(dir: &'a Path, path: &str, cache: Option<&'a PathBuf>) -> Result<Self> {
+        fs::write(dir.join("plan.toml"), format!("{HEAD}{path}\n"))?;
+        Ok(Self { dir, cache })
+    }
+
+    /// Starts the program.
+    pub fn start(&self, words: &[&str]) -> Result<Running> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nicety"));
+        command.args(words).current_dir(self.dir);
+        if let Some(cache) = self.cache {
+            command.arg("--cache").arg(cache);
+        }
+        let said = self.dir.join("stderr");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&said)?);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        Ok(Running {
+            child: command.spawn()?,
+            started_unix_s: now.as_secs_f64(),
+            trials: self.dir.join("run/trials.jsonl"),
+            said,
+            end: Instant::now() + LIMIT,
+        })
+    }
+
+    /// The trials, in order.
+    pub fn trials(&self) -> Result<Vec<Trial>> {
+        let text = fs::read_to_string(self.dir.join("run/trials.jsonl"))?;
+        let lines = text.lines().map(|line| Ok(serde_json::from_str(line)?));
+        lines.collect()
+    }
+
+    /// What the run says about what its path is made of.
+    pub fn note(&self, name: &str) -> Result<Option<String>> {
+        let text = fs::read_to_string(self.dir.join("run/run.json"))?;
+        let meta: serde_json::Value = serde_json::from_str(&text)?;
+        let notes = meta["notes"].as_array().into_iter().flatten();
+        let kind = name.split(' ').next().unwrap_or(name);
+        let start = if kind == "vm" { "guest with" } else { kind };
+        Ok(notes
+            .filter_map(|note| note.as_str())
+            .find(|note| note.starts_with(start))
+            .map(str::to_owned))
+    }
+
+    /// Leaves a run that has measured the tester and nothing else.
+    pub fn forget_trials(&self) -> Result<()> {
+        for name in ["trials.jsonl", "cells.jsonl"] {
+            File::create(self.dir.join("run").join(name))?;
+        }
+        Ok(())
+    }
+}
+
+/// The program at work; killed when dropped.
+pub struct Running {
+    child: Child,
+    pub started_unix_s: f64,
+    trials: PathBuf,
+    said: PathBuf,
+    end: Instant,
+}
+
+impl Running {
+    /// Waits for the record of a trial.
+    pub fn until_trial(&mut self) -> Result<()> {
+        while fs::metadata(&self.trials).map_or(0, |file| file.len()) == 0 {
+            if self.child.try_wait()?.is_some() {
+                bail!("ended without a trial: {}", self.last_line());
+            }
+            self.in_time("trial")?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the end.
+    pub fn wait(&mut self) -> Result<()> {
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            self.in_time("end")?;
+        };
+        match status.code() {
+            // 4: it was interrupted.
+            Some(0 | 1 | 4) => Ok(()),
+            _ => bail!("{status}: {}", self.last_line()),
+        }
+    }
+
+    /// Ctrl-C, and waits for the end.
+    pub fn interrupt(&mut self) -> Result<()> {
+        // Fails when it has ended, which is as well.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
+        self.wait()
+    }
+
+    /// Memory that its QEMU holds now (VmRSS in proc(5)), in MiB.
+    pub fn qemu_mib(&self) -> Option<f64> {
+        let parent = self.child.id().to_string();
+        let entries = fs::read_dir("/proc").ok()?;
+        let status = entries.flatten().find_map(|entry| {
+            let text = fs::read_to_string(entry.path().join("status")).ok()?;
+            let field = |name: &str| {
+                let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+                Some(line.trim().to_owned())
+            };
+            let qemu = field("Name:")?.starts_with("qemu") && field("PPid:")? == parent;
+            qemu.then(|| field("VmRSS:")).flatten()
+        })?;
+        let kib: f64 = status.split_ascii_whitespace().next()?.parse().ok()?;
+        Some(kib / 1024.0)
+    }
+
+    fn in_time(&self, what: &str) -> Result<()> {
+        if Instant::now() > self.end {
+            bail!("no {what} in {} s: {}", LIMIT.as_secs(), self.last_line());
+        }
+        sleep(Duration::from_millis(5));
+        Ok(())
+    }
+
+    fn last_line(&self) -> String {
+        let text = fs::read_to_string(&self.said).context("it said nothing");
+        let text = text.unwrap_or_else(|error| error.to_string());
+        text.lines().last().unwrap_or_default().to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when it has ended, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
