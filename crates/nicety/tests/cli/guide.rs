@@ -111,7 +111,6 @@ fn the_ready_plans() {
         let file = path.file_name().unwrap().to_str().unwrap().to_owned();
         let plan = nicety_model::Plan::parse(&file, &fs::read_to_string(&path).unwrap());
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(file, format!("{}.toml", plan.name));
         let (there, missing) = (plan.buildable_cells().count(), plan.unavailable_cells());
         for cell in missing {
             assert!(
@@ -120,10 +119,11 @@ fn the_ready_plans() {
             );
         }
         assert!(there > 0 || plan.sock_cells().count() > 0, "{file}");
-        names.push(plan.name);
+        names.push(file);
     }
     // Those that `make lab-matrix` runs.
     for name in ["guest-drivers", "bridge-vs-dpdk", "vnic-backends"] {
-        assert!(names.iter().any(|known| known == name), "{names:?}");
+        let file = format!("{name}.toml");
+        assert!(names.contains(&file), "{names:?}");
     }
 }
