@@ -162,7 +162,17 @@ impl Running {
         Ok(())
     }
 
+    /// Why its cell was skipped, else the last line it said.
     fn last_line(&self) -> String {
+        let meta = fs::read_to_string(self.trials.with_file_name("run.json"));
+        let meta: Option<serde_json::Value> =
+            meta.ok().and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(reason) = meta
+            .as_ref()
+            .and_then(|m| m["skipped"][0]["reason"].as_str())
+        {
+            return format!("skipped: {reason}");
+        }
         let text = fs::read_to_string(&self.said).context("it said nothing");
         let text = text.unwrap_or_else(|error| error.to_string());
         text.lines().last().unwrap_or_default().to_owned()
