@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test deb lab-matrix bench-search bench-tester bench-sock bench-police bench-paths setup fmt docs golden
+.PHONY: help bench test deb lab-matrix bench-search bench-tester bench-sock bench-police bench-paths bench-inspect setup fmt docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -45,6 +45,11 @@ lab-matrix: ## three ready plans in the lab, 5 min each (LAB_MATRIX_BOX), with t
 	@scripts/setup.sh bench
 	@$(CARGO) build --release --locked -p nicety
 	@scripts/lab-matrix.sh
+
+bench-inspect: ## facts of a large recorded host and of this one, beside ethtool, ip and lscpu
+	@scripts/setup.sh bench
+	@scripts/bench-peers.sh ethtool=ethtool ip=iproute2 lscpu=util-linux
+	@$(CARGO) bench --locked -p nicety --bench inspect
 
 deb: ## a Debian package of program, manual pages, completions, unit, plans; in target/debian
 	@scripts/setup.sh bench

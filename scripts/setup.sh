@@ -92,6 +92,8 @@ if [ "$purpose" = test ]; then
     [ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ] || switches+=(openvswitch-switch-dpdk)
     have dpdk-testpmd || switches+=(dpdk-dev)
     PATH=$PATH:/usr/sbin have irqbalance || switches+=(irqbalance)
+    # Kills an apply before each of its system calls.
+    have strace || switches+=(strace)
     wish "some tests will be skipped" "${switches[@]}"
     have chromium || have chromium-browser || have google-chrome ||
         wish "pages will not be tried in a browser" chromium

@@ -2,11 +2,14 @@
 //!
 //! Kept is what gains at least 2 % and at least two standard deviations of a single measurement.
 
+mod sockets;
+
 use nicety_model::Run;
 use nicety_model::finding::Goal;
 use nicety_model::knob::Change;
 use nicety_model::measured::{
     CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredGain, MeasuredTarget,
+    MeasuredUnit,
 };
 use nicety_model::{CellResult, Purpose};
 
@@ -31,7 +34,7 @@ pub fn judge(
     after: &[Run],
 ) -> Measured {
     let names = before.first().map(cells).unwrap_or_default();
-    let cells: Vec<MeasuredCell> = names
+    let mut cells: Vec<MeasuredCell> = names
         .into_iter()
         .filter_map(|cell| {
             Some(MeasuredCell {
@@ -39,10 +42,17 @@ pub fn judge(
                 after: values(target, after, &cell)?,
                 curve_before: curve(before, &cell),
                 curve_after: curve(after, &cell),
+                unit: match target {
+                    MeasuredTarget::Throughput => MeasuredUnit::FramesPerS,
+                    MeasuredTarget::LatencyP99 => MeasuredUnit::P99Us,
+                },
+                rates_before: Vec::new(),
+                rates_after: Vec::new(),
                 cell,
             })
         })
         .collect();
+    cells.extend(sockets::cells(target, before, after));
     let side = |of: fn(&MeasuredCell) -> &Vec<f64>| scores(target, &cells, of);
     let gain = gain(&side(|cell| &cell.before), &side(|cell| &cell.after));
     Measured {
@@ -211,6 +221,9 @@ mod tests {
             after: vec![10.0, 10.0],
             curve_before: Vec::new(),
             curve_after: Vec::new(),
+            unit: MeasuredUnit::P99Us,
+            rates_before: Vec::new(),
+            rates_after: Vec::new(),
         };
         let cells = [cell];
         let side = |target, of| scores(target, &cells, of);

@@ -2,7 +2,7 @@
 //! files that systemd, udev, the module loader and libvirt read.
 
 mod files;
-mod link;
+pub(crate) mod link;
 mod portable;
 mod resolve;
 mod rivals;

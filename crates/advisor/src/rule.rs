@@ -5,6 +5,7 @@ mod bridge_netfilter;
 mod channels;
 mod coalescing;
 mod cstate;
+mod driver_binding;
 mod governor;
 mod halt_poll;
 mod host_cpus;
@@ -87,6 +88,21 @@ pub const RULES: &[Rule] = &[
     rule("T29", "iommu", iommu::check),
     rule("T30", "halt-poll", halt_poll::check),
     rule("T31", "mitigations", mitigations::check),
+    rule("T32", "driver-binding", driver_binding::check),
     rule("T33", "rival-owner", rival_owner::check),
     rule("T34", "tuned-dynamic", tuned_dynamic::check),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::RULES;
+
+    #[test]
+    fn every_rule_of_the_catalogue_is_asked_in_its_order() {
+        let mut ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        assert!(ids.is_sorted());
+        ids.dedup();
+        let catalogue: Vec<String> = (1..=34).map(|number| format!("T{number:02}")).collect();
+        assert_eq!(ids, catalogue);
+    }
+}

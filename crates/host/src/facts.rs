@@ -4,12 +4,14 @@
 //! only is recorded into the same tree as `nicety/links.json`, and what `xl` prints as
 //! `nicety/xl-info` and `nicety/xl-vcpu-list`.
 
+mod capture;
 mod cpu;
 mod interface;
 mod irq;
 mod links;
 mod memory;
 mod owner;
+mod pci;
 mod services;
 mod softnet;
 mod source;
@@ -23,6 +25,7 @@ use nicety_model::facts::HostFacts;
 
 use crate::fingerprint::{self, Measurer};
 
+pub use capture::{CaptureError, Capturing};
 pub use source::{RecordError, Source};
 
 /// Reads everything. What cannot be read is absent; the notes say what is missing as a whole.
@@ -58,6 +61,7 @@ pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         sysctl: sysctl::read(&source.roots.proc),
         module_parameters: sysctl::module_parameters(&source.roots.sys),
         iommu_groups: sysctl::iommu_groups(&source.roots.sys),
+        user_functions: pci::user_functions(&source.roots),
         udp_rcvbuf_errors: sysctl::udp_rcvbuf_errors(&source.roots.proc),
         services: processes.services(&source.roots.etc),
         owners: owner::read(source),

@@ -232,9 +232,10 @@ fn read_file(path: &str) -> Result<String, KnobError> {
 }
 
 /// One write call, as these files want it, into a file that is there: a mistaken path must not
-/// make one.
+/// make one. An empty value is an empty line, for a write of nothing is none.
 fn write_file(path: &str, value: &str) -> Result<(), KnobError> {
     use std::io::Write;
+    let value = if value.is_empty() { "\n" } else { value };
     let file = std::fs::OpenOptions::new().write(true).open(path);
     file.and_then(|mut file| file.write_all(value.as_bytes()))
         .map_err(|error| NetError::new("write", path, error).into())

@@ -246,6 +246,40 @@ fn owners_are_told_as_sysctl_d_ranks_them() {
 }
 
 #[test]
+fn functions_in_user_space_are_told_with_what_keeps_them_there() {
+    let device = |address: &str, file: &str| format!("sys/bus/pci/devices/{address}/{file}");
+    let bound = |driver: &str, address: &str| format!("sys/bus/pci/drivers/{driver}/{address}");
+    let (port, disk, other) = ("0000:01:00.0", "0000:02:00.0", "0000:03:00.1");
+    let files = [
+        (bound("vfio-pci", port), ""),
+        (bound("vfio-pci", "new_id"), ""),
+        (bound("vfio-pci", disk), ""),
+        (bound("igb_uio", other), ""),
+        (device(port, "class"), "0x020000"),
+        (device(port, "vendor"), "0x8086"),
+        (device(port, "device"), "0x10C9"),
+        (device(disk, "class"), "0x010802"),
+        (device(other, "class"), "0x020000"),
+        (format!("etc/driverctl.d/{port}"), "vfio-pci"),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), *t)).collect();
+    let facts = facts_of(&files);
+    let told: Vec<_> = facts
+        .user_functions
+        .iter()
+        .map(|f| (f.address.as_str(), f.driver.as_str(), f.device.as_deref()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (port, "vfio-pci", Some("8086:10c9")),
+            (other, "igb_uio", None)
+        ]
+    );
+    assert_eq!(facts.user_functions[0].kept_driver.as_deref(), Some("vfio-pci"));
+}
+
+#[test]
 fn nonsense_is_no_fact() {
     let facts = facts_of(&[
         ("proc/interrupts", "CPU0\n 1: many x\n\u{0}\u{1}"),

@@ -8,6 +8,7 @@ mod interface;
 mod irq;
 mod memory;
 mod owner;
+mod pci;
 mod vm;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ pub use interface::{
 pub use irq::IrqFacts;
 pub use memory::{HugePages, MemoryFacts};
 pub use owner::{Owner, OwnerKind, Services};
+pub use pci::UserFunction;
 pub use vm::{VmFacts, VmKind, VmNic, VmThread, XenFacts};
 
 use crate::run::Fingerprint;
@@ -56,6 +58,9 @@ pub struct HostFacts {
     pub module_parameters: BTreeMap<String, String>,
     /// IOMMU groups by type (`DMA`, `DMA-FQ`, `identity`).
     pub iommu_groups: BTreeMap<String, u32>,
+    /// Network functions that a program or a guest drives.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_functions: Vec<UserFunction>,
     /// UDP datagrams dropped because a socket's buffer was full, since boot
     /// (`RcvbufErrors` of /proc/net/snmp).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -47,12 +47,41 @@ pub struct CurvePoint {
     pub loss_ratio: f64,
 }
 
-/// One cell of the plan.
+/// What the numbers of a cell are.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeasuredUnit {
+    /// Frames per second.
+    #[default]
+    FramesPerS,
+    /// Transactions per second.
+    TransactionsPerS,
+    /// Goodput in Mbit/s.
+    GoodputMbps,
+    /// 99th percentile of latency in µs.
+    P99Us,
+}
+
+/// One repeat of a socket test.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RatePoint {
+    /// Pairs at once.
+    pub parallel: u32,
+    /// Transactions per second, or goodput in Mbit/s.
+    pub rate: f64,
+}
+
+/// One cell or socket test of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredCell {
     /// Name.
     pub cell: String,
-    /// The target, one value per measurement before: frames per second, or µs.
+    /// What its numbers are.
+    #[serde(default)]
+    pub unit: MeasuredUnit,
+    /// The target, one value per measurement before.
     pub before: Vec<f64>,
     /// The same after.
     pub after: Vec<f64>,
@@ -60,6 +89,12 @@ pub struct MeasuredCell {
     pub curve_before: Vec<CurvePoint>,
     /// Trials of the searches after.
     pub curve_after: Vec<CurvePoint>,
+    /// Repeats of a socket test before.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub rates_before: Vec<RatePoint>,
+    /// Repeats of a socket test after.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub rates_after: Vec<RatePoint>,
 }
 
 /// What `nicety tune apply --measure` found.

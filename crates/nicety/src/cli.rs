@@ -159,12 +159,15 @@ pub struct BenchArgs {
 /// `nicety inspect`.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
-    /// Read a recorded host below this directory instead of this one.
+    /// Read a recorded host below this directory, or in a captured file, instead of this one.
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
     /// Also write everything read to this new or empty directory.
     #[arg(long, value_name = "DIR", conflicts_with = "sysroot")]
     pub record: Option<PathBuf>,
+    /// Also write everything read to this file, for --sysroot on another machine.
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    pub capture: Option<PathBuf>,
     /// Write a page that shows the host as a picture: who runs where, and what is misplaced.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub html: Option<PathBuf>,

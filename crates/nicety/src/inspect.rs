@@ -6,11 +6,11 @@ mod settings;
 mod table;
 mod vms;
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
-use nicety_host::facts::{self, Source};
+use nicety_host::facts::{self, Capturing, Source};
 use nicety_host::fingerprint::Measurer;
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::HostFacts;
@@ -25,25 +25,38 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     if let Some(record) = &args.record {
         source = source.recording(record).map_err(Failure::usage)?;
     }
-    let facts = read(&source);
+    let facts = match &args.capture {
+        Some(file) => capture(source, file)?,
+        None => read(&source),
+    };
     if let Some(path) = &args.html {
         return picture(&facts, path);
     }
-    let mut out = io::stdout().lock();
+    let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
-        serde_json::to_string_pretty(&facts)
-            .map_err(io::Error::other)
-            .and_then(|text| writeln!(out, "{text}"))
+        // A large host is several MB of text: never whole in memory.
+        serde_json::to_writer_pretty(&mut out, &facts)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
     } else {
         let width = output::table_options().width;
         out.write_all(table::render(&facts, width).as_bytes())
     };
-    match written {
+    match written.and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(
             anyhow!("cannot write the facts: {error}"),
         )),
         _ => Ok(Exit::Done),
     }
+}
+
+/// Reads the facts and writes what they were read from.
+fn capture(source: Source, file: &Path) -> Result<HostFacts, Failure> {
+    let (capturing, source) = Capturing::begin(source).map_err(Failure::environment)?;
+    let facts = read(&source);
+    capturing.write(file).map_err(Failure::environment)?;
+    output::say(&format!("captured: {}", file.display()));
+    Ok(facts)
 }
 
 /// Writes the page with the host as a picture.
@@ -59,15 +72,18 @@ fn picture(facts: &HostFacts, path: &Path) -> Result<Exit, Failure> {
         .map_err(|error| Failure::environment(anyhow!("cannot write {}: {error}", path.display())))
 }
 
-/// The running host, or the one recorded below `sysroot`.
+/// The running host, or the one recorded below `sysroot`, which may be a captured file.
 pub fn source(sysroot: Option<&Path>) -> Result<Source, Failure> {
     let Some(dir) = sysroot else {
         return Ok(Source::live());
     };
+    if dir.is_file() {
+        return Source::captured(dir).map_err(Failure::usage);
+    }
     if !dir.join("proc").is_dir() && !dir.join("sys").is_dir() {
         return Err(Failure::usage(anyhow!(
             "{} holds neither proc nor sys; give a folder that nicety inspect --record made, or \
-             a copy of both",
+             a copy of both, or a file of --capture",
             dir.display()
         )));
     }

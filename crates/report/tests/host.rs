@@ -14,6 +14,7 @@ use common::NASTY;
 use nicety_model::HostFacts;
 use nicety_model::measured::{
     CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredGain, MeasuredTarget,
+    MeasuredUnit, RatePoint,
 };
 use nicety_model::picture::{CpuPicture, Mark, MarkKind, NicPicture, NodePicture, Picture};
 use nicety_report::html;
@@ -118,6 +119,9 @@ fn measured_changes_show_both_curves() {
             after: vec![130_000.0, 131_000.0],
             curve_before: curve(1.0),
             curve_after: curve(1.3),
+            unit: MeasuredUnit::FramesPerS,
+            rates_before: Vec::new(),
+            rates_after: Vec::new(),
         }],
         gain: Some(MeasuredGain {
             gain: 0.3,
@@ -131,6 +135,48 @@ fn measured_changes_show_both_curves() {
     common::golden("measured.html", &text);
     let html = Html::parse_document(&text);
     assert_eq!(count(&html, "#curves svg"), 1);
-    assert_eq!(count(&html, "#numbers td"), 4);
+    assert_eq!(count(&html, "#numbers td"), 5);
     assert!(text.contains("better here: +30.0 %"));
+}
+
+#[test]
+fn measured_sockets_show_rates_of_both_sides() {
+    let rates = |rate: f64| {
+        let point = |parallel| RatePoint {
+            parallel,
+            rate: rate * f64::from(parallel),
+        };
+        vec![point(1), point(1), point(4)]
+    };
+    let mut measured = Measured {
+        schema: 1,
+        target: MeasuredTarget::Throughput,
+        changes: Vec::new(),
+        cells: vec![MeasuredCell {
+            cell: "bridge/tcp_rr/64".to_owned(),
+            before: vec![40_000.0, 41_000.0],
+            after: vec![40_500.0, 40_600.0],
+            curve_before: Vec::new(),
+            curve_after: Vec::new(),
+            unit: MeasuredUnit::TransactionsPerS,
+            rates_before: rates(10_000.0),
+            rates_after: rates(10_100.0),
+        }],
+        gain: None,
+        decision: MeasuredDecision::NoEffect,
+    };
+    let page = |measured: &Measured| {
+        let mut out = Vec::new();
+        html::measured::render(measured, "no effect here", &mut out).unwrap();
+        Html::parse_document(&String::from_utf8(out).unwrap())
+    };
+    let html = page(&measured);
+    assert_eq!(count(&html, "#curves svg"), 1);
+    let text: String = html.root_element().text().collect();
+    assert!(text.contains("transactions/s") && text.contains("Rate against pairs at once"));
+    assert!(!text.contains("Loss against load"), "{text}");
+    // One number of pairs only, and none at all, still make a page.
+    measured.cells[0].rates_after = Vec::new();
+    measured.cells[0].rates_before.truncate(1);
+    assert_eq!(count(&page(&measured), "#curves svg"), 1);
 }

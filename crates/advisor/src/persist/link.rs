@@ -39,7 +39,7 @@ fn head(facts: &HostFacts, interface: &str) -> String {
 }
 
 /// Key of a setting in such a file.
-pub(super) fn key(knob: &Knob) -> Option<(&str, &'static str)> {
+pub(crate) fn key(knob: &Knob) -> Option<(&str, &'static str)> {
     let pair = match knob {
         Knob::Mtu { interface } => (interface, "MTUBytes"),
         Knob::Ring { interface, side } => match side {

@@ -1,8 +1,10 @@
 //! Where facts come from, and where they are recorded.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nicety_model::facts::LinkFacts;
+use tempfile::TempDir;
 
 use super::{links, sysfs_links};
 use crate::netns::NetNs;
@@ -31,6 +33,8 @@ pub struct Source {
     /// The kernel may be asked.
     live: bool,
     record: Option<PathBuf>,
+    /// Temporary folder of a capture, removed with the last user.
+    pub(super) unpacked: Option<Arc<TempDir>>,
 }
 
 impl Source {
@@ -41,6 +45,7 @@ impl Source {
             top: TopRoot::live(),
             live: true,
             record: None,
+            unpacked: None,
         }
     }
 
@@ -51,6 +56,7 @@ impl Source {
             top: TopRoot::new(sysroot),
             live: false,
             record: None,
+            unpacked: None,
         }
     }
 
@@ -75,6 +81,7 @@ impl Source {
             top: self.top.recording(record),
             live: self.live,
             record: Some(record.to_owned()),
+            unpacked: self.unpacked,
         })
     }
 

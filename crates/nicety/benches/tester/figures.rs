@@ -64,6 +64,12 @@ impl Figures {
         self.rounds.last()?.get(name).copied()
     }
 
+    /// Median over the rounds so far.
+    #[allow(dead_code, reason = "for benchmarks that have aims")]
+    pub fn median(&self, name: &str) -> Option<f64> {
+        Some(self.spread(name)?.median)
+    }
+
     /// Somebody gave no number, and why; said at once, counted, and listed at the end.
     pub fn skip(&mut self, what: impl Into<String>, why: impl std::fmt::Display) {
         let what = what.into();

@@ -76,7 +76,7 @@ pub struct PlanArgs {
     /// What the rules are asked.
     #[command(flatten)]
     pub ask: Ask,
-    /// Read a recorded host below this directory instead of this one.
+    /// Read a recorded host below this directory, or in a captured file, instead of this one.
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
     /// Print the plan as one JSON object on standard output.

@@ -27,6 +27,7 @@ pub fn render(page: &mut Page, facts: &HostFacts) {
             facts.memory.transparent.clone().unwrap_or_default(),
         ),
         ("IOMMU groups", distinct(facts.iommu_groups.keys())),
+        ("functions in user space", user_functions(facts)),
     ] {
         if !values.is_empty() {
             rows.push(vec![name.to_owned(), values, String::new()]);
@@ -54,6 +55,12 @@ pub fn render(page: &mut Page, facts: &HostFacts) {
             running.join(", ")
         ));
     }
+}
+
+fn user_functions(facts: &HostFacts) -> String {
+    let told = facts.user_functions.iter();
+    let told = told.map(|function| format!("{} {}", function.address, function.driver));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> String {

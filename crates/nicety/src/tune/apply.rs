@@ -52,8 +52,8 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     if let Some(plan) = &args.measure {
         return measure::run(&mut work, args, plan, advice.goal, &changes);
     }
-    let (id, mut file) = open(&mut work, &changes, args.confirm_within)?;
-    keep(&mut file, args.confirm_within)?;
+    let (id, file) = open(&mut work, &changes, args.confirm_within)?;
+    keep(&mut work, id, file, &changes, args.confirm_within)?;
     tell(&work, id, &changes, args)
 }
 
@@ -80,11 +80,18 @@ pub fn open(
     }
 }
 
-/// From now on the transaction waits for its confirmation.
-pub fn keep(file: &mut JournalFile, within: Duration) -> Result<(), Failure> {
+/// From now on the transaction waits for its confirmation. When that cannot be written down
+/// everything is as it was.
+pub fn keep(
+    work: &mut Work,
+    id: u32,
+    mut file: JournalFile,
+    changes: &[&Change],
+    within: Duration,
+) -> Result<(), Failure> {
     let deadline_s = (since_boot() + within).as_secs_f64();
     file.append(&Event::Applied { deadline_s })
-        .map_err(Failure::environment)
+        .map_err(|error| give_up(work, file, id, changes, Stop::Journal(error)))
 }
 
 /// One transaction waits at a time: the next one's old values would be the first one's new ones.
@@ -153,9 +160,10 @@ fn give_up(
     changes: &[&Change],
     stop: Stop,
 ) -> Failure {
-    let (error, need) = match stop {
-        Stop::Setting(error, need) => (error, need),
-        Stop::Journal(error) => (error.into(), Need::Nothing),
+    let (error, exit) = match stop {
+        Stop::Setting(error, Need::Root) => (error, Exit::Environment),
+        Stop::Setting(error, Need::Nothing) => (error, Exit::Negative),
+        Stop::Journal(error) => (error.into(), Exit::Environment),
     };
     // As the journal has it; when it cannot be read any more, as it was planned.
     let journal = work.state.read(id).unwrap_or_else(|_| {
@@ -170,10 +178,6 @@ fn give_up(
     let told = match undone {
         Ok(outcomes) => format!("everything is as it was{}", report::outcomes(&outcomes)),
         Err(journal) => format!("the settings were put back, but {journal}"),
-    };
-    let exit = match need {
-        Need::Root => Exit::Environment,
-        Need::Nothing => Exit::Negative,
     };
     Failure {
         exit,

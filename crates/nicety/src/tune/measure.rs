@@ -65,7 +65,7 @@ pub fn run(
     let keep = found.decision == MeasuredDecision::Kept;
     // Settings first: a full disk of reports must not keep them from going back.
     match keep {
-        true => apply::keep(&mut file, args.confirm_within)?,
+        true => apply::keep(work, id, file, changes, args.confirm_within)?,
         false => undo(work, id, &mut file, &verdict)?,
     }
     let page = write(&out, &found, &verdict)?;

@@ -68,6 +68,12 @@ fn root(sysroot: Option<&Path>) -> Result<PathBuf, Failure> {
     let Some(dir) = sysroot else {
         return Ok("/".into());
     };
+    if dir.is_file() {
+        return Err(Failure::usage(anyhow!(
+            "{} is a file; persist writes below a folder, as nicety inspect --record makes one",
+            dir.display()
+        )));
+    }
     dir.canonicalize()
         .map_err(|error| Failure::usage(anyhow!("cannot use {}: {error}", dir.display())))
 }

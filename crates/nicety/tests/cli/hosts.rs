@@ -2,6 +2,8 @@
 //! performance tuning, 2013), written as the trees their kernels would show, the large one under
 //! KVM, and a recorded virtual machine of a cloud.
 
+mod trees;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -12,6 +14,7 @@ use tempfile::TempDir;
 use crate::harness::nicety;
 
 /// A host as files, written below a temporary folder.
+#[derive(Default)]
 pub struct Tree(BTreeMap<String, String>);
 
 impl Tree {
@@ -40,7 +43,7 @@ impl Tree {
 /// What a 10 Gbit/s port with four queues and a bridge on it look like, with the defaults the
 /// paper found, for a kernel that sees `cpus` CPUs. All interrupts went to CPU 0.
 pub fn ten_gigabit(cpus: u32, memory_mib: u64) -> Tree {
-    let mut tree = Tree(BTreeMap::new());
+    let mut tree = Tree::default();
     tree.put("sys/devices/system/cpu/online", format!("0-{}", cpus - 1));
     tree.put(
         "proc/meminfo",

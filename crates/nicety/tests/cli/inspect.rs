@@ -32,6 +32,29 @@ fn facts_follow_their_schema_live_and_recorded() {
 }
 
 #[test]
+fn a_captured_file_tells_the_same_and_is_refused_when_it_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("host.json");
+    let file = file.to_str().unwrap();
+    let live = nicety(["inspect", "--json", "--capture", file]).run();
+    let told = nicety(["inspect", "--json", "--sysroot", file]).run();
+    assert_eq!(live.assert_code(0).stdout, told.assert_code(0).stdout);
+    let plan = nicety(["tune", "plan", "--json", "--sysroot", file]).run();
+    plan.assert_code(0);
+    let state = dir.path().join("state");
+    let state = state.to_str().unwrap();
+    let kept = nicety(["tune", "persist", "--sysroot", file, "--state", state]).run();
+    assert!(kept.assert_code(2).only_line().contains("is a file"));
+    fs::write(file, "{}").unwrap();
+    let ended = nicety(["tune", "plan", "--sysroot", file]).run();
+    let line = ended.assert_code(2).only_line().to_owned();
+    assert!(line.contains("is no captured host"), "{line}");
+    let ended = nicety(["inspect", "--capture", "/nowhere/host.json"]).run();
+    let line = ended.assert_code(3).only_line().to_owned();
+    assert!(line.contains("/nowhere/host.json"), "{line}");
+}
+
+#[test]
 fn a_namespace_shows_its_own_interfaces() {
     let setup = "ip link add br0 type bridge; ip link add v0 type veth peer name v1;\
                  ip link set v0 master br0; ip link set v0 mtu 9000";

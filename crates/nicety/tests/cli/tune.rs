@@ -4,6 +4,7 @@
 //! whatever the rules would say about this machine.
 
 mod boot;
+mod faults;
 mod kept;
 mod killed;
 mod measure;

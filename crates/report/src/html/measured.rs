@@ -4,7 +4,7 @@ use std::io::Write;
 
 use maud::{Markup, html};
 use nicety_model::measured::{
-    CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredTarget,
+    CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredUnit, RatePoint,
 };
 
 use super::axis::Axis;
@@ -26,7 +26,11 @@ const DRAWN: usize = 24;
 pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Result<(), ReportError> {
     let mut figures = Vec::new();
     for cell in measured.cells.iter().take(DRAWN) {
-        figures.push(html! { figure { figcaption { strong { (cell.cell) } } (figure(cell)?) } });
+        let drawn = match cell.rates_before.is_empty() {
+            true => losses(cell)?,
+            false => rates(cell)?,
+        };
+        figures.push(html! { figure { figcaption { strong { (cell.cell) } } (drawn) } });
     }
     let kind = match measured.decision {
         MeasuredDecision::Kept => "good",
@@ -48,7 +52,7 @@ pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Resul
                 p.lead { span class={ "badge " (kind) } { (verdict) } }
             }
             main {
-                (parts::section("curves", "Loss against load", curves(&figures)))
+                (parts::section("curves", title(measured), curves(measured, &figures)))
                 (parts::section("numbers", "In the order measured", numbers(measured)))
                 (parts::section("changes", "Changes", changes(measured)))
             }
@@ -63,9 +67,28 @@ pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Resul
     page.write(out)
 }
 
-fn curves(figures: &[Markup]) -> Markup {
+fn title(measured: &Measured) -> &'static str {
+    let sockets = |cell: &MeasuredCell| !cell.rates_before.is_empty();
+    match measured.cells.iter().all(sockets) && !measured.cells.is_empty() {
+        true => "Rate against pairs at once",
+        false => "Loss against load",
+    }
+}
+
+fn curves(measured: &Measured, figures: &[Markup]) -> Markup {
+    let any = |sockets: bool| {
+        let kinds = measured.cells.iter();
+        kinds
+            .map(|cell| !cell.rates_before.is_empty())
+            .any(|kind| kind == sockets)
+    };
     html! {
-        p { "Every valid trial: load in frames/s against the share of frames lost, on a logarithmic scale whose lowest line stands for no loss." }
+        @if any(false) || figures.is_empty() {
+            p { "Every valid trial: load in frames/s against the share of frames lost, on a logarithmic scale whose lowest line stands for no loss." }
+        }
+        @if any(true) {
+            p { "Every repeat of a socket test: pairs at once against transactions/s or goodput in Mbit/s." }
+        }
         ul.legend {
             li { span.key.s0 aria-hidden="true" { (Shape::of_series(0).glyph()) } "before" }
             li { span.key.s1 aria-hidden="true" { (Shape::of_series(1).glyph()) } "after" }
@@ -74,7 +97,7 @@ fn curves(figures: &[Markup]) -> Markup {
     }
 }
 
-fn figure(cell: &MeasuredCell) -> Result<Markup, ReportError> {
+fn losses(cell: &MeasuredCell) -> Result<Markup, ReportError> {
     let points = |curve: &[CurvePoint]| -> Vec<(f64, f64)> {
         let usable = curve
             .iter()
@@ -102,9 +125,49 @@ fn figure(cell: &MeasuredCell) -> Result<Markup, ReportError> {
         label: &label,
         class: "small",
     };
-    svg::draw(&frame, |plot| {
+    two(&frame, &curves, true)
+}
+
+fn rates(cell: &MeasuredCell) -> Result<Markup, ReportError> {
+    let points = |rates: &[RatePoint]| -> Vec<(f64, f64)> {
+        let usable = rates.iter().filter(|point| point.rate.is_finite());
+        usable
+            .map(|point| (f64::from(point.parallel), point.rate))
+            .collect()
+    };
+    let curves = [points(&cell.rates_before), points(&cell.rates_after)];
+    let all = || curves.iter().flatten();
+    let span = |of: fn(&(f64, f64)) -> f64| {
+        let highest = all().map(of).fold(0.0, f64::max);
+        (all().map(of).fold(highest, f64::min), highest)
+    };
+    let (few, many) = span(|point| point.0);
+    let (low, high) = span(|point| point.1);
+    let x = Axis::around(few, many, 3, |pairs| format!("{pairs:.0}"));
+    let y = Axis::around(low, high, 5, crate::number::grouped);
+    let label = format!("Rate against pairs at once of {}, before and after", cell.cell);
+    let frame = Frame {
+        size: (360, 210),
+        left: 66,
+        x: &x,
+        y: &y,
+        label: &label,
+        class: "small",
+    };
+    two(&frame, &curves, few < many)
+}
+
+/// Before hollow and dashed, after filled; `joined` by lines.
+fn two(
+    frame: &Frame<'_>,
+    curves: &[Vec<(f64, f64)>; 2],
+    joined: bool,
+) -> Result<Markup, ReportError> {
+    svg::draw(frame, |plot| {
         for (n, points) in curves.iter().enumerate() {
-            plot.line(points, Ink::Series(n), 1, n == 0)?;
+            if joined {
+                plot.line(points, Ink::Series(n), 1, n == 0)?;
+            }
             for point in points {
                 plot.mark(*point, Shape::of_series(n), Ink::Series(n), 3, n == 0)?;
             }
@@ -113,11 +176,16 @@ fn figure(cell: &MeasuredCell) -> Result<Markup, ReportError> {
     })
 }
 
+fn unit(unit: MeasuredUnit) -> &'static str {
+    match unit {
+        MeasuredUnit::FramesPerS => "frames/s",
+        MeasuredUnit::TransactionsPerS => "transactions/s",
+        MeasuredUnit::GoodputMbps => "Mbit/s",
+        MeasuredUnit::P99Us => "µs, 99th percentile",
+    }
+}
+
 fn numbers(measured: &Measured) -> Markup {
-    let caption = match measured.target {
-        MeasuredTarget::Throughput => "Throughput in frames/s",
-        MeasuredTarget::LatencyP99 => "99th percentile of latency in µs",
-    };
     let pairs = measured
         .cells
         .iter()
@@ -125,15 +193,17 @@ fn numbers(measured: &Measured) -> Markup {
         .max()
         .unwrap_or(0);
     parts::table(
-        caption,
+        "One number per measurement",
         html! { tr {
             th scope="col" { "cell" }
+            th scope="col" { "in" }
             @for _ in 0..pairs { th scope="col" { "before" } th scope="col" { "after" } }
         } },
         html! {
             @for cell in &measured.cells {
                 tr {
                     th scope="row" { (cell.cell) }
+                    td { (unit(cell.unit)) }
                     @for (before, after) in cell.before.iter().zip(&cell.after) {
                         td { (crate::number::grouped(before.round())) }
                         td { (crate::number::grouped(after.round())) }

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use super::Bench;
 use crate::harness::alone;
 
-/// Two ports joined by a bridge whose frames walk through many rules of a firewall that none of
-/// them fits.
-const RULES: &str = "
+/// Two ports joined by a bridge.
+const PORTS: &str = "
 set -e
 for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
 ip link add p0 type veth peer name q0
@@ -19,6 +18,10 @@ ip link add p1 type veth peer name q1
 ip link add sw type bridge
 for port in q0 q1; do ip link set $port master sw; done
 for port in sw q0 q1 p0 p1; do ip link set $port up; done
+";
+
+/// Bridged frames walk through many rules of a firewall that none of them fits.
+const RULES: &str = "
 [ ! -e /proc/sys/net/bridge ] || sysctl -qw net.bridge.bridge-nf-call-iptables=1
 {
     echo 'table ip many { chain forwarded { type filter hook forward priority 0;'
@@ -27,15 +30,8 @@ for port in sw q0 q1 p0 p1; do ip link set $port up; done
 } | nft -f -
 ";
 
-/// Two ports joined by a bridge that sends at 40 Mbit/s, whatever else is set.
+/// The bridge sends at 40 Mbit/s, whatever else is set.
 const SLOW: &str = "
-set -e
-for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
-ip link add p0 type veth peer name q0
-ip link add p1 type veth peer name q1
-ip link add sw type bridge
-for port in q0 q1; do ip link set $port master sw; done
-for port in sw q0 q1 p0 p1; do ip link set $port up; done
 tc qdisc add dev q1 root tbf rate 40mbit burst 16kb limit 32kb
 sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0
 ";
@@ -53,15 +49,35 @@ a = \"p0\"
 b = \"p1\"
 ";
 
+/// Socket tests over a path of nicety's own, which settings of the namespace do not reach.
+const SOCKETS: &str = "
+name = \"measured\"
+[[path]]
+kind = \"bridge\"
+[[sockets]]
+test = [\"tcp_rr\", \"udp_stream\"]
+message_bytes = [64]
+time = \"200ms\"
+";
+
+fn slow(test: &str) -> Option<Bench> {
+    Bench::with(test, &format!("{PORTS}{SLOW}"))
+}
+
 /// Spread of single measurements above which a machine is too busy to tell anything.
 const BUSY: f64 = 0.05;
 
 /// Applies one sysctl under measurement and checks that what was decided is what is: returns what
 /// was said and the numbers, nothing where the machine was too busy for any.
-fn measure(bench: &Bench, name: &str, (from, to): (&str, &str)) -> Option<(String, Value)> {
+fn measure(
+    bench: &Bench,
+    text: &str,
+    name: &str,
+    (from, to): (&str, &str),
+) -> Option<(String, Value)> {
     let plan = bench.write_plan(&[(json!({"kind": "sysctl", "name": name}), from, to)]);
     let bench_plan = bench.dir.path().join("bench.toml");
-    fs::write(&bench_plan, PLAN).unwrap();
+    fs::write(&bench_plan, text).unwrap();
     let out = bench.dir.path().join("out");
     let words = [
         "apply",
@@ -75,7 +91,9 @@ fn measure(bench: &Bench, name: &str, (from, to): (&str, &str)) -> Option<(Strin
     let text = fs::read_to_string(out.join("measured.json"));
     let text = text.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     let page = fs::read_to_string(out.join("measured.html")).unwrap();
-    assert!(page.contains("Loss against load"));
+    let sockets = text.contains("[[sockets]]");
+    let title = if sockets { "Rate against pairs at once" } else { "Loss against load" };
+    assert!(page.contains(title), "no {title}");
     for leg in ["before-1", "after-1", "before-2", "after-2"] {
         assert!(
             Path::new(&out.join(leg)).join("report.html").is_file(),
@@ -105,7 +123,7 @@ fn bridged_frames_out_of_the_firewall_is_a_gain() {
     const NAME: &str = "bridged_frames_out_of_the_firewall_is_a_gain";
     const SETTING: &str = "net.bridge.bridge-nf-call-iptables";
     let _alone = alone();
-    let Some(bench) = Bench::with(NAME, RULES) else {
+    let Some(bench) = Bench::with(NAME, &format!("{PORTS}{RULES}")) else {
         return;
     };
     let read = || {
@@ -117,7 +135,7 @@ fn bridged_frames_out_of_the_firewall_is_a_gain() {
         println!("SKIP {NAME}: this namespace has no {SETTING}");
         return;
     }
-    if let Some((said, measured)) = measure(&bench, SETTING, ("1", "0")) {
+    if let Some((said, measured)) = measure(&bench, PLAN, SETTING, ("1", "0")) {
         assert_eq!(measured["decision"], "kept", "{said}");
         assert!(said.contains("better here: +"), "{said}");
         assert_eq!(measured["cells"][0]["after"].as_array().unwrap().len(), 2);
@@ -129,11 +147,11 @@ fn bridged_frames_out_of_the_firewall_is_a_gain() {
 #[test]
 fn what_does_not_help_is_taken_back() {
     let _alone = alone();
-    let Some(bench) = Bench::with("what_does_not_help_is_taken_back", SLOW) else {
+    let Some(bench) = slow("what_does_not_help_is_taken_back") else {
         return;
     };
     let setting = "net.ipv4.tcp_moderate_rcvbuf";
-    if let Some((said, measured)) = measure(&bench, setting, ("0", "1")) {
+    if let Some((said, measured)) = measure(&bench, PLAN, setting, ("0", "1")) {
         assert_eq!(measured["decision"], "no-effect", "{said}\n{measured:#}");
         assert!(said.contains("no effect here: "), "{said}");
         let history = bench.run(&["history"]).stdout;
@@ -145,11 +163,27 @@ fn what_does_not_help_is_taken_back() {
 }
 
 #[test]
+fn socket_tests_are_judged_too() {
+    let _alone = alone();
+    let Some(bench) = slow("socket_tests_are_judged_too") else {
+        return;
+    };
+    let setting = "net.ipv4.tcp_moderate_rcvbuf";
+    if let Some((said, measured)) = measure(&bench, SOCKETS, setting, ("0", "1")) {
+        assert!(said.contains("noise (2 σ)"), "{said}");
+        let cells = measured["cells"].as_array().unwrap();
+        let units: Vec<&str> = cells.iter().map(|c| c["unit"].as_str().unwrap()).collect();
+        assert_eq!(units, ["transactions-per-s", "goodput-mbps"], "{measured:#}");
+        for cell in cells {
+            assert_eq!(cell["before"].as_array().unwrap().len(), 2, "{cell:#}");
+            assert_eq!(cell["rates_after"].as_array().unwrap().len(), 2, "{cell:#}");
+        }
+    }
+}
+
+#[test]
 fn a_measurement_that_cannot_be_leaves_the_host_as_it_was() {
-    let Some(bench) = Bench::with(
-        "a_measurement_that_cannot_be_leaves_the_host_as_it_was",
-        SLOW,
-    ) else {
+    let Some(bench) = slow("a_measurement_that_cannot_be_leaves_the_host_as_it_was") else {
         return;
     };
     let change = (

@@ -1,0 +1,20 @@
+//! PCI functions that no kernel driver has.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A network function whose driver lets a program or a guest drive it: DPDK's, or VFIO.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UserFunction {
+    /// Address: `0000:01:00.0`.
+    pub address: String,
+    /// Driver it is bound to: `vfio-pci`.
+    pub driver: String,
+    /// Vendor and device, as `modprobe.d` files name them: `8086:10c9`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Driver that driverctl(8) gives it at every boot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_driver: Option<String>,
+}
