@@ -6,6 +6,8 @@ use nicety_model::HostFacts;
 use nicety_model::facts::{InterfaceClass, IrqFacts, NetFacts, VmFacts};
 use nicety_model::finding::Goal;
 
+use crate::stacks::Stacks;
+
 /// What the user knows and the facts do not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Wishes {
@@ -18,7 +20,7 @@ pub struct Wishes {
 }
 
 /// Facts, goal and wishes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Case<'a> {
     /// The host.
     pub facts: &'a HostFacts,
@@ -26,6 +28,7 @@ pub struct Case<'a> {
     pub goal: Goal,
     /// What the user knows.
     pub wishes: Wishes,
+    stacks: Stacks<'a>,
 }
 
 impl<'a> Case<'a> {
@@ -35,6 +38,7 @@ impl<'a> Case<'a> {
             facts,
             goal,
             wishes,
+            stacks: Stacks::new(facts),
         }
     }
 
@@ -145,18 +149,14 @@ impl<'a> Case<'a> {
 
     /// As [`Self::forwards`], without routing. Stacks are a few deep; the limit ends a loop.
     pub fn bridged(&self, net: &NetFacts, depth: u8) -> bool {
-        let master = net
-            .link
-            .master
-            .as_deref()
-            .and_then(|name| self.facts.interface(name));
+        let master = net.link.master.as_deref();
+        let master = master.and_then(|name| self.stacks.interface(name));
         let by_master = master.is_some_and(|master| match master.class {
             InterfaceClass::Bridge | InterfaceClass::OpenVswitch => true,
             _ => depth < 8 && self.bridged(master, depth + 1),
         });
-        let above = |other: &&NetFacts| other.link.lower.as_deref() == Some(net.name());
         by_master
-            || self.facts.interfaces.iter().filter(above).any(|other| {
+            || self.stacks.above(net.name()).any(|other| {
                 other.class == InterfaceClass::Macvtap
                     || depth < 8 && self.bridged(other, depth + 1)
             })
@@ -165,35 +165,32 @@ impl<'a> Case<'a> {
     /// Interfaces a frame of a NIC passes on this host: itself, what is stacked on it, its
     /// masters and their other ports.
     pub fn stack(&self, net: &'a NetFacts) -> Vec<&'a NetFacts> {
-        let mut stack = vec![net];
-        let mut at = 0;
-        while let Some(&here) = stack.get(at) {
-            at += 1;
-            for other in &self.facts.interfaces {
-                let above = other.link.lower.as_deref() == Some(here.name());
-                let master = here.link.master.as_deref() == Some(other.name());
-                let port = other.link.master.as_deref() == Some(here.name())
-                    && other.class != InterfaceClass::Hardware;
-                let known = stack.iter().any(|known| known.name() == other.name());
-                if (above || master || port) && !known {
-                    stack.push(other);
-                }
-            }
-        }
-        stack
+        self.stacks.passed(net)
     }
 
-    /// The NIC whose traffic a virtual machine lives on: below the bridge of its tap, else the
-    /// only or the fastest one.
+    /// The NIC whose traffic a virtual machine lives on: below the bridge of its tap, or that of
+    /// its virtual function; else the fastest one.
     pub fn nic_of(&self, vm: &VmFacts) -> Option<&'a NetFacts> {
-        let taps = vm.nics.iter().filter_map(|nic| nic.interface.as_deref());
-        let by_tap = taps.flat_map(|tap| {
-            self.nics()
-                .filter(move |net| self.stack(net).iter().any(|n| n.name() == tap))
+        let own = vm.nics.iter().filter_map(|nic| {
+            let name = nic.interface.as_deref()?;
+            match nic.backend.as_str() {
+                "vfio" => self.physical_of(name),
+                _ => self.stacks.nic_below(name),
+            }
         });
-        by_tap
-            .chain(self.nics().filter(|net| !net.is_vf))
-            .max_by_key(|net| net.link.speed_mbps)
+        fastest(own).or_else(|| fastest(self.nics().filter(|net| !net.is_vf)))
+    }
+
+    /// The port of a virtual function: the first one on its bus.
+    fn physical_of(&self, function: &str) -> Option<&'a NetFacts> {
+        let bus = |address: &str| {
+            let (bus, _) = address.rsplit_once(':')?;
+            Some(bus.rsplit_once(':').map_or(bus, |(_, bus)| bus).to_owned())
+        };
+        let wanted = bus(function)?;
+        let same =
+            |net: &&NetFacts| net.link.bus.as_deref().and_then(bus).as_ref() == Some(&wanted);
+        self.nics().filter(|net| !net.is_vf).find(same)
     }
 
     /// Share of received frames that the busiest CPU took in since boot, with that CPU; `None`
@@ -209,5 +206,55 @@ impl<'a> Case<'a> {
         net.counter("rx_missed_errors")
             .max(net.counter("rx_fifo_errors"))
             .max(net.link.driver_drops.values().copied().max().unwrap_or(0))
+    }
+}
+
+/// The first of the fastest.
+fn fastest<'a>(nics: impl Iterator<Item = &'a NetFacts>) -> Option<&'a NetFacts> {
+    nics.min_by_key(|net| std::cmp::Reverse(net.link.speed_mbps))
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::facts::VmNic;
+
+    use crate::case::{Case, Wishes};
+    use crate::fixture::Host;
+    use nicety_model::finding::Goal;
+
+    /// Two ports, the slow one with a bridge and a guest's tap on it.
+    fn host(backend: &str, interface: &str) -> Host {
+        let host = Host::new(2, 4).nic("eth0", 10_000, 0).bridged();
+        let host = host.nic("eth1", 25_000, 1).vm("a", &[&[1]]);
+        let (backend, interface) = (backend.to_owned(), interface.to_owned());
+        host.facts_with(|facts| {
+            let mut tap = facts.interfaces[1].clone();
+            tap.class = nicety_model::facts::InterfaceClass::Tap;
+            tap.link.name = "vnet0".to_owned();
+            tap.link.master = Some("br0".to_owned());
+            facts.interfaces.push(tap);
+            facts.interfaces[0].link.bus = Some("0000:01:00.0".to_owned());
+            facts.vms[0].nics.push(VmNic {
+                backend,
+                interface: Some(interface),
+                ..VmNic::default()
+            });
+        })
+    }
+
+    #[test]
+    fn a_guest_lives_on_the_nic_below_its_tap_or_function() {
+        for (backend, interface, nic) in [
+            ("tap", "vnet0", "eth0"),
+            ("tap", "other", "eth1"),
+            ("vfio", "0000:01:10.2", "eth0"),
+            ("vfio", "01:10.2", "eth0"),
+            ("vfio", "0000:02:10.2", "eth1"),
+        ] {
+            let host = host(backend, interface);
+            let case = Case::new(&host.facts, Goal::Throughput, Wishes::default());
+            let found = case.nic_of(&host.facts.vms[0]).map(|net| net.name());
+            assert_eq!(found, Some(nic), "{backend} {interface}");
+        }
     }
 }

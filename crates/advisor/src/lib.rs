@@ -14,6 +14,7 @@ pub mod persist;
 mod picture;
 mod place;
 mod rule;
+mod stacks;
 
 use nicety_model::HostFacts;
 use nicety_model::finding::{Advice, Goal};

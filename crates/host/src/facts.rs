@@ -21,7 +21,7 @@ mod vm;
 mod vm_args;
 mod xen;
 
-use nicety_model::facts::HostFacts;
+use nicety_model::facts::{HostFacts, IrqFacts, NetFacts};
 
 use crate::fingerprint::{self, Measurer};
 
@@ -30,9 +30,29 @@ pub use source::{RecordError, Source};
 
 /// Reads everything. What cannot be read is absent; the notes say what is missing as a whole.
 /// Settings under `net.` and interfaces are those of the network namespace this process is in.
+///
+/// A large host is tens of thousands of small files: interfaces are read by this thread, all else
+/// by a second one.
 pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
-    let mut notes = Vec::new();
-    let links = source.links(&mut notes);
+    std::thread::scope(|scope| {
+        let rest = scope.spawn(|| rest(source, measurer));
+        let mut notes = Vec::new();
+        let (interfaces, irqs) = interfaces(source, &mut notes);
+        let rest = rest
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        HostFacts {
+            interfaces,
+            irqs,
+            notes,
+            ..rest
+        }
+    })
+}
+
+/// Interfaces and their interrupts.
+fn interfaces(source: &Source, notes: &mut Vec<String>) -> (Vec<NetFacts>, Vec<IrqFacts>) {
+    let links = source.links(notes);
     let interrupts = irq::Interrupts::read(&source.roots.proc);
     let mut interfaces = Vec::new();
     let mut irqs = Vec::new();
@@ -40,7 +60,7 @@ pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         if link.name == "lo" {
             continue;
         }
-        let net = interface::read(source, link, &interrupts, &mut notes);
+        let net = interface::read(source, link, &interrupts, notes);
         irqs.extend(
             net.irqs
                 .iter()
@@ -48,6 +68,11 @@ pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         );
         interfaces.push(net);
     }
+    (interfaces, irqs)
+}
+
+/// Everything but interfaces.
+fn rest(source: &Source, measurer: Measurer<'_>) -> HostFacts {
     let processes = services::Processes::read(&source.roots.proc);
     let host = fingerprint::read(&source.roots, measurer);
     let cpu = cpu::read(&source.roots, &host);
@@ -67,10 +92,8 @@ pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         owners: owner::read(source),
         host,
         cpu,
-        interfaces,
-        irqs,
         vms,
         xen,
-        notes,
+        ..HostFacts::default()
     }
 }

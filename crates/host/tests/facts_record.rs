@@ -276,7 +276,10 @@ fn functions_in_user_space_are_told_with_what_keeps_them_there() {
             (other, "igb_uio", None)
         ]
     );
-    assert_eq!(facts.user_functions[0].kept_driver.as_deref(), Some("vfio-pci"));
+    assert_eq!(
+        facts.user_functions[0].kept_driver.as_deref(),
+        Some("vfio-pci")
+    );
 }
 
 #[test]

@@ -48,9 +48,7 @@ pub struct CurvePoint {
 }
 
 /// What the numbers of a cell are.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasuredUnit {
     /// Frames per second.

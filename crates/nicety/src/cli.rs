@@ -100,6 +100,7 @@ const INSPECT_EXAMPLES: &str = "Examples:
   nicety inspect                       CPUs, nodes, interfaces, interrupts, VMs, settings
   nicety inspect --json | jq '.interfaces[] | {name, numa_node, irqs}'
   nicety inspect --record host1        the same, kept as a tree of files
+  nicety inspect --capture host1.json  the same in one file, to be sent; --sysroot reads both
   nicety inspect --sysroot host1       the recorded host, on any machine and without root
   nicety inspect --html host.html      as a picture, in which a misplaced interrupt is seen";
 

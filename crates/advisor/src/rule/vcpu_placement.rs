@@ -1,5 +1,7 @@
 //! vCPUs and memory of guests near the NIC (T02).
 
+use std::collections::BTreeMap;
+
 use nicety_model::facts::{NetFacts, VmFacts, VmKind};
 use nicety_model::finding::{Certainty, Effect, Risk};
 use nicety_model::knob::Knob;
@@ -28,7 +30,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     if !far {
         return;
     }
-    let mut used = 0;
+    let mut used: BTreeMap<Option<u32>, usize> = BTreeMap::new();
     for vm in &case.facts.vms {
         let Some(net) = case.nic_of(vm) else { continue };
         if case.facts.xen.is_none() && case.node_of(net).is_none() {
@@ -37,7 +39,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         }
         match vm.kind {
             VmKind::Xen => xen(case, vm, net, report),
-            VmKind::Qemu => used += qemu(case, vm, net, used, report),
+            VmKind::Qemu => {
+                let used = used.entry(case.node_of(net)).or_default();
+                *used += qemu(case, vm, net, *used, report);
+            }
         }
     }
 }

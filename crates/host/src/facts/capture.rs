@@ -60,11 +60,13 @@ impl Capturing {
     pub fn begin(source: Source) -> Result<(Self, Source), CaptureError> {
         let folder = temporary()?;
         let record = folder.path().join("host");
-        let source = source.recording(&record).map_err(|error| CaptureError::Io {
-            operation: "write",
-            path: error.path,
-            source: error.source,
-        })?;
+        let source = source
+            .recording(&record)
+            .map_err(|error| CaptureError::Io {
+                operation: "write",
+                path: error.path,
+                source: error.source,
+            })?;
         Ok((Self { folder }, source))
     }
 

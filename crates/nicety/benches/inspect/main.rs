@@ -127,7 +127,8 @@ fn main() -> Result<()> {
 }
 
 fn path(path: &Path) -> Result<&str> {
-    path.to_str().context("the temporary folder has no name in UTF-8")
+    path.to_str()
+        .context("the temporary folder has no name in UTF-8")
 }
 
 fn inspect(more: &[&str]) -> Result<(f64, f64)> {

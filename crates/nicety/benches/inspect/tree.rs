@@ -363,7 +363,9 @@ fn vms(tree: &mut Tree<'_>) -> Result<()> {
                 ("cmdline", words),
                 (
                     "numa_maps",
-                    format!("N{node}=262144 kernelpagesize_kB=4\nN{node}=1 kernelpagesize_kB=1048576"),
+                    format!(
+                        "N{node}=262144 kernelpagesize_kB=4\nN{node}=1 kernelpagesize_kB=1048576"
+                    ),
                 ),
                 ("smaps_rollup", "AnonHugePages: 1048576 kB".to_owned()),
                 ("stat", stat(pid, "qemu-system-x86", node * 20)),

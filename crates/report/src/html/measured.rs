@@ -145,7 +145,10 @@ fn rates(cell: &MeasuredCell) -> Result<Markup, ReportError> {
     let (low, high) = span(|point| point.1);
     let x = Axis::around(few, many, 3, |pairs| format!("{pairs:.0}"));
     let y = Axis::around(low, high, 5, crate::number::grouped);
-    let label = format!("Rate against pairs at once of {}, before and after", cell.cell);
+    let label = format!(
+        "Rate against pairs at once of {}, before and after",
+        cell.cell
+    );
     let frame = Frame {
         size: (360, 210),
         left: 66,

@@ -37,7 +37,11 @@ fn many(bench: &Bench) -> Vec<(Value, &'static str, &'static str)> {
 }
 
 /// Runs `apply` with its journals on a file system of its own.
-fn on_tmpfs(bench: &Bench, options: &str, changes: &[(Value, &str, &str)]) -> crate::harness::Ended {
+fn on_tmpfs(
+    bench: &Bench,
+    options: &str,
+    changes: &[(Value, &str, &str)],
+) -> crate::harness::Ended {
     let full = bench.dir.path().join("full");
     fs::create_dir_all(&full).unwrap();
     let full = full.to_str().unwrap();
@@ -72,7 +76,10 @@ fn a_journal_without_room_puts_everything_back() {
     assert_eq!(values(), before);
     let ended = on_tmpfs(&bench, "ro", &many);
     let line = ended.assert_code(3).only_line().to_owned();
-    assert!(line.contains("Read-only file system") && line.contains("--state"), "{line}");
+    assert!(
+        line.contains("Read-only file system") && line.contains("--state"),
+        "{line}"
+    );
     assert_eq!(values(), before);
 }
 
@@ -93,14 +100,28 @@ fn an_ordinary_user_is_told_what_is_needed() {
     let plan = dir.path().join("plan.json");
     for change in changes() {
         fs::write(&plan, super::plan(&[change]).to_string()).unwrap();
-        let words = ["tune", "apply", plan.to_str().unwrap(), "--state", state.to_str().unwrap()];
-        let ended = bench.lab.inside(nicety(words).dir(dir.path()).by_nobody()).run();
+        let words = [
+            "tune",
+            "apply",
+            plan.to_str().unwrap(),
+            "--state",
+            state.to_str().unwrap(),
+        ];
+        let ended = bench
+            .lab
+            .inside(nicety(words).dir(dir.path()).by_nobody())
+            .run();
         let said = &ended.assert_code(3).stderr;
-        assert!(said.contains("root") && said.contains("everything is as it was"), "{said}");
+        assert!(
+            said.contains("root") && said.contains("everything is as it was"),
+            "{said}"
+        );
         assert_eq!(bench.settings(), OLD);
     }
     // Looking needs nothing.
-    let call = nicety(["tune", "plan", "--json"]).dir(dir.path()).by_nobody();
+    let call = nicety(["tune", "plan", "--json"])
+        .dir(dir.path())
+        .by_nobody();
     bench.lab.inside(call).run().assert_code(0);
 }
 
@@ -116,7 +137,10 @@ fn a_value_that_reads_back_otherwise_is_undone() {
     all.push((json!({"kind": "sysctl", "name": ports}), "", "8,9,10"));
     let ended = bench.apply(&all, "60s");
     assert!(
-        ended.assert_code(1).stderr.contains("8,9,10 was written, the kernel says 8-10"),
+        ended
+            .assert_code(1)
+            .stderr
+            .contains("8,9,10 was written, the kernel says 8-10"),
         "{}",
         ended.stderr
     );
@@ -136,14 +160,23 @@ fn an_unplugged_interface_keeps_nothing_else_from_going_back() {
     bench.run(&["confirm"]).assert_code(0);
     bench.lab.sh("ip link del v0");
     let drifted = bench.run(&["verify"]);
-    assert!(drifted.assert_code(1).stdout.contains("v0 MTU: drifted"), "{}", drifted.stdout);
+    assert!(
+        drifted.assert_code(1).stdout.contains("v0 MTU: drifted"),
+        "{}",
+        drifted.stdout
+    );
     let rolled = bench.run(&["rollback"]);
     assert!(
-        rolled.assert_code(0).stderr.contains("v0 MTU is not there any more"),
+        rolled
+            .assert_code(0)
+            .stderr
+            .contains("v0 MTU is not there any more"),
         "{}",
         rolled.stderr
     );
-    let left = bench.lab.sh("sysctl -n net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem");
+    let left = bench
+        .lab
+        .sh("sysctl -n net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem");
     let left: Vec<String> = left
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -167,11 +200,16 @@ fn after_a_boot_a_journal_is_closed_and_nothing_is_written() {
     bench.until_unguarded();
     let lines: Vec<&str> = text.lines().collect();
     for cut in [1, 2, 3, lines.len() - 1] {
-        let head: String = lines[..cut].iter().map(|line| format!("{line}\n")).collect();
+        let head: String = lines[..cut]
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect();
         fs::write(&file, head.replace(boot.trim(), "another-boot")).unwrap();
         let next = bench.run(&["verify"]);
         assert!(
-            next.assert_code(2).stderr.contains("transaction 1: gone with the last boot"),
+            next.assert_code(2)
+                .stderr
+                .contains("transaction 1: gone with the last boot"),
             "{cut}: {}",
             next.stderr
         );

@@ -208,8 +208,16 @@ fn an_error_at_any_setting_undoes_the_ones_before() {
     let write = pair.unwrap()[0].1;
     for (inject, code, said) in [
         // The last message but one is the change, the last one reads it back.
-        (format!("sendto:error=EBUSY:when={}", last("sendto") - 1), 1, "busy"),
-        (format!("ioctl:error=ENODEV:when={}", last("ioctl")), 1, "v0"),
+        (
+            format!("sendto:error=EBUSY:when={}", last("sendto") - 1),
+            1,
+            "busy",
+        ),
+        (
+            format!("ioctl:error=ENODEV:when={}", last("ioctl")),
+            1,
+            "v0",
+        ),
         (format!("write:error=EIO:when={write}"), 1, "tcp_rmem"),
         (
             format!("fdatasync:error=ENOSPC:when={}", last("fdatasync")),

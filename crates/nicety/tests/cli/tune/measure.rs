@@ -92,7 +92,11 @@ fn measure(
     let text = text.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     let page = fs::read_to_string(out.join("measured.html")).unwrap();
     let sockets = text.contains("[[sockets]]");
-    let title = if sockets { "Rate against pairs at once" } else { "Loss against load" };
+    let title = if sockets {
+        "Rate against pairs at once"
+    } else {
+        "Loss against load"
+    };
     assert!(page.contains(title), "no {title}");
     for leg in ["before-1", "after-1", "before-2", "after-2"] {
         assert!(
@@ -173,7 +177,11 @@ fn socket_tests_are_judged_too() {
         assert!(said.contains("noise (2 σ)"), "{said}");
         let cells = measured["cells"].as_array().unwrap();
         let units: Vec<&str> = cells.iter().map(|c| c["unit"].as_str().unwrap()).collect();
-        assert_eq!(units, ["transactions-per-s", "goodput-mbps"], "{measured:#}");
+        assert_eq!(
+            units,
+            ["transactions-per-s", "goodput-mbps"],
+            "{measured:#}"
+        );
         for cell in cells {
             assert_eq!(cell["before"].as_array().unwrap().len(), 2, "{cell:#}");
             assert_eq!(cell["rates_after"].as_array().unwrap().len(), 2, "{cell:#}");
