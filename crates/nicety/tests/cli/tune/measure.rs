@@ -71,13 +71,13 @@ const BUSY: f64 = 0.05;
 /// was said and the numbers, nothing where the machine was too busy for any.
 fn measure(
     bench: &Bench,
-    text: &str,
+    asked: &str,
     name: &str,
     (from, to): (&str, &str),
 ) -> Option<(String, Value)> {
     let plan = bench.write_plan(&[(json!({"kind": "sysctl", "name": name}), from, to)]);
     let bench_plan = bench.dir.path().join("bench.toml");
-    fs::write(&bench_plan, text).unwrap();
+    fs::write(&bench_plan, asked).unwrap();
     let out = bench.dir.path().join("out");
     let words = [
         "apply",
@@ -91,7 +91,7 @@ fn measure(
     let text = fs::read_to_string(out.join("measured.json"));
     let text = text.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     let page = fs::read_to_string(out.join("measured.html")).unwrap();
-    let sockets = text.contains("[[sockets]]");
+    let sockets = asked.contains("[[sockets]]");
     let title = if sockets {
         "Rate against pairs at once"
     } else {
