@@ -1,6 +1,6 @@
 //! What one port received during one trial.
 
-use nicety_model::{FrameCounts, LatencySummary, StreamCounts};
+use nicety_model::{FrameCounts, LatencySummary, StationCounts, StreamCounts};
 use nicety_packet::stamp::STREAM_LEARNING;
 use nicety_packet::{Seen, Stamp};
 
@@ -35,6 +35,8 @@ pub struct PortCounts {
 #[derive(Debug)]
 struct Stream {
     id: u8,
+    /// First arrivals per pair of stations; empty where there is one pair.
+    stations: Vec<u64>,
     tracker: Tracker,
     latency: Latency,
 }
@@ -78,6 +80,7 @@ impl Account {
             *index = account.streams.len() as u8;
             account.streams.push(Stream {
                 id,
+                stations: Vec::new(),
                 tracker: Tracker::new(window),
                 latency: Latency::new()?,
             });
@@ -91,7 +94,17 @@ impl Account {
         self.counts = PortCounts::default();
         for stream in &mut self.streams {
             stream.tracker.reset();
+            stream.stations.fill(0);
             stream.latency.reset();
+        }
+    }
+
+    /// Says that `stations` pairs of stations take turns in every stream, so that each is counted
+    /// too.
+    pub fn between(&mut self, stations: u32) {
+        let stations = if stations > 1 { stations as usize } else { 0 };
+        for stream in &mut self.streams {
+            stream.stations = vec![0; stations];
         }
     }
 
@@ -137,11 +150,16 @@ impl Account {
                 .find(|totals| totals.stream == stream.id)
                 .ok_or(AccountError::NoTotals { stream: stream.id })?;
             let sequence = stream.tracker.finish(totals.sent);
-            counts.push(stream_counts(
-                totals,
-                sequence,
-                port.take().unwrap_or_default(),
-            ));
+            let mut one = stream_counts(totals, sequence, port.take().unwrap_or_default());
+            let shares = StationCounts::shares(totals.sent, stream.stations.len() as u32);
+            one.stations = shares
+                .zip(&stream.stations)
+                .map(|(sent, received)| StationCounts {
+                    sent,
+                    received: sent.min(*received),
+                })
+                .collect();
+            counts.push(one);
         }
         Ok(counts)
     }
@@ -185,6 +203,10 @@ impl Account {
         match stream.tracker.on_arrival(stamp.sequence) {
             Arrival::InOrder | Arrival::Reordered | Arrival::TooLate => {
                 stream.latency.record(stamp.elapsed_ns(now_ns));
+                if !stream.stations.is_empty() {
+                    let station = stamp.sequence as usize % stream.stations.len();
+                    stream.stations[station] += 1;
+                }
             }
             Arrival::Duplicate | Arrival::Impossible => {}
         }
@@ -216,6 +238,7 @@ fn stream_counts(
         loss_bursts: sequence.loss_bursts,
         reorder_bursts: sequence.reorder_bursts,
         reorder_extent_max: sequence.reorder_extent_max,
+        stations: Vec::new(),
     }
 }
 

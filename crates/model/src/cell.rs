@@ -10,6 +10,7 @@ use crate::frame::{Direction, FrameSize};
 use crate::frames::FrameCounts;
 use crate::latency::LatencySummary;
 use crate::ledger::LossEntry;
+use crate::trial::GuestFrames;
 use crate::units::LossRatio;
 use crate::verdict::Verdict;
 
@@ -143,6 +144,10 @@ pub struct CellResult {
     /// Frames of the confirm trial.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frames: Option<FrameCounts>,
+    /// What each guest carried in the confirm trial, where several share the path: the throughput
+    /// is that of all together.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub guests: Vec<GuestFrames>,
     /// Number of search trials, invalid ones included.
     pub trials: u32,
     /// Wall time of the search, without confirm and latency trials, in seconds.

@@ -73,6 +73,23 @@ impl BurstLengths {
     }
 }
 
+/// The part of a stream between two of the stations that take turns in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct StationCounts {
+    /// Frames sent.
+    pub sent: u64,
+    /// Of these, distinct frames that arrived.
+    pub received: u64,
+}
+
+impl StationCounts {
+    /// How many of `sent` frames each of `stations` sent, when they take turns frame by frame.
+    pub fn shares(sent: u64, stations: u32) -> impl Iterator<Item = u64> {
+        let all = u64::from(stations.max(1));
+        (0..all).map(move |number| (sent + all - 1 - number) / all)
+    }
+}
+
 /// Accounting of one stream of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StreamCounts {
@@ -86,4 +103,21 @@ pub struct StreamCounts {
     pub reorder_bursts: BurstLengths,
     /// Largest reordering extent in frames (RFC 4737 §4.2.1).
     pub reorder_extent_max: u64,
+    /// Per pair of stations, where several take turns.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub stations: Vec<StationCounts>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_shared_out() {
+        let shares = |sent, stations| StationCounts::shares(sent, stations).collect::<Vec<_>>();
+        assert_eq!(shares(7, 3), [3, 2, 2]);
+        assert_eq!(shares(1, 2), [1, 0]);
+        assert_eq!(shares(5, 1), [5]);
+        assert_eq!(shares(0, 2), [0, 0]);
+    }
 }

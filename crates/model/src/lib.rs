@@ -39,7 +39,7 @@ pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
 pub use cpu::{CoreUse, CpuUse, GuestUse, PollUse, WhoUse};
 pub use facts::HostFacts;
 pub use frame::{Direction, FrameSize};
-pub use frames::{BurstLengths, FrameCounts, StreamCounts};
+pub use frames::{BurstLengths, FrameCounts, StationCounts, StreamCounts};
 pub use latency::LatencySummary;
 pub use ledger::LossEntry;
 pub use pacing::PacingReport;
@@ -47,7 +47,7 @@ pub use plan::{Plan, PlanError};
 pub use run::{Fingerprint, Run};
 pub use stalls::StallReport;
 pub use stats::Spread;
-pub use trial::{Purpose, TrialRecord, Validity};
+pub use trial::{GuestFrames, Purpose, TrialRecord, Validity};
 pub use units::{Fps, LossRatio};
 pub use verdict::Verdict;
 

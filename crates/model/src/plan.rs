@@ -29,7 +29,7 @@ pub use file::PlanFile;
 pub use path::PathParams;
 pub use sockets::{HowOften, MAX_NEIGHBOURS, SockCell, SockPlan};
 pub use switch::SwitchKind;
-pub use vm::{VmAsk, VmNic};
+pub use vm::{VmAsk, VmNic, VmSwitch};
 pub use words::UnknownPreset;
 
 /// Most flows per direction: the sequence of addresses and ports the packet template can vary.

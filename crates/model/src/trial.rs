@@ -63,6 +63,23 @@ impl Validity {
     }
 }
 
+/// What one of several guests on a path carried in a trial, over all directions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuestFrames {
+    /// Which guest.
+    pub guest: String,
+    /// Frames sent through it: its share of the load.
+    pub sent: u64,
+    /// Of these, frames that arrived.
+    pub received: u64,
+    /// `sent - received`.
+    pub lost: u64,
+    /// Lost over sent.
+    pub loss_ratio: LossRatio,
+    /// Received frames per second of sending time, per direction.
+    pub forwarding_fps: f64,
+}
+
 /// One line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRecord {
@@ -99,6 +116,9 @@ pub struct TrialRecord {
     pub stalls: Option<StallReport>,
     /// Received frames per second of sending time, per direction.
     pub forwarding_fps: f64,
+    /// Per guest, where several share the path and their frames take turns.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub guests: Vec<GuestFrames>,
     /// Per stream.
     pub streams: Vec<StreamCounts>,
     /// The slowest sender's schedule.

@@ -1,6 +1,6 @@
 //! The Ethernet header (IEEE 802.3 §3), without FCS: a packet socket never sees one.
 
-use crate::mac::MacAddr;
+use crate::mac::{MacAddr, STATION};
 
 /// Bytes of the header without any VLAN tag.
 pub const HEADER_BYTES: usize = 14;
@@ -13,6 +13,8 @@ pub const PADDED_BYTES_MAX: usize = 64;
 const DESTINATION: usize = 0;
 const SOURCE: usize = 6;
 const TYPE: usize = 12;
+/// Where a header tells stations apart, see [`MacAddr::station`].
+pub(crate) const STATIONS: [usize; 2] = [DESTINATION + STATION, SOURCE + STATION];
 
 /// A borrowed Ethernet header.
 #[derive(Debug, Clone, Copy)]

@@ -45,16 +45,23 @@ pub struct Flow {
 pub struct FlowRange {
     count: u32,
     side: Side,
+    stations: u32,
 }
 
 impl FlowRange {
     /// Largest number of flows.
     pub const MAX: u32 = 1 << 20;
+    /// Largest number of pairs of stations.
+    pub const STATIONS_MAX: u32 = 256;
 
     /// A range of 1 to [`Self::MAX`] flows that `side` sends.
     pub fn new(count: u32, side: Side) -> Result<Self, PacketError> {
         if (1..=Self::MAX).contains(&count) {
-            Ok(Self { count, side })
+            Ok(Self {
+                count,
+                side,
+                stations: 1,
+            })
         } else {
             Err(PacketError::Flows { flows: count })
         }
@@ -62,7 +69,36 @@ impl FlowRange {
 
     /// The one flow of a range without variation.
     pub fn single(side: Side) -> Self {
-        Self { count: 1, side }
+        Self {
+            count: 1,
+            side,
+            stations: 1,
+        }
+    }
+
+    /// The same flows between `stations` pairs of stations: frame `n` goes from station
+    /// `n mod stations` of its port to the station with the same number at the other, see
+    /// [`MacAddr::station`](crate::MacAddr::station).
+    ///
+    /// # Errors
+    /// [`PacketError::Stations`] unless there are 1 to 256.
+    pub fn between(self, stations: u32) -> Result<Self, PacketError> {
+        if (1..=Self::STATIONS_MAX).contains(&stations) {
+            Ok(Self { stations, ..self })
+        } else {
+            Err(PacketError::Stations { stations })
+        }
+    }
+
+    /// Number of pairs of stations.
+    pub fn stations(self) -> u32 {
+        self.stations
+    }
+
+    /// The station of frame `sequence` where there are several.
+    pub(crate) fn station(self, sequence: u32) -> Option<u8> {
+        // At most 256 of them, so the number fits.
+        (self.stations > 1).then(|| (sequence % self.stations) as u8)
     }
 
     /// Number of flows.
@@ -173,6 +209,13 @@ mod tests {
         assert!(FlowRange::new(0, Side::A).is_err());
         assert!(FlowRange::new(FlowRange::MAX + 1, Side::A).is_err());
         assert_eq!(FlowRange::new(1, Side::B), Ok(FlowRange::single(Side::B)));
+        let one = FlowRange::single(Side::A);
+        assert!(one.between(0).is_err() && one.between(257).is_err());
+        assert_eq!(one.between(1), Ok(one));
+        assert_eq!(
+            (one.station(7), one.between(3).unwrap().station(7)),
+            (None, Some(1))
+        );
     }
 
     #[test]

@@ -35,6 +35,12 @@ pub enum PacketError {
         /// What was asked for.
         flows: u32,
     },
+    /// The number of stations at a port is outside 1 to 256.
+    #[error("{stations} stations: a port has 1 to {max} of them", max = FlowRange::STATIONS_MAX)]
+    Stations {
+        /// What was asked for.
+        stations: u32,
+    },
     /// A VLAN identifier that no frame can carry.
     #[error("VLAN {id}: an identifier must be 0 (priority only) to 4094")]
     VlanId {

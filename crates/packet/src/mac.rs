@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use crate::PacketError;
 
+/// The byte of an address that tells stations of a port apart.
+pub(crate) const STATION: usize = 4;
+
 /// A 48-bit hardware address (IEEE 802).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MacAddr(pub [u8; 6]);
@@ -23,6 +26,14 @@ impl MacAddr {
     pub fn local(n: u32) -> Self {
         let [a, b, c, d] = n.to_be_bytes();
         Self([0x02, 0x4e, a, b, c, d])
+    }
+
+    /// Station `n` of those that share a port: this address with `n` in its last byte but one.
+    /// Station 0 of an address that [`Self::local`] makes from a number below 256 is itself.
+    pub fn station(self, n: u8) -> Self {
+        let mut bytes = self.0;
+        bytes[STATION] = n;
+        Self(bytes)
     }
 }
 

@@ -26,7 +26,7 @@ pub struct TemplateSpec {
     pub destination_mac: MacAddr,
     /// Tag in the frame, if any.
     pub vlan: Option<VlanTag>,
-    /// Addresses and ports.
+    /// Addresses and ports, and between how many stations.
     pub flows: FlowRange,
 }
 
@@ -134,13 +134,18 @@ impl Template {
             need: self.bytes.len(),
             have: buffer.len(),
         };
-        let Some(head) = buffer
+        let Some((link, head)) = buffer
             .get_mut(..self.bytes.len())
-            .and_then(|frame| frame.get_mut(self.ip_offset..))
-            .and_then(|packet| packet.first_chunk_mut::<HEAD_BYTES>())
+            .and_then(|frame| frame.split_at_mut_checked(self.ip_offset))
+            .and_then(|(link, packet)| Some((link, packet.first_chunk_mut::<HEAD_BYTES>()?)))
         else {
             return Err(too_short);
         };
+        if let Some(station) = self.spec.flows.station(stamp.sequence) {
+            for at in ethernet::STATIONS {
+                link[at] = station;
+            }
+        }
         let mut sum = self
             .udp_sum
             .add_u16(u16::from_be_bytes([stamp.stream, stamp.trial]));

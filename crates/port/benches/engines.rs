@@ -98,6 +98,7 @@ fn open(engine: &str, path: &dyn Path, frame_size: FrameSize) -> Box<dyn Engine>
         frame_size,
         direction: Direction::Uni,
         flows: 1,
+        stations: 1,
         vlan: None,
     };
     let cpus = vec![Some(0)];

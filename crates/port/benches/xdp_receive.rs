@@ -32,6 +32,7 @@ fn main() {
             frame_size,
             direction: Direction::Uni,
             flows: 1,
+            stations: 1,
             vlan: None,
         };
         let bench = Bench {

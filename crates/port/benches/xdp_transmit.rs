@@ -39,6 +39,7 @@ fn main() {
         frame_size,
         direction: Direction::Uni,
         flows: 1,
+        stations: 1,
         vlan: None,
     };
     let mut opening = Opening::new([spec(0), spec(1)], traffic, vec![Some(0)]).unwrap();

@@ -13,6 +13,9 @@
 #define OCTAVES 28
 #define BUCKETS ((1 << LINEAR_BITS) + OCTAVES * HALF)
 
+// Byte of a hardware address that tells stations apart.
+#define STATION 4
+
 struct stream {
     // Set by user space before a trial.
     __u64 frames;
@@ -61,6 +64,8 @@ struct stream {
     // Written here.
     __u64 following; // of these, not sent yet
     __u64 slot;      // of `marks`, the last frame's
+    // Set by user space: pairs of stations that take turns.
+    __u64 stations;
 };
 
 // Which frames were made when: for every slot of 2^SLOT_BITS ns, the number of the first frame made
@@ -170,6 +175,11 @@ static __always_inline int write_frame(void *data, void *end, const struct strea
         PUT(__u32, data + 8, s->link[1]);
         PUT(__u16, data + 12, s->link[1] >> 32);
         write_head(data + ETHERNET_BYTES, s, sequence, now);
+    }
+    if (s->stations > 1) {
+        __u8 station = sequence % (__u32)s->stations;
+        PUT(__u8, data + STATION, station);
+        PUT(__u8, data + 6 + STATION, station);
     }
     return 1;
 }

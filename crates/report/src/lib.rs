@@ -8,6 +8,7 @@
 pub mod compare;
 pub mod csv;
 mod error;
+mod guests;
 pub mod history;
 pub mod html;
 pub mod json;

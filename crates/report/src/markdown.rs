@@ -5,6 +5,7 @@ use std::io::Write;
 use nicety_model::Run;
 
 use crate::error::{ReportError, write_text};
+use crate::guests;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::row::{self, Column};
@@ -118,6 +119,11 @@ fn verdicts(page: &mut String, groups: &[Group<'_>]) {
 }
 
 fn lists(page: &mut String, run: &Run, groups: &[Group<'_>]) {
+    list(
+        page,
+        "Guests that share a path, in the confirm trial",
+        &guests::lines(groups),
+    );
     let notes: Vec<String> = pick::notes(groups)
         .into_iter()
         .map(|(note, cells)| format!("{note} ({})", pick::named(&cells)))

@@ -7,6 +7,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use nicety_model::{Run, Verdict};
 
 use crate::error::{ReportError, write_text};
+use crate::guests;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::row::{self, Column};
@@ -51,6 +52,7 @@ pub fn render(run: &Run, out: &mut impl Write, options: Options) -> Result<(), R
     page.blank();
     if !groups.is_empty() {
         cells(&mut page, &groups);
+        guests(&mut page, &groups);
     }
     if !run.sockets.is_empty() {
         page.text.push_str(&sock::text(&run.sockets, &[], options));
@@ -121,6 +123,18 @@ fn users(page: &mut Page, series: &[(pick::SeriesKey, Vec<&Group<'_>>)]) {
         for guest in guests {
             line.push_str(&format!("; by the count of {guest}"));
         }
+        page.prose(2, &line);
+    }
+    page.blank();
+}
+
+fn guests(page: &mut Page, groups: &[Group<'_>]) {
+    let lines = guests::lines(groups);
+    if lines.is_empty() {
+        return;
+    }
+    page.strong(guests::HEADING);
+    for line in lines {
         page.prose(2, &line);
     }
     page.blank();

@@ -110,6 +110,12 @@ pub trait Path: Send + Sync {
         None
     }
 
+    /// Stations at either port between which frames are sent in turn, for a path that tells them
+    /// apart: those of pair `n` pass through its guest `n`.
+    fn stations(&self) -> u32 {
+        1
+    }
+
     /// What joins `d0` and `d1`, where the path was made here.
     fn middle(&self) -> Option<Middle<'_>> {
         None
@@ -119,6 +125,17 @@ pub trait Path: Send + Sync {
     /// other paths the tester's stations have addresses of their own.
     fn own_stations(&self) -> bool {
         self.kind() == "ports"
+    }
+
+    /// Stops what works in the path by itself, so that it takes no CPU time until
+    /// [`Path::go_on`]; false where that cannot be.
+    fn stand_still(&self) -> bool {
+        false
+    }
+
+    /// Goes on after [`Path::stand_still`]; false where it does not.
+    fn go_on(&self) -> bool {
+        true
     }
 
     /// In whose context the path works.

@@ -18,9 +18,11 @@ use crate::rig::{Rig, RigSpec};
 use crate::veth::{self, CARRIER_LIMIT};
 
 /// The VLAN. Any would do; this one is in no switch's reserved range.
-const VLAN: u16 = 100;
+pub(crate) const VLAN: u16 = 100;
 /// Names of its sub-interfaces.
-const SUB_INTERFACES: [&str; 2] = ["d0.100", "d1.100"];
+pub(crate) const SUB_INTERFACES: [&str; 2] = ["d0.100", "d1.100"];
+/// The interfaces below it.
+const ENDS: [&str; 2] = ["d0", "d1"];
 /// With it on, a veth hands the tag over beside the frame instead of in it, and an XDP program
 /// at the other end sees no tag.
 const TAG_BESIDE_FRAME: &str = "tx-vlan-hw-insert";
@@ -50,11 +52,7 @@ impl VlanBridgePath {
     /// [`BridgePath::build`](crate::BridgePath::build).
     pub fn build(spec: &RigSpec, tagging: Tagging) -> Result<Self, PathError> {
         let rig = Rig::build(spec)?;
-        for end in ["d0", "d1"] {
-            rig.dut
-                .ethtool
-                .set_features(end, &[(TAG_BESIDE_FRAME, false)])?;
-        }
+        keep_tags(&rig)?;
         match tagging {
             Tagging::SubInterface => sub_interfaces(&rig)?,
             Tagging::Filtering => filtering(&rig)?,
@@ -65,18 +63,46 @@ impl VlanBridgePath {
     }
 }
 
+/// Lets the tags stay in the frames at both ends.
+pub(crate) fn keep_tags(rig: &Rig) -> Result<(), NetError> {
+    for end in ENDS {
+        rig.dut
+            .ethtool
+            .set_features(end, &[(TAG_BESIDE_FRAME, false)])?;
+    }
+    Ok(())
+}
+
+/// Makes the sub-interface of the VLAN on `d0` (side 0) or `d1`.
+pub(crate) fn sub_interface(rig: &Rig, side: usize) -> Result<(), PathError> {
+    let links = &rig.dut.links;
+    let lower = links.get(ENDS[side])?.index;
+    links
+        .add_vlan(SUB_INTERFACES[side], lower, VLAN)
+        .map_err(|error| {
+            missing(
+                error,
+                "VLAN sub-interfaces (8021q)",
+                "modprobe 8021q, or write tagging = \"filtering\"",
+            )
+        })
+}
+
+/// Makes a bridge that tells VLANs apart itself.
+pub(crate) fn filtering_bridge(rig: &Rig, name: &str) -> Result<(), PathError> {
+    rig.dut.links.add_filtering_bridge(name).map_err(|error| {
+        missing(
+            error,
+            "bridge with VLAN filtering",
+            "take a kernel with CONFIG_BRIDGE_VLAN_FILTERING, or write tagging = \"sub-interface\"",
+        )
+    })
+}
+
 fn sub_interfaces(rig: &Rig) -> Result<(), PathError> {
     let links = &rig.dut.links;
-    for (name, lower) in SUB_INTERFACES.into_iter().zip(["d0", "d1"]) {
-        links
-            .add_vlan(name, links.get(lower)?.index, VLAN)
-            .map_err(|error| {
-                missing(
-                    error,
-                    "VLAN sub-interfaces (8021q)",
-                    "modprobe 8021q, or write tagging = \"filtering\"",
-                )
-            })?;
+    for side in [0, 1] {
+        sub_interface(rig, side)?;
     }
     links.add_bridge("br0")?;
     rig.enslave(SUB_INTERFACES, links.get("br0")?.index)?;
@@ -89,15 +115,9 @@ fn sub_interfaces(rig: &Rig) -> Result<(), PathError> {
 
 fn filtering(rig: &Rig) -> Result<(), PathError> {
     let links = &rig.dut.links;
-    links.add_filtering_bridge("br0").map_err(|error| {
-        missing(
-            error,
-            "bridge with VLAN filtering",
-            "take a kernel with CONFIG_BRIDGE_VLAN_FILTERING, or write tagging = \"sub-interface\"",
-        )
-    })?;
-    rig.enslave(["d0", "d1"], links.get("br0")?.index)?;
-    for name in ["d0", "d1"] {
+    filtering_bridge(rig, "br0")?;
+    rig.enslave(ENDS, links.get("br0")?.index)?;
+    for name in ENDS {
         links.allow_vlan(links.get(name)?.index, VLAN)?;
     }
     Ok(())

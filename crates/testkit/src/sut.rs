@@ -216,6 +216,7 @@ impl Sut {
             loss_ratio: shot.loss_ratio,
             stalls: None,
             forwarding_fps: shot.forwarding.0,
+            guests: Vec::new(),
             streams: Vec::new(),
             pacing: PacingReport {
                 offered_fps: offered.0,

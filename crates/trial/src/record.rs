@@ -7,8 +7,8 @@ use nicety_host::cpu_load::{
 };
 use nicety_host::cpu_load::{STEAL, us_per_frame};
 use nicety_model::{
-    CpuUse, FrameCounts, GuestUse, LossRatio, PacingReport, PollUse, SCHEMA, StallReport,
-    TrialRecord, Validity,
+    CpuUse, FrameCounts, GuestFrames, GuestUse, LossRatio, PacingReport, PollUse, SCHEMA,
+    StallReport, StreamCounts, TrialRecord, Validity,
 };
 use nicety_port::{EngineReport, SenderReport};
 use nicety_testbed::Polling;
@@ -40,11 +40,38 @@ pub(crate) fn of(ask: &TrialAsk, report: &EngineReport) -> TrialRecord {
     } else {
         0.0
     };
+    record.guests = guest_frames(&report.streams, &pacing);
     record.streams = report.streams.clone();
     record.pacing = pacing;
     record.latency_us = report.latency;
     record.notes = notes(ask, report);
     record
+}
+
+/// What every guest carried, over all streams: each is behind a pair of stations of its own.
+fn guest_frames(streams: &[StreamCounts], pacing: &PacingReport) -> Vec<GuestFrames> {
+    let guests = streams.iter().map(|s| s.stations.len()).max().unwrap_or(0);
+    let frames = |guest: usize| {
+        let counts = streams.iter().filter_map(|s| s.stations.get(guest));
+        let (sent, received) = counts.fold((0, 0), |(sent, received), counts| {
+            (sent + counts.sent, received + counts.received)
+        });
+        let lost = sent - received;
+        let seconds = pacing.sending_s * streams.len() as f64;
+        GuestFrames {
+            guest: format!("guest{guest}"),
+            sent,
+            received,
+            lost,
+            loss_ratio: LossRatio::of(lost, sent),
+            forwarding_fps: if seconds > 0.0 {
+                received as f64 / seconds
+            } else {
+                0.0
+            },
+        }
+    };
+    (0..guests).map(frames).collect()
 }
 
 /// The record of a trial that could not be run.
@@ -164,6 +191,7 @@ fn empty(ask: &TrialAsk) -> TrialRecord {
         loss_ratio: LossRatio::default(),
         stalls: None,
         forwarding_fps: 0.0,
+        guests: Vec::new(),
         streams: Vec::new(),
         pacing: PacingReport::default(),
         latency_us: None,
@@ -239,4 +267,34 @@ fn notes(ask: &TrialAsk, report: &EngineReport) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::StationCounts;
+
+    use super::*;
+
+    #[test]
+    fn guests_carry_both_directions() {
+        let stream = |pairs: [(u64, u64); 2]| StreamCounts {
+            stations: pairs
+                .map(|(sent, received)| StationCounts { sent, received })
+                .to_vec(),
+            ..StreamCounts::default()
+        };
+        let pacing = PacingReport {
+            sending_s: 2.0,
+            ..PacingReport::default()
+        };
+        let streams = [stream([(50, 50), (50, 40)]), stream([(50, 48), (50, 50)])];
+        let guests = guest_frames(&streams, &pacing);
+        let said: Vec<_> = guests
+            .iter()
+            .map(|g| (g.guest.as_str(), g.sent, g.lost, g.forwarding_fps))
+            .collect();
+        assert_eq!(said, [("guest0", 100, 2, 24.5), ("guest1", 100, 10, 22.5)]);
+        assert_eq!(guests[1].loss_ratio, LossRatio(0.1));
+        assert_eq!(guest_frames(&[StreamCounts::default()], &pacing), []);
+    }
 }

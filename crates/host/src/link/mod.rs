@@ -2,6 +2,7 @@
 
 mod address;
 mod counters;
+mod forwarding;
 mod name;
 mod place;
 mod state;

@@ -51,14 +51,24 @@ impl Links {
     /// # Errors
     /// [`NetError::NotPermitted`], or what the bridge says.
     pub fn allow_vlan(&self, port: u32, id: u16) -> Result<(), NetError> {
+        self.vlan_at(port, id, BridgeVlanInfoFlags::empty())
+    }
+
+    /// Lets bridge port number `port` be in the VLAN `id` with frames that have no tag.
+    ///
+    /// # Errors
+    /// As [`Links::allow_vlan`].
+    pub fn allow_untagged(&self, port: u32, id: u16) -> Result<(), NetError> {
+        let flags = BridgeVlanInfoFlags::Pvid | BridgeVlanInfoFlags::Untagged;
+        self.vlan_at(port, id, flags)
+    }
+
+    fn vlan_at(&self, port: u32, id: u16, flags: BridgeVlanInfoFlags) -> Result<(), NetError> {
         let mut message = LinkMessage::default();
         message.header.interface_family = AddressFamily::Bridge;
         message.header.index = port;
         message.attributes = vec![LinkAttribute::AfSpecBridge(vec![AfSpecBridge::VlanInfo(
-            BridgeVlanInfo {
-                flags: BridgeVlanInfoFlags::empty(),
-                vid: id,
-            },
+            BridgeVlanInfo { flags, vid: id },
         )])];
         self.channel
             .change(RouteNetlinkMessage::SetLink(message), 0)

@@ -19,7 +19,7 @@ pub(super) const KINDS: [&str; 7] = [
     "vm",
 ];
 /// What joins the guests' interfaces on the host.
-const SWITCHES: [&str; 4] = ["bridge", "vlan-bridge", "ovs", "ovs-dpdk"];
+const SWITCHES: [&str; 5] = ["bridge", "vlan-bridge", "ovs", "ovs-dpdk", "testpmd"];
 /// How a bridge deals with VLANs.
 const TAGGINGS: [&str; 2] = ["sub-interface", "filtering"];
 /// Which of Open vSwitch's datapaths carries the frames.
@@ -27,8 +27,9 @@ const DATAPATHS: [&str; 2] = ["kernel", "userspace"];
 /// How DPDK gets at an interface that the kernel drives.
 const VDEVS: [&str; 2] = ["af_packet", "af_xdp"];
 /// Keys of `kind = "vm"`.
-const VM_KEYS: [&str; 11] = [
-    "kind", "guest", "nic", "pf", "switch", "vcpus", "pin", "queues", "ring", "vms", "accel",
+const VM_KEYS: [&str; 14] = [
+    "kind", "guest", "nic", "pf", "switch", "tagging", "vdev", "cores", "vcpus", "pin", "queues",
+    "ring", "vms", "accel",
 ];
 
 /// Parameters of a path; an empty list was not given. Each list multiplies the matrix.
@@ -39,8 +40,8 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub guest: Vec<String>,
-    /// How the guest is connected: `e1000`, `virtio-net`, `vhost-net`, `macvtap`, `sriov`,
-    /// `sriov-macvtap`; a namespace: `macvlan`, `sriov`.
+    /// How the guest is connected: `e1000`, `virtio-net`, `vhost-net`, `vhost-user` (on a switch
+    /// built on DPDK), `macvtap`, `sriov`, `sriov-macvtap`; a namespace: `macvlan`, `sriov`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub nic: Vec<String>,
@@ -49,7 +50,8 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub pf: Vec<String>,
-    /// What joins the interfaces on the host: `bridge`, `vlan-bridge`, `ovs`, `ovs-dpdk`.
+    /// What joins the interfaces on the host: `bridge`, `vlan-bridge`, `ovs`, `ovs-dpdk`,
+    /// `testpmd`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub switch: Vec<String>,
@@ -68,7 +70,7 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
     pub ring: Vec<u32>,
-    /// Guests at the same time.
+    /// Guests at the same time; they share the switch, and the frames take turns through them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
     pub vms: Vec<u32>,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// How a guest is connected.
-pub(super) const NICS: [&str; 7] = [
+pub(super) const NICS: [&str; 8] = [
     "e1000",
     "virtio-net",
     "vhost-net",
+    "vhost-user",
     "macvtap",
     "sriov",
     "sriov-macvtap",
@@ -15,8 +16,6 @@ pub(super) const NICS: [&str; 7] = [
 ];
 /// What the guest is.
 pub(super) const GUESTS: [&str; 2] = ["vm", "netns"];
-/// Switches between the tester and a guest.
-const BUILT: [&str; 2] = ["bridge", "ovs"];
 /// How a guest's instructions run.
 pub(super) const ACCELS: [&str; 3] = ["auto", "kvm", "tcg"];
 
@@ -27,6 +26,8 @@ const VIRTIO_RING: std::ops::RangeInclusive<u32> = 256..=1024;
 /// E1000_MIN_RXD and E1000_MAX_82544_RXD).
 const E1000_RING: std::ops::RangeInclusive<u32> = 80..=4096;
 
+/// Most guests on one switch: each has a pair of stations of the tester.
+const MOST_GUESTS: u32 = 256;
 /// Most queues of a tap (drivers/net/tun.c: MAX_TAP_QUEUES).
 const TAP_QUEUES: u32 = 256;
 
@@ -40,21 +41,75 @@ pub struct VmAsk {
     /// The host's port whose virtual functions are used.
     pub pf: Option<String>,
     /// What joins the interfaces on the host \[bridge\].
-    pub switch: String,
+    pub switch: VmSwitch,
+    /// Polling threads of a switch built on DPDK \[1\].
+    pub cores: u32,
+    /// How such a switch gets at the host's interfaces: `af_packet` or `af_xdp` \[af_packet\].
+    pub vdev: String,
     /// Virtual CPUs \[1\].
     pub vcpus: u32,
-    /// Host CPUs for the virtual ones; a short list begins anew. Empty leaves them to the
-    /// scheduler, on the CPUs where the tester is not.
+    /// Host CPUs for the virtual ones, of one guest after the other; a short list begins anew.
+    /// Empty leaves them to the scheduler, on the CPUs where the tester is not.
     pub pin: Vec<u32>,
     /// Queues of either NIC \[1\].
     pub queues: u32,
     /// Descriptors of the receive ring, and of the transmit ring where that can be set; the
     /// device's own choice when absent.
     pub ring: Option<u32>,
-    /// Guests at the same time \[1\].
+    /// Guests at the same time \[1\]. They share the switch, and the tester's frames take turns
+    /// through them.
     pub vms: u32,
     /// `auto`, `kvm` or `tcg` \[auto\].
     pub accel: String,
+}
+
+/// What joins the guests' interfaces on the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VmSwitch {
+    /// The kernel's bridge.
+    Bridge,
+    /// The kernel's bridge, frames tagged on the tester's side.
+    VlanBridge {
+        /// The bridge tells VLANs apart itself, instead of VLAN sub-interfaces below it.
+        filtering: bool,
+    },
+    /// Open vSwitch.
+    Ovs,
+    /// Open vSwitch with DPDK's polling threads.
+    OvsDpdk,
+    /// DPDK's testpmd.
+    Testpmd,
+}
+
+impl VmSwitch {
+    fn of(word: &str, tagging: Option<&str>) -> Self {
+        match word {
+            "vlan-bridge" => Self::VlanBridge {
+                filtering: tagging == Some("filtering"),
+            },
+            "ovs" => Self::Ovs,
+            "ovs-dpdk" => Self::OvsDpdk,
+            "testpmd" => Self::Testpmd,
+            _ => Self::Bridge,
+        }
+    }
+
+    /// Whether it is a program that polls.
+    pub fn on_dpdk(self) -> bool {
+        matches!(self, Self::OvsDpdk | Self::Testpmd)
+    }
+}
+
+impl fmt::Display for VmSwitch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bridge => "bridge",
+            Self::VlanBridge { .. } => "vlan-bridge",
+            Self::Ovs => "ovs",
+            Self::OvsDpdk => "ovs-dpdk",
+            Self::Testpmd => "testpmd",
+        })
+    }
 }
 
 /// A kind of virtual NIC with what carries its frames on the host.
@@ -66,6 +121,8 @@ pub enum VmNic {
     VirtioNet,
     /// virtio-net on a tap, carried by the host kernel's vhost thread.
     VhostNet,
+    /// virtio-net, whose rings a switch built on DPDK reads and writes itself.
+    VhostUser,
     /// virtio-net on a macvtap, carried by vhost where the host has it.
     Macvtap,
     /// A virtual function of the host's NIC.
@@ -82,6 +139,7 @@ impl fmt::Display for VmNic {
             Self::E1000 => "e1000",
             Self::VirtioNet => "virtio-net",
             Self::VhostNet => "vhost-net",
+            Self::VhostUser => "vhost-user",
             Self::Macvtap => "macvtap",
             Self::Sriov => "sriov",
             Self::SriovMacvtap => "sriov-macvtap",
@@ -95,6 +153,7 @@ impl VmNic {
         match word {
             "e1000" => Self::E1000,
             "vhost-net" => Self::VhostNet,
+            "vhost-user" => Self::VhostUser,
             "macvtap" => Self::Macvtap,
             "sriov" => Self::Sriov,
             "sriov-macvtap" => Self::SriovMacvtap,
@@ -127,11 +186,23 @@ impl VmAsk {
                 .unwrap_or_else(|| otherwise.to_owned())
         };
         let netns = path.get("guest").is_some_and(|guest| guest == "netns");
+        let switch = VmSwitch::of(
+            &word("switch", "bridge"),
+            path.get("tagging").map(String::as_str),
+        );
+        // Nothing else hangs on such a switch.
+        let machine = if switch.on_dpdk() {
+            "vhost-user"
+        } else {
+            "virtio-net"
+        };
         Self {
             netns,
-            nic: VmNic::of(&word("nic", if netns { "macvlan" } else { "virtio-net" })),
+            nic: VmNic::of(&word("nic", if netns { "macvlan" } else { machine })),
             pf: path.get("pf").cloned(),
-            switch: word("switch", "bridge"),
+            switch,
+            cores: number("cores").unwrap_or(1),
+            vdev: word("vdev", "af_packet"),
             vcpus: number("vcpus").unwrap_or(1),
             pin: pin.split('+').filter_map(|cpu| cpu.parse().ok()).collect(),
             queues: number("queues").unwrap_or(1),
@@ -172,6 +243,15 @@ impl VmAsk {
             }
             (false, _) => {}
         }
+        if self.netns && self.vms > 1 {
+            return Some((
+                format!(
+                    "{} namespaces at the same time cannot be built by this version",
+                    self.vms
+                ),
+                "write vms = 1 beside guest = \"netns\"",
+            ));
+        }
         let machine =
             self.vcpus > 1 || self.queues > 1 || self.ring.is_some() || !self.pin.is_empty();
         if self.netns && machine {
@@ -198,6 +278,65 @@ impl VmAsk {
         None
     }
 
+    /// The switch does not fit the NIC, or the number of guests.
+    fn switch_refusal(&self) -> Option<(String, &'static str)> {
+        let Self { nic, switch, .. } = self;
+        let on_tap = matches!(nic, VmNic::E1000 | VmNic::VirtioNet | VmNic::VhostNet);
+        match (*nic == VmNic::VhostUser, switch.on_dpdk()) {
+            (true, false) => {
+                return Some((
+                    format!(
+                        "nic = \"{nic}\" on switch = \"{switch}\": the switch must be built on DPDK"
+                    ),
+                    "write switch = \"ovs-dpdk\" or switch = \"testpmd\"",
+                ));
+            }
+            (false, true) => {
+                return Some((
+                    format!(
+                        "nic = \"{nic}\" on switch = \"{switch}\" cannot be built by this version"
+                    ),
+                    "write nic = \"vhost-user\"",
+                ));
+            }
+            (true, true) => {}
+            (false, false) if *switch != VmSwitch::Bridge && !on_tap => {
+                return Some((
+                    format!("nic = \"{nic}\" hangs on no switch of the host"),
+                    "leave switch out, or write switch = \"bridge\"",
+                ));
+            }
+            (false, false) => {}
+        }
+        if !switch.on_dpdk() && (self.cores > 1 || self.vdev != "af_packet") {
+            return Some((
+                format!("switch = \"{switch}\" has no polling threads"),
+                "leave cores and vdev out, or write switch = \"ovs-dpdk\" or \"testpmd\"",
+            ));
+        }
+        if self.vms == 1 {
+            return None;
+        }
+        if !on_tap && *nic != VmNic::VhostUser {
+            return Some((
+                format!("{} guests with nic = \"{nic}\" share no switch", self.vms),
+                "write vms = 1, or a nic on a switch of the host",
+            ));
+        }
+        if *switch == VmSwitch::Testpmd {
+            return Some((
+                format!("{} guests on testpmd: it joins ports in pairs", self.vms),
+                "write vms = 1, or switch = \"ovs-dpdk\"",
+            ));
+        }
+        (self.vms > MOST_GUESTS).then(|| {
+            (
+                format!("{} guests at the same time are too many", self.vms),
+                "write vms = 256 or less",
+            )
+        })
+    }
+
     /// Why this cannot be built, whatever the machine.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         let refuse = |reason: String, remedy: &str| {
@@ -212,37 +351,16 @@ impl VmAsk {
         if let Some((reason, remedy)) = self.kind_refusal() {
             return refuse(reason, remedy);
         }
-        let on_tap = matches!(nic, VmNic::E1000 | VmNic::VirtioNet | VmNic::VhostNet);
-        if self.switch != "bridge" && !on_tap {
-            return refuse(
-                format!("nic = \"{nic}\" hangs on no switch of the host"),
-                "leave switch out, or write switch = \"bridge\"",
-            );
+        if let Some((reason, remedy)) = self.switch_refusal() {
+            return refuse(reason, remedy);
         }
-        if !BUILT.contains(&self.switch.as_str()) {
+        let all = vcpus.saturating_mul(self.vms);
+        if self.pin.len() > all as usize {
             return refuse(
                 format!(
-                    "guests on switch = \"{}\" cannot be built by this version",
-                    self.switch
-                ),
-                "write switch = \"ovs\" or \"bridge\"",
-            );
-        }
-        if self.vms > 1 {
-            return refuse(
-                format!(
-                    "{} guests at the same time cannot be built by this version",
-                    self.vms
-                ),
-                "write vms = 1",
-            );
-        }
-        if self.pin.len() > *vcpus as usize {
-            return refuse(
-                format!(
-                    "pin names {} CPUs for {vcpus} virtual CPU{}",
+                    "pin names {} CPUs for {all} virtual CPU{}",
                     self.pin.len(),
-                    plural(*vcpus)
+                    plural(all)
                 ),
                 "name at most one CPU for each virtual CPU",
             );
@@ -276,7 +394,11 @@ impl VmAsk {
                     "write a multiple of 8 from 80 to 4096",
                 )
             }
-            VmNic::VirtioNet | VmNic::VhostNet | VmNic::Macvtap | VmNic::SriovMacvtap
+            VmNic::VirtioNet
+            | VmNic::VhostNet
+            | VmNic::VhostUser
+            | VmNic::Macvtap
+            | VmNic::SriovMacvtap
                 if !VIRTIO_RING.contains(&ring) || !ring.is_power_of_two() =>
             {
                 refuse(
@@ -313,9 +435,12 @@ mod tests {
             (1, 1, 1, None)
         );
         assert_eq!(
-            (plain.switch.as_str(), plain.accel.as_str()),
-            ("bridge", "auto")
+            (plain.switch, plain.accel.as_str()),
+            (VmSwitch::Bridge, "auto")
         );
+        assert_eq!(ask(&[("switch", "testpmd")]).nic, VmNic::VhostUser);
+        let vlan = ask(&[("switch", "vlan-bridge"), ("tagging", "filtering")]);
+        assert_eq!(vlan.switch, VmSwitch::VlanBridge { filtering: true });
         assert!(plain.pin.is_empty());
         assert_eq!(plain.refusal(), None);
         for nic in NICS {
@@ -346,16 +471,40 @@ mod tests {
                 "a namespace has no virtual CPUs, queues or rings of its own",
             ),
             (
-                &[("switch", "ovs-dpdk")],
-                "guests on switch = \"ovs-dpdk\" cannot be built by this version",
+                &[("switch", "ovs-dpdk"), ("nic", "e1000")],
+                "nic = \"e1000\" on switch = \"ovs-dpdk\" cannot be built by this version",
+            ),
+            (
+                &[("nic", "vhost-user")],
+                "nic = \"vhost-user\" on switch = \"bridge\": the switch must be built on DPDK",
             ),
             (
                 &[("switch", "ovs"), ("nic", "macvtap")],
                 "nic = \"macvtap\" hangs on no switch of the host",
             ),
             (
-                &[("vms", "3")],
-                "3 guests at the same time cannot be built by this version",
+                &[("guest", "netns"), ("vms", "3")],
+                "3 namespaces at the same time cannot be built by this version",
+            ),
+            (
+                &[("nic", "macvtap"), ("vms", "3")],
+                "3 guests with nic = \"macvtap\" share no switch",
+            ),
+            (
+                &[("switch", "testpmd"), ("vms", "2")],
+                "2 guests on testpmd: it joins ports in pairs",
+            ),
+            (
+                &[("switch", "ovs"), ("cores", "2")],
+                "switch = \"ovs\" has no polling threads",
+            ),
+            (
+                &[("vms", "257")],
+                "257 guests at the same time are too many",
+            ),
+            (
+                &[("vms", "2"), ("pin", "0+1+2")],
+                "pin names 3 CPUs for 2 virtual CPUs",
             ),
             (&[("pin", "4+6")], "pin names 2 CPUs for 1 virtual CPU"),
             (
@@ -390,6 +539,10 @@ mod tests {
             &[("nic", "macvtap")],
             &[("nic", "sriov"), ("pf", "eth0"), ("ring", "512")],
             &[("switch", "ovs"), ("nic", "e1000")],
+            &[("switch", "ovs"), ("vms", "4"), ("pin", "0+1+2+3")],
+            &[("switch", "vlan-bridge")],
+            &[("switch", "ovs-dpdk"), ("vms", "2"), ("queues", "2")],
+            &[("switch", "testpmd"), ("cores", "2")],
             &[("guest", "netns")],
             &[("guest", "netns"), ("nic", "sriov"), ("pf", "eth0")],
         ] {

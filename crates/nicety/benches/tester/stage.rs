@@ -123,6 +123,7 @@ impl Kind {
             frame_size: frame_size()?,
             direction: Direction::Uni,
             flows,
+            stations: 1,
             vlan: None,
         };
         let cpu = vec![Some(cpus.sender)];

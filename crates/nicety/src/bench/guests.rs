@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nicety_host::placement::Placement;
-use nicety_model::plan::VmAsk;
+use nicety_model::plan::{VmAsk, VmSwitch};
 use nicety_model::{CellKey, FrameSize, Plan};
 use nicety_port::Stop;
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, bundle};
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 
-use super::setup;
+use super::{setup, switches};
 use crate::lab::progress::Progress;
 
 /// Longest wait for a guest. Under emulation on a quiet machine it takes five seconds, under KVM
@@ -76,9 +76,11 @@ impl Guests {
         }
         let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
         let spec = VmSpec {
+            stations: setup::stations(ask.vms),
             ask,
             largest_frame: largest,
             path_cpus: setup::path_cpus(placement),
+            switch_cpus: switches::program_cpus(&placement.path),
             tester_cpus: placement.tester.iter().map(|tester| tester.cpu).collect(),
             boot_limit: BOOT_LIMIT,
         };
@@ -104,11 +106,23 @@ impl Guests {
                 "sockets end in machines, not in namespaces that stand for them; write guest = \"vm\"",
             ));
         }
+        if let VmSwitch::VlanBridge { .. } = ask.switch {
+            return Err(refused(
+                "sockets send frames without a tag, which a guest on vlan-bridge never gets; write switch = \"bridge\"",
+            ));
+        }
+        if ask.vms > 1 || ask.switch.on_dpdk() {
+            return Err(refused(
+                "sockets end in one guest on a switch of the kernel or ovs; write vms = 1 and another switch",
+            ));
+        }
         let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
         let spec = VmSpec {
             ask,
             largest_frame: largest,
             path_cpus: Vec::new(),
+            switch_cpus: Vec::new(),
+            stations: Vec::new(),
             tester_cpus: Vec::new(),
             boot_limit: BOOT_LIMIT,
         };
@@ -141,8 +155,12 @@ fn accelerator<'a>(
 }
 
 fn booting(ask: &VmAsk, accelerator: &Accelerator, say: &dyn Fn(&str)) {
+    let what = match ask.vms {
+        1 => "a guest".to_owned(),
+        several => format!("{several} guests"),
+    };
     say(&format!(
-        "booting a guest: {}, {} virtual CPU{}, {}",
+        "booting {what}: {}, {} virtual CPU{}, {}",
         ask.nic,
         ask.vcpus,
         if ask.vcpus == 1 { "" } else { "s" },

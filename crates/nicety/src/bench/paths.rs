@@ -1,57 +1,68 @@
-//! The path under measurement: made when a cell asks for it. What takes seconds to start, a guest or
-//! a switch that is a program, is kept until another path is asked for.
+//! The paths under measurement: made when a cell asks for one, and kept where making them takes
+//! seconds. Guests that are not being measured stand still meanwhile.
+
+use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
-use nicety_model::plan::{PathPlan, SwitchKind};
+use nicety_model::plan::{PathPlan, SwitchKind, VmAsk};
 use nicety_model::{CellKey, FrameSize};
 use nicety_port::Stop;
-use nicety_testbed::Path;
+use nicety_testbed::{Path, vm};
 
 use super::guests::Guests;
 use super::setup::{self, SetupError};
 
-/// Paths of one run, one at a time.
+/// Memory in MiB that is left to the rest of the machine when guests are kept.
+const RESERVE_MIB: u64 = 1024;
+
+/// Paths of one run, of which one works at a time.
 pub struct Paths {
     guests: Guests,
-    /// Largest frame of the plan: kept paths carry them all.
+    /// Largest frame of the plan: guests carry them all.
     largest: Option<FrameSize>,
-    now: Option<Now>,
+    now: Option<Built>,
+    /// Guests that stand still, the one that was measured last at the end.
+    aside: Vec<Built>,
     /// Name of the last path that could not be had, until its cell has come.
     failed: Option<(String, SetupError)>,
 }
 
-struct Now {
+struct Built {
     name: String,
     keep: Keep,
-    /// Largest payload it carries.
-    mtu: u32,
+    /// The host's port whose virtual functions it has.
+    pf: Option<String>,
     path: Box<dyn Path>,
 }
 
-/// How long a path is kept.
+/// How long a path is worth keeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
-    /// It is made in no time: every cell has its own.
-    Cell,
-    /// From cell to cell, but not beside a tester that is measured alone: its threads may poll.
-    Cells,
-    /// All the time.
-    Always,
+    /// It is made in no time.
+    Never,
+    /// While the next cell wants it too, with frames that need this MTU.
+    Next(u32),
+    /// The same, but nothing else can be measured beside it: its threads never sleep.
+    NextAlone(u32),
+    /// To the end of the run, as long as there is memory.
+    Run,
 }
 
-fn keep(plan: &PathPlan) -> Keep {
-    match plan {
-        PathPlan::Vm { .. } => Keep::Always,
-        PathPlan::Switch {
-            kind: SwitchKind::Ovs | SwitchKind::OvsDpdk | SwitchKind::Testpmd,
-            ..
-        } => Keep::Cells,
-        _ => Keep::Cell,
+impl Keep {
+    fn of(plan: &PathPlan, key: &CellKey) -> Self {
+        // Frames below have the same MTU and with it the same buffers.
+        let mtu = key.frame_size_bytes.mtu_needed().max(1500);
+        match plan {
+            PathPlan::Vm { .. } => Self::Run,
+            PathPlan::Switch { kind, .. } => match kind {
+                SwitchKind::Ovs => Self::Next(mtu),
+                SwitchKind::OvsDpdk | SwitchKind::Testpmd => Self::NextAlone(mtu),
+                SwitchKind::VlanBridge => Self::Never,
+            },
+            _ => Self::Never,
+        }
     }
 }
-
-/// Smallest MTU of paths that are made here: frames up to 1518 bytes share one.
-const MTU: u32 = 1500;
 
 impl Paths {
     /// None yet.
@@ -60,6 +71,7 @@ impl Paths {
             guests,
             largest,
             now: None,
+            aside: Vec::new(),
             failed: None,
         }
     }
@@ -82,33 +94,73 @@ impl Paths {
         {
             return Err(error);
         }
-        let keep = keep(plan);
-        let largest = match keep {
-            Keep::Always => self.largest.unwrap_or(key.frame_size_bytes),
-            Keep::Cell | Keep::Cells => key.frame_size_bytes,
+        let keep = Keep::of(plan, key);
+        // A guest or switch that has died since says so when its counters are read.
+        let same = |built: &Built| {
+            keep != Keep::Never
+                && (&built.name, built.keep) == (&name, keep)
+                && built.path.counters().is_ok()
         };
-        let mtu = largest.mtu_needed().max(MTU);
-        // A guest or program that has died since says so when its counters are read.
-        let same = keep != Keep::Cell
-            && self.now.as_ref().is_some_and(|now| {
-                now.name == name && now.mtu == mtu && now.path.counters().is_ok()
-            });
-        if !same {
-            self.now = None;
-            let path = match keep {
-                Keep::Always => self.guests.path(key, largest, placement, stop, say)?,
-                Keep::Cell | Keep::Cells => setup::path(plan, key, placement)?,
-            };
-            self.now = Some(Now {
-                name,
-                keep,
-                mtu,
-                path,
+        if !self.now.as_ref().is_some_and(same) {
+            self.put_aside();
+            let found = self.aside.iter().position(|built| built.name == name);
+            let found = found.map(|at| self.aside.remove(at));
+            let found = found.filter(|built| built.path.go_on() && same(built));
+            self.now = Some(match found {
+                Some(built) => built,
+                None => {
+                    let pf = key.path.get("pf").cloned();
+                    self.make_room(&key.path, pf.as_deref());
+                    let path = self.build(plan, key, placement, stop, say)?;
+                    Built {
+                        name,
+                        keep,
+                        pf,
+                        path,
+                    }
+                }
             });
         }
         match &self.now {
             Some(now) => Ok(now.path.as_ref()),
             None => Err(nicety_testbed::PathError::Stopped.into()),
+        }
+    }
+
+    fn build(
+        &mut self,
+        plan: &PathPlan,
+        key: &CellKey,
+        placement: &Placement,
+        stop: &Stop,
+        say: &dyn Fn(&str),
+    ) -> Result<Box<dyn Path>, SetupError> {
+        if matches!(plan, PathPlan::Vm { .. }) {
+            let largest = self.largest.unwrap_or(key.frame_size_bytes);
+            let built = self.guests.path(key, largest, placement, stop, say);
+            return Ok(built?);
+        }
+        setup::path(plan, key, placement)
+    }
+
+    /// Lets the path of the last cell stand still, or removes it where that cannot be.
+    fn put_aside(&mut self) {
+        let stands = |built: &Built| built.keep == Keep::Run && built.path.stand_still();
+        self.aside.extend(self.now.take().filter(stands));
+    }
+
+    /// Removes what is in the way of a new path: guests on virtual functions of the same port, and
+    /// those not measured for longest when memory is short.
+    fn make_room(&mut self, path: &BTreeMap<String, String>, pf: Option<&str>) {
+        self.aside
+            .retain(|built| pf.is_none() || built.pf.as_deref() != pf);
+        let wanted = u64::from(VmAsk::of(path).vms) * u64::from(vm::spec::MEMORY_MIB);
+        let short = || {
+            let available = vm::spec::available_mib();
+            available.is_none_or(|mib| mib < wanted + RESERVE_MIB)
+        };
+        while !self.aside.is_empty() && short() {
+            self.aside.remove(0);
         }
     }
 
@@ -122,15 +174,10 @@ impl Paths {
         self.failed = Some((key.path_name(), error));
     }
 
-    /// Gives up what is not worth keeping.
+    /// Gives up what is not worth keeping, or is not quiet, before something else is measured.
     pub fn rest(&mut self) {
-        if self
-            .now
-            .as_ref()
-            .is_some_and(|now| now.keep != Keep::Always)
-        {
-            self.now = None;
-        }
+        let quiet = |now: &Built| matches!(now.keep, Keep::Run | Keep::Next(_));
+        self.now = self.now.take().filter(quiet);
     }
 }
 
@@ -138,20 +185,25 @@ impl Paths {
 mod tests {
     use nicety_model::Plan;
 
-    use super::{Keep, keep};
+    use super::Keep;
 
     #[test]
     fn what_takes_seconds_to_start_is_kept() {
         for (kind, expected) in [
-            ("bridge", Keep::Cell),
-            ("vlan-bridge", Keep::Cell),
-            ("ovs", Keep::Cells),
-            ("ovs-dpdk", Keep::Cells),
-            ("testpmd", Keep::Cells),
-            ("vm", Keep::Always),
+            ("bridge", Keep::Never),
+            ("vlan-bridge", Keep::Never),
+            ("ovs", Keep::Next(1500)),
+            ("ovs-dpdk", Keep::NextAlone(1500)),
+            ("testpmd", Keep::NextAlone(1500)),
+            ("vm", Keep::Run),
         ] {
-            let plan = Plan::parse("plan.toml", &format!("[[path]]\nkind = \"{kind}\"\n"));
-            assert_eq!(keep(&plan.unwrap().paths[0]), expected, "{kind}");
+            let plan = Plan::parse(
+                "plan.toml",
+                &format!("[traffic]\nframe_sizes = [64]\n[[path]]\nkind = \"{kind}\"\n"),
+            );
+            let plan = plan.unwrap();
+            let key = plan.cells().next().unwrap();
+            assert_eq!(Keep::of(&plan.paths[0], &key), expected, "{kind}");
         }
     }
 }

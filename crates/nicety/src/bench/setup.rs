@@ -1,6 +1,6 @@
 //! What a run needs before its first trial: rights, CPUs, a path, an engine.
 
-use nicety_host::link::Links;
+use nicety_host::link::{Links, Mac};
 use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_host::topology::{FactError, Roots, Topology};
@@ -149,6 +149,7 @@ pub fn check(plan: &PathPlan, size: FrameSize) -> Result<(), SetupError> {
         frame_size: size,
         direction: Direction::Bi,
         flows: 1,
+        stations: 1,
         vlan: None,
     };
     af_packet(&path, traffic, &Placement::default()).map(drop)
@@ -169,6 +170,7 @@ pub fn traffic(key: &CellKey, path: &dyn Path) -> TrafficSpec {
         frame_size: key.frame_size_bytes,
         direction: key.direction,
         flows: key.flows,
+        stations: path.stations(),
         // Paths have identifiers that a tag can hold.
         vlan: path.vlan().and_then(|id| VlanTag::new(id, 0).ok()),
     }
@@ -261,6 +263,13 @@ fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
 /// Numbers of the tester's stations in [`MacAddr::local`].
 const STATION_A: u32 = 1;
 const STATION_B: u32 = 2;
+
+/// The tester's stations at ports A and B on a path with so many guests that share it.
+pub fn stations(pairs: u32) -> Vec<[Mac; 2]> {
+    let pair = |n| [STATION_A, STATION_B].map(|port| Mac(MacAddr::local(port).station(n).0));
+    // A path has at most 256 guests.
+    (0..=u8::MAX).take(pairs as usize).map(pair).collect()
+}
 
 /// Key of a tester limit: the frame size, and the direction when both ports send.
 pub fn limit_key(size: FrameSize, direction: Direction) -> String {

@@ -21,6 +21,13 @@ pub fn cpus_wanted(paths: &[PathPlan]) -> usize {
             ..
         } => 0,
         PathPlan::Switch { params, .. } => params.cores.iter().max().copied().unwrap_or(1),
+        PathPlan::Vm { params } => {
+            let polls = |switch: &String| matches!(switch.as_str(), "ovs-dpdk" | "testpmd");
+            match params.switch.iter().any(polls) {
+                true => params.cores.iter().max().copied().unwrap_or(1),
+                false => 0,
+            }
+        }
         _ => 0,
     };
     RECEIVING + paths.iter().map(polling).max().unwrap_or(0) as usize
@@ -72,7 +79,7 @@ pub fn path(
 }
 
 /// The path's CPUs for programs, those first on which no thread of the kernel receives.
-fn program_cpus(path: &[u32]) -> Vec<u32> {
+pub fn program_cpus(path: &[u32]) -> Vec<u32> {
     let mut cpus = path.to_vec();
     cpus.rotate_left(RECEIVING.min(path.len()));
     cpus

@@ -52,6 +52,7 @@ pub fn measure(
         frame_size: size,
         direction,
         flows: 1,
+        stations: 1,
         vlan: None,
     };
     let mut engine = engines.open(&path, traffic, &machine.placement)?.engine;

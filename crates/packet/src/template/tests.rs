@@ -14,6 +14,29 @@ fn spec(size: u16, tagged: bool, flows: u32) -> TemplateSpec {
     }
 }
 
+#[test]
+fn stations_take_turns() {
+    for tagged in [false, true] {
+        let mut spec = spec(64, tagged, 1);
+        spec.flows = spec.flows.between(3).unwrap();
+        let template = Template::new(spec).unwrap();
+        let one = golden(tagged);
+        let mut buffer = vec![0xee; 60];
+        template.prepare(&mut buffer).unwrap();
+        for (sequence, station) in [(0, 0), (1, 1), (5, 2), (3, 0)] {
+            let stamp = Stamp {
+                sequence,
+                ..STAMP_1234
+            };
+            template.stamp(&mut buffer, &stamp).unwrap();
+            assert_eq!(buffer[..6], MacAddr::local(2).station(station).0);
+            assert_eq!(buffer[6..12], MacAddr::local(1).station(station).0);
+        }
+        // All else is as between two stations.
+        assert_eq!(buffer, one);
+    }
+}
+
 const STAMP_1234: Stamp = Stamp {
     stream: 1,
     trial: 2,

@@ -70,6 +70,9 @@ pub struct TrafficSpec {
     pub direction: Direction,
     /// Flows per direction.
     pub flows: u32,
+    /// Stations of either port that take turns: frame `n` goes from station `n mod stations` of
+    /// one to that of the other, see [`MacAddr::station`]. One is the ports' addresses themselves.
+    pub stations: u32,
     /// Tag of the frames as they are sent, part of the frame size; they may arrive without it or
     /// with another.
     pub vlan: Option<VlanTag>,
@@ -124,8 +127,9 @@ impl AfPacket {
         ];
         // Stream 0 arrives at B, stream 1 at A.
         let receiver = |spec: &PortSpec, ring, stream| {
-            let account = Account::new(0, &[stream])
+            let mut account = Account::new(0, &[stream])
                 .map_err(|source| PortError::account(&spec.interface, source))?;
+            account.between(traffic.stations);
             let expect = Expect::new(traffic.frame_size, traffic.vlan.is_some());
             Ok::<_, PortError>(Receiver {
                 ring,
@@ -159,10 +163,12 @@ impl Engine for AfPacket {
 
     fn learn(&mut self) -> Result<(), PortError> {
         for sender in &mut self.senders {
-            sender.stamp(0, &Stamp::learning(0))?;
-            // One refused learning frame is made good by the next.
-            for _ in 0..LEARNING_FRAMES {
-                sender.socket.send(1)?;
+            for station in 0..sender.template.spec().flows.stations() {
+                sender.stamp(0, &learning(station))?;
+                // One refused learning frame is made good by the next.
+                for _ in 0..LEARNING_FRAMES {
+                    sender.socket.send(1)?;
+                }
             }
         }
         Ok(())
@@ -230,6 +236,14 @@ impl Engine for AfPacket {
     }
 }
 
+/// The stamp of a learning frame of a station.
+pub(crate) fn learning(station: u32) -> Stamp {
+    Stamp {
+        sequence: station,
+        ..Stamp::learning(0)
+    }
+}
+
 /// The frames of both ports, sent to each other.
 pub(crate) fn templates(
     [a, b]: [&PortSpec; 2],
@@ -249,6 +263,7 @@ fn template(
     side: Side,
 ) -> Result<Template, PortError> {
     FlowRange::new(traffic.flows, side)
+        .and_then(|flows| flows.between(traffic.stations))
         .and_then(|flows| {
             Template::new(TemplateSpec {
                 frame_size: traffic.frame_size,

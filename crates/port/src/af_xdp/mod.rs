@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use nicety_model::Direction;
-use nicety_packet::{Stamp, Template};
+use nicety_packet::Template;
 
 use crate::af_packet::socket::Socket;
-use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
+use crate::af_packet::{PortSpec, Refusal, TrafficSpec, learning, templates};
 use crate::clock::monotonic_ns;
 use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder};
 use crate::error::PortError;
@@ -160,9 +160,11 @@ impl Engine for AfXdp {
 
     fn learn(&mut self) -> Result<(), PortError> {
         for sender in &mut self.senders {
+            let stations = sender.template.spec().flows.stations();
             // One refused learning frame is made good by the next.
-            for _ in 0..LEARNING_FRAMES.min(sender.socket.room() as u64) {
-                sender.stamp(0, &Stamp::learning(0))?;
+            let frames = (LEARNING_FRAMES * u64::from(stations)).min(sender.socket.room() as u64);
+            for number in 0..frames {
+                sender.stamp(0, &learning(number as u32 % stations))?;
                 sender.socket.hand_over(1);
                 sender.socket.send()?;
             }

@@ -60,6 +60,7 @@ fn traffic(size: u16, direction: Direction) -> TrafficSpec {
         frame_size: FrameSize::new(size).unwrap(),
         direction,
         flows: 3,
+        stations: 1,
         vlan: None,
     }
 }

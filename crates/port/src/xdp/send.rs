@@ -80,6 +80,8 @@ pub(crate) struct Senders {
     transmitters: Vec<Transmitter>,
     cpus: Vec<Option<u32>>,
     frame_size: FrameSize,
+    /// Stations of either port.
+    stations: u32,
 }
 
 /// Something to send.
@@ -140,6 +142,7 @@ impl Senders {
             transmitters,
             cpus,
             frame_size: traffic.frame_size,
+            stations: traffic.stations,
         })
     }
 
@@ -179,7 +182,7 @@ impl Senders {
             learning: true,
             trial: 0,
             rate: LEARNING_RATE,
-            frames: LEARNING_FRAMES,
+            frames: LEARNING_FRAMES * u64::from(self.stations),
             run_ns: 100_000_000,
             rest: None,
         };

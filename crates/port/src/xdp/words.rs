@@ -8,7 +8,7 @@ use crate::marks::SLOTS;
 use crate::pace::CATCH_UP_FRAMES;
 
 /// Words of `struct stream`.
-pub(crate) const STREAM_WORDS: usize = 48;
+pub(crate) const STREAM_WORDS: usize = 49;
 /// Words of `struct control`.
 pub(crate) const CONTROL_WORDS: usize = 4;
 
@@ -35,6 +35,7 @@ pub(crate) struct Shape {
     tagged: bool,
     side_b: bool,
     flows: u32,
+    stations: u32,
     ip_sum: u16,
     udp_sum: u16,
     link: [u64; 3],
@@ -72,6 +73,7 @@ impl Shape {
             tagged,
             side_b: spec.flows.side() == Side::B,
             flows: spec.flows.count(),
+            stations: spec.flows.stations(),
             ip_sum,
             udp_sum,
             link: words(link),
@@ -135,6 +137,7 @@ impl Sending<'_> {
         words[19] = u64::from(self.interface.0);
         words[20] = self.interface.1;
         words[44] = u64::from(self.follow);
+        words[48] = u64::from(shape.stations);
         words[45] = (f64::from(self.follow) * step_ns).ceil() as u64;
         words
     }
@@ -306,6 +309,7 @@ mod tests {
             tagged: false,
             side_b: false,
             flows: 1,
+            stations: 2,
             ip_sum: 0,
             udp_sum: 0,
             link: [0; 3],
@@ -325,6 +329,6 @@ mod tests {
         // 333.3 ns: a third is 0x5555_5555 of 2^32.
         assert_eq!(words[2..6], [333, 0x5555_5555, 21_000, 21_334]);
         assert_eq!((words[6], words[19], words[20]), (0x102, 7, 8));
-        assert_eq!(words[44..46], [3, 1000]);
+        assert_eq!((words[44], words[45], words[48]), (3, 1000, 2));
     }
 }

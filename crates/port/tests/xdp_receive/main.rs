@@ -63,6 +63,7 @@ fn traffic(size: u16, flows: u32) -> TrafficSpec {
         frame_size: FrameSize::new(size).unwrap(),
         direction: Direction::Uni,
         flows,
+        stations: 1,
         vlan: None,
     }
 }

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use nicety_model::{LossEntry, Run};
 
 use super::parts::{self, badge};
+use crate::guests;
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
 use crate::place;
@@ -38,6 +39,11 @@ pub fn results(groups: &[Group<'_>]) -> Markup {
             },
         ))
         p.muted { (row::legend(groups)) }
+        @let guests = guests::lines(groups);
+        @if !guests.is_empty() {
+            h3 { (guests::HEADING) }
+            ul { @for line in guests { li { (line) } } }
+        }
     }
 }
 

@@ -109,6 +109,10 @@ impl Cell {
                 .map_or_else(Vec::new, |r| r.loss_ledger.clone()),
             overload_ledger: overload.map_or_else(Vec::new, |r| r.loss_ledger.clone()),
             frames: self.confirm.as_ref().map(|record| record.frames),
+            guests: self
+                .confirm
+                .as_ref()
+                .map_or_else(Vec::new, |r| r.guests.clone()),
             cpu,
             trials: self.search_trials,
             search_s: self.search_wall,

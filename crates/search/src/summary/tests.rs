@@ -29,6 +29,7 @@ fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) -> CellResult
         loss_ledger: Vec::new(),
         overload_ledger: Vec::new(),
         frames: None,
+        guests: Vec::new(),
         trials: 1,
         search_s: 1.0,
         verdict,

@@ -1,87 +1,308 @@
-//! Open vSwitch between the tester's interfaces and a guest's: a bridge on either side.
+//! Switches that are programs, between the tester's interfaces and guests'.
 //!
 //! ```text
-//!  d0 - br0 - t0 ==== guest ==== t1 - br1 - d1
+//!  ovs, ovs-dpdk:  d0 - br0 - t0 ==== guest 0 ==== t1 - br1 - d1
+//!                         - t2 ==== guest 1 ==== t3 -
+//!  testpmd:        d0 ------- t0 ==== guest 0 ==== t1 ------- d1
 //! ```
+//!
+//! On `ovs` the guests' interfaces `t0`, `t1`, … are taps. On the switches built on DPDK they are
+//! sockets over which QEMU hands out the guest's memory (vhost-user): QEMU listens, the switch
+//! connects.
 
+use std::path::{Path, PathBuf};
+
+use nicety_host::link::{LinkCounters, Mac};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
+use nicety_model::plan::VmSwitch;
 
-use super::Datapath;
-use super::instance::{Instance, Setup, SwitchPort};
-use super::ovs::{self, DAEMON};
+use super::instance::{self, Instance, Setup, SwitchPort};
+use super::program::Packaged;
+use super::testpmd::{self, Running, TESTPMD};
+use super::{Datapath, DpdkSpec, ovs, ovs_dpdk, place};
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
-use crate::path::PathThread;
+use crate::path::{PathThread, Polling};
 
-/// Interfaces on the switch, with their bridges.
-const PORTS: [(&str, &str); 4] = [("br0", "d0"), ("br0", "t0"), ("br1", "t1"), ("br1", "d1")];
+const BRIDGES: [&str; 2] = ["br0", "br1"];
+const FARS: [&str; 2] = ["d0", "d1"];
+
+/// What shall be between tester and guests.
+pub(crate) struct GuestSwitchSpec<'a> {
+    /// Namespace of the interfaces, which are there.
+    pub(crate) ns: &'a NetNs,
+    /// CPUs of its threads, but for those that poll.
+    pub(crate) cpus: &'a [u32],
+    /// Where threads poll, and how they get at the tester's interfaces.
+    pub(crate) dpdk: &'a DpdkSpec,
+    /// Sockets of every guest's NICs, for switches that want them.
+    pub(crate) sockets: &'a [[PathBuf; 2]],
+    /// Stations at the tester's ports, a pair per guest.
+    pub(crate) stations: &'a [[Mac; 2]],
+}
 
 /// A running switch; gone when dropped.
 #[derive(Debug)]
 pub(crate) struct GuestSwitch {
-    instance: Instance,
-    datapath: Datapath,
+    program: Program,
+    guests: usize,
+    note: String,
+}
+
+#[derive(Debug)]
+enum Program {
+    Ovs(Instance, Datapath),
+    OvsDpdk(Instance),
+    Testpmd(Running),
+}
+
+/// Name of a guest's interface on one of the two sides.
+pub(crate) fn port(guest: usize, side: usize) -> String {
+    format!("t{}", 2 * guest + side)
 }
 
 impl GuestSwitch {
-    /// Whether it is installed.
-    pub(crate) fn check() -> Result<(), PathError> {
-        DAEMON.find().map(drop)
+    /// Whether it is installed, and fits this machine.
+    pub(crate) fn check(kind: VmSwitch, dpdk: &DpdkSpec) -> Result<(), PathError> {
+        let find = |first: &Packaged, more: &[Packaged]| {
+            let mut all = std::iter::once(first).chain(more);
+            all.try_for_each(|program| program.find().map(drop))
+        };
+        if kind.on_dpdk() {
+            dpdk.check()?;
+            dpdk.polling()?;
+        }
+        match kind {
+            VmSwitch::Ovs => find(&ovs::DAEMON, instance::PROGRAMS),
+            VmSwitch::OvsDpdk => find(&ovs_dpdk::DAEMON, instance::PROGRAMS),
+            VmSwitch::Testpmd => find(&TESTPMD, &[]),
+            VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => Ok(()),
+        }
     }
 
-    /// Starts it on interfaces that are there.
-    pub(crate) fn start(ns: &NetNs, cpus: &[u32]) -> Result<Self, PathError> {
-        let datapath = match openvswitch::has_kernel_datapath(ns)? {
-            true => Datapath::Kernel,
-            false => Datapath::Userspace,
+    /// Starts it; nothing for switches that are no programs. It ends with the calling **thread**.
+    pub(crate) fn start(
+        kind: VmSwitch,
+        spec: &GuestSwitchSpec<'_>,
+    ) -> Result<Option<Self>, PathError> {
+        let guests = spec.stations.len();
+        let (program, note) = match kind {
+            VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => return Ok(None),
+            VmSwitch::Ovs => open_vswitch(spec)?,
+            VmSwitch::OvsDpdk => open_vswitch_on_dpdk(spec)?,
+            VmSwitch::Testpmd => pairs(spec)?,
         };
-        let instance = Instance::start(&Setup {
-            ns,
-            daemon: &DAEMON,
-            cpus,
-            config: Vec::new(),
-            datapath_type: match datapath {
-                Datapath::Kernel => "system",
-                Datapath::Userspace => "netdev",
-            },
-            ports: PORTS
-                .map(|(bridge, name)| SwitchPort {
-                    bridge,
-                    name,
-                    columns: Vec::new(),
-                })
-                .into(),
-            dpdk: false,
-        })?;
-        Ok(Self { instance, datapath })
+        Ok(Some(Self {
+            program,
+            guests,
+            note,
+        }))
     }
 
     /// What it is, for the run's notes.
-    pub(crate) fn note(&self) -> String {
-        let how = match self.datapath {
-            Datapath::Kernel => "kernel datapath",
-            Datapath::Userspace => "userspace datapath in one thread of ovs-vswitchd",
-        };
-        format!(
-            "guest on ovs: {}, {how}, a bridge on either side",
-            self.instance.version()
-        )
+    pub(crate) fn note(&self) -> &str {
+        &self.note
     }
 
     /// Its threads that work for the path.
     pub(crate) fn threads(&self) -> Result<Vec<PathThread>, NetError> {
-        self.instance.threads(match self.datapath {
-            Datapath::Kernel => None,
-            Datapath::Userspace => Some("ovs-vswitchd"),
-        })
+        match &self.program {
+            Program::Ovs(instance, Datapath::Userspace) => instance.threads(Some("ovs-vswitchd")),
+            Program::Ovs(instance, Datapath::Kernel) | Program::OvsDpdk(instance) => {
+                instance.threads(None)
+            }
+            Program::Testpmd(running) => Ok(running.threads.clone()),
+        }
     }
 
-    /// What it counts; every frame is looked up once on either side of the guest.
-    pub(crate) fn place(&self, others: &PathCounters) -> Result<InterfaceCounters, NetError> {
-        let arrived = PORTS.iter().filter_map(|(_, name)| others.of(name));
-        let arrived: u64 = arrived.map(|counters| counters.rx_packets).sum();
-        ovs::counted(&self.instance, self.datapath, arrived)
+    /// Its threads that poll, and what they have counted.
+    pub(crate) fn polling(&self) -> Vec<Polling> {
+        match &self.program {
+            Program::Ovs(..) => Vec::new(),
+            Program::OvsDpdk(instance) => instance.polling(),
+            Program::Testpmd(running) => running.polling(),
+        }
     }
+
+    /// Names of its places between `d0` and the guests, and between these and `d1`.
+    pub(crate) fn ends(&self) -> [Vec<String>; 2] {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        match self.program {
+            Program::Ovs(..) => [names(&["ovs"]), Vec::new()],
+            Program::OvsDpdk(_) => [names(&["ovs p0", "ovs"]), names(&["ovs p1"])],
+            Program::Testpmd(_) => [names(&["testpmd port 0"]), names(&["testpmd port 3"])],
+        }
+    }
+
+    /// Name of its place on one side of a guest, where it is none of the kernel's.
+    pub(crate) fn beside(&self, guest: usize, side: usize) -> Option<String> {
+        match self.program {
+            Program::Ovs(..) => None,
+            Program::OvsDpdk(_) => Some(format!("ovs {}", port(guest, side))),
+            Program::Testpmd(_) => Some(format!("testpmd port {}", 1 + side)),
+        }
+    }
+
+    /// What it counts, at the places named above; `others` are the kernel's counters.
+    pub(crate) fn places(&self, others: &PathCounters) -> Result<Vec<InterfaceCounters>, NetError> {
+        let arrived = |name: &str| others.of(name).map(|counters| counters.rx_packets);
+        match &self.program {
+            Program::Ovs(instance, datapath) => {
+                let guests =
+                    (0..self.guests).flat_map(|guest| [0, 1].map(|side| port(guest, side)));
+                let names = FARS.map(str::to_owned).into_iter().chain(guests);
+                // Every frame is looked up once on either side of the guest.
+                let all = names.filter_map(|name| arrived(&name)).sum();
+                Ok(vec![ovs::counted(instance, *datapath, all)?])
+            }
+            Program::OvsDpdk(instance) => {
+                let seen = instance.counters()?;
+                let at = |name: &str, arrived: Option<u64>| -> InterfaceCounters {
+                    let counters: LinkCounters = ovs_dpdk::port_counters(&seen, name, arrived);
+                    place(&format!("ovs {name}"), counters)
+                };
+                let mut places = vec![
+                    at("p0", arrived("d0")),
+                    at("p1", arrived("d1")),
+                    place("ovs", ovs_dpdk::lookups(&seen)),
+                ];
+                for guest in 0..self.guests {
+                    places.extend([0, 1].map(|side| at(&port(guest, side), None)));
+                }
+                Ok(places)
+            }
+            Program::Testpmd(running) => {
+                let mut places = running.pair(0, [arrived("d0"), None])?.to_vec();
+                places.extend(running.pair(2, [None, arrived("d1")])?);
+                Ok(places)
+            }
+        }
+    }
+}
+
+/// Ports of two bridges: `fars` and the guests' interfaces. Where several guests are between the
+/// bridges, frames must not come back through another of them.
+fn ports(
+    spec: &GuestSwitchSpec<'_>,
+    fars: [(&str, Vec<String>); 2],
+    guest: impl Fn(usize, usize) -> Vec<String>,
+) -> Vec<SwitchPort> {
+    let guests = spec.stations.len();
+    let mut ports = Vec::new();
+    for (side, ((name, columns), bridge)) in fars.into_iter().zip(BRIDGES).enumerate() {
+        ports.push(SwitchPort {
+            bridge,
+            name: name.to_owned(),
+            columns,
+            protected: false,
+        });
+        ports.extend((0..guests).map(|number| SwitchPort {
+            bridge,
+            name: port(number, side),
+            columns: guest(number, side),
+            protected: guests > 1,
+        }));
+    }
+    ports
+}
+
+/// Says beforehand through which guest the frames of every pair of stations go.
+fn steer(
+    instance: &Instance,
+    spec: &GuestSwitchSpec<'_>,
+    fars: [&str; 2],
+) -> Result<(), PathError> {
+    if spec.stations.len() < 2 {
+        return Ok(());
+    }
+    for (guest, stations) in spec.stations.iter().enumerate() {
+        for side in [0, 1] {
+            let bridge = BRIDGES[side];
+            instance.forward_to(bridge, fars[side], stations[side])?;
+            instance.forward_to(bridge, &port(guest, side), stations[1 - side])?;
+        }
+    }
+    Ok(())
+}
+
+fn open_vswitch(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
+    let datapath = match openvswitch::has_kernel_datapath(spec.ns)? {
+        true => Datapath::Kernel,
+        false => Datapath::Userspace,
+    };
+    let instance = Instance::start(&Setup {
+        ns: spec.ns,
+        daemon: &ovs::DAEMON,
+        cpus: spec.cpus,
+        config: Vec::new(),
+        datapath_type: match datapath {
+            Datapath::Kernel => "system",
+            Datapath::Userspace => "netdev",
+        },
+        ports: ports(spec, FARS.map(|name| (name, Vec::new())), |_, _| Vec::new()),
+        dpdk: false,
+    })?;
+    steer(&instance, spec, FARS)?;
+    let how = match datapath {
+        Datapath::Kernel => "kernel datapath",
+        Datapath::Userspace => "userspace datapath in one thread of ovs-vswitchd",
+    };
+    let note = format!(
+        "guest on ovs: {}, {how}, a bridge on either side",
+        instance.version()
+    );
+    Ok((Program::Ovs(instance, datapath), note))
+}
+
+fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
+    let polling = spec.dpdk.polling()?;
+    let fars = ["p0", "p1"];
+    let mut numbers = 0..2;
+    let interfaces = fars.map(|name| {
+        let number = numbers.next().unwrap_or_default();
+        (name, ovs_dpdk::port(spec.dpdk, number))
+    });
+    let instance = Instance::start(&Setup {
+        ns: spec.ns,
+        daemon: &ovs_dpdk::DAEMON,
+        cpus: spec.dpdk.beside(),
+        config: ovs_dpdk::configuration(spec.dpdk, polling),
+        datapath_type: "netdev",
+        ports: ports(spec, interfaces, |guest, side| {
+            let socket = spec.sockets.get(guest).map(|sockets| &sockets[side]);
+            vec![
+                "type=dpdkvhostuserclient".to_owned(),
+                format!("options:vhost-server-path=\"{}\"", text(socket)),
+            ]
+        }),
+        dpdk: true,
+    })?;
+    steer(&instance, spec, fars)?;
+    let words = ovs_dpdk::words(&instance, spec.dpdk, polling);
+    let note = format!("guest on ovs-dpdk: {words}, a bridge on either side, vhost-user");
+    Ok((Program::OvsDpdk(instance), note))
+}
+
+/// testpmd joins its first port with its second, its third with its fourth.
+fn pairs(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
+    let queues = spec.dpdk.rig.queues.max(1);
+    let vhost = |side: usize| {
+        let socket = spec.sockets.first().map(|sockets| &sockets[side]);
+        format!(
+            "net_vhost{side},iface={},client=1,queues={queues}",
+            text(socket)
+        )
+    };
+    let interface = |number| spec.dpdk.vdev.arguments(number, queues);
+    let vdevs = [interface(0), vhost(0), vhost(1), interface(1)];
+    let running = Running::start(spec.dpdk, spec.ns, &vdevs)?;
+    let words = testpmd::words(spec.dpdk, spec.dpdk.polling()?);
+    let note = format!("guest on testpmd: {words}, a pair of ports on either side, vhost-user");
+    Ok((Program::Testpmd(running), note))
+}
+
+fn text(socket: Option<&PathBuf>) -> String {
+    socket.map_or_else(String::new, |path| Path::display(path).to_string())
 }

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nicety_host::link::Mac;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use serde::Deserialize;
@@ -71,18 +72,21 @@ pub(super) struct SwitchPort {
     /// The bridge.
     pub(super) bridge: &'static str,
     /// `d0`, `p0`.
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// Columns of its interface: `type=dpdk`.
     pub(super) columns: Vec<String>,
+    /// Whether nothing passes between it and other such ports.
+    pub(super) protected: bool,
 }
 
 impl SwitchPort {
     /// A port of the first bridge.
-    pub(super) fn plain(name: &'static str, columns: Vec<String>) -> Self {
+    pub(super) fn plain(name: &str, columns: Vec<String>) -> Self {
         Self {
             bridge: "br0",
-            name,
+            name: name.to_owned(),
             columns,
+            protected: false,
         }
     }
 }
@@ -146,7 +150,14 @@ impl Instance {
         }
         let mut daemon = Program::start(&started, &dir)?;
         for SwitchPort { name: port, .. } in &setup.ports {
-            let get = ["--if-exists", "get", "interface", port, "ofport", "error"];
+            let get = [
+                "--if-exists",
+                "get",
+                "interface",
+                port.as_str(),
+                "ofport",
+                "error",
+            ];
             let get = get.map(str::to_owned);
             let answer = daemon.wait_for("its ports", || {
                 let answer = set(&get)?;
@@ -193,6 +204,20 @@ impl Instance {
     pub(super) fn polling(&self) -> Vec<Polling> {
         let text = self.ask("dpif-netdev/pmd-stats-show", &[]);
         ovs_pmd::parse(&text.unwrap_or_default())
+    }
+
+    /// Lets a bridge send what goes to `station` to `port`, which it need not learn then.
+    pub(super) fn forward_to(
+        &self,
+        bridge: &str,
+        port: &str,
+        station: Mac,
+    ) -> Result<(), PathError> {
+        let station = station.to_string();
+        // Untagged frames are in VLAN 0.
+        self.ask("fdb/add", &[bridge, port, "0", &station])
+            .map_err(|e| PathError::io("set up the table of", "ovs-vswitchd", e))?;
+        Ok(())
     }
 
     /// Its threads that work for the path. `main` is the first thread's name where that carries
@@ -263,9 +288,12 @@ fn configuration(setup: &Setup<'_>) -> Vec<String> {
             command(&["add-br", port.bridge]);
             command(&["set", "bridge", port.bridge, &datapath, ageing]);
         }
-        command(&["add-port", port.bridge, port.name]);
+        command(&["add-port", port.bridge, &port.name]);
+        if port.protected {
+            command(&["set", "port", &port.name, "protected=true"]);
+        }
         if !port.columns.is_empty() {
-            let mut parts = vec!["set", "interface", port.name];
+            let mut parts = vec!["set", "interface", port.name.as_str()];
             parts.extend(port.columns.iter().map(String::as_str));
             command(&parts);
         }

@@ -1,5 +1,5 @@
 //! Switches that are programs: Open vSwitch and DPDK's testpmd, between the interfaces `d0` and
-//! `d1` of a namespace of their own.
+//! `d1` of a namespace of their own, or between these and guests.
 //!
 //! Every one runs with its database, sockets and logs in a private directory, never as the
 //! machine's own instance. It ends with the thread that started it, and the directory with the
@@ -25,7 +25,7 @@ use crate::error::PathError;
 use program::Packaged;
 
 pub use dpdk::{DpdkSpec, Vdev};
-pub(crate) use guests::GuestSwitch;
+pub(crate) use guests::{GuestSwitch, GuestSwitchSpec, port as guest_port};
 pub use ovs::{Datapath, OvsPath, OvsSpec};
 pub use ovs_dpdk::OvsDpdkPath;
 pub(crate) use run_dir::RunDir;

@@ -7,7 +7,7 @@ use nicety_host::net_error::NetError;
 
 use super::dpdk::{DpdkSpec, MEMORY_MIB};
 use super::instance::{Instance, Setup, SwitchPort};
-use super::ovs_counters::DatapathPort;
+use super::ovs_counters::{Datapath, DatapathPort};
 use super::place;
 use super::program::Packaged;
 use super::testpmd::list;
@@ -42,52 +42,96 @@ impl OvsDpdkPath {
         let polling = spec.polling()?;
         DAEMON.find()?;
         let mut rig = Rig::build(&spec.rig)?;
-        let queues = spec.rig.queues.max(1);
-        let port = |number| {
-            vec![
-                "type=dpdk".to_owned(),
-                format!(
-                    "options:dpdk-devargs=\"{}\"",
-                    spec.vdev.arguments(number, queues)
-                ),
-                format!("options:n_rxq={queues}"),
-            ]
-        };
         let instance = Instance::start(&Setup {
             ns: &rig.dut.ns,
             daemon: &DAEMON,
             cpus: spec.beside(),
-            config: vec![
-                "dpdk-init=true".to_owned(),
-                format!("dpdk-lcore-mask={}", mask(&spec.beside()[..1])),
-                format!("pmd-cpu-mask={}", mask(polling)),
-                // Pages of the ordinary size: huge ones are the administrator's to reserve.
-                format!(
-                    "dpdk-extra=\"--no-pci --no-huge --legacy-mem --iova-mode=va -m {MEMORY_MIB} --no-telemetry\""
-                ),
-            ],
+            config: configuration(spec, polling),
             datapath_type: "netdev",
             ports: vec![
-                SwitchPort::plain("p0", port(0)),
-                SwitchPort::plain("p1", port(1)),
+                SwitchPort::plain("p0", port(spec, 0)),
+                SwitchPort::plain("p1", port(spec, 1)),
             ],
             dpdk: true,
         })?;
         let mut threads = rig.threads.clone();
         threads.extend(instance.threads(None)?);
-        rig.notes.push(format!(
-            "ovs-dpdk: {} with DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}",
-            instance.version(),
-            polling.len(),
-            if polling.len() == 1 { "thread" } else { "threads" },
-            list(polling),
-            spec.vdev.word(),
-        ));
+        rig.notes
+            .push(format!("ovs-dpdk: {}", words(&instance, spec, polling)));
         Ok(Self {
             instance,
             rig,
             threads,
         })
+    }
+}
+
+/// What it is, for the run's notes.
+pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> String {
+    format!(
+        "{} with DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}",
+        instance.version(),
+        polling.len(),
+        if polling.len() == 1 {
+            "thread"
+        } else {
+            "threads"
+        },
+        list(polling),
+        spec.vdev.word(),
+    )
+}
+
+/// `other_config` of the switch.
+pub(super) fn configuration(spec: &DpdkSpec, polling: &[u32]) -> Vec<String> {
+    vec![
+        "dpdk-init=true".to_owned(),
+        format!("dpdk-lcore-mask={}", mask(&spec.beside()[..1])),
+        format!("pmd-cpu-mask={}", mask(polling)),
+        // Pages of the ordinary size: huge ones are the administrator's to reserve.
+        format!(
+            "dpdk-extra=\"--no-pci --no-huge --legacy-mem --iova-mode=va -m {MEMORY_MIB} --no-telemetry\""
+        ),
+    ]
+}
+
+/// Columns of the port on interface `number`.
+pub(super) fn port(spec: &DpdkSpec, number: usize) -> Vec<String> {
+    let queues = spec.rig.queues.max(1);
+    vec![
+        "type=dpdk".to_owned(),
+        format!(
+            "options:dpdk-devargs=\"{}\"",
+            spec.vdev.arguments(number, queues)
+        ),
+        format!("options:n_rxq={queues}"),
+    ]
+}
+
+/// What a port counted on whose interface `arrived` frames arrived.
+pub(super) fn port_counters(seen: &Datapath, name: &str, arrived: Option<u64>) -> LinkCounters {
+    let DatapathPort {
+        received,
+        sent,
+        not_sent,
+    } = seen.ports.get(name).copied().unwrap_or_default();
+    LinkCounters {
+        rx_packets: received,
+        tx_packets: sent,
+        // What the interface received and the polling thread never saw: the socket's ring was
+        // full.
+        rx_missed_errors: arrived.map_or(0, |arrived| arrived.saturating_sub(received)),
+        tx_dropped: not_sent,
+        ..LinkCounters::default()
+    }
+}
+
+/// Frames looked up, and those lost on the way to a decision there was no room for.
+pub(super) fn lookups(seen: &Datapath) -> LinkCounters {
+    LinkCounters {
+        rx_packets: seen.hit + seen.missed + seen.lost,
+        rx_dropped: seen.lost,
+        ..LinkCounters::default()
     }
 }
 
@@ -117,31 +161,14 @@ impl Path for OvsDpdkPath {
         let arrived = ["d0", "d1"].map(|name| counters.of(name).map_or(0, |c| c.rx_packets));
         let ports = [0, 1].map(|number| {
             let name = format!("p{number}");
-            let DatapathPort {
-                received,
-                sent,
-                not_sent,
-            } = seen.ports.get(&name).copied().unwrap_or_default();
-            let port = LinkCounters {
-                rx_packets: received,
-                tx_packets: sent,
-                // What the interface received and the polling thread never saw: the socket's
-                // ring was full.
-                rx_missed_errors: arrived[number].saturating_sub(received),
-                tx_dropped: not_sent,
-                ..LinkCounters::default()
-            };
+            let port = port_counters(&seen, &name, Some(arrived[number]));
             place(&format!("ovs {name}"), port)
         });
-        let lookups = LinkCounters {
-            rx_packets: seen.hit + seen.missed + seen.lost,
-            // Waiting for a decision there was no room for.
-            rx_dropped: seen.lost,
-            ..LinkCounters::default()
-        };
         let [near, far] = ports;
         // After `a` and `d0`.
-        counters.0.splice(2..2, [near, place("ovs", lookups), far]);
+        counters
+            .0
+            .splice(2..2, [near, place("ovs", lookups(&seen)), far]);
         Ok(counters)
     }
 

@@ -10,13 +10,14 @@ use std::io;
 
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
 
 use super::dpdk::{self, DpdkSpec, MEMORY_MIB};
 use super::program::{Packaged, Program, Start};
 use super::run_dir::RunDir;
 use super::telemetry::{PortStats, Telemetry};
 use super::{pinned, place};
-use crate::counters::PathCounters;
+use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::path::{Coupling, Middle, Path, PathThread, Polling, Port};
 use crate::rig::Rig;
@@ -35,12 +36,118 @@ const SOCKET: &str = "dpdk/nicety/dpdk_telemetry.v2";
 #[derive(Debug)]
 pub struct TestpmdPath {
     // Dropped in this order: the program before what it uses.
-    telemetry: Telemetry,
-    _program: Program,
+    running: Running,
     rig: Rig,
     threads: Vec<PathThread>,
     polling: Vec<Polling>,
+}
+
+/// A testpmd that forwards; gone when dropped.
+#[derive(Debug)]
+pub(super) struct Running {
+    telemetry: Telemetry,
+    _program: Program,
+    /// Threads that carry frames.
+    pub(super) threads: Vec<PathThread>,
     _dir: RunDir,
+}
+
+impl Running {
+    /// Starts it on the devices `vdevs`, of which every two are a pair, and waits until it
+    /// forwards. It is killed when the calling **thread** ends.
+    pub(super) fn start(spec: &DpdkSpec, ns: &NetNs, vdevs: &[String]) -> Result<Self, PathError> {
+        let polling = spec.polling()?;
+        let path = TESTPMD.find()?;
+        let dir = RunDir::create()?;
+        let mut start = Start {
+            name: "testpmd",
+            program: &path,
+            arguments: arguments(spec, polling, vdevs),
+            environment: Vec::new(),
+            ns,
+            cpus: &[],
+        };
+        dpdk::keep_private(&mut start, &dir);
+        let mut program = Program::start(&start, &dir)?;
+        let socket = dir.file(SOCKET);
+        let telemetry = program.wait_for("its telemetry socket", || {
+            Ok(Telemetry::connect(&socket).ok())
+        })?;
+        let id = program.id();
+        let threads = program.wait_for("its start of forwarding", || {
+            let started = |port| telemetry.started(port).unwrap_or(false);
+            if !(0..vdevs.len()).all(started) {
+                return Ok(None);
+            }
+            let threads = pinned::threads(id, label)?;
+            let all = threads.len() == polling.len() && threads.iter().all(polls);
+            Ok(all.then_some(threads))
+        })?;
+        Ok(Self {
+            telemetry,
+            _program: program,
+            threads,
+            _dir: dir,
+        })
+    }
+
+    /// What ports `from` and `from + 1`, which are a pair, have counted. `arrived` are the frames
+    /// that the interfaces of ports on such have received.
+    pub(super) fn pair(
+        &self,
+        from: usize,
+        arrived: [Option<u64>; 2],
+    ) -> Result<[InterfaceCounters; 2], NetError> {
+        let stats = self
+            .stats(from)
+            .map_err(|e| NetError::new("read the counters of", "testpmd", e))?;
+        Ok([0, 1].map(|side| {
+            let (own, other) = (stats[side], stats[1 - side]);
+            place(
+                &format!("testpmd port {}", from + side),
+                LinkCounters {
+                    rx_packets: own.received,
+                    tx_packets: own.sent,
+                    rx_bytes: own.received_bytes,
+                    tx_bytes: own.sent_bytes,
+                    // What the interface received and the polling thread never saw: the
+                    // socket's ring was full.
+                    rx_missed_errors: arrived[side].map_or(0, |n| n.saturating_sub(own.received)),
+                    // What came in at the other port and could not go out here.
+                    tx_dropped: other.received.saturating_sub(own.sent),
+                    ..LinkCounters::default()
+                },
+            )
+        }))
+    }
+
+    /// Its threads that poll. testpmd 22.11 tells nobody how many of its rounds found frames.
+    pub(super) fn polling(&self) -> Vec<Polling> {
+        let thread = |thread: &PathThread| Polling {
+            who: thread.thread.name.clone(),
+            cycles: None,
+        };
+        self.threads.iter().map(thread).collect()
+    }
+
+    fn stats(&self, from: usize) -> io::Result<[PortStats; 2]> {
+        Ok([self.telemetry.stats(from)?, self.telemetry.stats(from + 1)?])
+    }
+}
+
+/// What it is, for the run's notes.
+pub(super) fn words(spec: &DpdkSpec, polling: &[u32]) -> String {
+    format!(
+        "DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}",
+        polling.len(),
+        if polling.len() == 1 {
+            "thread"
+        } else {
+            "threads"
+        },
+        list(polling),
+        spec.vdev.word(),
+    )
 }
 
 impl TestpmdPath {
@@ -54,69 +161,24 @@ impl TestpmdPath {
     pub fn build(spec: &DpdkSpec) -> Result<Self, PathError> {
         spec.check()?;
         let polling = spec.polling()?;
-        let path = TESTPMD.find()?;
+        TESTPMD.find()?;
         let mut rig = Rig::build(&spec.rig)?;
-        let dir = RunDir::create()?;
-        let mut start = Start {
-            name: "testpmd",
-            program: &path,
-            arguments: arguments(spec, polling),
-            environment: Vec::new(),
-            ns: &rig.dut.ns,
-            cpus: &[],
-        };
-        dpdk::keep_private(&mut start, &dir);
-        let mut program = Program::start(&start, &dir)?;
-        let socket = dir.file(SOCKET);
-        let telemetry = program.wait_for("its telemetry socket", || {
-            Ok(Telemetry::connect(&socket).ok())
-        })?;
-        let id = program.id();
-        let threads = program.wait_for("its start of forwarding", || {
-            let started = |port| telemetry.started(port).unwrap_or(false);
-            if !(started(0) && started(1)) {
-                return Ok(None);
-            }
-            let threads = pinned::threads(id, label)?;
-            let all = threads.len() == polling.len() && threads.iter().all(polls);
-            Ok(all.then_some(threads))
-        })?;
-        rig.notes.push(format!(
-            "testpmd: DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}",
-            polling.len(),
-            if polling.len() == 1 {
-                "thread"
-            } else {
-                "threads"
-            },
-            list(polling),
-            spec.vdev.word(),
-        ));
-        // testpmd 22.11 tells nobody how many of its rounds found frames.
-        let polling = threads.iter().map(|thread| Polling {
-            who: thread.thread.name.clone(),
-            cycles: None,
-        });
-        let polling = polling.collect();
-        let mut all = rig.threads.clone();
-        all.extend(threads);
+        let vdevs = [0, 1].map(|number| spec.vdev.arguments(number, spec.rig.queues.max(1)));
+        let running = Running::start(spec, &rig.dut.ns, &vdevs)?;
+        rig.notes.push(format!("testpmd: {}", words(spec, polling)));
+        let polling = running.polling();
+        let mut threads = rig.threads.clone();
+        threads.extend(running.threads.iter().cloned());
         Ok(Self {
-            telemetry,
-            _program: program,
+            running,
             rig,
-            threads: all,
+            threads,
             polling,
-            _dir: dir,
         })
-    }
-
-    /// Frames that testpmd took from the interfaces and gave to none: its output was full.
-    fn places(&self) -> io::Result<[PortStats; 2]> {
-        Ok([self.telemetry.stats(0)?, self.telemetry.stats(1)?])
     }
 }
 
-fn arguments(spec: &DpdkSpec, polling: &[u32]) -> Vec<String> {
+fn arguments(spec: &DpdkSpec, polling: &[u32], vdevs: &[String]) -> Vec<String> {
     let queues = spec.rig.queues.max(1);
     // Logical core 0 only waits for the end; the others poll.
     let beside = spec.beside().first().or(polling.first()).unwrap_or(&0);
@@ -135,14 +197,14 @@ fn arguments(spec: &DpdkSpec, polling: &[u32]) -> Vec<String> {
         format!("-m{MEMORY_MIB}"),
         "--file-prefix=nicety".to_owned(),
     ];
-    for number in 0..2 {
-        words.push(format!("--vdev={}", spec.vdev.arguments(number, queues)));
-    }
+    words.extend(vdevs.iter().map(|vdev| format!("--vdev={vdev}")));
     words.extend([
         "--".to_owned(),
         "--forward-mode=io".to_owned(),
         "--auto-start".to_owned(),
         "--no-mlockall".to_owned(),
+        // A guest's interface has a link when the guest has a driver.
+        "--disable-link-check".to_owned(),
         format!("--total-num-mbufs={BUFFERS}"),
         format!("--nb-cores={}", polling.len()),
         format!("--rxq={queues}"),
@@ -182,28 +244,8 @@ impl Path for TestpmdPath {
 
     fn counters(&self) -> Result<PathCounters, NetError> {
         let mut counters = self.rig.counters(&[])?;
-        let stats = self
-            .places()
-            .map_err(|e| NetError::new("read the counters of", "testpmd", e))?;
-        let arrived = ["d0", "d1"].map(|name| counters.of(name).map_or(0, |c| c.rx_packets));
-        let ports = [0, 1].map(|port| {
-            let (own, other) = (stats[port], stats[1 - port]);
-            place(
-                &format!("testpmd port {port}"),
-                LinkCounters {
-                    rx_packets: own.received,
-                    tx_packets: own.sent,
-                    rx_bytes: own.received_bytes,
-                    tx_bytes: own.sent_bytes,
-                    // What the interface received and the polling thread never saw: the
-                    // socket's ring was full.
-                    rx_missed_errors: arrived[port].saturating_sub(own.received),
-                    // What came in at the other port and could not go out here.
-                    tx_dropped: other.received.saturating_sub(own.sent),
-                    ..LinkCounters::default()
-                },
-            )
-        });
+        let arrived = ["d0", "d1"].map(|name| counters.of(name).map(|c| c.rx_packets));
+        let ports = self.running.pair(0, arrived)?;
         // After `a` and `d0`.
         counters.0.splice(2..2, ports);
         Ok(counters)

@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nicety_host::net_error::NetError;
+use serde_json::json;
 
 use super::channel::{Channel, Missed};
 use super::place::Plan;
-use super::spec::{self, Backend, MACS, VmSpec};
+use super::spec::{self, Backend, VmSpec};
 use super::wire::{CONFIG, GuestConfig, Hello, Report, Serve};
 use crate::error::PathError;
 use crate::path::PathThread;
@@ -26,6 +27,8 @@ const COMMAND_LINE: &str = "console=ttyS0 loglevel=4 panic=-1";
 /// A guest that forwards; killed when dropped.
 #[derive(Debug)]
 pub(super) struct Guest {
+    /// `guest`, or `guest0` where there are several.
+    pub(super) name: String,
     inner: Mutex<Inner>,
     pub(super) id: u32,
     pub(super) hello: Hello,
@@ -38,8 +41,9 @@ struct Inner {
     channel: Channel,
 }
 
-/// What booting needs beside the guest's own description.
+/// What booting needs.
 pub(super) struct Boot<'a> {
+    pub(super) spec: &'a VmSpec,
     pub(super) bundle: &'a Bundle,
     pub(super) accelerator: &'a Accelerator,
     /// Where threads go.
@@ -54,87 +58,170 @@ pub(super) struct Boot<'a> {
     pub(super) stopped: &'a dyn Fn() -> bool,
 }
 
-impl Guest {
-    /// Starts it and waits until it forwards.
-    pub(super) fn boot(
-        spec: &VmSpec,
-        boot: &Boot<'_>,
+/// A guest that boots; killed when dropped.
+pub(super) struct Starting {
+    name: String,
+    inner: Inner,
+    threads: Vec<PathThread>,
+}
+
+impl Boot<'_> {
+    /// Starts guest `number`.
+    pub(super) fn start(
+        &self,
+        number: usize,
         backends: [Backend; 2],
-    ) -> Result<Self, PathError> {
+    ) -> Result<Starting, PathError> {
+        let ask = &self.spec.ask;
         let socket = |e| QemuError::io("make", "the guest's channel", e);
         let (ours, theirs) = UnixStream::pair().map_err(socket)?;
         let theirs = OwnedFd::from(theirs);
-        let mut channel = Channel::new(ours).map_err(socket)?;
+        let channel = Channel::new(ours).map_err(socket)?;
+        let macs = spec::macs(number);
         let config = GuestConfig {
-            macs: MACS.map(|mac| mac.0),
-            stations: boot.function_driver.map(|_| STATIONS.map(|mac| mac.0)),
-            mtu: boot.mtu,
-            queues: spec.ask.queues,
-            ring: spec.ask.ring,
-            serve: boot.serve.cloned(),
+            macs: macs.map(|mac| mac.0),
+            stations: self.function_driver.map(|_| STATIONS.map(|mac| mac.0)),
+            mtu: self.mtu,
+            queues: ask.queues,
+            ring: ask.ring,
+            serve: self.serve.cloned(),
         };
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;
         let initramfs = initramfs::build(&Contents {
-            kernel: &boot.bundle.kernel,
+            kernel: &self.bundle.kernel,
             modules: &[
-                boot.function_driver.unwrap_or(spec::module(spec.ask.nic)),
+                self.function_driver.unwrap_or(spec::module(ask.nic)),
                 "bridge",
             ],
             files: &[(CONFIG, text.as_slice())],
         })?;
-        let mut arguments = spec::arguments(&spec.ask, boot.accelerator, &backends, &theirs);
+        let mut arguments = spec::arguments(ask, self.accelerator, &backends, macs, &theirs);
         arguments.extend(crate::qemu::machine::kernel(
-            &boot.bundle.kernel.image,
+            &self.bundle.kernel.image,
             &initramfs,
             COMMAND_LINE,
             "vm",
         ));
         let mut inherit = vec![theirs, initramfs.file.into()];
         inherit.extend(backends.into_iter().flat_map(Backend::into_queues));
+        let name = match ask.vms {
+            1 => "guest".to_owned(),
+            _ => format!("guest{number}"),
+        };
         let mut machine = Machine::start(
-            &boot.bundle.emulator,
+            &self.bundle.emulator,
             MachineSpec {
-                name: "the guest".to_owned(),
+                name: format!("the {name}"),
                 arguments,
                 inherit,
                 left_in: None,
             },
         )?;
-        let id = machine.id();
         let vcpus = match machine.qmp() {
             Some(qmp) => qmp.vcpu_threads()?,
             None => Vec::new(),
         };
-        let mut threads = boot.place.place(id, &vcpus)?;
-        let hello =
-            channel
-                .hello(spec.boot_limit, boot.stopped)
-                .map_err(|missed| match missed {
-                    Missed::Stopped => PathError::Stopped,
-                    Missed::Late => machine.late("its hello", spec.boot_limit).into(),
-                    Missed::Gone(e) => {
-                        let other = QemuError::io("read from", "the guest", e);
-                        machine.why_ended("its hello", other).into()
-                    }
-                })?;
-        threads.extend(boot.place.place_vhost(id)?);
-        Ok(Self {
-            inner: Mutex::new(Inner { machine, channel }),
+        let first = number * ask.vcpus as usize;
+        let threads = self.place.place(&name, first, machine.id(), &vcpus)?;
+        Ok(Starting {
+            name,
+            inner: Inner { machine, channel },
+            threads,
+        })
+    }
+}
+
+impl Starting {
+    /// Waits until it forwards.
+    pub(super) fn finish(self, boot: &Boot<'_>) -> Result<Guest, PathError> {
+        let Self {
+            name,
+            mut inner,
+            mut threads,
+        } = self;
+        let Inner { machine, channel } = &mut inner;
+        let id = machine.id();
+        let limit = boot.spec.boot_limit;
+        let hello = channel
+            .hello(limit, boot.stopped)
+            .map_err(|missed| match missed {
+                Missed::Stopped => PathError::Stopped,
+                Missed::Late => machine.late("its hello", limit).into(),
+                Missed::Gone(e) => {
+                    let other = QemuError::io("read from", "the guest", e);
+                    machine.why_ended("its hello", other).into()
+                }
+            })?;
+        threads.extend(boot.place.place_vhost(&name, id)?);
+        Ok(Guest {
+            inner: Mutex::new(inner),
+            name,
             id,
             hello,
             threads,
         })
+    }
+}
+
+/// The counters of all guests now, asked for at the same time.
+///
+/// # Errors
+/// As those of [`Guest::report`].
+pub(super) fn reports(guests: &[Guest]) -> Result<Vec<Report>, NetError> {
+    if let [one] = guests {
+        return Ok(vec![one.report()?]);
+    }
+    let silent = || NetError::Silent {
+        object: "the guests".to_owned(),
+        why: "the thread that asked them has ended".to_owned(),
+    };
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = guests
+            .iter()
+            .map(|guest| scope.spawn(|| guest.report()))
+            .collect();
+        let answers = asked.into_iter();
+        answers
+            .map(|thread| thread.join().map_err(|_| silent())?)
+            .collect()
+    })
+}
+
+impl Guest {
+    /// Names of its NICs as places of the path.
+    pub(super) fn nic_places(&self) -> impl Iterator<Item = String> {
+        let nics = self.hello.nics.iter();
+        nics.map(|nic| format!("{} {}", self.name, nic.name))
+    }
+
+    /// Stops its virtual CPUs; whether they stand.
+    pub(super) fn stop(&self) -> bool {
+        self.command("stop")
+    }
+
+    /// Lets them go on; whether they do.
+    pub(super) fn go_on(&self) -> bool {
+        self.command("cont")
+    }
+
+    fn command(&self, command: &str) -> bool {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = inner
+            .machine
+            .qmp()
+            .map(|qmp| qmp.execute(command, &json!({})));
+        done.is_some_and(|answer| answer.is_ok())
     }
 
     /// The guest's counters now.
     ///
     /// # Errors
     /// When it has ended or does not answer, with the last lines of its console.
-    pub(super) fn report(&self) -> Result<Report, NetError> {
+    fn report(&self) -> Result<Report, NetError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { machine, channel } = &mut *inner;
         let silent = |why: String| NetError::Silent {
-            object: "the guest".to_owned(),
+            object: format!("the {}", self.name),
             why,
         };
         match channel.report(REPORT_LIMIT) {

@@ -1,4 +1,4 @@
-//! A guest that forwards between two NICs.
+//! Guests that forward between two NICs each.
 //!
 //! ```text
 //!  namespace A        namespace DUT            guest             namespace DUT       namespace B
@@ -9,52 +9,62 @@
 //! `t1` are taps whose other ends QEMU holds. With `nic = "macvtap"` there are no bridges: macvtaps
 //! `m0` and `m1` on `d0` and `d1` take their places. With `nic = "sriov"` the guest's NICs are
 //! virtual functions, and with `nic = "sriov-macvtap"` it has macvtaps on them; the tester's ports
-//! are functions of the same port then. The namespaces are held by file descriptors of this
-//! process and QEMU is killed by the kernel when the thread that started it ends, so that nothing
-//! is left however the process ends.
+//! are functions of the same port then. Switches that are programs take the places of the bridges,
+//! see `switch/guests.rs`. The namespaces are held by file descriptors of this process and QEMU is
+//! killed by the kernel when the thread that started it ends, so that nothing is left however the
+//! process ends.
+//!
+//! Several guests (`vms`) share the bridges: guest `n` has the taps `t(2n)` and `t(2n+1)`, and
+//! carries what station `n` of either port of the tester sends to the station with the same number
+//! at the other.
 
 mod channel;
 mod guest;
 pub mod init;
 mod place;
 pub mod spec;
+mod ways;
 pub mod wire;
 
 use std::sync::{Mutex, PoisonError};
 
 use nicety_host::cpu_load::StatSample;
-use nicety_host::link::{LinkChange, LinkCounters};
+use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
-use nicety_host::tap;
-use nicety_model::plan::{VmAsk, VmNic};
+use nicety_model::plan::{VmNic, VmSwitch};
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::error::PathError;
-use crate::path::{Coupling, Path, PathThread, Port};
+use crate::path::{Coupling, Path, PathThread, Polling, Port};
 use crate::qemu::{Accelerator, Bundle};
-use crate::rig::{Rig, RigSpec};
+use crate::rig::Rig;
 use crate::sriov::{self, FunctionSet};
-use crate::switch::GuestSwitch;
-use crate::veth::{self, CARRIER_LIMIT};
+use crate::switch::{GuestSwitch, GuestSwitchSpec, RunDir};
+use crate::veth::CARRIER_LIMIT;
+use crate::vlan_bridge::VLAN;
 use guest::{Boot, Guest};
 use place::Plan;
-use spec::Backend;
 pub use spec::VmSpec;
+use ways::{FARS, MACVTAPS, Ways};
 
-/// Smallest MTU of everything on the path.
-const MTU: u32 = 1500;
-
-/// A path through one guest; gone when dropped.
+/// A path through guests; gone when dropped.
 #[derive(Debug)]
 pub struct VmPath {
     // Dropped in this order: QEMU lets go of functions before they are removed.
-    guest: Guest,
+    guests: Vec<Guest>,
     switch: Option<GuestSwitch>,
     rig: Rig,
-    /// Interfaces between `d0` and `d1`.
-    between: &'static [(&'static str, Role)],
-    /// The guest's CPUs at its last report.
-    cpus: Mutex<StatSample>,
+    _dir: Option<RunDir>,
+    /// The kernel's interfaces between `d0` and `d1`.
+    between: Vec<(String, Role)>,
+    /// All places in the order in which frames meet them.
+    order: Vec<String>,
+    /// Whether nothing but the guests has to stop for it to be quiet.
+    can_wait: bool,
+    /// Tag of the frames at the tester's ports.
+    vlan: Option<u16>,
+    /// The guests' CPUs at their last report.
+    cpus: Mutex<Vec<(String, StatSample)>>,
     threads: Vec<PathThread>,
     notes: Vec<String>,
 }
@@ -63,13 +73,11 @@ impl VmPath {
     /// Refuses what this machine cannot do; makes nothing.
     ///
     /// # Errors
-    /// [`PathError::Guest`].
+    /// [`PathError::Guest`], and those of the switch.
     pub fn check(spec: &VmSpec) -> Result<(), PathError> {
         spec::check(spec, &place::allowed()?)?;
-        vhost_there(spec)?;
-        if spec.ask.switch == "ovs" {
-            GuestSwitch::check()?;
-        }
+        ways::vhost_there(spec)?;
+        GuestSwitch::check(spec.ask.switch, &ways::dpdk(spec))?;
         match &spec.ask.pf {
             Some(pf) if spec.ask.nic.on_function() => {
                 FunctionSet::check(pf, spec.ask.nic == VmNic::Sriov)
@@ -78,14 +86,14 @@ impl VmPath {
         }
     }
 
-    /// Builds the host's side, boots the guest, and waits until it forwards. `stopped` says when
-    /// nobody wants it any more.
+    /// Builds the host's side, boots the guests at the same time, and waits until they forward.
+    /// `stopped` says when nobody wants them any more.
     ///
     /// Call it on a thread that lives as long as the path: QEMU ends with it.
     ///
     /// # Errors
     /// As [`BridgePath::build`](crate::BridgePath::build); [`PathError::Guest`] for what this
-    /// machine cannot do, [`PathError::Qemu`] when the guest does not come up.
+    /// machine cannot do, [`PathError::Qemu`] when a guest does not come up.
     pub fn build(
         spec: &VmSpec,
         bundle: &Bundle,
@@ -119,241 +127,207 @@ impl VmPath {
     ) -> Result<Self, PathError> {
         Self::check(spec)?;
         let allowed = place::allowed()?;
-        let mtu = spec.largest_frame.mtu_needed().max(MTU);
-        let (rig, backends) = ways(spec, mtu)?;
+        let rest = spec::rest(spec, &allowed);
+        let Ways {
+            rig,
+            backends,
+            ends,
+            sockets,
+            dir,
+        } = ways::build(spec)?;
         let passed = rig.functions.as_ref();
         let passed = passed.filter(|_| spec.ask.nic == VmNic::Sriov);
-        let function_driver = passed.map(FunctionSet::guest_module).transpose()?;
-        let rest: Vec<u32> = allowed
-            .iter()
-            .copied()
-            .filter(|cpu| !spec.tester_cpus.contains(cpu))
-            .collect();
-        let rest = if rest.is_empty() { &allowed } else { &rest };
-        let switch = match spec.ask.switch == "ovs" {
-            true => Some(GuestSwitch::start(&rig.dut.ns, rest)?),
-            false => None,
-        };
         let boot = Boot {
+            spec,
             bundle,
             accelerator,
             place: Plan {
                 pin: &spec.ask.pin,
-                rest,
+                rest: &rest,
             },
-            function_driver,
-            mtu,
+            function_driver: passed.map(FunctionSet::guest_module).transpose()?,
+            mtu: ways::mtu(spec),
             serve,
             stopped,
         };
-        let guest = Guest::boot(spec, &boot, backends)?;
-        let between = between(&spec.ask);
+        let dpdk = ways::dpdk(spec);
+        let start_switch = || {
+            let setup = GuestSwitchSpec {
+                ns: &rig.dut.ns,
+                cpus: &rest,
+                dpdk: &dpdk,
+                sockets: &sockets,
+                stations: &spec.guest_stations(),
+            };
+            GuestSwitch::start(spec.ask.switch, &setup)
+        };
+        // QEMU waits for a switch that has to read the guest's memory; any other starts while the
+        // guests boot.
+        let early = match spec.ask.switch.on_dpdk() {
+            true => start_switch()?,
+            false => None,
+        };
+        let mut starting = Vec::new();
+        for (number, backends) in backends.into_iter().enumerate() {
+            starting.push(boot.start(number, backends)?);
+        }
+        let switch = match early {
+            Some(switch) => Some(switch),
+            None => start_switch()?,
+        };
+        let guests = starting
+            .into_iter()
+            .map(|guest| guest.finish(&boot))
+            .collect::<Result<Vec<Guest>, _>>()?;
+        let (between, order) = places(ends, switch.as_ref(), &guests, spec.ask.switch);
         let limit = match rig.functions {
             Some(_) => sriov::LINK_LIMIT,
             None => CARRIER_LIMIT,
         };
-        for (name, _) in between {
+        for (name, _) in &between {
             rig.dut.links.wait_carrier(name, limit)?;
         }
         let mut notes = rig.notes.clone();
-        notes.extend(words(spec, bundle, accelerator, &guest));
+        notes.extend(words(spec, bundle, accelerator, &guests));
         let mut threads = rig.threads.clone();
         if let Some(switch) = &switch {
-            notes.push(switch.note());
+            notes.push(switch.note().to_owned());
             threads.extend(switch.threads()?);
         }
-        threads.extend(guest.threads.iter().cloned());
+        threads.extend(guests.iter().flat_map(|guest| guest.threads.clone()));
         Ok(Self {
+            vlan: matches!(spec.ask.switch, VmSwitch::VlanBridge { .. }).then_some(VLAN),
+            can_wait: !spec.ask.switch.on_dpdk(),
             switch,
             rig,
+            _dir: dir,
             between,
-            guest,
+            order,
+            guests,
             cpus: Mutex::default(),
             threads,
             notes,
         })
     }
 
-    /// Process number of the guest's QEMU.
-    pub fn qemu(&self) -> u32 {
-        self.guest.id
+    /// Process numbers of the guests' QEMUs.
+    pub fn qemus(&self) -> Vec<u32> {
+        self.guests.iter().map(|guest| guest.id).collect()
     }
 
-    /// What the guest said when it began to forward.
-    pub fn hello(&self) -> &wire::Hello {
-        &self.guest.hello
+    /// What every guest said when it began to forward.
+    pub fn hellos(&self) -> Vec<&wire::Hello> {
+        self.guests.iter().map(|guest| &guest.hello).collect()
     }
 }
 
-const MACVTAPS: [&str; 2] = ["m0", "m1"];
-
-/// The host's part between `d0` and `d1`, in the order in which frames meet it.
-fn between(ask: &VmAsk) -> &'static [(&'static str, Role)] {
-    match ask.nic {
-        VmNic::Sriov => &[],
-        VmNic::Macvtap | VmNic::SriovMacvtap => {
-            &[(MACVTAPS[0], Role::Inner), (MACVTAPS[1], Role::Inner)]
+/// The kernel's interfaces between `d0` and `d1`, and the names of all places of the path in the
+/// order in which frames from A meet them; guests that share it stand one after the other.
+fn places(
+    ends: [Vec<(String, Role)>; 2],
+    switch: Option<&GuestSwitch>,
+    guests: &[Guest],
+    kind: VmSwitch,
+) -> (Vec<(String, Role)>, Vec<String>) {
+    let on_taps = !kind.on_dpdk() && (switch.is_some() || !ends[0].is_empty());
+    let on_taps = on_taps
+        && ends[0]
+            .iter()
+            .all(|(name, _)| !MACVTAPS.contains(&name.as_str()));
+    let [near, far] = ends;
+    let [before, behind] = switch.map(GuestSwitch::ends).unwrap_or_default();
+    let names = |list: &[(String, Role)]| list.iter().map(|(name, _)| name.clone()).collect();
+    let mut order = vec!["a".to_owned(), FARS[0].to_owned()];
+    let (first, last): (Vec<String>, Vec<String>) = (names(&near), names(&far));
+    order.extend(first.into_iter().chain(before));
+    let mut between = near;
+    for (number, guest) in guests.iter().enumerate() {
+        let beside = |side| {
+            let tap = on_taps.then(|| crate::switch::guest_port(number, side));
+            tap.or_else(|| switch?.beside(number, side))
+        };
+        order.extend(beside(0));
+        order.extend(guest.nic_places());
+        order.extend(beside(1));
+        if on_taps {
+            between
+                .extend([0, 1].map(|side| (crate::switch::guest_port(number, side), Role::Inner)));
         }
-        _ if ask.switch == "ovs" => &[("t0", Role::Inner), ("t1", Role::Inner)],
-        _ => &[
-            ("br0", Role::Bridge),
-            ("t0", Role::Inner),
-            ("t1", Role::Inner),
-            ("br1", Role::Bridge),
-        ],
     }
-}
-
-const VHOST: &str = "/dev/vhost-net";
-
-/// Whether the host has what the NIC needs.
-fn vhost_there(spec: &VmSpec) -> Result<(), PathError> {
-    if spec.ask.nic != VmNic::VhostNet {
-        return Ok(());
-    }
-    open_vhost().map_err(|e| PathError::Guest {
-        why: format!("nic = \"vhost-net\" needs {VHOST}: {e}"),
-        remedy: "modprobe vhost_net as root, or measure in the lab (nicety lab run)".to_owned(),
-    })
-}
-
-fn open_vhost() -> std::io::Result<()> {
-    let opened = std::fs::File::options().read(true).write(true).open(VHOST);
-    opened.map(drop)
-}
-
-/// Ends of the ways to the tester.
-const FARS: [&str; 2] = ["d0", "d1"];
-
-/// The ways between the tester and the guest.
-fn ways(spec: &VmSpec, mtu: u32) -> Result<(Rig, [Backend; 2]), PathError> {
-    let ask = &spec.ask;
-    let Some(pf) = ask.pf.as_deref().filter(|_| ask.nic.on_function()) else {
-        let rig = Rig::build(&RigSpec {
-            path_cpus: spec.path_cpus.clone(),
-            largest_frame: spec.largest_frame,
-            queues: 1,
-        })?;
-        let backends = [backend(&rig, ask, 0, mtu)?, backend(&rig, ask, 1, mtu)?];
-        return Ok((rig, backends));
-    };
-    let rig = sriov::rig(pf, spec::MACS, spec.largest_frame)?;
-    let functions = rig.functions.as_ref().ok_or(PathError::Stopped)?;
-    let [near, far] = sriov::GUESTS;
-    if ask.nic == VmNic::Sriov {
-        let backends = [functions.pass_through(near)?, functions.pass_through(far)?];
-        functions.trust()?;
-        return Ok((rig, backends.map(Backend::Function)));
-    }
-    for (vf, name) in sriov::GUESTS.into_iter().zip(FARS) {
-        functions.interface(vf, &rig.dut.ns, name)?;
-        sriov::set_up(&rig.dut, name, spec.largest_frame)?;
-    }
-    functions.trust()?;
-    for (name, station) in FARS.into_iter().zip(sriov::STATIONS) {
-        rig.dut.links.add_station(name, station)?;
-    }
-    let backends = [backend(&rig, ask, 0, mtu)?, backend(&rig, ask, 1, mtu)?];
-    Ok((rig, backends))
-}
-
-/// What NIC `side` of the guest hangs on: a tap on a bridge with the tester's side, or a macvtap on
-/// the tester's side itself.
-fn backend(rig: &Rig, ask: &VmAsk, side: usize, mtu: u32) -> Result<Backend, PathError> {
-    let (dut, nic) = (&rig.dut, ask.nic);
-    let change = |master, mtu| LinkChange {
-        up: Some(true),
-        master,
-        mtu,
-        mac: None,
-    };
-    if matches!(nic, VmNic::Macvtap | VmNic::SriovMacvtap) {
-        let name = MACVTAPS[side];
-        let below = dut.links.get(FARS[side])?.index;
-        let queue = tap::create_macvtap(&dut.ns, name, below).map_err(no_macvtap)?;
-        dut.links.change(name, &change(None, None))?;
-        return Ok(Backend::Tap {
-            queues: vec![queue],
-            vhost: open_vhost().is_ok(),
-        });
-    }
-    let (bridge, name) = ([("br0", "t0"), ("br1", "t1")])[side];
-    let queues = tap::create(&dut.ns, name, ask.queues)?;
-    if ask.switch == "ovs" {
-        dut.links.change(name, &change(None, Some(mtu)))?;
-    } else {
-        dut.links.add_bridge(bridge)?;
-        let master = Some(dut.links.get(bridge)?.index);
-        dut.links.change(FARS[side], &change(master, None))?;
-        dut.links.change(name, &change(master, Some(mtu)))?;
-        veth::set_up(dut, bridge)?;
-    }
-    Ok(Backend::Tap {
-        queues,
-        vhost: nic == VmNic::VhostNet,
-    })
-}
-
-fn no_macvtap(error: NetError) -> PathError {
-    let remedy = match &error {
-        NetError::Unsupported { .. } => {
-            "modprobe macvtap as root, or measure in the lab (nicety lab run)"
-        }
-        NetError::NotPermitted { .. } => "measure as root: the devices of macvtaps are root's",
-        _ => return error.into(),
-    };
-    PathError::Guest {
-        why: format!("nic = \"macvtap\": {error}"),
-        remedy: remedy.to_owned(),
-    }
+    order.extend(behind.into_iter().chain(last));
+    order.extend([FARS[1].to_owned(), "b".to_owned()]);
+    between.extend(far);
+    (between, order)
 }
 
 /// What was built, for the run's notes.
-fn words(spec: &VmSpec, bundle: &Bundle, accelerator: &Accelerator, guest: &Guest) -> Vec<String> {
+fn words(
+    spec: &VmSpec,
+    bundle: &Bundle,
+    accelerator: &Accelerator,
+    guests: &[Guest],
+) -> Vec<String> {
     let ask = &spec.ask;
-    let hello = &guest.hello;
-    let nics: Vec<String> = hello
-        .nics
-        .iter()
-        .map(|nic| {
-            let rings = nic.rings.map_or_else(String::new, |(rx, tx)| {
-                format!(", rings of {rx} (receive) and {tx} (transmit)")
-            });
-            format!("{} {} x{}{rings}", nic.name, nic.driver, nic.queues)
-        })
-        .collect();
-    let mut notes = vec![format!(
-        "guest with {}: Linux {}, QEMU {}, {accelerator}; {}",
-        ask.nic,
-        hello.release,
-        bundle.emulator.version,
-        nics.join("; ")
-    )];
-    let places: Vec<String> = guest
-        .threads
-        .iter()
-        .map(|thread| {
-            let name = thread.thread.name.trim_start_matches("guest/");
-            let how = if thread.unpinned.is_none() {
-                "pinned to"
-            } else {
-                "free on"
-            };
-            format!("{name} {how} {}", spec::list(&thread.cpus))
-        })
-        .collect();
-    notes.push(format!("guest's threads, read back: {}", places.join("; ")));
-    for thread in &guest.threads {
-        if thread.unpinned.is_none() && thread.cpus.iter().any(|cpu| spec.tester_cpus.contains(cpu))
-        {
-            notes.push(format!(
-                "{} shares {} with the tester, which polls there: results are lower than the guest's own",
-                thread.thread.name,
-                spec::list(&thread.cpus)
-            ));
-        }
+    let mut notes = Vec::new();
+    if ask.vms > 1 {
+        notes.push(format!(
+            "{} guests share the switch: frames take turns through them, and the throughput is that of all together; frames that overtake each other in different guests count as reordered",
+            ask.vms
+        ));
     }
-    notes.extend(hello.notes.iter().cloned());
+    for Guest {
+        name,
+        hello,
+        threads,
+        ..
+    } in guests
+    {
+        let nics: Vec<String> = hello
+            .nics
+            .iter()
+            .map(|nic| {
+                let rings = nic.rings.map_or_else(String::new, |(rx, tx)| {
+                    format!(", rings of {rx} (receive) and {tx} (transmit)")
+                });
+                format!("{} {} x{}{rings}", nic.name, nic.driver, nic.queues)
+            })
+            .collect();
+        notes.push(format!(
+            "{name} with {}: Linux {}, QEMU {}, {accelerator}; {}",
+            ask.nic,
+            hello.release,
+            bundle.emulator.version,
+            nics.join("; ")
+        ));
+        let places: Vec<String> = threads
+            .iter()
+            .map(|thread| {
+                let (_, task) = thread.thread.name.split_once('/').unwrap_or_default();
+                let how = if thread.unpinned.is_none() {
+                    "pinned to"
+                } else {
+                    "free on"
+                };
+                format!("{task} {how} {}", spec::list(&thread.cpus))
+            })
+            .collect();
+        notes.push(format!(
+            "{name}'s threads, read back: {}",
+            places.join("; ")
+        ));
+        for thread in threads {
+            if thread.unpinned.is_none()
+                && thread.cpus.iter().any(|cpu| spec.tester_cpus.contains(cpu))
+            {
+                notes.push(format!(
+                    "{} shares {} with the tester, which polls there: results are lower than the guest's own",
+                    thread.thread.name,
+                    spec::list(&thread.cpus)
+                ));
+            }
+        }
+        notes.extend(hello.notes.iter().cloned());
+    }
     notes
 }
 
@@ -367,35 +341,49 @@ impl Path for VmPath {
     }
 
     fn counters(&self) -> Result<PathCounters, NetError> {
-        let report = self.guest.report()?;
-        *self.cpus.lock().unwrap_or_else(PoisonError::into_inner) = StatSample::parse(&report.stat);
-        let mut counters = self.rig.counters(self.between)?;
-        let places = &mut counters.0;
+        let between: Vec<_> = self
+            .between
+            .iter()
+            .map(|(name, role)| (name.as_str(), *role))
+            .collect();
+        let reports = guest::reports(&self.guests)?;
+        let mut counters = self.rig.counters(&between)?;
         // A macvtap counts what its queue refused twice (drivers/net/macvlan.c,
         // macvlan_dev_get_stats64).
-        for place in places
+        for place in counters
+            .0
             .iter_mut()
             .filter(|place| MACVTAPS.contains(&place.interface.as_str()))
         {
             place.counters.rx_errors = 0;
         }
-        // In the order in which frames meet them.
-        let at = places.len() / 2;
-        let nics = self.guest.hello.nics.iter().filter_map(|nic| {
-            let counters = report.nics.get(&nic.name)?;
-            Some(InterfaceCounters {
-                interface: format!("guest {}", nic.name),
-                role: Role::Inner,
-                counters: LinkCounters::from_named(|name| counters.get(name).copied()),
-                qdiscs: Vec::new(),
-            })
-        });
-        places.splice(at..at, nics);
         if let Some(switch) = &self.switch {
-            let place = switch.place(&counters)?;
-            // After `a` and `d0`.
-            counters.0.insert(2, place);
+            let places = switch.places(&counters)?;
+            counters.0.extend(places);
         }
+        let mut cpus = Vec::new();
+        for (guest, report) in self.guests.iter().zip(reports) {
+            cpus.push((guest.name.clone(), StatSample::parse(&report.stat)));
+            counters
+                .0
+                .extend(report.nics.iter().map(|(nic, counted)| InterfaceCounters {
+                    interface: format!("{} {nic}", guest.name),
+                    role: Role::Inner,
+                    counters: LinkCounters::from_named(|name| counted.get(name).copied()),
+                    qdiscs: Vec::new(),
+                }));
+        }
+        *self.cpus.lock().unwrap_or_else(PoisonError::into_inner) = cpus;
+        let mut pool = std::mem::take(&mut counters.0);
+        for name in &self.order {
+            let found = pool.iter().position(|place| place.interface == *name);
+            counters.0.extend(found.map(|at| pool.remove(at)));
+        }
+        // Registers of virtual functions: two on either side of the guest.
+        let behind = pool.split_off(pool.len() / 2);
+        counters.0.splice(1..1, pool);
+        let last = counters.0.len().saturating_sub(1);
+        counters.0.splice(last..last, behind);
         Ok(counters)
     }
 
@@ -407,8 +395,30 @@ impl Path for VmPath {
         &self.threads
     }
 
+    fn polling(&self) -> Vec<Polling> {
+        let switch = self.switch.as_ref();
+        switch.map_or_else(Vec::new, GuestSwitch::polling)
+    }
+
+    fn vlan(&self) -> Option<u16> {
+        self.vlan
+    }
+
+    fn stations(&self) -> u32 {
+        self.guests.len().max(1) as u32
+    }
+
     fn own_stations(&self) -> bool {
         self.rig.functions.is_some()
+    }
+
+    fn stand_still(&self) -> bool {
+        // A switch that polls takes its CPU whether there are frames or not.
+        self.can_wait && self.guests.iter().all(Guest::stop)
+    }
+
+    fn go_on(&self) -> bool {
+        self.guests.iter().all(Guest::go_on)
     }
 
     fn coupling(&self) -> Coupling {
@@ -417,6 +427,6 @@ impl Path for VmPath {
 
     fn guests(&self) -> Vec<(String, StatSample)> {
         let cpus = self.cpus.lock().unwrap_or_else(PoisonError::into_inner);
-        vec![("guest".to_owned(), cpus.clone())]
+        cpus.clone()
     }
 }

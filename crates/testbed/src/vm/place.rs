@@ -25,9 +25,16 @@ pub(super) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Places the threads of the QEMU process `qemu`, of which `vcpus` are the virtual CPUs'.
-    /// Returns those that do the path's work.
-    pub(super) fn place(&self, qemu: u32, vcpus: &[i32]) -> Result<Vec<PathThread>, QemuError> {
+    /// Places the threads of the QEMU process `qemu`, of which `vcpus` are the virtual CPUs' of
+    /// `guest`, the first of them number `first` of all guests'. Returns those that do the path's
+    /// work.
+    pub(super) fn place(
+        &self,
+        guest: &str,
+        first: usize,
+        qemu: u32,
+        vcpus: &[i32],
+    ) -> Result<Vec<PathThread>, QemuError> {
         for task in tasks_of(qemu)? {
             if !vcpus.contains(&task) {
                 set(task, self.rest)?;
@@ -35,23 +42,23 @@ impl Plan<'_> {
         }
         let mut placed = Vec::new();
         for (number, task) in vcpus.iter().enumerate() {
-            let at = number.checked_rem(self.pin.len());
+            let at = (first + number).checked_rem(self.pin.len());
             let pinned = at.and_then(|at| self.pin.get(at..=at));
             set(*task, pinned.unwrap_or(self.rest))?;
-            let name = format!("guest/vcpu{number}");
+            let name = format!("{guest}/vcpu{number}");
             placed.push(read_back(name, *task, pinned)?);
         }
-        placed.push(read_back("guest/qemu".to_owned(), qemu as i32, None)?);
+        placed.push(read_back(format!("{guest}/qemu"), qemu as i32, None)?);
         Ok(placed)
     }
 
     /// Places the kernel's vhost threads of `qemu`, which are there once the guest's driver is.
-    pub(super) fn place_vhost(&self, qemu: u32) -> Result<Vec<PathThread>, QemuError> {
+    pub(super) fn place_vhost(&self, guest: &str, qemu: u32) -> Result<Vec<PathThread>, QemuError> {
         let wanted = format!("vhost-{qemu}");
         let mut placed = Vec::new();
         for task in tasks::any_threads(&ProcRoot::live(), |name| name == wanted) {
             set(task.tid as i32, self.rest)?;
-            let name = format!("guest/vhost{}", placed.len());
+            let name = format!("{guest}/vhost{}", placed.len());
             placed.push(read_back(name, task.tid as i32, None)?);
         }
         Ok(placed)

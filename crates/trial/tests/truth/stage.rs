@@ -167,6 +167,7 @@ pub fn traffic(direction: Direction) -> TrafficSpec {
         frame_size: size(64),
         direction,
         flows: 1,
+        stations: 1,
         vlan: None,
     }
 }

@@ -298,6 +298,7 @@ impl Receiver {
             // What belongs to no stream stands in the first one, so that sums are right.
             one.frames.corrupt += std::mem::take(&mut corrupt);
             one.frames.foreign += std::mem::take(&mut foreign);
+            one.stations = totals::stations(totals.sent, self.settings.stations, seen);
             counts.push(one);
         }
         let mut latency = Latency::new().map_err(error)?;
@@ -385,6 +386,7 @@ fn settings(traffic: TrafficSpec, streams: &[u8], bench: Bench) -> Settings {
         total_length,
         constant_sum: u16::from_ne_bytes(constant.fold().to_be_bytes()),
         streams: streams.to_vec(),
+        stations: traffic.stations,
         capacity: CAPACITY_MIN,
         lanes: if bench.lane_per_cpu { cpus() } else { 1 },
         lane_is_cpu: bench.lane_per_cpu,

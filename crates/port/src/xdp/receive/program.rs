@@ -22,6 +22,8 @@ pub(super) struct Settings {
     pub(super) constant_sum: u16,
     /// Streams that are expected.
     pub(super) streams: Vec<u8>,
+    /// Pairs of stations that take turns in every stream; the program need not know.
+    pub(super) stations: u32,
     /// Numbers with a bit, per stream: a multiple of 64.
     pub(super) capacity: u64,
     /// Order is judged in as many lanes at most, per stream.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nicety_account::{Exact, Latency, Runs, StreamTotals};
-use nicety_model::{BurstLengths, FrameCounts, StreamCounts};
+use nicety_model::{BurstLengths, FrameCounts, StationCounts, StreamCounts};
 
 use super::layout::{self, cpu, lane, stream};
 
@@ -66,6 +66,7 @@ pub(super) fn stream_counts<'a>(
         loss_bursts: bits.loss,
         reorder_bursts: reorder,
         reorder_extent_max: extent_max,
+        stations: Vec::new(),
     }
 }
 
@@ -96,6 +97,32 @@ fn sequence(sent: u64, limit: u64, seen: &[AtomicU64]) -> Bits {
         never_sent: all - received,
         loss: loss.take(),
     }
+}
+
+/// What each of several pairs of stations sent and received, of `sent` frames in which they took
+/// turns; nothing of a single pair.
+pub(super) fn stations(sent: u64, stations: u32, seen: &[AtomicU64]) -> Vec<StationCounts> {
+    if stations < 2 {
+        return Vec::new();
+    }
+    let mut counts: Vec<StationCounts> = StationCounts::shares(sent, stations)
+        .map(|sent| StationCounts {
+            sent,
+            received: sent,
+        })
+        .collect();
+    for first in (0..sent).step_by(64) {
+        let bits = (sent - first).min(64) as u32;
+        let mut lost = !get(seen, (first / 64) as usize) & (u64::MAX >> (64 - bits));
+        while lost != 0 {
+            let number = first + u64::from(lost.trailing_zeros());
+            // The number of a frame has 32 bits; no trial is that long.
+            let station = (number % u64::from(stations)) as usize;
+            counts[station].received -= 1;
+            lost &= lost - 1;
+        }
+    }
+    counts
 }
 
 /// Bits of `numbers` that are not set.
@@ -146,6 +173,16 @@ pub(super) fn add_latency(cpus: &[AtomicU64], all: &mut Latency) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stations_lose_their_own_frames() {
+        // Lost: 5, 64 + 3 and what was sent beyond the bits, 128 and 129.
+        let seen = [!(1 << 5), !(1 << 3)].map(AtomicU64::new);
+        let counts = stations(130, 3, &seen);
+        let pairs: Vec<_> = counts.iter().map(|c| (c.sent, c.received)).collect();
+        assert_eq!(pairs, [(44, 43), (43, 42), (43, 41)]);
+        assert_eq!(stations(130, 1, &seen), []);
+    }
 
     #[test]
     fn missing_numbers_are_counted_across_words() {

@@ -52,6 +52,7 @@ impl Stage {
             frame_size,
             direction,
             flows: 3,
+            stations: 1,
             vlan: None,
         };
         let mut senders =

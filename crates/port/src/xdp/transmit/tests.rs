@@ -17,7 +17,10 @@ fn template(size: u16, tagged: bool, flows: u32, side: Side) -> Template {
         source_mac: MacAddr::local(7),
         destination_mac: MacAddr([0x02, 0xfe, 0xdc, 0xba, 0x98, 0x76]),
         vlan: tagged.then(|| VlanTag::new(1234, 5).unwrap()),
-        flows: FlowRange::new(flows, side).unwrap(),
+        // Several stations with some sizes, tagged and not.
+        flows: FlowRange::new(flows, side)
+            .and_then(|flows| flows.between(if size % 2 == 1 { 3 } else { 1 }))
+            .unwrap(),
     })
     .unwrap()
 }
@@ -65,6 +68,7 @@ fn frames_are_those_of_the_template() {
         (64, false, 1000, Side::A),
         (64, true, FlowRange::MAX, Side::B),
         (65, false, 7, Side::B),
+        (65, true, 1, Side::A),
         (1518, true, 129, Side::A),
         (3000, false, 1024, Side::B),
     ] {

@@ -1,0 +1,285 @@
+//! What is between the tester's interfaces and those of guests, on the host.
+
+use std::path::PathBuf;
+
+use nicety_host::link::LinkChange;
+use nicety_host::net_error::NetError;
+use nicety_host::tap;
+use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
+
+use super::spec::{self, Backend, VmSpec};
+use crate::counters::Role;
+use crate::error::PathError;
+use crate::rig::{Rig, RigSpec};
+use crate::sriov;
+use crate::switch::{DpdkSpec, RunDir, Vdev, guest_port};
+use crate::veth;
+use crate::vlan_bridge::{self, SUB_INTERFACES, VLAN};
+
+/// Smallest MTU of everything on the path.
+const MTU: u32 = 1500;
+/// Ends of the ways to the tester.
+pub(super) const FARS: [&str; 2] = ["d0", "d1"];
+pub(super) const MACVTAPS: [&str; 2] = ["m0", "m1"];
+const BRIDGES: [&str; 2] = ["br0", "br1"];
+
+/// MTU of everything on the path.
+pub(super) fn mtu(spec: &VmSpec) -> u32 {
+    spec.largest_frame.mtu_needed().max(MTU)
+}
+
+/// The host's part without the switches that are programs; gone when dropped.
+#[derive(Debug)]
+pub(super) struct Ways {
+    pub(super) rig: Rig,
+    /// What NIC 0 and NIC 1 of every guest hang on.
+    pub(super) backends: Vec<[Backend; 2]>,
+    /// The kernel's interfaces between tester and guests on either side, in the order in which
+    /// frames from A meet them.
+    pub(super) ends: [Vec<(String, Role)>; 2],
+    /// Sockets of switches built on DPDK.
+    pub(super) sockets: Vec<[PathBuf; 2]>,
+    /// The sockets' directory.
+    pub(super) dir: Option<RunDir>,
+}
+
+/// A switch built on DPDK as the guest's plan wants it.
+pub(super) fn dpdk(spec: &VmSpec) -> DpdkSpec {
+    let ask = &spec.ask;
+    DpdkSpec {
+        rig: RigSpec {
+            path_cpus: spec.path_cpus.clone(),
+            largest_frame: spec.largest_frame,
+            // testpmd has as many on every port.
+            queues: if ask.switch == VmSwitch::Testpmd {
+                ask.queues
+            } else {
+                1
+            },
+        },
+        vdev: match ask.vdev.as_str() {
+            "af_xdp" => Vdev::AfXdp,
+            _ => Vdev::AfPacket,
+        },
+        cores: ask.cores,
+        cpus: spec.switch_cpus.clone(),
+    }
+}
+
+/// Builds them.
+pub(super) fn build(spec: &VmSpec) -> Result<Ways, PathError> {
+    let ask = &spec.ask;
+    if let Some(pf) = ask.pf.as_deref().filter(|_| ask.nic.on_function()) {
+        return on_functions(spec, pf);
+    }
+    let rig = Rig::build(&dpdk(spec).rig)?;
+    if let VmSwitch::VlanBridge { .. } = ask.switch {
+        vlan_bridge::keep_tags(&rig)?;
+    }
+    if ask.switch.on_dpdk() {
+        let dir = RunDir::create()?;
+        let socket = |guest, side| dir.file(&format!("{}.sock", guest_port(guest, side)));
+        let guests = 0..ask.vms as usize;
+        let sockets: Vec<_> = guests
+            .map(|guest| [socket(guest, 0), socket(guest, 1)])
+            .collect();
+        let backends = sockets.iter().cloned();
+        return Ok(Ways {
+            backends: backends
+                .map(|sockets| sockets.map(Backend::VhostUser))
+                .collect(),
+            rig,
+            ends: Default::default(),
+            sockets,
+            dir: Some(dir),
+        });
+    }
+    if matches!(ask.nic, VmNic::Macvtap) {
+        return macvtaps(rig);
+    }
+    let mut ends = [Vec::new(), Vec::new()];
+    for (side, end) in ends.iter_mut().enumerate() {
+        *end = bridge(&rig, ask.switch, side)?;
+    }
+    ends[1].reverse();
+    let mut backends = Vec::new();
+    for guest in 0..ask.vms as usize {
+        backends.push([tap(&rig, spec, guest, 0)?, tap(&rig, spec, guest, 1)?]);
+    }
+    if ask.vms > 1 && ask.switch != VmSwitch::Ovs {
+        steer(&rig, spec)?;
+    }
+    Ok(Ways {
+        rig,
+        backends,
+        ends,
+        sockets: Vec::new(),
+        dir: None,
+    })
+}
+
+/// A kernel bridge on one side, where the plan wants one; the interfaces from the tester's to it.
+fn bridge(rig: &Rig, switch: VmSwitch, side: usize) -> Result<Vec<(String, Role)>, PathError> {
+    let (links, name) = (&rig.dut.links, BRIDGES[side]);
+    let mut places = Vec::new();
+    let far = match switch {
+        VmSwitch::Bridge => {
+            links.add_bridge(name)?;
+            FARS[side]
+        }
+        VmSwitch::VlanBridge { filtering: true } => {
+            vlan_bridge::filtering_bridge(rig, name)?;
+            FARS[side]
+        }
+        VmSwitch::VlanBridge { filtering: false } => {
+            links.add_bridge(name)?;
+            vlan_bridge::sub_interface(rig, side)?;
+            // What it drops the interface below it has counted already.
+            places.push((SUB_INTERFACES[side].to_owned(), Role::Bridge));
+            SUB_INTERFACES[side]
+        }
+        VmSwitch::Ovs | VmSwitch::OvsDpdk | VmSwitch::Testpmd => return Ok(places),
+    };
+    places.push((name.to_owned(), Role::Bridge));
+    let master = Some(links.get(name)?.index);
+    links.change(far, &up(master, None))?;
+    if switch == (VmSwitch::VlanBridge { filtering: true }) {
+        links.allow_vlan(links.get(far)?.index, VLAN)?;
+    }
+    veth::set_up(&rig.dut, name)?;
+    Ok(places)
+}
+
+/// The tap of NIC `side` of a guest, on the bridge where there is one.
+fn tap(rig: &Rig, spec: &VmSpec, guest: usize, side: usize) -> Result<Backend, PathError> {
+    let (ask, dut, name) = (&spec.ask, &rig.dut, guest_port(guest, side));
+    let queues = tap::create(&dut.ns, &name, ask.queues)?;
+    let master = match ask.switch {
+        VmSwitch::Ovs => None,
+        _ => Some(dut.links.get(BRIDGES[side])?.index),
+    };
+    dut.links.change(&name, &up(master, Some(mtu(spec))))?;
+    if ask.switch == (VmSwitch::VlanBridge { filtering: true }) {
+        dut.links
+            .allow_untagged(dut.links.get(&name)?.index, VLAN)?;
+    }
+    Ok(Backend::Tap {
+        queues,
+        vhost: ask.nic == VmNic::VhostNet,
+    })
+}
+
+/// Says beforehand through which guest the frames of every pair of stations go: several guests
+/// between two bridges are loops, and frames that nobody knows would go round in them.
+fn steer(rig: &Rig, spec: &VmSpec) -> Result<(), PathError> {
+    let links = &rig.dut.links;
+    let vlan = match spec.ask.switch {
+        VmSwitch::VlanBridge { filtering: true } => Some(VLAN),
+        _ => None,
+    };
+    for (side, far) in FARS.into_iter().enumerate() {
+        let far = match spec.ask.switch {
+            VmSwitch::VlanBridge { filtering: false } => SUB_INTERFACES[side],
+            _ => far,
+        };
+        links.do_not_learn(far)?;
+        for (guest, stations) in spec.guest_stations().iter().enumerate() {
+            let port = guest_port(guest, side);
+            links.isolate(&port)?;
+            links.forward_to(far, stations[side], vlan)?;
+            links.forward_to(&port, stations[1 - side], vlan)?;
+        }
+    }
+    Ok(())
+}
+
+fn up(master: Option<u32>, mtu: Option<u32>) -> LinkChange {
+    LinkChange {
+        up: Some(true),
+        master,
+        mtu,
+        mac: None,
+    }
+}
+
+/// Macvtaps on the tester's side itself.
+fn macvtaps(rig: Rig) -> Result<Ways, PathError> {
+    let backends = [macvtap(&rig, 0)?, macvtap(&rig, 1)?];
+    Ok(Ways {
+        rig,
+        backends: vec![backends],
+        ends: MACVTAPS.map(|name| vec![(name.to_owned(), Role::Inner)]),
+        sockets: Vec::new(),
+        dir: None,
+    })
+}
+
+fn macvtap(rig: &Rig, side: usize) -> Result<Backend, PathError> {
+    let (dut, name) = (&rig.dut, MACVTAPS[side]);
+    let below = dut.links.get(FARS[side])?.index;
+    let queue = tap::create_macvtap(&dut.ns, name, below).map_err(no_macvtap)?;
+    dut.links.change(name, &up(None, None))?;
+    Ok(Backend::Tap {
+        queues: vec![queue],
+        vhost: open_vhost().is_ok(),
+    })
+}
+
+fn on_functions(spec: &VmSpec, pf: &str) -> Result<Ways, PathError> {
+    let ask: &VmAsk = &spec.ask;
+    let rig = sriov::rig(pf, spec::MACS, spec.largest_frame)?;
+    let functions = rig.functions.as_ref().ok_or(PathError::Stopped)?;
+    let [near, far] = sriov::GUESTS;
+    if ask.nic == VmNic::Sriov {
+        let backends = [functions.pass_through(near)?, functions.pass_through(far)?];
+        functions.trust()?;
+        return Ok(Ways {
+            rig,
+            backends: vec![backends.map(Backend::Function)],
+            ends: Default::default(),
+            sockets: Vec::new(),
+            dir: None,
+        });
+    }
+    for (vf, name) in sriov::GUESTS.into_iter().zip(FARS) {
+        functions.interface(vf, &rig.dut.ns, name)?;
+        sriov::set_up(&rig.dut, name, spec.largest_frame)?;
+    }
+    functions.trust()?;
+    for (name, station) in FARS.into_iter().zip(sriov::STATIONS) {
+        rig.dut.links.add_station(name, station)?;
+    }
+    macvtaps(rig)
+}
+
+const VHOST: &str = "/dev/vhost-net";
+
+/// Whether the host has what the NIC needs.
+pub(super) fn vhost_there(spec: &VmSpec) -> Result<(), PathError> {
+    if spec.ask.nic != VmNic::VhostNet {
+        return Ok(());
+    }
+    open_vhost().map_err(|e| PathError::Guest {
+        why: format!("nic = \"vhost-net\" needs {VHOST}: {e}"),
+        remedy: "modprobe vhost_net as root, or measure in the lab (nicety lab run)".to_owned(),
+    })
+}
+
+fn open_vhost() -> std::io::Result<()> {
+    let opened = std::fs::File::options().read(true).write(true).open(VHOST);
+    opened.map(drop)
+}
+
+fn no_macvtap(error: NetError) -> PathError {
+    let remedy = match &error {
+        NetError::Unsupported { .. } => {
+            "modprobe macvtap as root, or measure in the lab (nicety lab run)"
+        }
+        NetError::NotPermitted { .. } => "measure as root: the devices of macvtaps are root's",
+        _ => return error.into(),
+    };
+    PathError::Guest {
+        why: format!("nic = \"macvtap\": {error}"),
+        remedy: remedy.to_owned(),
+    }
+}
