@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test deb lab-matrix bench-search bench-tester bench-sock bench-police bench-paths bench-inspect setup fmt docs golden
+.PHONY: help bench test deb lab-matrix bench-search bench-tester bench-sock bench-police bench-paths bench-report bench-inspect setup fmt docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -51,6 +51,10 @@ bench-inspect: ## facts of a large recorded host and of this one, beside ethtool
 	@scripts/bench-peers.sh ethtool=ethtool ip=iproute2 lscpu=util-linux
 	@$(CARGO) bench --locked -p nicety --bench inspect
 
+bench-report: ## report, page, comparison and trend of runs as large as they get
+	@scripts/setup.sh bench
+	@$(CARGO) bench --locked -p nicety --bench report
+
 deb: ## a Debian package of program, manual pages, completions, unit, plans; in target/debian
 	@scripts/setup.sh bench
 	@scripts/deb.sh $(ARGS)
@@ -66,3 +70,4 @@ docs: ## build the API documentation
 
 golden: ## rewrite schemas and golden files after a wanted change
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --locked -p nicety-store --test schema
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --locked -p nicety-report --test golden --test compare --test history --test host

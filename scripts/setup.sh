@@ -28,7 +28,7 @@ install() (
     fi
     { apt-get update -q && apt-get install -q -y --no-install-recommends "$@"; } >&2 || exit 1
     have systemctl || exit 0
-    for service in openvswitch-switch irqbalance prometheus; do
+    for service in openvswitch-switch irqbalance prometheus postgresql; do
         if [[ " $* " == *" $service "* ]]; then
             systemctl disable --quiet "$service.service" >&2 || true
         fi
@@ -98,6 +98,8 @@ if [ "$purpose" = test ]; then
     have chromium || have chromium-browser || have google-chrome ||
         wish "pages will not be tried in a browser" chromium
     have prometheus || wish "metrics will not be scraped" prometheus
+    compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null ||
+        wish "runs will not be kept on a server" postgresql
 fi
 
 if ! have cargo && [ ! -x "$HOME/.cargo/bin/cargo" ]; then

@@ -1,6 +1,7 @@
 //! What can go wrong with a history.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
@@ -22,9 +23,9 @@ pub enum HistoryError {
         place: String,
     },
     /// A file of something else.
-    #[error("{place} is not a store of nicety ({why}); name another file with --store")]
+    #[error("{place} is not a store of nicety ({why}); name another with --store")]
     NotAStore {
-        /// The file.
+        /// The file or database.
         place: String,
         /// What gives it away.
         why: &'static str,
@@ -69,6 +70,58 @@ pub enum HistoryError {
         /// What the file system says.
         why: String,
     },
+    /// A URL that cannot be used.
+    #[error("--store {url}: {why}; write postgres://USER@HOST/DATABASE")]
+    BadUrl {
+        /// The URL without its password.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The server has no such database.
+    #[error("cannot open the store {place}: {why}; make it with createdb, or name another")]
+    NoDatabase {
+        /// The store.
+        place: String,
+        /// What the server says.
+        why: String,
+    },
+    /// No server answers.
+    #[error(
+        "cannot reach the store {place}: {why}; check its address, and PGPASSWORD if it asks for a password"
+    )]
+    Unreachable {
+        /// The store.
+        place: String,
+        /// What came back.
+        why: String,
+    },
+    /// The server went away and did not come back.
+    #[error(
+        "cannot {operation} the store {place}: the server went away ({why}) and did not come back within {patience:?}; nothing is lost, do the same again when it is back"
+    )]
+    Gone {
+        /// What was tried.
+        operation: &'static str,
+        /// The store.
+        place: String,
+        /// What came back last.
+        why: String,
+        /// How long it was waited for.
+        patience: Duration,
+    },
+    /// The server does not let this user do that.
+    #[error(
+        "cannot {operation} the store {place}: {why}; use another role, or let the database's owner grant it"
+    )]
+    Forbidden {
+        /// What was tried.
+        operation: &'static str,
+        /// The store.
+        place: String,
+        /// What the server says.
+        why: String,
+    },
     /// No run of this number.
     #[error("the store has no run {id}; nicety runs list shows those it has")]
     NoRun {
@@ -86,14 +139,14 @@ pub enum HistoryError {
         why: String,
     },
     /// Anything else the database says.
-    #[error("cannot {operation} the store {place}: {source}; check the file and its file system")]
+    #[error("cannot {operation} the store {place}: {source}; check what it is kept on")]
     Other {
         /// What was tried.
         operation: &'static str,
         /// The store.
         place: String,
         /// What the database says.
-        source: rusqlite::Error,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
@@ -120,7 +173,7 @@ impl HistoryError {
             _ => Self::Other {
                 operation,
                 place,
-                source,
+                source: source.into(),
             },
         }
     }
@@ -131,6 +184,8 @@ impl HistoryError {
         matches!(
             self,
             Self::Missing { .. }
+                | Self::BadUrl { .. }
+                | Self::NoDatabase { .. }
                 | Self::NotAStore { .. }
                 | Self::Newer { .. }
                 | Self::Damaged { .. }

@@ -1,21 +1,62 @@
 //! The history of runs: every run whole, labelled, found again, pruned and given back.
 //!
-//! [`History`] is what a store must do; [`Sqlite`] keeps everything in one file. A run is kept
+//! [`History`] is what a store must do; [`Sqlite`] keeps everything in one file, [`Postgres`] on a
+//! server. [`open`] takes the one that a name means. A run is kept
 //! as the files of its directory, byte for byte and compressed, beside the numbers that trends
 //! ask for. Each change is one transaction: a kill leaves the old state or the new one.
 
 mod error;
 mod pack;
+mod postgres;
 mod schema;
 mod sqlite;
+
+use std::path::Path;
 
 use nicety_model::Run;
 use nicety_model::compare::Metric;
 use nicety_model::history::{Figure, KeptRun, TrendPoint};
 use nicety_store::RunFiles;
 
+pub use self::postgres::{PATIENCE, Postgres, is_url};
 pub use error::HistoryError;
 pub use sqlite::Sqlite;
+
+/// Separates parts of one text; none of them contains it.
+const BETWEEN: char = '\u{1f}';
+
+/// Opens the store that a name means: a file, or a PostgreSQL server by URL, for which `password`
+/// counts where the URL has none. It must be there unless `make` is set.
+///
+/// # Errors
+/// [`HistoryError`].
+pub fn open(
+    place: &Path,
+    password: Option<&str>,
+    make: bool,
+) -> Result<Box<dyn History>, HistoryError> {
+    match place.to_str() {
+        Some(url) if is_url(url) => Ok(Box::new(Postgres::open(url, password, make, PATIENCE)?)),
+        Some(url) if url.contains("://") => Err(HistoryError::BadUrl {
+            url: self::postgres::without_password(url),
+            why: "no store of this kind is known".to_owned(),
+        }),
+        _ if make => Ok(Box::new(Sqlite::open_or_create(place)?)),
+        _ => Ok(Box::new(Sqlite::open(place)?)),
+    }
+}
+
+/// By what a run is known again.
+fn identity(run: &Run) -> String {
+    let head = &run.run;
+    let parts = [
+        head.started.as_str(),
+        &head.seed.to_string(),
+        &head.name,
+        &head.command,
+    ];
+    parts.join(&BETWEEN.to_string())
+}
 
 /// A run to be kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +113,12 @@ pub trait History {
     /// # Errors
     /// [`HistoryError::NoRun`], [`HistoryError`].
     fn files(&self, id: i64) -> Result<RunFiles, HistoryError>;
+
+    /// As [`History::files`], without the trials: they are by far the largest.
+    ///
+    /// # Errors
+    /// As those of [`History::files`].
+    fn results(&self, id: i64) -> Result<RunFiles, HistoryError>;
 
     /// A cell's numbers over all runs that have it, oldest first.
     ///

@@ -47,19 +47,63 @@ CREATE TABLE labels (
 /// Newest version known.
 pub const KNOWN: i64 = STEPS.len() as i64;
 
-/// Brings the tables of version `found` to the newest one, in one transaction.
-pub fn migrate(connection: &mut Connection, found: i64) -> rusqlite::Result<()> {
+/// Brings the tables to the newest version, in one transaction.
+pub fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    apply(connection, &STEPS)
+}
+
+/// Takes the steps that have not been taken yet: all of them, or none.
+fn apply(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     // Somebody else may have been faster.
     let now: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    for step in STEPS
-        .iter()
-        .skip(usize::try_from(now.max(found)).unwrap_or(0))
-    {
+    for step in steps.iter().skip(usize::try_from(now).unwrap_or(0)) {
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", KNOWN)?;
+    transaction.pragma_update(None, "user_version", now.max(steps.len() as i64))?;
     transaction.commit()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    const NEXT: &str = "ALTER TABLE runs ADD COLUMN host TEXT NOT NULL DEFAULT 'unknown';";
+
+    fn version(connection: &Connection) -> i64 {
+        let ask = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
+        ask.unwrap()
+    }
+
+    /// A store of an older version, with a run.
+    fn older() -> Connection {
+        let mut store = Connection::open_in_memory().unwrap();
+        apply(&mut store, &STEPS[..1]).unwrap();
+        let run = "INSERT INTO runs VALUES (7, 'i', 'n', 's', 'quick', 0.1, 1, '0', 'k', 'c')";
+        store.execute_batch(run).unwrap();
+        store
+    }
+
+    #[test]
+    fn an_older_store_is_brought_up_to_date_with_what_is_in_it() {
+        let mut store = older();
+        apply(&mut store, &[STEPS[0], NEXT]).unwrap();
+        assert_eq!(version(&store), 2);
+        let ask = "SELECT id || name || host FROM runs";
+        let found: String = store.query_row(ask, [], |row| row.get(0)).unwrap();
+        assert_eq!(found, "7nunknown");
+        apply(&mut store, &[STEPS[0], NEXT]).unwrap();
+        assert_eq!(version(&store), 2, "a second time nothing is to do");
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_store_as_it_was() {
+        let mut store = older();
+        apply(&mut store, &[STEPS[0], NEXT, "CREATE TABLE labels (x)"]).unwrap_err();
+        assert_eq!(version(&store), 1);
+        store.prepare("SELECT host FROM runs").unwrap_err();
+    }
 }

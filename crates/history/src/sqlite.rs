@@ -3,19 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nicety_model::Verdict;
 use nicety_model::compare::Metric;
 use nicety_model::history::{KeptRun, TrendPoint};
-use nicety_model::{Run, Verdict};
 use nicety_store::RunFiles;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, Transaction, params};
 
 use crate::error::HistoryError;
-use crate::{Added, History, NewRun, Point, pack, schema};
+use crate::{Added, BETWEEN, History, NewRun, Point, pack, schema};
 
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Separates labels in one column; no label contains it.
-const BETWEEN: char = '\u{1f}';
 
 /// A history in one file.
 #[derive(Debug)]
@@ -82,7 +80,7 @@ impl Sqlite {
             .pragma_update(None, "foreign_keys", true)
             .map_err(failed)?;
         if found < schema::KNOWN {
-            schema::migrate(&mut connection, found).map_err(failed)?;
+            schema::migrate(&mut connection).map_err(failed)?;
         }
         Ok(Self { path, connection })
     }
@@ -120,6 +118,22 @@ impl Sqlite {
         rows().map_err(self.failed("read"))
     }
 
+    /// The files of a run but for one.
+    fn all_but(&self, id: i64, left_out: &str) -> Result<RunFiles, HistoryError> {
+        let question = "SELECT name FROM files WHERE run = ?1";
+        let names: Vec<String> = self.all(question, [id], |row| row.get(0))?;
+        if names.is_empty() {
+            return Err(HistoryError::NoRun { id });
+        }
+        let mut files = RunFiles::new();
+        for name in names.into_iter().filter(|name| name != left_out) {
+            if let Some(bytes) = self.kept(id, &name)? {
+                files.insert(name, bytes);
+            }
+        }
+        Ok(files)
+    }
+
     fn kept(&self, id: i64, name: &str) -> Result<Option<Vec<u8>>, HistoryError> {
         let packed: Option<Vec<u8>> = self
             .connection
@@ -138,18 +152,6 @@ impl Sqlite {
     }
 }
 
-/// By what a run is known again.
-fn identity(run: &Run) -> String {
-    let head = &run.run;
-    let parts = [
-        head.started.as_str(),
-        &head.seed.to_string(),
-        &head.name,
-        &head.command,
-    ];
-    parts.join(&BETWEEN.to_string())
-}
-
 fn insert(
     transaction: &Transaction<'_>,
     run: &NewRun<'_>,
@@ -162,7 +164,7 @@ fn insert(
          ON CONFLICT (id) DO UPDATE SET complete = excluded.complete",
         params![
             id,
-            identity(run.run),
+            crate::identity(run.run),
             head.name,
             head.started,
             head.preset,
@@ -237,7 +239,7 @@ impl History for Sqlite {
             .connection
             .query_row(
                 "SELECT id FROM runs WHERE identity = ?1",
-                [identity(run.run)],
+                [crate::identity(run.run)],
                 |row| row.get(0),
             )
             .optional()
@@ -296,18 +298,11 @@ impl History for Sqlite {
     }
 
     fn files(&self, id: i64) -> Result<RunFiles, HistoryError> {
-        let question = "SELECT name FROM files WHERE run = ?1";
-        let names: Vec<String> = self.all(question, [id], |row| row.get(0))?;
-        if names.is_empty() {
-            return Err(HistoryError::NoRun { id });
-        }
-        let mut files = RunFiles::new();
-        for name in names {
-            if let Some(bytes) = self.kept(id, &name)? {
-                files.insert(name, bytes);
-            }
-        }
-        Ok(files)
+        self.all_but(id, "")
+    }
+
+    fn results(&self, id: i64) -> Result<RunFiles, HistoryError> {
+        self.all_but(id, nicety_store::file::TRIALS)
     }
 
     fn points(&self, cell: &str, metric: Metric) -> Result<Vec<Point>, HistoryError> {

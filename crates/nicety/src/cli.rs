@@ -7,6 +7,7 @@ pub mod runs;
 pub mod tune;
 pub mod vf;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -152,6 +153,11 @@ pub struct BenchArgs {
     /// The Debian mirror they are fetched from.
     #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = crate::lab::args::mirror)]
     pub mirror: String,
+    /// Show how far the run is on a page as well, at this address. Everybody who can reach it may
+    /// look.
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true,
+        default_missing_value = "127.0.0.1:9470", value_parser = listen)]
+    pub web: Option<SocketAddr>,
     /// Print the results as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
@@ -243,5 +249,12 @@ fn shell(text: &str) -> Result<clap_complete::Shell, String> {
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| {
         format!("{text:?} is no seed; write a whole number, as printed with the results")
+    })
+}
+
+/// An address to listen on.
+pub fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("{text:?} is no address with a port; write one as in \"127.0.0.1:9471\" or \"[::]:9471\"")
     })
 }

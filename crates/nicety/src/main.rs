@@ -17,6 +17,7 @@ mod sock;
 mod tune;
 mod usage;
 mod vf;
+mod web;
 
 use std::process::ExitCode;
 

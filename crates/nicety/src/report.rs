@@ -66,7 +66,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
 
 /// Reads a run directory.
 fn read(path: &Path) -> Result<Run, Failure> {
-    let contents = RunContents::read(path).map_err(Failure::usage)?;
+    let contents = RunContents::read_for_reports(path).map_err(Failure::usage)?;
     for note in &contents.notes {
         output::say(&format!("nicety: {}: {note}", path.display()));
     }

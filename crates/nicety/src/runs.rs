@@ -8,8 +8,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
-use nicety_history::{History, HistoryError, Sqlite};
+use nicety_history::{History, HistoryError};
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
 use nicety_report::history as render;
@@ -26,40 +25,35 @@ const STORE: &str = "runs/history.sqlite";
 /// Names the store where `--store` does not.
 const VARIABLE: &str = "NICETY_STORE";
 
+/// The password of a server's store, as libpq's programs take it; not on the command line, where
+/// everybody could read it.
+const PASSWORD: &str = "PGPASSWORD";
+
 /// Runs the command.
 pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
-    let path = place(args.store.as_deref())?;
-    let existing = || Sqlite::open(&path).map_err(failure);
+    let place = place(args.store.as_deref());
+    let password = env::var(PASSWORD).ok().filter(|text| !text.is_empty());
+    let make = matches!(args.command, RunsCommand::Add(_));
+    let mut store = nicety_history::open(&place, password.as_deref(), make).map_err(failure)?;
+    let store = store.as_mut();
     match &args.command {
-        RunsCommand::Add(args) => {
-            let mut store = Sqlite::open_or_create(&path).map_err(failure)?;
-            add::run(&mut store, args)
-        }
-        RunsCommand::List(args) => list(&existing()?, args),
-        RunsCommand::Show(args) => show(&existing()?, args),
-        RunsCommand::Trend(args) => trend::run(&existing()?, args),
-        RunsCommand::Label(args) => label(&mut existing()?, args),
-        RunsCommand::Prune(args) => prune::run(&mut existing()?, args),
-        RunsCommand::Export(args) => export(&existing()?, args),
+        RunsCommand::Add(args) => add::run(store, args),
+        RunsCommand::List(args) => list(store, args),
+        RunsCommand::Show(args) => show(store, args),
+        RunsCommand::Trend(args) => trend::run(store, args),
+        RunsCommand::Label(args) => label(store, args),
+        RunsCommand::Prune(args) => prune::run(store, args),
+        RunsCommand::Export(args) => export(store, args),
     }
 }
 
-/// The store's file.
-fn place(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let path = match given {
+/// The store's file or URL.
+fn place(given: Option<&Path>) -> PathBuf {
+    let named = || env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    match given {
         Some(path) => path.to_owned(),
-        None => match env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
-            Some(value) => value.into(),
-            None => STORE.into(),
-        },
-    };
-    if path.to_string_lossy().contains("://") {
-        return Err(Failure::usage(anyhow!(
-            "this version keeps runs in a SQLite file, not in {}; name a file",
-            path.display()
-        )));
+        None => named().map_or_else(|| STORE.into(), PathBuf::from),
     }
-    Ok(path)
 }
 
 /// What a failing store means for the exit code.
@@ -103,9 +97,9 @@ fn show(store: &dyn History, args: &ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A kept run as the renderers want it.
+/// A kept run as the renderers want it, without its trials.
 fn read(store: &dyn History, id: i64) -> Result<Run, Failure> {
-    let files = store.files(id).map_err(failure)?;
+    let files = store.results(id).map_err(failure)?;
     let name = PathBuf::from(format!("run {id}"));
     let contents = RunContents::from_files(&name, &files).map_err(Failure::usage)?;
     assemble::run(contents).map_err(Failure::usage)

@@ -1,8 +1,10 @@
 //! The run object as JSON, without its trials: those are in `trials.jsonl`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use nicety_model::Run;
+use serde::Serialize;
+use serde_json::ser::Formatter;
 
 use crate::error::{ReportError, write_text};
 
@@ -14,6 +16,8 @@ pub enum Style {
     Pretty,
     /// One line, for pipes.
     Compact,
+    /// One line with six digits that matter of every number, for pages that carry very much.
+    Short,
 }
 
 /// Writes the run without its trials, ended by a newline. Numbers that are not finite become
@@ -43,12 +47,60 @@ pub(crate) fn text(run: &Run, style: Style) -> Result<String, ReportError> {
         left_out: run.left_out.clone(),
         trials: Vec::new(),
     };
-    match style {
+    let text = match style {
         Style::Pretty => serde_json::to_string_pretty(&light),
         Style::Compact => serde_json::to_string(&light),
-    }
-    .map_err(|source| ReportError::Json {
+        Style::Short => short(&light),
+    };
+    text.map_err(|source| ReportError::Json {
         name: run.run.name.clone(),
         source,
     })
+}
+
+/// Writes floats with six digits that matter.
+struct SixDigits;
+
+impl Formatter for SixDigits {
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        // Whole numbers keep all their digits, as they would otherwise.
+        let decimals = 5 - value.abs().log10().floor().clamp(-20.0, 5.0) as i32;
+        let text = format!("{value:.*}", usize::try_from(decimals).unwrap_or(0));
+        match text.contains('.') {
+            true => {
+                let text = text.trim_end_matches('0');
+                write!(writer, "{}", text.strip_suffix('.').unwrap_or(text))
+            }
+            false => writer.write_all(text.as_bytes()),
+        }
+    }
+}
+
+fn short(of: &impl Serialize) -> Result<String, serde_json::Error> {
+    let mut bytes = Vec::new();
+    of.serialize(&mut serde_json::Serializer::with_formatter(
+        &mut bytes, SixDigits,
+    ))?;
+    // What is written is text or has been escaped.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn six_digits_matter() {
+        let numbers = [
+            0.0,
+            -1.5,
+            237_099.644_371,
+            1.640_016_961,
+            2e-5 / 3.0,
+            1e9,
+            0.1,
+        ];
+        let text = short(&numbers).unwrap_or_default();
+        assert_eq!(text, "[0,-1.5,237100,1.64002,0.00000666667,1000000000,0.1]");
+    }
 }

@@ -190,8 +190,7 @@ fn pages_are_well_formed_whole_and_safe() {
             assert!(!drawing.value().attr("aria-label").unwrap().is_empty());
         }
         let data = Selector::parse("#run-data").unwrap();
-        let data: String = document.select(&data).next().unwrap().text().collect();
-        let back: Value = serde_json::from_str(&data).expect("JSON");
+        let back = common::embedded(document.select(&data).next().unwrap());
         assert_eq!(back["cells"].as_array().unwrap().len(), found.cells.len());
     }
 }

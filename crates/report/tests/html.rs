@@ -195,3 +195,34 @@ fn missing_trials_are_said() {
     run.trials.clear();
     assert!(page(&run).contains("The trials are not at hand"));
 }
+
+#[test]
+fn a_run_of_many_cells_has_a_page_that_opens_fast() {
+    let run = common::many(900);
+    let text = page(&run);
+    assert!(text.len() < 2_500_000, "{} bytes", text.len());
+    let document = Html::parse_document(&text);
+    let rows = |of: &str| {
+        let rows = Selector::parse(&format!("{of} tbody tr")).unwrap();
+        document.select(&rows).count()
+    };
+    assert_eq!(rows("#throughput"), 900, "the results are whole");
+    for (section, listed) in [
+        ("#latency", 500),
+        ("#cpu", 500),
+        ("#ledger", 500),
+        ("#trials", 1000),
+    ] {
+        assert_eq!(rows(section), listed, "{section}");
+    }
+    assert!(text.contains("The first 500 of 2,700 rows"));
+    let data = Selector::parse("#run-data").unwrap();
+    let data = document.select(&data).next().unwrap();
+    assert_eq!(data.value().attr("type"), Some("application/gzip"));
+    let back: nicety_model::Run = serde_json::from_value(common::embedded(data)).unwrap();
+    assert_eq!(back.cells.len(), 900);
+    for (back, cell) in back.cells.iter().zip(&run.cells) {
+        let (back, fps) = (back.throughput_fps.unwrap(), cell.throughput_fps.unwrap());
+        assert!((back / fps - 1.0).abs() < 1e-5, "{back} {fps}");
+    }
+}

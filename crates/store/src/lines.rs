@@ -1,7 +1,7 @@
 //! Files of JSON lines: appended one line at a time, read back after any crash.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use nicety_model::SCHEMA;
@@ -9,7 +9,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::files;
+
+/// Bytes read at a time.
+const READ: usize = 1 << 18;
+/// How every line of this schema begins.
+const OURS: &str = "{\"schema\":1,";
+const _: () = assert!(SCHEMA == 1, "OURS names the schema");
 
 /// A file of lines open for appending. Its length is known, so that a line that could not be
 /// written whole is taken back.
@@ -123,9 +128,29 @@ impl LineFile {
 }
 
 /// Reads all lines. The last one may lack its newline: it counts if it is a whole record, and
-/// is torn otherwise. A file that is not there has no lines.
-pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Lines<T>, StoreError> {
-    parse(path, &files::read(path)?.unwrap_or_default())
+/// is torn otherwise. A file that is not there has no lines. `keep` takes away from each record
+/// what is not wanted, so that a large file need not fit into memory.
+pub(crate) fn read<T: DeserializeOwned>(
+    path: &Path,
+    mut keep: impl FnMut(&mut T),
+) -> Result<Lines<T>, StoreError> {
+    let mut lines = Lines::default();
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(lines),
+        Err(source) => return Err(StoreError::io("read", path, source)),
+    };
+    let mut reader = BufReader::with_capacity(READ, file);
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let count = reader.read_until(b'\n', &mut line);
+        if count.map_err(|source| StoreError::io("read", path, source))? == 0 {
+            break;
+        }
+        take(&mut lines, path, number, &line, &mut keep)?;
+    }
+    Ok(lines)
 }
 
 /// As [`read`], of bytes at hand; `path` is for messages.
@@ -135,19 +160,31 @@ pub(crate) fn parse<T: DeserializeOwned>(
 ) -> Result<Lines<T>, StoreError> {
     let mut lines = Lines::default();
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let ended = line.last() == Some(&b'\n');
-        let record = line.strip_suffix(b"\n").unwrap_or(line);
-        match decode(path, index + 1, record) {
-            Ok(record) => {
-                lines.records.push(record);
-                lines.whole += line.len() as u64;
-                lines.unfinished = !ended;
-            }
-            Err(StoreError::Broken { .. }) if !ended => lines.torn = line.len() as u64,
-            Err(error) => return Err(error),
-        }
+        take(&mut lines, path, index + 1, line, &mut |_| ())?;
     }
     Ok(lines)
+}
+
+/// One line, its newline included if it has one.
+fn take<T: DeserializeOwned>(
+    lines: &mut Lines<T>,
+    path: &Path,
+    number: usize,
+    line: &[u8],
+    keep: &mut impl FnMut(&mut T),
+) -> Result<(), StoreError> {
+    let ended = line.last() == Some(&b'\n');
+    match decode(path, number, line.strip_suffix(b"\n").unwrap_or(line)) {
+        Ok(mut record) => {
+            keep(&mut record);
+            lines.records.push(record);
+            lines.whole += line.len() as u64;
+            lines.unfinished = !ended;
+        }
+        Err(StoreError::Broken { .. }) if !ended => lines.torn = line.len() as u64,
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Reads one object, refusing a newer schema before anything else can be misread.
@@ -167,6 +204,10 @@ pub(crate) fn decode<T: DeserializeOwned>(
             source,
         }
     };
+    // What this version writes begins so, and need not be read twice.
+    if bytes.starts_with(OURS.as_bytes()) {
+        return serde_json::from_slice(bytes).map_err(broken);
+    }
     let head: Head = serde_json::from_slice(bytes).map_err(broken)?;
     match head.schema {
         Some(found) if found > SCHEMA => Err(StoreError::Newer {

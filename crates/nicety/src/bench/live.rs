@@ -1,13 +1,16 @@
-//! The live view on a terminal: a few lines that are drawn again and again below the results.
+//! The live view: on a terminal a few lines that are drawn again and again below the results, and
+//! for a browser a page.
 //!
-//! It writes lines and moves the cursor up again, nothing else: no raw mode, no other screen, no
+//! On the terminal it writes lines and moves the cursor up again, nothing else: no raw mode, no other screen, no
 //! hidden cursor. So there is nothing to put back when the program ends, however it ends.
 
 pub mod board;
 mod draw;
+mod page;
 mod span;
 
 use std::io;
+use std::net::TcpListener;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -20,26 +23,44 @@ use nicety_host::topology::ProcRoot;
 use board::Board;
 use draw::{Canvas, Marks};
 
+use crate::exit::Failure;
+use crate::output;
+
 /// How often it is drawn.
 const TICK: Duration = Duration::from_millis(250);
 /// Over how many of these the use of CPUs is taken: the kernel counts hundredths of a second.
 const CPU_TICKS: u32 = 4;
 
-/// A view that is being drawn.
+/// Where a view is shown.
+#[derive(Debug)]
+pub struct Shows {
+    /// On standard error, which is a terminal.
+    pub terminal: bool,
+    /// To browsers that ask here, with the plan's name.
+    pub web: Option<(TcpListener, String)>,
+}
+
+/// A view that is being shown.
 pub struct Live {
     board: Arc<Mutex<Board>>,
-    bar: ProgressBar,
+    bar: Option<ProgressBar>,
     drawer: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Live {
-    /// Starts to draw on standard error, on a thread of its own.
-    pub fn start(board: Board, started: Instant) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{msg}") {
-            bar.set_style(style);
-        }
+    /// Starts to show the board, on threads of its own.
+    pub fn start(board: Board, started: Instant, shows: Shows) -> Result<Self, Failure> {
+        let bar = shows.terminal.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
         let board = Arc::new(Mutex::new(board));
+        if let Some((listener, plan)) = shows.web {
+            page::serve(listener, plan, Arc::clone(&board), started)?;
+        }
         let (stop, stopped) = mpsc::channel::<()>();
         let (shown, on) = (Arc::clone(&board), bar.clone());
         let look = Look::of_environment();
@@ -48,26 +69,30 @@ impl Live {
             .spawn(move || {
                 let mut cpus = Cpus::default();
                 loop {
-                    let canvas = look.canvas();
                     let text = {
                         let mut board = lock(&shown);
                         cpus.tick(&mut board);
-                        span::text(&draw::draw(&board, started.elapsed(), canvas), look.colour)
+                        on.as_ref().map(|_| {
+                            let lines = draw::draw(&board, started.elapsed(), look.canvas());
+                            span::text(&lines, look.colour)
+                        })
                     };
-                    on.set_message(text);
-                    on.tick();
+                    if let (Some(on), Some(text)) = (&on, text) {
+                        on.set_message(text);
+                        on.tick();
+                    }
                     match stopped.recv_timeout(TICK) {
                         Err(RecvTimeoutError::Timeout) => {}
                         _ => return,
                     }
                 }
             });
-        Self {
+        Ok(Self {
             board,
             bar,
             // Without a thread only the results are shown.
             drawer: drawer.ok().map(|drawer| (stop, drawer)),
-        }
+        })
     }
 
     /// Changes what is shown.
@@ -77,7 +102,15 @@ impl Live {
 
     /// A line above the view, to stay.
     pub fn say(&self, line: &str) {
-        self.bar.println(line);
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => output::say(line),
+        }
+    }
+
+    /// Whether somebody looks at a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.bar.is_some()
     }
 
     /// Takes the view away.
@@ -87,7 +120,9 @@ impl Live {
             // It cannot have panicked: nothing in it may.
             let _ = drawer.join();
         }
-        self.bar.finish_and_clear();
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
     }
 }
 

@@ -1,12 +1,15 @@
-//! How far a run is: a view that moves on a terminal, elsewhere a line when a cell ends.
+//! How far a run is: a view that moves on a terminal, elsewhere a line when a cell ends; a page
+//! where it is asked for.
 
 use std::io::{self, IsTerminal};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use nicety_model::{CellResult, Purpose, SearchBounds};
 
-use super::live::Live;
 use super::live::board::Board;
+use super::live::{Live, Shows};
+use crate::exit::Failure;
 use crate::output;
 
 /// Progress of a run.
@@ -16,24 +19,25 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts to show `board`. Starts a thread on a terminal, so namespaces must have been
-    /// entered before.
-    pub fn start(board: Board) -> Self {
+    /// Starts to show `board`, and on a page named after the plan where somebody may ask. Starts
+    /// threads, so namespaces must have been entered before.
+    pub fn start(board: Board, web: Option<(TcpListener, String)>) -> Result<Self, Failure> {
         let started = Instant::now();
         // A terminal that calls itself dumb cannot move its cursor up.
-        let moves = io::stderr().is_terminal()
+        let terminal = io::stderr().is_terminal()
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        Self {
-            live: moves.then(|| Live::start(board, started)),
-            started,
-        }
+        let live = match terminal || web.is_some() {
+            true => Some(Live::start(board, started, Shows { terminal, web })?),
+            false => None,
+        };
+        Ok(Self { live, started })
     }
 
     /// What is done before the first cell, and between cells.
     pub fn stage(&self, text: &str) {
-        match &self.live {
-            Some(live) => live.change(|board| board.stage(text)),
-            None => output::say(text),
+        self.change(|board| board.stage(text));
+        if !self.on_terminal() {
+            output::say(text);
         }
     }
 
@@ -85,8 +89,10 @@ impl Progress {
     /// A cell cannot be measured here.
     pub fn skipped(&self, cell: &str, why: &str) {
         self.change(|board| board.skipped(cell));
-        if self.live.is_some() {
-            self.say(&format!("{cell}: skipped: {why}"));
+        let line = format!("{cell}: skipped: {why}");
+        match self.on_terminal() {
+            true => self.say(&line),
+            false => self.change(|board| board.told(&line)),
         }
     }
 
@@ -112,7 +118,12 @@ impl Progress {
         }
     }
 
+    fn on_terminal(&self) -> bool {
+        self.live.as_ref().is_some_and(Live::is_terminal)
+    }
+
     fn say(&self, line: &str) {
+        self.change(|board| board.told(line));
         match &self.live {
             Some(live) => live.say(line),
             None => output::say(line),

@@ -1,5 +1,6 @@
 //! From the command line to a checked plan and a place for its results.
 
+use std::net::{SocketAddr, TcpListener};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -11,6 +12,7 @@ use nicety_search::default_loss_ratio;
 
 use crate::cli::BenchArgs;
 use crate::exit::Failure;
+use crate::{output, web};
 
 /// Where runs go when `--out` does not say.
 const RUNS: &str = "runs";
@@ -34,6 +36,9 @@ pub struct Request {
     pub mirror: String,
     /// One JSON object instead of the table.
     pub json: bool,
+    /// Where browsers may ask how far the run is. Bound before a namespace is entered, where
+    /// nobody could reach it.
+    pub web: Option<TcpListener>,
 }
 
 /// A new run directory, or one to go on with.
@@ -67,7 +72,16 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
         cache: args.cache.clone(),
         mirror: args.mirror.clone(),
         json: args.json,
+        web: args.web.map(listen).transpose()?,
     })
+}
+
+/// Listens for browsers, and says where.
+fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    let listener = web::bind(address, "--web")?;
+    let at = listener.local_addr().map_err(Failure::environment)?;
+    output::say(&format!("http://{at}/ shows how far the run is"));
+    Ok(listener)
 }
 
 /// The plan the flags ask for.

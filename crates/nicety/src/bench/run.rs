@@ -78,8 +78,9 @@ pub(super) enum Ending {
 }
 
 /// Runs the request.
-pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
+pub fn run(mut request: Request, signals: &Signals) -> Result<Exit, Failure> {
     let json = request.json;
+    let web = request.web.take();
     // Facts first: some are hidden once the user namespace is entered.
     let mut facts = host::read(false, &request.plan.paths);
     let guests = Guests::prepare(&request.plan, request.cache.clone(), request.mirror.clone());
@@ -94,7 +95,8 @@ pub fn run(request: Request, signals: &Signals) -> Result<Exit, Failure> {
     for note in &sitting.meta.notes {
         output::say(&format!("note: {note}"));
     }
-    let mut progress = Progress::start(sitting.board());
+    let web = web.map(|listener| (listener, sitting.plan.name.clone()));
+    let mut progress = Progress::start(sitting.board(), web)?;
     let ending = sitting.measure(&progress, signals);
     progress.finish();
     let ending = ending?;
@@ -139,7 +141,7 @@ fn check_ports(plan: &Plan) -> Result<(), Failure> {
 }
 
 fn finished(path: &Path) -> Result<Run, Failure> {
-    let contents = RunContents::read(path).map_err(Failure::environment)?;
+    let contents = RunContents::read_for_reports(path).map_err(Failure::environment)?;
     assemble::run(contents).map_err(Failure::environment)
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::listen;
+
 pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml --dry-run    what it would do; changes nothing
   nicety police run policy.toml              share the link until Ctrl-C, then put everything back
@@ -102,10 +104,4 @@ pub struct RestoreArgs {
     /// Directory of the daemon's journal and state.
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-}
-
-fn listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("{text:?} is no address with a port; write one as in \"127.0.0.1:9471\" or \"[::]:9471\"")
-    })
 }

@@ -11,7 +11,8 @@ use super::compare::metric;
 /// Below the help of `nicety runs`.
 pub const EXAMPLES: &str =
     "Runs are kept whole, in one SQLite file: runs/history.sqlite, or what --store or the \
-environment variable NICETY_STORE names.
+environment variable NICETY_STORE names. A team keeps its runs on a PostgreSQL server: \
+postgres://USER@HOST/DATABASE, the password in PGPASSWORD.
 
 Examples:
   nicety runs add runs/2026* --label nightly
@@ -19,13 +20,14 @@ Examples:
   nicety runs trend bridge/64/uni            how a cell changed, and with which run
   nicety runs label 12 release-1.4
   nicety runs prune --keep 100               labelled runs stay
-  nicety runs export 12 /tmp/run12           a run directory again";
+  nicety runs export 12 /tmp/run12           a run directory again
+  nicety runs list --store postgres://bench@db/nicety";
 
 /// `nicety runs`.
 #[derive(Debug, Args)]
 pub struct RunsArgs {
-    /// File that holds the runs.
-    #[arg(long, global = true, value_name = "FILE")]
+    /// File that holds the runs, or URL of a PostgreSQL database.
+    #[arg(long, global = true, value_name = "FILE|URL")]
     pub store: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]

@@ -127,3 +127,51 @@ fn the_ready_plans() {
         assert!(names.contains(&file), "{names:?}");
     }
 }
+
+/// Commands of the documentation, without what only a reader understands.
+fn commands(page: &str) -> Vec<Vec<&str>> {
+    blocks(page)
+        .iter()
+        .flat_map(|(_, text)| text.lines())
+        .flat_map(|line| line.split(['#', ';']))
+        .map(|command| command.split_whitespace().collect::<Vec<_>>())
+        .filter(|words| words.len() > 1 && words[0] == "nicety")
+        .collect()
+}
+
+#[test]
+fn every_page_is_followed_and_every_command_there_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let guide = fs::read_dir(root.join("docs/guide")).unwrap();
+    let mut pages: Vec<_> = guide.map(|entry| entry.unwrap().path()).collect();
+    pages.sort();
+    // Those below and that of guests, which is followed where guests boot.
+    let followed = ["bench.md", "paths.md", "probe.md", "sockets.md", "vm.md"];
+    let mut known = 0;
+    for page in pages.iter().chain([&root.join("README.md")]) {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(page).unwrap();
+        let runs = blocks(&text).iter().any(|(info, _)| *info == "sh");
+        assert!(
+            !runs || followed.contains(&name),
+            "{name} is followed by no test"
+        );
+        for words in commands(&text) {
+            let own = words.iter().position(|word| *word == "--");
+            let words = &words[1..own.unwrap_or(words.len())];
+            let option = |word: &&&str| word.starts_with("--");
+            let names = words.iter().take_while(|word| !option(word));
+            let help = nicety(names.chain(&["--help"])).run();
+            help.assert_code(0);
+            for option in words.iter().filter(option) {
+                let option = option.split('=').next().unwrap();
+                assert!(
+                    help.stdout.contains(option),
+                    "{name}: {words:?}: no {option}"
+                );
+            }
+            known += 1;
+        }
+    }
+    assert!(known > 30, "{known}");
+}

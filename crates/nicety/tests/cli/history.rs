@@ -214,11 +214,11 @@ fn bad_stores_and_numbers_are_one_line() {
         ),
         (
             &["list", "--store", "text"],
-            "text is not a store of nicety (it is no SQLite database); name another file with --store",
+            "text is not a store of nicety (it is no SQLite database); name another with --store",
         ),
         (
-            &["list", "--store", "postgres://db/nicety"],
-            "this version keeps runs in a SQLite file, not in postgres://db/nicety; name a file",
+            &["list", "--store", "mysql://db/nicety"],
+            "--store mysql://db/nicety: no store of this kind is known; write postgres://USER@HOST/DATABASE",
         ),
         (
             &["prune", "--older-than", "soon"],

@@ -10,6 +10,7 @@
 )]
 
 mod compare;
+mod dashboards;
 mod environment;
 mod exports;
 mod guide;
@@ -21,11 +22,15 @@ mod inspect;
 mod interrupted;
 mod lab;
 mod leftovers;
+mod live_page;
 mod made;
 mod package;
 mod probe;
 mod refused;
 mod runs;
+#[path = "../../../history/tests/server/mod.rs"]
+mod server;
 mod switches;
+mod team;
 mod terminal;
 mod tune;

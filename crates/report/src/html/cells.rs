@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use nicety_model::{LossEntry, Run};
+use nicety_model::{LossEntry, Run, Verdict};
 
 use super::parts::{self, badge};
 use crate::guests;
@@ -14,6 +14,10 @@ use crate::row::{self, Column};
 
 /// One row per cell with everything the terminal table has.
 pub fn results(groups: &[Group<'_>]) -> Markup {
+    let badge = match groups.len() > parts::ROWS {
+        true => parts::short_badge,
+        false => parts::badge,
+    };
     let mut columns = row::columns(groups);
     // Beside the throughput, the verdict stays in sight when a narrow screen cuts the table off.
     columns.retain(|column| *column != Column::Verdict);
@@ -34,7 +38,7 @@ pub fn results(groups: &[Group<'_>]) -> Markup {
             },
             html! {
                 @for group in groups {
-                    tr { @for column in &columns { (field(group, *column)) } }
+                    tr { @for column in &columns { (field(group, *column, badge)) } }
                 }
             },
         ))
@@ -47,7 +51,7 @@ pub fn results(groups: &[Group<'_>]) -> Markup {
     }
 }
 
-fn field(group: &Group<'_>, column: Column) -> Markup {
+fn field(group: &Group<'_>, column: Column, badge: fn(Verdict) -> Markup) -> Markup {
     let text = column.text(group);
     match column {
         Column::Path => html! { th scope="row" { (text) } },
@@ -92,7 +96,7 @@ pub fn ledger(groups: &[Group<'_>]) -> Markup {
                 }
             },
             html! {
-                @for group in told {
+                @for group in told.iter().take(parts::ROWS) {
                     tr {
                         th scope="row" { (group.name) }
                         td.num data-v=[group.shown.frames.map(|f| f.lost)] {
@@ -111,6 +115,7 @@ pub fn ledger(groups: &[Group<'_>]) -> Markup {
                 }
             },
         ))
+        (parts::cut_off(told.len()))
         (meanings(groups))
     }
 }

@@ -64,14 +64,7 @@ fn figure(control: &ControlSummary) -> Result<Option<Markup>, ReportError> {
         control.cell,
         told.join(", ")
     );
-    let frame = Frame {
-        size: (360, 170),
-        left: 56,
-        x: &x,
-        y: &y,
-        label: &label,
-        class: "small",
-    };
+    let frame = Frame::small(170, 56, (&x, &y), &label);
     let points: Vec<(f64, f64)> = visits
         .iter()
         .enumerate()

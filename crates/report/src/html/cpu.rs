@@ -64,14 +64,8 @@ pub fn figure(group: &Group<'_>) -> Result<Option<Markup>, ReportError> {
         log: false,
     };
     let label = label(group, cpu, &cores);
-    let frame = Frame {
-        size: (360, 40 + 26 * cores.len() as i32),
-        left: 56,
-        x: &x,
-        y: &y,
-        label: &label,
-        class: "small",
-    };
+    let height = 40 + 26 * cores.len() as i32;
+    let frame = Frame::small(height, 56, (&x, &y), &label);
     svg::draw(&frame, |plot| {
         for (n, core) in cores.iter().enumerate() {
             let middle = rows - 1.0 - n as f64;
@@ -140,7 +134,7 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
             .iter()
             .filter_map(|g| Some((g, g.shown.cpu.as_ref()?)))
     };
-    parts::table(
+    let listed = parts::table(
         "CPU use during the confirm trial",
         html! {
             tr {
@@ -155,7 +149,7 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
             }
         },
         html! {
-            @for (group, cpu) in rows() {
+            @for (group, cpu) in rows().take(parts::ROWS) {
                 tr {
                     th scope="row" { (group.name) }
                     @match &cpu.busiest {
@@ -189,7 +183,8 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                 }
             }
         },
-    )
+    );
+    html! { (listed) (parts::cut_off(rows().count())) }
 }
 
 fn label(group: &Group<'_>, cpu: &CpuUse, cores: &[&CoreUse]) -> String {

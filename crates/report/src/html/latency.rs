@@ -85,14 +85,7 @@ pub fn figure(group: &Group<'_>, known: &[String]) -> Result<Option<Markup>, Rep
         log: false,
     };
     let label = label(group, &lines);
-    let frame = Frame {
-        size: (360, 200),
-        left: 66,
-        x: &x,
-        y: &y,
-        label: &label,
-        class: "small",
-    };
+    let frame = Frame::small(200, 66, (&x, &y), &label);
     svg::draw(&frame, |plot| {
         for latency in &lines {
             let name = share(latency);
@@ -142,7 +135,7 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
             .iter()
             .flat_map(|group| shares(group).into_iter().map(move |l| (group, l)))
     };
-    parts::table(
+    let listed = parts::table(
         "One-way latency in µs of every frame received",
         html! {
             tr {
@@ -155,7 +148,7 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
             }
         },
         html! {
-            @for (group, latency) in rows() {
+            @for (group, latency) in rows().take(parts::ROWS) {
                 tr {
                     th scope="row" { (group.name) }
                     td.num data-v=[latency.load_ratio] { (share(latency)) }
@@ -168,7 +161,8 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                 }
             }
         },
-    )
+    );
+    html! { (listed) (parts::cut_off(rows().count())) }
 }
 
 fn label(group: &Group<'_>, lines: &[&LatencySummary]) -> String {

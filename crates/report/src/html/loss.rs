@@ -35,14 +35,7 @@ pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Marku
     let x = Axis::around(lowest, highest, 5, tick);
     let y = loss_axis(&trials, goal);
     let label = label(group, &trials);
-    let frame = Frame {
-        size: (360, 210),
-        left: 66,
-        x: &x,
-        y: &y,
-        label: &label,
-        class: "small",
-    };
+    let frame = Frame::small(210, 66, (&x, &y), &label);
     let at = |trial: &TrialRecord| (trial.load_fps, coordinate(trial.loss_ratio.0, y.min));
     svg::draw(&frame, |plot| {
         if let Some(fps) = group

@@ -117,14 +117,7 @@ fn losses(cell: &MeasuredCell) -> Result<Markup, ReportError> {
         false => format!("{} %", loss * 100.0),
     });
     let label = format!("Loss against load of {}, before and after", cell.cell);
-    let frame = Frame {
-        size: (360, 210),
-        left: 66,
-        x: &x,
-        y: &y,
-        label: &label,
-        class: "small",
-    };
+    let frame = Frame::small(210, 66, (&x, &y), &label);
     two(&frame, &curves, true)
 }
 
@@ -149,14 +142,7 @@ fn rates(cell: &MeasuredCell) -> Result<Markup, ReportError> {
         "Rate against pairs at once of {}, before and after",
         cell.cell
     );
-    let frame = Frame {
-        size: (360, 210),
-        left: 66,
-        x: &x,
-        y: &y,
-        label: &label,
-        class: "small",
-    };
+    let frame = Frame::small(210, 66, (&x, &y), &label);
     two(&frame, &curves, few < many)
 }
 

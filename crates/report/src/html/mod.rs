@@ -73,10 +73,19 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
                 button #save .download type="button" hidden { "Save this run as JSON" }
             }
         },
-        data: embeddable(&json::text(run, json::Style::Compact)?),
+        data: data(run)?,
         data_name: "nicety-run.json",
     };
     page.write(out)
+}
+
+/// The run for saving it from the page: shorter numbers when there are very many.
+fn data(run: &Run) -> Result<String, ReportError> {
+    let style = match run.cells.len() > parts::ROWS {
+        true => json::Style::Short,
+        false => json::Style::Compact,
+    };
+    Ok(embeddable(&json::text(run, style)?))
 }
 
 fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError> {

@@ -63,7 +63,13 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 const save = document.getElementById("save");
 save.hidden = false;
-save.addEventListener("click", () => {
+save.addEventListener("click", async () => {
   const data = document.getElementById("run-data");
-  download(data.dataset.name, "application/json", data.textContent);
+  let text = data.textContent;
+  if (data.type === "application/gzip") {
+    const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    text = await new Response(plain).text();
+  }
+  download(data.dataset.name, "application/json", text);
 });

@@ -2,6 +2,10 @@
 
 use std::io::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::error::{ReportError, write_text};
@@ -10,6 +14,20 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// Nothing may be loaded from anywhere; what is in the page may run.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// Bytes of data from which they are kept compressed.
+const PACKED: usize = 1 << 20;
+
+/// Compressed, as text that may stand in a page.
+fn pack(data: &[u8]) -> Result<String, ReportError> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let packed = encoder.write_all(data).and_then(|()| encoder.finish());
+    let packed = packed.map_err(|source| ReportError::Write {
+        format: "HTML",
+        source,
+    })?;
+    Ok(STANDARD.encode(packed))
+}
 
 /// A page.
 pub struct Page<'a> {
@@ -31,6 +49,14 @@ impl Page<'_> {
     /// # Errors
     /// [`ReportError::Write`] when the writer fails.
     pub fn write(&self, out: &mut impl Write) -> Result<(), ReportError> {
+        let packed = match self.data.len() > PACKED {
+            true => Some(pack(self.data.as_bytes())?),
+            false => None,
+        };
+        let (kind, data) = match &packed {
+            Some(packed) => ("application/gzip", packed),
+            None => ("application/json", &self.data),
+        };
         let page = html! {
             (DOCTYPE)
             html lang="en" {
@@ -44,7 +70,7 @@ impl Page<'_> {
                 }
                 body {
                     div.page { (self.body) }
-                    script #run-data type="application/json" data-name=(self.data_name) { (PreEscaped(&self.data)) }
+                    script #run-data type=(kind) data-name=(self.data_name) { (PreEscaped(data)) }
                     script { (PreEscaped(SCRIPT)) }
                 }
             }

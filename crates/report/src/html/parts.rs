@@ -3,14 +3,41 @@
 use maud::{Markup, html};
 use nicety_model::Verdict;
 
-/// The verdict as a labelled badge: the word is there, colour only helps.
-pub fn badge(verdict: Verdict) -> Markup {
-    let kind = match verdict {
+use crate::number;
+
+/// Rows that tables list besides the one with the results. A page with all rows of thousands of
+/// cells would be slow to open.
+pub const ROWS: usize = 500;
+
+fn kind(verdict: Verdict) -> &'static str {
+    match verdict {
         Verdict::Ok => "good",
         Verdict::TesterLimited => "info",
         Verdict::Failed => "fail",
         _ => "warn",
-    };
+    }
+}
+
+/// As [`badge`], without its meaning: for tables of thousands of rows.
+pub fn short_badge(verdict: Verdict) -> Markup {
+    html! { span class={ "badge " (kind(verdict)) } { (verdict.word()) } }
+}
+
+/// Says that a table of `rows` rows lists the first of them, when it does.
+pub fn cut_off(rows: usize) -> Markup {
+    html! {
+        @if rows > ROWS {
+            p.muted {
+                "The first " (ROWS) " of " (number::count(rows as u64))
+                " rows; the data saved from this page has them all."
+            }
+        }
+    }
+}
+
+/// The verdict as a labelled badge: the word is there, colour only helps.
+pub fn badge(verdict: Verdict) -> Markup {
+    let kind = kind(verdict);
     html! { span class={ "badge " (kind) } title=(verdict.meaning()) { (verdict.word()) } }
 }
 

@@ -122,6 +122,20 @@ pub struct Frame<'a> {
     pub class: &'static str,
 }
 
+impl<'a> Frame<'a> {
+    /// One of a grid of figures.
+    pub fn small(height: i32, left: i32, (x, y): (&'a Axis, &'a Axis), label: &'a str) -> Self {
+        Self {
+            size: (360, height),
+            left,
+            x,
+            y,
+            label,
+            class: "small",
+        }
+    }
+}
+
 /// An [`Axis`] as plotters wants it.
 struct Scale(Axis);
 

@@ -7,7 +7,7 @@ use super::parts;
 use crate::number;
 
 /// Trials listed; a page with more would be slow to open, and `trials.jsonl` has them all.
-const LISTED: usize = 5000;
+const LISTED: usize = 1000;
 
 /// The trials as a table.
 pub fn table(run: &Run) -> Markup {

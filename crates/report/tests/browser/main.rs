@@ -14,6 +14,8 @@
 mod cdp;
 #[path = "../common/mod.rs"]
 mod common;
+mod live;
+mod sockets;
 
 use std::path::PathBuf;
 
@@ -48,7 +50,16 @@ fn start(test: &str) -> Option<(Browser, Pages, TempDir)> {
     };
     let compared: Comparison =
         serde_json::from_str(include_str!("../golden/compare-rich.json")).unwrap();
+    let golden = |page: &str| page.to_owned();
     let pages = [
+        ("host", golden(include_str!("../golden/host.html"))),
+        ("measured", golden(include_str!("../golden/measured.html"))),
+        (
+            "sockets",
+            rendered(&|out| html::render(&sockets::run(), out)),
+        ),
+        ("bench, live", live::bench()),
+        ("police, live", live::police()),
         ("rich", rendered(&|out| html::render(&common::rich(), out))),
         (
             "many",
@@ -66,7 +77,7 @@ fn start(test: &str) -> Option<(Browser, Pages, TempDir)> {
     ];
     let written = pages.map(|(name, page)| {
         let page = page.replacen("<style>", &format!("{CATCH}<style>"), 1);
-        let file = dir.path().join(format!("{name}.html"));
+        let file = dir.path().join(format!("{}.html", name.replace(", ", "-")));
         std::fs::write(&file, page).unwrap();
         (name, file)
     });
@@ -86,6 +97,10 @@ fn pages_work_in_a_browser() {
             (1280, "light"),
         ] {
             browser.open(&page, width, scheme);
+            // A live page draws when it has its first answer.
+            if name.ends_with("live") {
+                browser.value(live::DRAWN);
+            }
             let mut told = browser.value(PROBE);
             let texts = told.as_object_mut().unwrap().remove("texts").unwrap();
             assert!(texts.as_u64() > Some(10), "{name}: {texts} texts looked at");
@@ -125,7 +140,10 @@ fn a_keyboard_is_enough() {
     let Some((mut browser, pages, _dir)) = start("a_keyboard_is_enough") else {
         return;
     };
-    for (name, page) in pages {
+    for (name, page) in pages
+        .into_iter()
+        .filter(|(name, _)| !name.ends_with("live"))
+    {
         browser.open(&page, 1280, "light");
         // What can be reached, in the document's order; folded parts only with their summary.
         let wanted = browser.value(

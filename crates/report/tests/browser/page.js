@@ -61,6 +61,7 @@
     return button.closest("th").getAttribute("aria-sort") === "ascending";
   });
   told.csv = document.querySelectorAll("caption .download").length === document.querySelectorAll("table.sortable").length;
-  told.save = !document.getElementById("save").hidden;
+  const save = document.getElementById("save");
+  told.save = save === null || !save.hidden;
   return told;
 })()

@@ -454,3 +454,21 @@ pub fn trend() -> Trend {
     }))
     .unwrap()
 }
+
+/// The data that a page carries, compressed or not.
+pub fn embedded(script: scraper::ElementRef<'_>) -> Value {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use std::io::Read;
+    let text: String = script.text().collect();
+    match script.value().attr("type") {
+        Some("application/gzip") => {
+            let packed = STANDARD.decode(text).unwrap();
+            let mut plain = String::new();
+            let mut decoder = flate2::read::GzDecoder::new(packed.as_slice());
+            decoder.read_to_string(&mut plain).unwrap();
+            serde_json::from_str(&plain).unwrap()
+        }
+        _ => serde_json::from_str(&text).unwrap(),
+    }
+}

@@ -1,23 +1,30 @@
 //! What the live view shows: the state of a run, changed by what happens to it.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use nicety_model::{CellResult, CoreUse, Purpose, SearchBounds, Verdict};
 use nicety_search::verdict::worse;
+use serde::Serialize;
+
+/// Results that are remembered as lines.
+const RECENT: usize = 12;
 
 /// How far one cell is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Square {
     /// Repeats done.
     pub done: u32,
     /// Worst verdict so far.
     pub worst: Option<Verdict>,
+    /// Throughput of the last repeat.
+    pub fps: Option<f64>,
     /// It cannot be measured here.
     pub skipped: bool,
 }
 
 /// Cells of one path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The path.
     pub path: String,
@@ -26,7 +33,7 @@ pub struct Row {
 }
 
 /// The cell being measured.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Now {
     /// Name.
     pub cell: String,
@@ -43,7 +50,7 @@ pub struct Now {
 }
 
 /// State of a run.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Board {
     /// By path, in the plan's order.
     pub rows: Vec<Row>,
@@ -56,7 +63,10 @@ pub struct Board {
     /// Socket tests that ended.
     pub sockets: u32,
     /// Expected end, after the start.
+    #[serde(skip)]
     pub end: Option<Duration>,
+    /// What was told last, newest first.
+    pub recent: VecDeque<String>,
     /// Use of each CPU in the last second.
     pub cores: Vec<CoreUse>,
 }
@@ -120,7 +130,14 @@ impl Board {
             square.done += 1;
             let known = square.worst.unwrap_or(result.verdict);
             square.worst = Some(worse(known, result.verdict));
+            square.fps = result.throughput_fps;
         }
+    }
+
+    /// A line is told.
+    pub fn told(&mut self, line: &str) {
+        self.recent.push_front(line.to_owned());
+        self.recent.truncate(RECENT);
     }
 
     /// A cell cannot be measured here.

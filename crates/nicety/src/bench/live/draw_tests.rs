@@ -20,12 +20,14 @@ fn board() -> Board {
                 done: 2,
                 worst: Some(verdict),
                 skipped: false,
+                ..Square::default()
             };
         }
         row.cells[3].1 = Square {
             done: 1,
             worst: Some(Verdict::Ok),
             skipped: false,
+            ..Square::default()
         };
         row.cells[6].1.skipped = number == 1;
     }

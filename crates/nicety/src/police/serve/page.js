@@ -1,9 +1,6 @@
-"use strict";
-// Asks for what is new once a period and draws it. Nothing but text is put into the page.
+// What is new once a period.
 const SVG = "http://www.w3.org/2000/svg";
 const KEPT = 600;
-const root = document.documentElement;
-const byId = (id) => document.getElementById(id);
 let history = [];
 let cards = [];
 let names = "";
@@ -13,13 +10,6 @@ function readable(bps) {
   if (bps >= 9.995e9) return (bps / 1e9).toFixed(1) + " Gbit/s";
   if (bps >= 0.9995e6) return (bps / 1e6).toFixed(1) + " Mbit/s";
   return (bps / 1e3).toFixed(0) + " kbit/s";
-}
-
-function make(parent, name, text, kind) {
-  const element = document.createElement(name);
-  if (text) element.textContent = text;
-  if (kind) element.className = kind;
-  return parent.appendChild(element);
 }
 
 function card(tenant) {
@@ -74,7 +64,6 @@ function draw(state) {
   byId("link").textContent = readable(total) + " of " + readable(state.capacity_bps)
     + (state.decision.level_bps == null ? ", all demand fits"
       : ", level " + readable(state.decision.level_bps) + " for each unit of weight");
-  byId("link").className = "";
   byId("use").style.width = (100 * share).toFixed(1) + "%";
   byId("daemon").textContent = state.policy + ", every " + state.period_s + " s, "
     + state.writes + " limits written, " + state.errors + " refused";
@@ -102,26 +91,15 @@ function draw(state) {
   });
 }
 
-async function ask() {
-  let pause = 1000;
-  try {
-    const since = history.length ? history[history.length - 1].at_s : 0;
-    const answer = await fetch("state.json?since=" + since, { cache: "no-store" });
-    if (!answer.ok) throw new Error(await answer.text());
-    const news = await answer.json();
-    history = history.concat(news.history).slice(-KEPT);
-    // The daemon was started anew with another policy.
-    const many = news.state.tenants.length;
-    history = history.filter((point) => point.rate.length === many);
-    draw(news.state);
-    root.dataset.live = "live";
-    root.dataset.periods = history.length;
-    pause = Math.max(500, 1000 * news.state.period_s);
-  } catch (error) {
-    root.dataset.live = "lost";
-    byId("link").textContent = "the daemon does not answer; what is below is old (" + error.message.trim() + ")";
-    byId("link").className = "bad";
-  }
-  setTimeout(ask, pause);
+function take(news) {
+  history = history.concat(news.history).slice(-KEPT);
+  // The daemon was started anew with another policy.
+  const many = news.state.tenants.length;
+  history = history.filter((point) => point.rate.length === many);
+  draw(news.state);
+  root.dataset.periods = history.length;
+  return Math.max(500, 1000 * news.state.period_s);
 }
-ask();
+
+live(() => "state.json?since=" + (history.length ? history[history.length - 1].at_s : 0), take,
+  "the daemon does not answer; what is below is old");

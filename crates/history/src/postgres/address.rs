@@ -1,0 +1,179 @@
+//! Where a PostgreSQL server is: from a URL to what its client needs, and to words without secrets.
+
+use std::time::Duration;
+
+use postgres::Config;
+use postgres::config::{Host, SslMode};
+
+use crate::error::HistoryError;
+
+/// Where Debian's server has its socket.
+const SOCKET_DIR: &str = "/var/run/postgresql";
+/// The server's port when the URL has none.
+const PORT: u16 = 5432;
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(10);
+/// After how long a silent peer counts as gone.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// Whether a store is named as a PostgreSQL server.
+pub fn is_url(place: &str) -> bool {
+    ["postgres://", "postgresql://"]
+        .iter()
+        .any(|scheme| place.starts_with(scheme))
+}
+
+/// A URL as libpq takes it (PostgreSQL documentation, 34.1.1.2); `password` counts where it has
+/// none.
+///
+/// # Errors
+/// [`HistoryError::BadUrl`].
+pub fn parse(url: &str, password: Option<&str>) -> Result<Config, HistoryError> {
+    let bad = |why: String| HistoryError::BadUrl {
+        url: without_password(url),
+        why,
+    };
+    let mut config: Config = url.parse().map_err(|error| bad(why(&error)))?;
+    if config.get_ssl_mode() == SslMode::Require {
+        return Err(bad(
+            "nicety speaks no TLS; leave sslmode out, and reach the server through its socket, a \
+             tunnel or a network you trust"
+                .to_owned(),
+        ));
+    }
+    config.ssl_mode(SslMode::Disable);
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        config.host_path(SOCKET_DIR);
+    }
+    if let (None, Some(password)) = (config.get_password(), password) {
+        config.password(password);
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("nicety");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(SILENCE);
+        config.keepalives_idle(SILENCE);
+    }
+    Ok(config)
+}
+
+/// The URL again, without the password.
+pub fn words(config: &Config) -> String {
+    let user = config
+        .get_user()
+        .map_or_else(String::new, |user| format!("{user}@"));
+    let database = config
+        .get_dbname()
+        .map_or_else(String::new, |name| format!("/{name}"));
+    let hosts: Vec<String> = config
+        .get_hosts()
+        .iter()
+        .enumerate()
+        .map(|(n, host)| {
+            let ports = config.get_ports();
+            let port = *ports.get(n).or(ports.first()).unwrap_or(&PORT);
+            let port = match port {
+                PORT => String::new(),
+                port => format!(":{port}"),
+            };
+            match host {
+                Host::Tcp(name) if name.contains(':') => format!("[{name}]{port}"),
+                Host::Tcp(name) => format!("{name}{port}"),
+                Host::Unix(dir) => format!("{}{port}", dir.display()),
+            }
+        })
+        .collect();
+    format!("postgres://{user}{}{database}", hosts.join(","))
+}
+
+/// What a client's error says, without the layers around it.
+pub fn why(error: &postgres::Error) -> String {
+    use std::error::Error;
+    match (error.as_db_error(), error.source()) {
+        (Some(said), _) => said.message().to_owned(),
+        (None, Some(source)) => source.to_string(),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// A URL that could not be read, its password hidden: it may stand between the user and the last
+/// `@` before the path, or be a parameter.
+pub fn without_password(url: &str) -> String {
+    let (front, query) = match url.split_once('?') {
+        Some((front, query)) => (front, Some(query)),
+        None => (url, None),
+    };
+    let mut hidden = match front.split_once("://") {
+        Some((scheme, rest)) => match rest.rsplit_once('@') {
+            Some((user, rest)) => {
+                let name = user.split_once(':').map_or(user, |(name, _)| name);
+                format!("{scheme}://{name}@{rest}")
+            }
+            None => front.to_owned(),
+        },
+        None => front.to_owned(),
+    };
+    if let Some(query) = query {
+        let kept: Vec<&str> = query
+            .split('&')
+            .filter(|pair| !pair.starts_with("password"))
+            .collect();
+        hidden = format!("{hidden}?{}", kept.join("&"));
+    }
+    hidden
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_without_its_password() {
+        for (url, told) in [
+            (
+                "postgres://me:secret@db:5433/runs",
+                "postgres://me@db:5433/runs",
+            ),
+            ("postgresql://db/runs?password=secret", "postgres://db/runs"),
+            ("postgres:///runs?host=/run/pg", "postgres:///run/pg/runs"),
+            (
+                "postgres://me@/runs",
+                "postgres://me@/var/run/postgresql/runs",
+            ),
+            ("postgres://[::1]/runs", "postgres://[::1]/runs"),
+        ] {
+            assert_eq!(words(&parse(url, None).unwrap()), told, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_password_of_the_environment_counts_where_the_url_has_none() {
+        let given = parse("postgres://me@db/runs", Some("other")).unwrap();
+        assert_eq!(given.get_password(), Some(&b"other"[..]));
+        let own = parse("postgres://me:own@db/runs", Some("other")).unwrap();
+        assert_eq!(own.get_password(), Some(&b"own"[..]));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_without_the_password() {
+        for (url, part) in [
+            (
+                "postgres://me:secret@db/runs?sslmode=require",
+                "speaks no TLS",
+            ),
+            (
+                "postgres://me:secret@db/runs?password=secret&colour=red",
+                "colour",
+            ),
+            ("postgres://me:secret@db:port/runs", "port"),
+        ] {
+            let said = parse(url, None).unwrap_err().to_string();
+            assert!(said.contains(part) && !said.contains("secret"), "{said}");
+        }
+    }
+}

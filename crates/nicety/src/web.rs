@@ -1,0 +1,149 @@
+//! A small web server for live pages: a thread of its own that takes nothing but GET and answers
+//! from what others have left for it. Everything it serves is made here; nothing is read from disk.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use crate::exit::Failure;
+
+/// Connections at the same time; more are closed at once.
+const CONNECTIONS: usize = 64;
+/// A request's head must be there within, and a connection ends after: who reads nothing or
+/// sends byte by byte holds a place no longer.
+const HEAD: Duration = Duration::from_secs(5);
+const WHOLE: Duration = Duration::from_secs(60);
+/// Largest head of a request in bytes.
+const HEAD_BYTES: usize = 16 << 10;
+
+/// An answer, whole.
+pub type Answer = Response<Full<Bytes>>;
+
+/// Takes an address. What listens stays in the network namespace it was made in.
+pub fn bind(address: SocketAddr, option: &str) -> Result<TcpListener, Failure> {
+    let listener = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    listener.map_err(|error| {
+        Failure::environment(anyhow!(
+            "cannot listen on {address}: {error}; give {option} another address or port"
+        ))
+    })
+}
+
+/// Begins to serve: `answer` is asked for a path and what follows its question mark.
+pub fn serve(
+    listener: TcpListener,
+    answer: impl Fn(&str, Option<&str>) -> Answer + Send + Sync + 'static,
+) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::environment)?;
+    // Ends with the process.
+    std::thread::Builder::new()
+        .name("serve".to_owned())
+        .spawn(move || runtime.block_on(accept(listener, Arc::new(answer))))
+        .map_err(Failure::environment)?;
+    Ok(())
+}
+
+async fn accept<A>(listener: TcpListener, answer: Arc<A>)
+where
+    A: Fn(&str, Option<&str>) -> Answer + Send + Sync + 'static,
+{
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // No descriptors left, most likely.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            continue;
+        };
+        let answer = Arc::clone(&answer);
+        tokio::spawn(async move {
+            let _place = place;
+            let answer = service_fn(|request: Request<Incoming>| {
+                let response = match *request.method() {
+                    Method::GET | Method::HEAD => {
+                        answer(request.uri().path(), request.uri().query())
+                    }
+                    _ => refused(),
+                };
+                async { Ok::<_, Infallible>(response) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD)
+                .max_buf_size(HEAD_BYTES)
+                .serve_connection(TokioIo::new(stream), answer);
+            // A peer that breaks off is no error of ours.
+            let _ = tokio::time::timeout(WHOLE, connection).await;
+        });
+    }
+}
+
+fn refused() -> Answer {
+    let mut refused = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
+    let allowed = HeaderValue::from_static("GET, HEAD");
+    refused.headers_mut().insert(ALLOW, allowed);
+    refused
+}
+
+/// Plain text.
+pub fn text(status: StatusCode, body: String) -> Answer {
+    let mut response = with("text/plain; charset=utf-8", body);
+    *response.status_mut() = status;
+    response
+}
+
+/// An object.
+pub fn json(of: &impl Serialize) -> Answer {
+    match serde_json::to_string(of) {
+        Ok(body) => with("application/json", body),
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    }
+}
+
+/// A part of a page, which may load and run what this server has and nothing else.
+pub fn page(kind: &'static str, body: &'static str) -> Answer {
+    let mut response = with(kind, body);
+    let policy = "default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self'; \
+        img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    let policy = HeaderValue::from_static(policy);
+    response
+        .headers_mut()
+        .insert(CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// A body of this kind.
+pub fn with(kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut response = Response::new(Full::new(body.into()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
