@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test deb lab-matrix bench-search bench-tester bench-sock bench-police bench-paths bench-report bench-inspect setup fmt docs golden
+.PHONY: help bench test deb lab-matrix bench-search bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -28,10 +28,10 @@ bench-tester: ## the tester alone, beside other generators
 	@scripts/bench-peers.sh trafgen=netsniff-ng tcpreplay=tcpreplay dpdk-testpmd=dpdk-dev xdp-trafficgen=xdp-tools
 	@$(CARGO) bench --locked -p nicety --bench tester
 
-bench-sock: ## socket workloads, beside iperf3 and sockperf
+bench-sockets: ## socket workloads, beside iperf3 and sockperf
 	@scripts/setup.sh bench
 	@scripts/bench-peers.sh iperf3=iperf3 sockperf=sockperf
-	@$(CARGO) bench --locked -p nicety --bench sock
+	@$(CARGO) bench --locked -p nicety --bench sockets
 
 bench-police: ## the controller of shares on a simulated link, beside AIMD and static shares
 	@scripts/setup.sh bench

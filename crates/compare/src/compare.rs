@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 use nicety_model::compare::{
     ComparedCell, Comparison, Counts, Judgement, Metric, Ratio, RunLabel, Side, SpreadOf,
 };
-use nicety_model::{CellKey, CellResult, Run, SCHEMA, Verdict};
+use nicety_model::{CellKey, Run, SCHEMA, Verdict};
 
 use crate::differences::differences;
 use crate::error::CompareError;
 use crate::interval::{self, Interval, Known, adjusted, log_sample, pooled};
 use crate::judge::{self, Levels};
-use crate::sample::{self, ByCell};
+use crate::sample::{self, ByCell, Repeat, Repeats};
 
 /// Fewest degrees of freedom of a spread taken from the control cell: with one, Student's t is
 /// so wide that nothing could be told.
@@ -86,7 +86,7 @@ pub fn compare(
     for name in &common {
         for metric in &options.metrics {
             if let (Some(old), Some(new)) = (old_cells.get(name), new_cells.get(name)) {
-                rows.extend(row(*metric, old, new, known, options));
+                rows.extend(row(name, *metric, old, new, known, options));
             }
         }
     }
@@ -140,7 +140,7 @@ fn check_side(side: &'static str, inputs: &[Input]) -> Result<(), CompareError> 
     let mut seen = HashSet::new();
     for input in inputs {
         let head = &input.run.run;
-        if input.run.cells.is_empty() {
+        if input.run.cells.is_empty() && input.run.sockets.is_empty() {
             return Err(CompareError::NoResults {
                 source_name: input.source.clone(),
             });
@@ -194,7 +194,9 @@ fn names<'a>(runs: &[&'a Run]) -> Vec<&'a str> {
         .flat_map(|run| {
             let planned = run.summary.iter().map(|cell| cell.cell.as_str());
             let results = run.cells.iter().filter(|cell| cell.control.is_none());
-            planned.chain(results.map(|cell| cell.cell.as_str()))
+            let sockets = run.sockets.iter().map(|series| series.name.as_str());
+            let frames = results.map(|cell| cell.cell.as_str());
+            planned.chain(frames).chain(sockets)
         })
         .filter(|name| seen.insert(*name))
         .collect()
@@ -213,11 +215,15 @@ fn apart(old: &ByCell<'_>, new: &ByCell<'_>) -> String {
     ];
     for (what, fact) in facts {
         let values = |side: &ByCell<'_>| -> BTreeSet<String> {
-            let keys = side.values().filter_map(|cells| cells.first());
-            keys.map(|(_, cell)| fact(&cell.key)).collect()
+            let first = side.values().filter_map(|cells| cells.first());
+            let keys = first.filter_map(|(_, repeat)| match repeat {
+                Repeat::Frames(cell) => Some(&cell.key),
+                Repeat::Socket(_) => None,
+            });
+            keys.map(fact).collect()
         };
         let (old, new) = (values(old), values(new));
-        if old.is_disjoint(&new) {
+        if !old.is_empty() && !new.is_empty() && old.is_disjoint(&new) {
             let words = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
             return format!(
                 "the {what} are {} before and {} now",
@@ -226,23 +232,38 @@ fn apart(old: &ByCell<'_>, new: &ByCell<'_>) -> String {
             );
         }
     }
-    "their combinations of path, frame size, direction and flows differ".to_owned()
+    let sockets = |side: &ByCell<'_>| {
+        let repeats = side.values().flatten();
+        let mut frames = repeats.map(|(_, repeat)| matches!(repeat, Repeat::Frames(_)));
+        !frames.any(|frames| frames)
+    };
+    match (sockets(old), sockets(new)) {
+        (false, false) => "their combinations of path, frame size, direction and flows differ",
+        (true, true) => "their paths, tests or message sizes differ",
+        _ => "one side has socket workloads only, the other has frames",
+    }
+    .to_owned()
 }
 
 type Pending = (ComparedCell, Option<Interval>);
 
 fn row(
+    name: &str,
     metric: Metric,
-    old: &[(usize, &CellResult)],
-    new: &[(usize, &CellResult)],
+    old: &Repeats<'_>,
+    new: &Repeats<'_>,
     known: Option<Known>,
     options: &Options,
 ) -> Option<Pending> {
     let (_, first) = old.first()?;
     let mut row = ComparedCell {
-        cell: first.cell.clone(),
-        key: first.key.clone(),
+        cell: name.to_owned(),
+        key: match first {
+            Repeat::Frames(cell) => Some(cell.key.clone()),
+            Repeat::Socket(_) => None,
+        },
         metric,
+        unit: metric.unit(name).to_owned(),
         old: sample::describe(metric, old),
         new: sample::describe(metric, new),
         ratio: None,
@@ -284,8 +305,8 @@ fn row(
 /// repeats count, else the control cell's spread.
 fn measure(
     row: &mut ComparedCell,
-    old: &[(usize, &CellResult)],
-    new: &[(usize, &CellResult)],
+    old: &Repeats<'_>,
+    new: &Repeats<'_>,
     known: Option<Known>,
     options: &Options,
 ) -> Option<Interval> {
@@ -304,8 +325,8 @@ fn measure(
     } else {
         SpreadOf::ControlCell
     };
-    // The control cell's visits are throughputs.
-    let known = known.filter(|_| metric == Metric::Throughput);
+    // The control cell's visits are throughputs of frames.
+    let known = known.filter(|_| metric == Metric::Throughput && row.key.is_some());
     let floor = sample::resolution(metric, old).max(sample::resolution(metric, new));
     let interval = interval::welch(old_sample, new_sample, known, floor, options.confidence);
     row.ratio = Some(Ratio {

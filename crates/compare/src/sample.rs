@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use nicety_model::compare::{Metric, Sample};
+use nicety_model::sock::{Ending, SockResult, SockSeries};
 use nicety_model::{CellResult, LatencySummary, Run, Verdict};
 use nicety_search::verdict::worse;
 
@@ -13,29 +14,109 @@ const RESOLUTION: f64 = 1e-3;
 /// Relative resolution of a throughput whose search had no upper bound: that of the pacing.
 const FINEST: f64 = 1e-4;
 
-/// The repeats of every cell of one side, with the number of the run each comes from.
-pub type ByCell<'a> = HashMap<&'a str, Vec<(usize, &'a CellResult)>>;
+/// One repeat of a cell.
+#[derive(Debug, Clone, Copy)]
+pub enum Repeat<'a> {
+    /// Of test frames.
+    Frames(&'a CellResult),
+    /// Of a socket workload.
+    Socket(&'a SockResult),
+}
+
+/// The repeats of one cell, with the number of the run each comes from.
+pub type Repeats<'a> = [(usize, Repeat<'a>)];
+
+/// The repeats of every cell of one side.
+pub type ByCell<'a> = HashMap<&'a str, Vec<(usize, Repeat<'a>)>>;
+
+impl Repeat<'_> {
+    /// The number that `metric` asks for.
+    fn value(self, metric: Metric) -> Option<f64> {
+        match self {
+            Self::Frames(cell) => match metric {
+                Metric::Throughput => cell.throughput_fps,
+                Metric::LatencyP50 => latency(cell).map(|l| l.p50),
+                Metric::LatencyP99 => latency(cell).map(|l| l.p99),
+                Metric::Cpu => cell.cpu.as_ref()?.us_per_frame,
+            },
+            Self::Socket(result) => match metric {
+                Metric::Throughput => result.headline(),
+                Metric::LatencyP50 => result.latency_us.map(|l| l.p50),
+                Metric::LatencyP99 => result.latency_us.map(|l| l.p99),
+                Metric::Cpu => demand(result),
+            },
+        }
+        .filter(|value| value.is_finite() && *value > 0.0)
+    }
+
+    /// Share of the throughput at which its latency was measured.
+    fn load_ratio(self) -> Option<f64> {
+        match self {
+            Self::Frames(cell) => latency(cell)?.load_ratio,
+            Self::Socket(_) => None,
+        }
+    }
+
+    /// Where its search ended, in frames per second.
+    fn bounds(self) -> Option<(f64, f64)> {
+        match self {
+            Self::Frames(cell) => cell.bounds.lower_fps.zip(cell.bounds.upper_fps),
+            Self::Socket(_) => None,
+        }
+    }
+
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::Frames(cell) => cell.verdict,
+            // Figures of a part of the flows, or of a part of the time, are none to compare.
+            Self::Socket(result) => match result.ending {
+                Ending::Complete => Verdict::Ok,
+                Ending::Faulty | Ending::Interrupted | Ending::PeerLost => Verdict::Failed,
+            },
+        }
+    }
+}
+
+/// The results of a series that repeat each other: of a search for saturation the one that it
+/// found, which comes last.
+pub fn repeats(series: &SockSeries) -> &[SockResult] {
+    match series.curve.is_empty() {
+        true => &series.results,
+        false => &series.results[series.results.len().saturating_sub(1)..],
+    }
+}
+
+/// CPU time of both hosts per unit of work.
+fn demand(result: &SockResult) -> Option<f64> {
+    let demand = result.service_demand.as_ref()?;
+    let (client, server) = match result.ask.test.has_transactions() {
+        true => (
+            demand.client_us_per_transaction,
+            demand.server_us_per_transaction,
+        ),
+        false => (demand.client_us_per_kb, demand.server_us_per_kb),
+    };
+    match demand.shared_host {
+        true => client,
+        false => Some(client? + server?),
+    }
+}
 
 /// Groups the results of several runs by cell; visits of the control cell are none.
 pub fn by_cell<'a>(runs: impl IntoIterator<Item = &'a Run>) -> ByCell<'a> {
     let mut all = ByCell::new();
     for (number, run) in runs.into_iter().enumerate() {
         for cell in run.cells.iter().filter(|cell| cell.control.is_none()) {
-            all.entry(&cell.cell).or_default().push((number, cell));
+            let repeat = Repeat::Frames(cell);
+            all.entry(&cell.cell).or_default().push((number, repeat));
+        }
+        for series in &run.sockets {
+            let repeats = repeats(series).iter().map(Repeat::Socket);
+            let known = all.entry(&series.name).or_default();
+            known.extend(repeats.map(|repeat| (number, repeat)));
         }
     }
     all
-}
-
-/// The number of a cell that `metric` asks for.
-pub fn value(metric: Metric, cell: &CellResult) -> Option<f64> {
-    match metric {
-        Metric::Throughput => cell.throughput_fps,
-        Metric::LatencyP50 => latency(cell).map(|l| l.p50),
-        Metric::LatencyP99 => latency(cell).map(|l| l.p99),
-        Metric::Cpu => cell.cpu.as_ref()?.us_per_frame,
-    }
-    .filter(|value| value.is_finite() && *value > 0.0)
 }
 
 /// Latency at the highest share of the throughput that was measured.
@@ -44,10 +125,10 @@ fn latency(cell: &CellResult) -> Option<&LatencySummary> {
 }
 
 /// Share of the throughput at which the latencies of a side were measured, in per mille.
-pub fn latency_loads(repeats: &[(usize, &CellResult)]) -> Vec<u32> {
+pub fn latency_loads(repeats: &Repeats<'_>) -> Vec<u32> {
     let mut loads: Vec<u32> = repeats
         .iter()
-        .filter_map(|(_, cell)| latency(cell)?.load_ratio)
+        .filter_map(|(_, repeat)| repeat.load_ratio())
         .map(|ratio| (ratio.clamp(0.0, 10.0) * 1000.0).round() as u32)
         .collect();
     loads.sort_unstable();
@@ -56,11 +137,11 @@ pub fn latency_loads(repeats: &[(usize, &CellResult)]) -> Vec<u32> {
 }
 
 /// What a reader sees of a side.
-pub fn describe(metric: Metric, repeats: &[(usize, &CellResult)]) -> Sample {
-    let values = || repeats.iter().filter_map(|(_, cell)| value(metric, cell));
+pub fn describe(metric: Metric, repeats: &Repeats<'_>) -> Sample {
+    let values = || repeats.iter().filter_map(|(_, r)| r.value(metric));
     let mut runs: Vec<usize> = repeats
         .iter()
-        .filter(|(_, cell)| value(metric, cell).is_some())
+        .filter(|(_, repeat)| repeat.value(metric).is_some())
         .map(|(run, _)| *run)
         .collect();
     runs.dedup();
@@ -70,9 +151,9 @@ pub fn describe(metric: Metric, repeats: &[(usize, &CellResult)]) -> Sample {
         max: values().max_by(f64::total_cmp),
         repeats: count(values().count()),
         runs: count(runs.len()),
-        verdict: repeats
-            .iter()
-            .fold(Verdict::Ok, |worst, (_, cell)| worse(worst, cell.verdict)),
+        verdict: repeats.iter().fold(Verdict::Ok, |worst, (_, repeat)| {
+            worse(worst, repeat.verdict())
+        }),
     }
 }
 
@@ -81,16 +162,16 @@ fn count(n: usize) -> u32 {
 }
 
 /// The numbers as they are: one per repeat.
-pub fn of_repeats(metric: Metric, repeats: &[(usize, &CellResult)]) -> Option<LogSample> {
-    log_sample(repeats.iter().filter_map(|(_, cell)| value(metric, cell)))
+pub fn of_repeats(metric: Metric, repeats: &Repeats<'_>) -> Option<LogSample> {
+    log_sample(repeats.iter().filter_map(|(_, r)| r.value(metric)))
 }
 
 /// One number per run, the geometric mean of its repeats (Kalibera and Jones 2013: what
 /// differs from run to run shows only between runs).
-pub fn of_runs(metric: Metric, repeats: &[(usize, &CellResult)]) -> Option<LogSample> {
+pub fn of_runs(metric: Metric, repeats: &Repeats<'_>) -> Option<LogSample> {
     let mut runs: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for (run, cell) in repeats {
-        if let Some(value) = value(metric, cell) {
+    for (run, repeat) in repeats {
+        if let Some(value) = repeat.value(metric) {
             runs.entry(*run).or_default().push(value);
         }
     }
@@ -104,14 +185,14 @@ pub fn of_runs(metric: Metric, repeats: &[(usize, &CellResult)]) -> Option<LogSa
 /// Variance that the resolution of the measurement alone gives to the logarithm of a number: a
 /// search that ends with the bounds *l* and *u* leaves the result evenly likely between them,
 /// which has the variance ln(u/l)² / 12.
-pub fn resolution(metric: Metric, repeats: &[(usize, &CellResult)]) -> f64 {
+pub fn resolution(metric: Metric, repeats: &Repeats<'_>) -> f64 {
     if metric != Metric::Throughput {
         return RESOLUTION.powi(2);
     }
     let widths: Vec<f64> = repeats
         .iter()
-        .filter_map(|(_, cell)| {
-            let (lower, upper) = (cell.bounds.lower_fps?, cell.bounds.upper_fps?);
+        .filter_map(|(_, repeat)| {
+            let (lower, upper) = repeat.bounds()?;
             let width = (upper / lower).ln();
             (width.is_finite() && width > 0.0).then_some(width.powi(2) / 12.0)
         })

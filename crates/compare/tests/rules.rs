@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{cell, input, run};
+use common::{cell, input, run, socket_run};
 use nicety_compare::{Input, Options, compare};
 use nicety_model::compare::{Comparison, Judgement, Metric, SpreadOf};
 use nicety_model::run::ControlSummary;
@@ -290,4 +290,92 @@ fn what_more_repeats_would_do_is_said() {
         reason.contains("repeats on each side would tell"),
         "{reason}"
     );
+}
+
+#[test]
+fn socket_workloads_are_compared_in_their_own_units() {
+    let old = [
+        ("bridge/tcp_rr/64", &OLD[..]),
+        ("bridge/udp_stream/1472", &OLD[..]),
+    ];
+    let new = [
+        ("bridge/tcp_rr/64", &LOW[..]),
+        ("bridge/udp_stream/1472", &OLD[..]),
+    ];
+    let options = Options {
+        metrics: Metric::ALL.to_vec(),
+        ..Options::default()
+    };
+    let (old, new) = (
+        input("old", socket_run(&old)),
+        input("new", socket_run(&new)),
+    );
+    let found = compare(&[old], &[new], &options).unwrap();
+    let rows: Vec<(&str, &str, Judgement)> = found
+        .cells
+        .iter()
+        .map(|row| (row.cell.as_str(), row.unit.as_str(), row.judgement))
+        .collect();
+    // A stream has no time of a transaction.
+    let (rr, stream) = ("bridge/tcp_rr/64", "bridge/udp_stream/1472");
+    assert_eq!(
+        rows,
+        [
+            (rr, "transactions/s", Judgement::Worse),
+            (rr, "µs", Judgement::Worse),
+            (rr, "µs", Judgement::Worse),
+            (rr, "µs/transaction", Judgement::Worse),
+            (stream, "Mbit/s", Judgement::Same),
+            (stream, "µs/KB", Judgement::Same),
+        ]
+    );
+    assert!(found.cells.iter().all(|row| row.key.is_none()));
+    // What is written is read back.
+    let text = serde_json::to_string(&found).unwrap();
+    assert_eq!(serde_json::from_str::<Comparison>(&text).unwrap(), found);
+}
+
+#[test]
+fn flows_that_broke_down_and_steps_of_a_curve_are_no_repeats() {
+    let name = "bridge/tcp_rr/64/saturate";
+    let mut run = socket_run(&[(name, &[10.0, 20.0, 40.0])]);
+    run.sockets[0].curve = serde_json::from_value(serde_json::json!([
+        {"parallel": 1, "rate": 10.0}, {"parallel": 2, "rate": 40.0}, {"parallel": 4, "rate": 20.0}
+    ]))
+    .unwrap();
+    run.sockets[0].saturated_at = Some(2);
+    let found = both(run.clone(), run.clone());
+    let row = &found.cells[0];
+    assert_eq!(
+        (row.old.repeats, row.old.mean.map(f64::round)),
+        (1, Some(40.0))
+    );
+    let mut broken = run.clone();
+    for result in &mut broken.sockets[0].results {
+        result.ending = nicety_model::sock::Ending::Faulty;
+    }
+    let found = both(run, broken);
+    assert_eq!(found.cells[0].judgement, Judgement::NotJudged);
+    assert!(found.counts.regression());
+    let frames = common::run(&[(A, &OLD)]);
+    let why = try_both(frames, socket_run(&[(name, &OLD)])).unwrap_err();
+    assert!(why.contains("one side has socket workloads only"), "{why}");
+}
+
+#[test]
+fn a_history_keeps_the_figures_of_sockets() {
+    let run = socket_run(&[("bridge/tcp_rr/64", &OLD), ("bridge/udp_stream/64", &LOW)]);
+    let kept: Vec<(String, Metric)> = nicety_compare::figures(&run)
+        .into_iter()
+        .map(|figure| (figure.cell, figure.metric))
+        .collect();
+    let of = |name: &str, metrics: &[Metric]| -> Vec<(String, Metric)> {
+        metrics.iter().map(|m| (name.to_owned(), *m)).collect()
+    };
+    let mut expected = of("bridge/tcp_rr/64", &Metric::ALL);
+    expected.extend(of(
+        "bridge/udp_stream/64",
+        &[Metric::Throughput, Metric::Cpu],
+    ));
+    assert_eq!(kept, expected);
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::CellKey;
+use crate::sock::SockTest;
 use crate::verdict::Verdict;
 
 /// What of a cell is compared.
@@ -12,13 +13,16 @@ use crate::verdict::Verdict;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Throughput in frames per second; more is better.
+    /// Throughput in frames per second; of sockets transactions per second or goodput. More is
+    /// better.
     Throughput,
-    /// Median one-way latency in µs at the highest share of the throughput; less is better.
+    /// Median one-way latency in µs at the highest share of the throughput; of sockets the time
+    /// of a transaction. Less is better.
     LatencyP50,
     /// 99th percentile of it.
     LatencyP99,
-    /// CPU time of the path per frame received, in µs; less is better.
+    /// CPU time of the path per frame received, in µs; of sockets the service demand of both
+    /// hosts together. Less is better.
     Cpu,
 }
 
@@ -46,12 +50,17 @@ impl Metric {
         }
     }
 
-    /// Its unit.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Throughput => "frames/s",
-            Self::LatencyP50 | Self::LatencyP99 => "µs",
-            Self::Cpu => "µs/frame",
+    /// Its unit for a cell of this name: that of a socket workload has the test after the path.
+    pub fn unit(self, cell: &str) -> &'static str {
+        let test = cell.split('/').nth(1).and_then(|word| word.parse().ok());
+        match (self, test.map(SockTest::has_transactions)) {
+            (Self::Throughput, None) => "frames/s",
+            (Self::Throughput, Some(true)) => "transactions/s",
+            (Self::Throughput, Some(false)) => "Mbit/s",
+            (Self::LatencyP50 | Self::LatencyP99, _) => "µs",
+            (Self::Cpu, None) => "µs/frame",
+            (Self::Cpu, Some(true)) => "µs/transaction",
+            (Self::Cpu, Some(false)) => "µs/KB",
         }
     }
 
@@ -187,11 +196,14 @@ pub struct Ratio {
 pub struct ComparedCell {
     /// Name of the cell.
     pub cell: String,
-    /// The cell's parameters.
-    #[serde(flatten)]
-    pub key: CellKey,
+    /// The cell's parameters; absent for a socket workload, whose name has them all.
+    #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<CellKey>,
     /// What of it.
     pub metric: Metric,
+    /// Unit of the numbers: `frames/s`, `transactions/s`, `Mbit/s`, `µs`, `µs/frame`,
+    /// `µs/transaction`, `µs/KB`.
+    pub unit: String,
     /// Before.
     pub old: Sample,
     /// After.
@@ -262,4 +274,27 @@ pub struct Comparison {
     pub counts: Counts,
     /// What a reader should know.
     pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_is_that_of_what_was_measured() {
+        for (cell, throughput, cpu) in [
+            ("bridge/64/uni", "frames/s", "µs/frame"),
+            ("bridge/tcp_rr/64", "transactions/s", "µs/transaction"),
+            (
+                "vm,nic=e1000/tcp_crr/1/ipv6",
+                "transactions/s",
+                "µs/transaction",
+            ),
+            ("ovs/udp_stream/1472/neighbours=2", "Mbit/s", "µs/KB"),
+        ] {
+            assert_eq!(Metric::Throughput.unit(cell), throughput);
+            assert_eq!(Metric::Cpu.unit(cell), cpu);
+            assert_eq!(Metric::LatencyP99.unit(cell), "µs");
+        }
+    }
 }

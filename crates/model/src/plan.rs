@@ -12,6 +12,7 @@ mod parse;
 mod path;
 pub mod read;
 mod sockets;
+mod sockets_read;
 mod switch;
 mod vm;
 mod words;

@@ -147,6 +147,7 @@ fn ready_plans_mean_what_they_say() {
         ("vnic-backends", 42, 42),
         // Sockets only: no cells.
         ("vnic-latency-rate-throughput", 0, 0),
+        ("noisy-neighbours", 0, 0),
     ] {
         let file = format!("{name}.toml");
         let text = std::fs::read_to_string(format!("{folder}/{file}")).unwrap();

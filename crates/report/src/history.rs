@@ -148,7 +148,7 @@ pub fn trend(trend: &Trend, out: &mut impl Write, options: Options) -> Result<()
         &format!(
             "{} in {}; preset {}, loss goal {}; only runs whose verdict is ok count for changes.",
             trend.metric.word(),
-            trend.metric.unit(),
+            trend.metric.unit(&trend.cell),
             trend.preset,
             number::loss(trend.loss_goal)
         ),
@@ -207,7 +207,7 @@ fn value(metric: Metric, point: &TrendPoint) -> String {
 
 fn number_of(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::Throughput => number::grouped(value),
+        Metric::Throughput => number::rate(value),
         Metric::Cpu => number::significant(value, 3),
         _ => number::micros(value),
     }

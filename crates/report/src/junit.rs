@@ -1,4 +1,4 @@
-//! JUnit XML, for build servers: a cell is a test case.
+//! JUnit XML, for build servers: a cell, of frames or of sockets, is a test case.
 //!
 //! The format as build servers read it (the schema of Jenkins' xUnit plugin, junit-10.xsd). A
 //! cell without a result is a failure; any other verdict passes and is told in the case's
@@ -6,12 +6,14 @@
 
 use std::io::Write;
 
+use nicety_model::sock::{Ending, SockSeries};
 use nicety_model::{Run, Verdict};
 
 use crate::error::{ReportError, write_text};
 use crate::markdown::entity;
 use crate::number;
 use crate::pick::{self, Group};
+use crate::sock;
 
 /// Writes the run as one test suite.
 ///
@@ -22,9 +24,10 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     let failed = groups
         .iter()
         .filter(|group| group.verdict() == Verdict::Failed)
-        .count();
+        .count()
+        + run.sockets.iter().filter(|s| trouble(s).is_some()).count();
     let skipped = run.skipped.len() + run.left_out.len();
-    let tests = groups.len() + skipped;
+    let tests = groups.len() + run.sockets.len() + skipped;
     let head = &run.run;
     let counts = format!(
         "tests=\"{tests}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{}\"",
@@ -40,6 +43,9 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     properties(&mut page, run);
     for group in &groups {
         case(&mut page, group);
+    }
+    for series in &run.sockets {
+        socket_case(&mut page, series);
     }
     for cell in &run.skipped {
         let why = format!("{}; {}", cell.reason, cell.remedy);
@@ -72,6 +78,45 @@ fn properties(page: &mut String, run: &Run) {
         ));
     }
     page.push_str("    </properties>\n");
+}
+
+/// Why a socket workload has no figure to rely on.
+fn trouble(series: &SockSeries) -> Option<String> {
+    let Some(last) = series.results.last() else {
+        return Some("no result".to_owned());
+    };
+    let bad = series.results.iter().find(|r| r.ending != Ending::Complete);
+    if let Some(bad) = bad {
+        let why = bad.client.faults.first();
+        let why = why.or(bad.server.as_ref().and_then(|server| server.faults.first()));
+        let more = why.map_or(String::new(), |why| format!(": {why}"));
+        return Some(format!("{}{more}", bad.ending.word()));
+    }
+    last.headline().is_none().then(|| "no figure".to_owned())
+}
+
+fn socket_case(page: &mut String, series: &SockSeries) {
+    let last = series.results.last();
+    let class = last.map_or("?", |result| result.path.as_str());
+    let time: f64 = series.results.iter().map(|result| result.elapsed_s).sum();
+    page.push_str(&format!(
+        "    <testcase classname=\"{}\" name=\"{}\" time=\"{}\">\n",
+        escape(class),
+        escape(&series.name),
+        seconds(time)
+    ));
+    if let Some(why) = trouble(series) {
+        page.push_str(&format!(
+            "      <failure type=\"failed\" message=\"{}\"/>\n",
+            escape(&why)
+        ));
+    }
+    let mut told = sock::figure(series).into_iter().collect::<Vec<String>>();
+    told.extend(last.into_iter().flat_map(|result| result.notes.clone()));
+    page.push_str(&format!(
+        "      <system-out>{}</system-out>\n    </testcase>\n",
+        escape(&told.join("\n"))
+    ));
 }
 
 fn case(page: &mut String, group: &Group<'_>) {

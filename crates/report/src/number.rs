@@ -65,6 +65,14 @@ pub fn significant(value: f64, digits: u8) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A rate in any unit: thousands separators, under 100 three significant digits.
+pub fn rate(value: f64) -> String {
+    match value.abs() < 99.95 {
+        true => significant(value, 3),
+        false => grouped(value),
+    }
+}
+
 /// Frames per second with thousands separators, or [`ABSENT`].
 pub fn fps(value: Option<f64>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), grouped)

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use nicety_model::sock::{Ending, ServiceDemand, SockReport, SockResult, SockSeries};
+use nicety_model::sock::{CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries};
 
 use crate::error::{ReportError, write_text};
 use crate::number::{self, ABSENT};
@@ -169,19 +169,13 @@ pub(crate) fn sentences(series: &[SockSeries]) -> Vec<String> {
         let Some(result) = series.results.last() else {
             continue;
         };
-        let rate = series.headline.map(|h| h.ave).or(result.headline());
-        let Some(rate) = rate else { continue };
         let test = series.name.strip_prefix(&format!("{}/", result.path));
         let test = test.unwrap_or(&series.name);
-        let figure = match (result.ask.test.has_transactions(), result.latency_us) {
-            (true, Some(l)) => format!(
-                "{} transactions/s in {test}, p99 {} µs",
-                number::grouped(rate),
-                number::micros(l.p99)
-            ),
-            (true, None) => format!("{} transactions/s in {test}", number::grouped(rate)),
-            (false, _) => format!("{} in {test}", number::bit_rate(rate)),
+        let Some((rate, p99)) = rate(series) else {
+            continue;
         };
+        let p99 = p99.map_or(String::new(), |p99| format!(", {p99}"));
+        let figure = format!("{rate} in {test}{p99}");
         match paths.iter_mut().find(|(path, _)| *path == result.path) {
             Some((_, figures)) => figures.push(figure),
             None => paths.push((&result.path, vec![figure])),
@@ -196,6 +190,29 @@ pub(crate) fn sentences(series: &[SockSeries]) -> Vec<String> {
         text
     };
     paths.into_iter().map(sentence).collect()
+}
+
+/// What a series came to: rate, and the 99th percentile of a transaction.
+fn rate(series: &SockSeries) -> Option<(String, Option<String>)> {
+    let result = series.results.last()?;
+    let rate = series.headline.map(|h| h.ave).or(result.headline())?;
+    if !result.ask.test.has_transactions() {
+        return Some((number::bit_rate(rate), None));
+    }
+    let p99 = result.latency_us.map(|l| number::micros(l.p99));
+    Some((
+        format!("{} transactions/s", number::grouped(rate)),
+        p99.map(|p99| format!("p99 {p99} µs")),
+    ))
+}
+
+/// What a series came to, in one line.
+pub(crate) fn figure(series: &SockSeries) -> Option<String> {
+    let (rate, p99) = rate(series)?;
+    Some(match p99 {
+        Some(p99) => format!("{rate}, {p99}"),
+        None => rate,
+    })
 }
 
 /// Tests of a path told of in words.
@@ -271,6 +288,16 @@ fn table(series: &[&SockSeries], columns: &[Column], options: Options) -> String
     lines(&table)
 }
 
+/// Busy CPUs of both hosts, or of the one that they share.
+fn busy(point: &CurvePoint) -> String {
+    let two = |cpus| number::significant(cpus, 2);
+    match (point.client_busy_cpus, point.server_busy_cpus) {
+        (Some(client), Some(server)) => format!("{} + {}", two(client), two(server)),
+        (Some(cpus), None) | (None, Some(cpus)) => two(cpus),
+        (None, None) => ABSENT.to_owned(),
+    }
+}
+
 fn curve(series: &SockSeries) -> String {
     let mut table = Table::new();
     table
@@ -282,9 +309,7 @@ fn curve(series: &SockSeries) -> String {
             point.parallel.to_string(),
             number::grouped(point.rate),
             point.p99_us.map_or(ABSENT.to_owned(), number::micros),
-            point
-                .client_busy_cpus
-                .map_or(ABSENT.to_owned(), |cpus| number::significant(cpus, 2)),
+            busy(point),
         ]);
     }
     for column in table.column_iter_mut() {

@@ -34,7 +34,7 @@ fn row(path: &str, size: u16, old: f64, new: f64, judgement: &str) -> Value {
     let ratio = new / old;
     json!({
         "cell": format!("{path}/{size}/uni"), "path": {"kind": path}, "frame_size_bytes": size,
-        "direction": "uni", "flows": 1, "metric": "throughput",
+        "direction": "uni", "flows": 1, "metric": "throughput", "unit": "frames/s",
         "old": sample(Some(old), 3, "ok"), "new": sample(Some(new), 3, "ok"),
         "ratio": {"ratio": ratio, "low": ratio * 0.985, "high": ratio * 1.015,
                   "p_adjusted": 0.004, "spread_of": "repeats"},

@@ -1,16 +1,16 @@
 //! The workers of one endpoint: threads, time line, report.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nicety_model::sock::{DatagramCounts, EndReport, RequestCounts, Second};
 
 use crate::cpu::CpuWindow;
 use crate::error::SocketError;
-use crate::job::{Job, Live, Tally};
+use crate::job::{GRACE, Job, Live, Tally};
 use crate::join::{TcpFlow, UdpFlow};
 use crate::{pin, sys, tcp_crr, tcp_info, tcp_rr, tcp_stream, udp_rr, udp_stream};
 
@@ -61,6 +61,51 @@ impl Part {
     }
 }
 
+/// Sockets on which workers with one flow wait until there is a request or an answer. A time limit
+/// of the socket's own would arm a timer in every wait, so they are ended from outside.
+#[derive(Debug, Default)]
+struct Waits {
+    connections: Vec<Arc<TcpStream>>,
+    datagrams: Vec<Arc<UdpSocket>>,
+}
+
+impl Waits {
+    fn of(parts: &[Part]) -> Self {
+        let mut waits = Self::default();
+        for part in parts {
+            match part {
+                Part::TcpRequest(flows) | Part::TcpRespond(flows) if flows.len() == 1 => {
+                    let streams = flows.iter().map(|flow| Arc::clone(&flow.stream));
+                    waits.connections.extend(streams);
+                }
+                Part::UdpRespond(flows) if flows.len() == 1 => {
+                    let sockets = flows.iter().map(|flow| Arc::clone(&flow.socket));
+                    waits.datagrams.extend(sockets);
+                }
+                _ => {}
+            }
+        }
+        waits
+    }
+
+    /// Wakes every worker: it finds its socket closed.
+    fn end(&mut self) {
+        for stream in self.connections.drain(..) {
+            // Closed by the other end already, mostly.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.end_datagrams();
+    }
+
+    /// Wakes those that answer datagrams, which nobody closes.
+    fn end_datagrams(&mut self) {
+        for socket in self.datagrams.drain(..) {
+            // Refused only to a socket without a peer; these have one.
+            let _ = rustix::net::shutdown(&*socket, rustix::net::Shutdown::Read);
+        }
+    }
+}
+
 /// Deals flows to at most `threads` workers, in turn.
 pub(crate) fn deal<T>(flows: Vec<T>, threads: usize) -> Vec<Vec<T>> {
     let workers = threads.clamp(1, flows.len().max(1));
@@ -77,7 +122,9 @@ pub(crate) struct Crew {
     job: Job,
     workers: Vec<JoinHandle<Tally>>,
     lives: Arc<[Live]>,
-    watched: Vec<TcpStream>,
+    watched: Vec<Arc<TcpStream>>,
+    /// Sockets on which a worker waits without a limit of its own.
+    waits: Waits,
     cpu: CpuWindow,
     /// Totals up to the last line of the time line.
     last: Second,
@@ -88,15 +135,15 @@ impl Crew {
     /// Starts one thread per part; they inherit the caller's network namespace.
     pub(crate) fn start(parts: Vec<Part>, job: Job) -> Result<Self, SocketError> {
         let watched = parts.iter().flat_map(Part::tcp).take(WATCHED);
-        let watched = watched
-            .filter_map(|flow| flow.stream.try_clone().ok())
-            .collect();
+        let watched = watched.map(|flow| Arc::clone(&flow.stream)).collect();
+        let waits = Waits::of(&parts);
         let lives: Arc<[Live]> = parts.iter().map(|_| Live::default()).collect();
         let mut crew = Self {
             job: job.clone(),
             workers: Vec::new(),
             lives: Arc::clone(&lives),
             watched,
+            waits,
             cpu: CpuWindow::open(),
             last: Second::default(),
             seconds: Vec::new(),
@@ -130,6 +177,7 @@ impl Crew {
                     crew.job
                         .stop
                         .store(true, std::sync::atomic::Ordering::Relaxed);
+                    crew.waits.end();
                     return Err(SocketError::kernel("start a worker thread", error));
                 }
             }
@@ -137,9 +185,26 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Whether every worker is done.
-    pub(crate) fn finished(&self) -> bool {
+    /// Whether every worker of a client is done; ends waits that are hopeless by now.
+    pub(crate) fn finished(&mut self) -> bool {
+        if self.job.hopeless(self.job.now_ns()) {
+            self.waits.end();
+        }
+        self.done()
+    }
+
+    fn done(&self) -> bool {
         self.workers.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Gives workers on connections the time to take what is on the way, and no more.
+    fn settle(&mut self) {
+        self.waits.end_datagrams();
+        let end = Instant::now() + GRACE;
+        while !self.waits.connections.is_empty() && !self.done() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.waits.end();
     }
 
     /// The next line of the time line, once a second.
@@ -177,6 +242,7 @@ impl Crew {
 
     /// Waits for the workers and adds up what they did.
     pub(crate) fn report(mut self) -> EndReport {
+        self.settle();
         let threads = self.workers.len() as u32;
         let workers = std::mem::take(&mut self.workers);
         let tallies: Vec<Tally> = workers

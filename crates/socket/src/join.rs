@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,14 +20,16 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct TcpFlow {
     pub(crate) index: u32,
-    pub(crate) stream: TcpStream,
+    /// Shared with whoever looks at it, or ends it, from outside its worker.
+    pub(crate) stream: Arc<TcpStream>,
 }
 
 /// A connected UDP socket of a test.
 #[derive(Debug)]
 pub(crate) struct UdpFlow {
     pub(crate) index: u32,
-    pub(crate) socket: UdpSocket,
+    /// Shared as a TCP flow's connection is.
+    pub(crate) socket: Arc<UdpSocket>,
 }
 
 /// Client: connects `count` flows and says who they are.
@@ -39,7 +42,10 @@ pub(crate) fn tcp_client(
         let mut stream = TcpStream::connect_timeout(&server, CONNECT_LIMIT)?;
         stream.set_nodelay(true)?;
         stream.write_all(&hello::greeting(key, index))?;
-        Ok(TcpFlow { index, stream })
+        Ok(TcpFlow {
+            index,
+            stream: Arc::new(stream),
+        })
     };
     (0..count)
         .map(|index| connect(index).map_err(|e| refused(index, count, server, e)))
@@ -103,7 +109,10 @@ pub(crate) fn tcp_server(
             if let Some(place) = flows.get_mut(index as usize)
                 && place.is_none()
             {
-                *place = Some(TcpFlow { index, stream });
+                *place = Some(TcpFlow {
+                    index,
+                    stream: Arc::new(stream),
+                });
                 missing -= 1;
             }
         }
@@ -129,6 +138,7 @@ pub(crate) fn udp_client(
     let open = |index| -> io::Result<UdpFlow> {
         let socket = UdpSocket::bind(any)?;
         socket.connect(server)?;
+        let socket = Arc::new(socket);
         Ok(UdpFlow { index, socket })
     };
     let flows = (0..count).map(|index| open(index).map_err(|e| refused(index, count, server, e)));
@@ -198,7 +208,7 @@ pub(crate) fn udp_server(
         }
         let mut greeted = Vec::new();
         {
-            let own = flows.iter().flatten().map(|(_, flow)| &flow.socket);
+            let own = flows.iter().flatten().map(|(_, flow)| &*flow.socket);
             let sockets: Vec<&UdpSocket> = std::iter::once(entrance).chain(own).collect();
             let polled = sockets
                 .iter()
@@ -219,7 +229,7 @@ pub(crate) fn udp_server(
                 continue;
             };
             if place.is_none() && from.ip().to_canonical() == client.to_canonical() {
-                let socket = udp_socket(at, Some(from)).map_err(told)?;
+                let socket = Arc::new(udp_socket(at, Some(from)).map_err(told)?);
                 *place = Some((from, UdpFlow { index, socket }));
                 missing -= 1;
             }

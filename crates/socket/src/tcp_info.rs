@@ -3,7 +3,7 @@
 //! Read by offset from the bytes the kernel wrote (include/uapi/linux/tcp.h), because kernels
 //! differ in how much of the structure they know: what an older one did not write is absent.
 
-use std::net::TcpStream;
+use std::os::fd::AsFd;
 
 use nicety_model::sock::{TcpEnd, TcpSample};
 
@@ -27,7 +27,7 @@ struct Info {
 }
 
 impl Info {
-    fn read(stream: &TcpStream) -> Option<Self> {
+    fn read(stream: &impl AsFd) -> Option<Self> {
         let mut bytes = [0; 512];
         let length = sys::tcp_info(stream, &mut bytes).ok()?;
         Self::parse(&bytes[..length])
@@ -54,7 +54,7 @@ impl Info {
 }
 
 /// The connections now; `None` without any.
-pub(crate) fn sample(streams: &[TcpStream]) -> Option<TcpSample> {
+pub(crate) fn sample<S: AsFd>(streams: &[S]) -> Option<TcpSample> {
     summed(&streams.iter().filter_map(Info::read).collect::<Vec<_>>())
 }
 
@@ -73,7 +73,7 @@ fn summed(infos: &[Info]) -> Option<TcpSample> {
 }
 
 /// The connections at the end.
-pub(crate) fn end(streams: &[TcpStream]) -> Option<TcpEnd> {
+pub(crate) fn end(streams: &[impl AsFd]) -> Option<TcpEnd> {
     let infos: Vec<Info> = streams.iter().filter_map(Info::read).collect();
     let first = infos.first()?;
     let of_busy = |limited: Option<u64>| {
@@ -101,6 +101,8 @@ pub(crate) fn end(streams: &[TcpStream]) -> Option<TcpEnd> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
 
     fn bytes() -> Vec<u8> {
@@ -135,6 +137,6 @@ mod tests {
         assert!(end.mss_bytes > 500, "{end:?}");
         assert!(end.last.cwnd_segments >= 1.0);
         assert!(end.congestion_control.is_some());
-        assert_eq!(sample(&[]), None);
+        assert_eq!(sample::<TcpStream>(&[]), None);
     }
 }

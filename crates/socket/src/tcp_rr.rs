@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -40,16 +41,19 @@ pub(crate) fn respond(mut flows: Vec<TcpFlow>, job: &Job, live: &Live) -> io::Re
     Ok(tally)
 }
 
-/// Makes a socket block for at most a tick at a time.
+/// Makes a socket block for at most a tick at a time. Request and response do without: a time
+/// limit arms a timer in every wait, which a stream notices less.
 pub(crate) fn blocking(stream: &TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(TICK))?;
     stream.set_write_timeout(Some(TICK))
 }
 
+/// Waits in the kernel without a time limit: [`Crew`](crate::crew::Crew) shuts the connection down
+/// when waiting has become hopeless.
 fn request_one(flow: &TcpFlow, job: &Job, live: &Live, tally: &mut Tally) -> io::Result<()> {
     let stream = &flow.stream;
-    blocking(stream)?;
+    stream.set_nonblocking(false)?;
     let bytes = job.ask.message_bytes as usize;
     let out = io_step::buffer(job.ask.message_bytes);
     let mut scratch = out.clone();
@@ -80,16 +84,17 @@ fn request_one(flow: &TcpFlow, job: &Job, live: &Live, tally: &mut Tally) -> io:
             match step {
                 Step::Done if to_receive == 0 => break,
                 Step::Done => {}
-                Step::Closed => {
+                Step::Closed if !job.hopeless(job.now_ns()) => {
                     tally.fault(CLOSED);
                     break 'test;
                 }
-                Step::Blocked if job.hopeless(job.now_ns()) => {
+                Step::Closed => {
                     if !job.stopped() {
                         tally.fault("no answer came until the end of the test and 2 s beyond");
                     }
                     break 'test;
                 }
+                // A signal.
                 Step::Blocked => {}
             }
         }
@@ -115,12 +120,12 @@ fn request_one(flow: &TcpFlow, job: &Job, live: &Live, tally: &mut Tally) -> io:
     Ok(())
 }
 
+/// Waits as [`request_one`] does.
 fn respond_one(stream: &TcpStream, job: &Job, live: &Live) -> io::Result<()> {
-    blocking(stream)?;
+    stream.set_nonblocking(false)?;
     let bytes = job.ask.message_bytes as usize;
     let out = io_step::buffer(job.ask.message_bytes);
     let mut scratch = out.clone();
-    let mut patience = Patience::default();
     loop {
         let (mut to_send, mut to_receive) = (bytes, bytes);
         loop {
@@ -132,7 +137,6 @@ fn respond_one(stream: &TcpStream, job: &Job, live: &Live) -> io::Result<()> {
                 Step::Done if to_send == 0 => break,
                 Step::Done => {}
                 Step::Closed => return Ok(()),
-                Step::Blocked if patience.is_over(job, GRACE) => return Ok(()),
                 Step::Blocked => {}
             }
         }
@@ -144,7 +148,7 @@ fn respond_one(stream: &TcpStream, job: &Job, live: &Live) -> io::Result<()> {
 
 /// A poller with the sockets of `streams`, each known by its place.
 pub(crate) fn poller<'a>(
-    streams: impl Iterator<Item = &'a TcpStream>,
+    streams: impl Iterator<Item = &'a Arc<TcpStream>>,
     flags: EventFlags,
 ) -> io::Result<rustix::fd::OwnedFd> {
     let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;

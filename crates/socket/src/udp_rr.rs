@@ -294,8 +294,8 @@ pub(crate) fn respond(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result
     let mut tally = Tally::default();
     let mut scratch = io_step::buffer(LARGEST);
     if let [flow] = flows.as_slice() {
+        // Until Crew shuts the socket down: a time limit would arm a timer in every wait.
         flow.socket.set_nonblocking(false)?;
-        flow.socket.set_read_timeout(Some(TICK))?;
         while !job.stopped() {
             echo(flow, job, live, &mut scratch)?;
         }
@@ -332,6 +332,8 @@ fn echo(flow: &UdpFlow, job: &Job, live: &Live, scratch: &mut [u8]) -> io::Resul
             let reply = hello::reply(&job.key, flow.index);
             let _ = send(&flow.socket, &reply, SendFlags::empty());
         }
+        // Shut down, or a stranger's: requests have a byte at least.
+        Ok((0, _)) => {}
         Ok((got, _)) => {
             live.received_bytes.add(got as u64);
             // What cannot be sent now is lost, as datagrams are.

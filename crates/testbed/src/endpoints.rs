@@ -121,7 +121,7 @@ impl Endpoints {
 }
 
 /// Most pairs of neighbours: the addresses of one /24.
-const MOST_NEIGHBOURS: u32 = 100;
+pub(crate) const MOST_NEIGHBOURS: u32 = 100;
 
 /// Sets the interface up and gives it addresses.
 fn settle(ns: NetNs, interface: &str, number: u8) -> Result<EndpointSite, NetError> {
@@ -164,14 +164,14 @@ impl EndpointSite {
     }
 }
 
-const UP: LinkChange = LinkChange {
+pub(crate) const UP: LinkChange = LinkChange {
     up: Some(true),
     master: None,
     mtu: None,
     mac: None,
 };
 
-fn end<'a>(ns: &'a NetNs, name: &'a str) -> VethEnd<'a> {
+pub(crate) fn end<'a>(ns: &'a NetNs, name: &'a str) -> VethEnd<'a> {
     VethEnd {
         ns,
         name,

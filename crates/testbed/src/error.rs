@@ -21,6 +21,12 @@ pub enum PathError {
         /// What to do.
         remedy: String,
     },
+    /// A path on which nobody else can be.
+    #[error("{kind} has no switch on this host that neighbours could join")]
+    NoNeighbours {
+        /// Kind of the path.
+        kind: &'static str,
+    },
     /// Nobody wants the path any more.
     #[error("stopped while the path was built")]
     Stopped,
@@ -168,6 +174,9 @@ impl PathError {
                 Some("write queues = 1 or vdev = \"af_packet\"".to_owned())
             }
             Self::NoKernelSupport { remedy, .. } => Some((*remedy).to_owned()),
+            Self::NoNeighbours { .. } => Some(
+                "write neighbours for a bridge, Open vSwitch, or guests on one of them".to_owned(),
+            ),
             _ => None,
         }
     }

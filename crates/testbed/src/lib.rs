@@ -11,6 +11,7 @@ pub mod endpoints;
 pub mod error;
 pub mod external;
 pub mod lab;
+mod neighbours;
 pub mod netns_guest;
 pub mod path;
 pub mod qemu;

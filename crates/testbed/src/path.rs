@@ -7,6 +7,8 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 
 use crate::counters::PathCounters;
+use crate::endpoints::EndpointSite;
+use crate::error::PathError;
 
 /// One of the two places where the tester attaches.
 #[derive(Debug, Clone)]
@@ -136,6 +138,15 @@ pub trait Path: Send + Sync {
     /// Goes on after [`Path::stand_still`]; false where it does not.
     fn go_on(&self) -> bool {
         true
+    }
+
+    /// Adds `pairs` pairs of endpoints, at most 100, on the same switch.
+    ///
+    /// # Errors
+    /// [`PathError::NoNeighbours`] where there is no switch that others could join.
+    fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+        let _ = pairs;
+        Err(PathError::NoNeighbours { kind: self.kind() })
     }
 
     /// In whose context the path works.

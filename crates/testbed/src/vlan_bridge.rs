@@ -9,10 +9,13 @@
 //! bridge and puts one on behind it, as hosts do that have a bridge per VLAN. A filtering bridge
 //! knows the VLANs of its ports and looks at the tags itself.
 
+use nicety_host::link::LinkChange;
 use nicety_host::net_error::NetError;
 
 use crate::counters::{PathCounters, Role};
+use crate::endpoints::EndpointSite;
 use crate::error::PathError;
+use crate::neighbours;
 use crate::path::{Coupling, Middle, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
 use crate::veth::{self, CARRIER_LIMIT};
@@ -152,6 +155,31 @@ impl Path for VlanBridgePath {
             ]),
             Tagging::Filtering => self.rig.counters(&[("br0", Role::Bridge)]),
         }
+    }
+
+    fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+        let tagging = self.tagging;
+        neighbours::on_switch(&self.rig.dut.ns, pairs, &mut |joining| {
+            let (links, inner) = (joining.middle, joining.inner);
+            let member = match tagging {
+                Tagging::Filtering => inner.to_owned(),
+                Tagging::SubInterface => {
+                    let name = format!("{inner}.{VLAN}");
+                    links.add_vlan(&name, links.get(inner)?.index, VLAN)?;
+                    name
+                }
+            };
+            let change = LinkChange {
+                up: Some(true),
+                master: Some(links.get("br0")?.index),
+                ..LinkChange::default()
+            };
+            links.change(&member, &change)?;
+            if tagging == Tagging::Filtering {
+                links.allow_vlan(links.get(inner)?.index, VLAN)?;
+            }
+            joining.tagged(VLAN)
+        })
     }
 
     fn notes(&self) -> &[String] {

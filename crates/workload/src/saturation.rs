@@ -79,6 +79,7 @@ mod tests {
                 rate: rate(parallel),
                 p99_us: None,
                 client_busy_cpus: None,
+                server_busy_cpus: None,
             });
             assert!(search.curve().len() < 40, "it ends");
         }

@@ -82,6 +82,9 @@ impl Steps {
                 rate: figure.unwrap_or(0.0),
                 p99_us: result.latency_us.map(|latency| latency.p99),
                 client_busy_cpus: result.client.cpu.map(|cpu| cpu.host_busy_cpus),
+                server_busy_cpus: own_host(&result)
+                    .then(|| Some(result.server.as_ref()?.cpu?.host_busy_cpus))
+                    .flatten(),
             }),
         }
         self.results.push(result);
@@ -114,6 +117,12 @@ impl Steps {
         }
         series
     }
+}
+
+/// Whether the server's host is not the client's.
+fn own_host(result: &SockResult) -> bool {
+    let demand = result.service_demand.as_ref();
+    demand.is_some_and(|demand| !demand.shared_host)
 }
 
 #[cfg(test)]

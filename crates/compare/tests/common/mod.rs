@@ -68,3 +68,47 @@ pub fn input(source: &str, mut run: Run) -> Input {
         run,
     }
 }
+
+/// A run of socket workloads: name, and the figures of the repeats.
+pub fn socket_run(cells: &[(&str, &[f64])]) -> Run {
+    let mut run = run(&[]);
+    let series = cells.iter().map(|(name, values)| {
+        let results: Vec<Value> = values
+            .iter()
+            .enumerate()
+            .map(|(repeat, value)| socket(name, repeat, *value))
+            .collect();
+        serde_json::from_value(json!({"name": name, "results": results})).unwrap()
+    });
+    run.sockets = series.collect();
+    run
+}
+
+/// One repeat of a socket workload: transactions/s or Mbit/s.
+pub fn socket(name: &str, repeat: usize, value: f64) -> Value {
+    let parts: Vec<&str> = name.split('/').collect();
+    let transactions = parts[1].ends_with("rr");
+    let end = json!({
+        "threads": 1, "active_s": 1.0, "transactions": 0, "sent_bytes": 0, "received_bytes": 0,
+    });
+    let mut result = json!({
+        "schema": 1, "cell": name, "path": parts[0], "family": "ipv4", "test": parts[1],
+        "message_bytes": parts[2].parse::<u32>().unwrap(), "parallel": 1, "duration_ms": 1000,
+        "repeat": repeat + 1, "ending": "complete", "elapsed_s": 1.0, "client": end,
+        "server": end, "notes": [],
+    });
+    let (rate, demand) = match transactions {
+        true => ("transactions_per_s", "client_us_per_transaction"),
+        false => ("goodput_mbps", "client_us_per_kb"),
+    };
+    result[rate] = json!(value);
+    result["service_demand"] = json!({demand: 1e5 / value, "shared_host": true});
+    if transactions {
+        let us = 1e6 / value;
+        result["latency_us"] = json!({
+            "min": us / 2.0, "mean": us, "p50": us, "p90": us, "p99": 2.0 * us, "p999": 3.0 * us,
+            "max": 9.0 * us, "samples": 1000,
+        });
+    }
+    result
+}

@@ -79,6 +79,12 @@ struct SockFile {
     family: Option<OneOrMany<Family>>,
     /// Pairs that flood the same switch meanwhile, 0 to 64.
     neighbours: Option<OneOrMany<u32>>,
+    /// CPUs of the client's workers in turn, a list per placement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pin: Option<Vec<Vec<u32>>>,
+    /// The same of the server's workers, where the server is not in a guest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_pin: Option<Vec<Vec<u32>>>,
     /// Length of one test with its unit, as in `5s`.
     time: Option<String>,
     /// How often every test is run; with `confidence` the most of it.
@@ -115,6 +121,8 @@ impl From<&SockPlan> for SockFile {
             rate: some(&plan.rates),
             family: some(&plan.families),
             neighbours: some(&plan.neighbours),
+            pin: (!plan.pins.is_empty()).then(|| plan.pins.clone()),
+            server_pin: (!plan.server_pins.is_empty()).then(|| plan.server_pins.clone()),
             time: Some(format_duration(plan.time)),
             repeats,
             confidence,

@@ -7,7 +7,7 @@ use crate::plan::duration::parse_duration;
 use crate::plan::read::{Entry, Section, Source, Table};
 use crate::plan::words::DIRECTIONS;
 use crate::plan::{MAX_CELLS, MAX_FLOWS, MAX_REPEATS, PathPlan, Plan, PlanError};
-use crate::plan::{Preset, SearchPlan, Traffic, cells, path, sockets};
+use crate::plan::{Preset, SearchPlan, Traffic, cells, path, sockets_read};
 
 /// Longest name of a plan, in characters.
 const NAME_CHARS: usize = 64;
@@ -26,7 +26,7 @@ impl Plan {
         let document = source.document()?;
         let known = ["name", "traffic", "search", "path", "sockets"];
         let top = Section::open(source, "the plan", document.get_ref(), &known)?;
-        let sockets = sockets::read(&top)?;
+        let sockets = sockets_read::read(&top)?;
         let mut plan = Self {
             name: name(&top)?,
             traffic: traffic(&top)?,

@@ -225,7 +225,7 @@ fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
             1024,
             "virtual CPUs of a guest, as in vcpus = [1, 2]",
         )?,
-        pin: pin(section)?,
+        pin: placements(section, "pin")?,
         queues: numbers(
             "queues",
             1024,
@@ -254,20 +254,21 @@ fn pf(section: &Section<'_, '_>) -> Result<Vec<String>, PlanError> {
     })
 }
 
-/// `pin = [[0], [4, 6]]`: a list of placements, each a list of CPU numbers. A flat list could
-/// mean either, so it is refused.
-fn pin(section: &Section<'_, '_>) -> Result<Vec<Vec<u32>>, PlanError> {
-    let Some(entry) = section.get("pin") else {
+/// `pin = [[0], [4, 6]]` under this key: a list of placements, each a list of CPU numbers. A flat
+/// list could mean either, so it is refused.
+pub(super) fn placements(
+    section: &Section<'_, '_>,
+    key: &'static str,
+) -> Result<Vec<Vec<u32>>, PlanError> {
+    let Some(entry) = section.get(key) else {
         return Ok(Vec::new());
     };
+    let wanted = format!("as in {key} = [[0], [4, 6]]");
     entry.list(|placement| {
         if placement.value.get_ref().as_array().is_none() {
-            let what = format!("pin holds {}, not a list of CPUs", placement.quote());
-            return Err(placement.error(
-                what,
-                "write a list per placement, as in pin = [[0], [4, 6]]",
-            ));
+            let what = format!("{key} holds {}, not a list of CPUs", placement.quote());
+            return Err(placement.error(what, format!("write a list per placement, {wanted}")));
         }
-        placement.list(|cpu| cpu.whole(0..=8191, "CPU numbers, as in pin = [[0], [4, 6]]"))
+        placement.list(|cpu| cpu.whole(0..=8191, &format!("CPU numbers, {wanted}")))
     })
 }

@@ -4,36 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::cell::{SkippedCell, path_name};
-use crate::plan::cells::{product, thousands};
-use crate::plan::duration::parse_duration;
-use crate::plan::read::{Entry, Section};
-use crate::plan::{MAX_CELLS, Plan, PlanError};
-use crate::sock::{Family, MAX_FLOWS, SockAsk, SockAskError, SockTest};
+use crate::plan::Plan;
+use crate::plan::cells::product;
+use crate::sock::{Family, SockAsk, SockTest};
 
-/// Keys of a `[[sockets]]`.
-const KEYS: [&str; 10] = [
-    "test",
-    "message_bytes",
-    "parallel",
-    "rate",
-    "family",
-    "neighbours",
-    "time",
-    "repeats",
-    "confidence",
-    "saturate",
-];
-/// Length of a test when the plan does not say.
-const TIME: Duration = Duration::from_secs(5);
 /// Most pairs of neighbours: each has two namespaces of its own.
 pub const MAX_NEIGHBOURS: u32 = 64;
-/// Most repeats of one test.
-const MAX_REPEATS: u32 = 1_000;
-/// Most repeats with `confidence` when `repeats` does not say.
-const CONFIDENCE_REPEATS: u32 = 10;
-/// Most pairs with `saturate` when `parallel` does not say.
-const SATURATE_PAIRS: u32 = 512;
-
 /// One `[[sockets]]`; every list multiplies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SockPlan {
@@ -49,6 +25,10 @@ pub struct SockPlan {
     pub families: Vec<Family>,
     /// Pairs that flood the same switch meanwhile; never empty.
     pub neighbours: Vec<u32>,
+    /// CPUs of the client's workers in turn; no entry leaves them to the scheduler.
+    pub pins: Vec<Vec<u32>>,
+    /// The same of the server's workers.
+    pub server_pins: Vec<Vec<u32>>,
     /// Length of one test.
     pub time: Duration,
     /// How often each of them.
@@ -84,6 +64,10 @@ pub struct SockCell {
     pub family: Family,
     /// Pairs that flood the same switch meanwhile.
     pub neighbours: u32,
+    /// CPUs of the client's workers in turn; empty leaves them to the scheduler.
+    pub pin: Vec<u32>,
+    /// The same of the server's workers.
+    pub server_pin: Vec<u32>,
     /// How often.
     pub how_often: HowOften,
 }
@@ -117,6 +101,12 @@ impl SockCell {
         if self.neighbours > 0 {
             name.push_str(&format!("/neighbours={}", self.neighbours));
         }
+        for (key, cpus) in [("pin", &self.pin), ("server_pin", &self.server_pin)] {
+            if !cpus.is_empty() {
+                let words: Vec<String> = cpus.iter().map(u32::to_string).collect();
+                name.push_str(&format!("/{key}={}", words.join("+")));
+            }
+        }
         name
     }
 
@@ -132,7 +122,7 @@ impl SockCell {
 }
 
 impl SockPlan {
-    fn asks(&self) -> impl Iterator<Item = SockAsk> + '_ {
+    pub(super) fn asks(&self) -> impl Iterator<Item = SockAsk> + '_ {
         let parallel: &[u32] = match self.how_often {
             // The search begins with one pair, whatever the most is.
             HowOften::Saturate(_) => &[1],
@@ -163,25 +153,42 @@ impl SockPlan {
     }
 
     /// The cells of this table over one path.
-    fn cells_over<'p>(
+    pub(super) fn cells_over<'p>(
         &'p self,
         path: &'p BTreeMap<String, String>,
     ) -> impl Iterator<Item = SockCell> + 'p {
-        self.asks().flat_map(move |ask| {
-            self.families.iter().flat_map(move |family| {
-                let ask = ask.clone();
-                self.neighbours.iter().map(move |neighbours| SockCell {
-                    path: path.clone(),
-                    ask: ask.clone(),
-                    family: *family,
-                    neighbours: *neighbours,
-                    how_often: self.how_often,
-                })
+        let families = move |ask: SockAsk| {
+            let of = move |family: &Family| (ask.clone(), *family);
+            self.families.iter().map(of)
+        };
+        let neighbours = move |(ask, family): (SockAsk, Family)| {
+            self.neighbours.iter().map(move |neighbours| SockCell {
+                path: path.clone(),
+                ask: ask.clone(),
+                family,
+                neighbours: *neighbours,
+                pin: Vec::new(),
+                server_pin: Vec::new(),
+                how_often: self.how_often,
             })
-        })
+        };
+        let pins = move |cell: SockCell| {
+            each(&self.pins).map(move |pin| SockCell {
+                pin,
+                ..cell.clone()
+            })
+        };
+        let server_pins = move |cell: SockCell| {
+            each(&self.server_pins).map(move |server_pin| SockCell {
+                server_pin,
+                ..cell.clone()
+            })
+        };
+        let asks = self.asks().flat_map(families).flat_map(neighbours);
+        asks.flat_map(pins).flat_map(server_pins)
     }
 
-    fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         product([
             self.tests.len(),
             self.message_bytes.len().max(1),
@@ -189,8 +196,16 @@ impl SockPlan {
             self.rates.len().max(1),
             self.families.len(),
             self.neighbours.len(),
+            self.pins.len().max(1),
+            self.server_pins.len().max(1),
         ])
     }
+}
+
+/// Every placement, or the one that leaves it to the scheduler.
+fn each(pins: &[Vec<u32>]) -> impl Iterator<Item = Vec<u32>> {
+    let none = pins.is_empty().then(Vec::new);
+    pins.iter().cloned().chain(none)
 }
 
 impl Plan {
@@ -239,197 +254,6 @@ impl Plan {
     }
 }
 
-/// Reads every `[[sockets]]`.
-pub(super) fn read(top: &Section<'_, '_>) -> Result<Vec<SockPlan>, PlanError> {
-    let Some(entry) = top.get("sockets") else {
-        return Ok(Vec::new());
-    };
-    if entry.value.get_ref().as_table().is_some() {
-        return Err(entry.error(
-            "[sockets] is a single table",
-            "write [[sockets]] in double brackets",
-        ));
-    }
-    let mut tables = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
-    let path = BTreeMap::from([("kind".to_owned(), "path".to_owned())]);
-    for item in entry.items()? {
-        let table = item.table("[[sockets]] with test = \"tcp_rr\" below it")?;
-        let section = Section::open(top.source, "[[sockets]]", table, &KEYS)?;
-        let table = read_one(&section, item.offset())?;
-        if table.len() > MAX_CELLS {
-            return Err(item.error(
-                format!(
-                    "[[sockets]] asks for {} tests, more than {}",
-                    thousands(table.len()),
-                    thousands(MAX_CELLS)
-                ),
-                "shorten a list",
-            ));
-        }
-        for cell in table.cells_over(&path) {
-            let name = cell.name().replacen("path/", "", 1);
-            if !seen.insert(name.clone()) {
-                return Err(item.error(
-                    format!("socket test {name} is in the plan twice"),
-                    "remove one of them",
-                ));
-            }
-        }
-        tables.push(table);
-    }
-    Ok(tables)
-}
-
-fn read_one(section: &Section<'_, '_>, offset: usize) -> Result<SockPlan, PlanError> {
-    let Some(test) = section.get("test") else {
-        return Err(section.source.error(
-            offset,
-            "a [[sockets]] without test",
-            "add test = \"tcp_rr\" or another test",
-        ));
-    };
-    let words = SockTest::ALL.map(SockTest::word);
-    let tests = test.list(|item| {
-        let word = item.word(&words)?;
-        word.parse::<SockTest>()
-            .map_err(|error| item.error(error.to_string(), "name one of the tests"))
-    })?;
-    let numbers = |key, range: std::ops::RangeInclusive<u32>, wanted: &str| match section.get(key) {
-        Some(entry) => entry.list(|item| item.whole(range.clone(), wanted)),
-        None => Ok(Vec::new()),
-    };
-    let or = |list: Vec<u32>, usual: u32| if list.is_empty() { vec![usual] } else { list };
-    let families = match section.get("family") {
-        Some(entry) => entry.list(|item| {
-            Ok(match item.word(&["ipv4", "ipv6"])? {
-                "ipv6" => Family::Ipv6,
-                _ => Family::Ipv4,
-            })
-        })?,
-        None => vec![Family::Ipv4],
-    };
-    let time = match section.get("time") {
-        Some(entry) => time(&entry)?,
-        None => TIME,
-    };
-    let given = numbers(
-        "parallel",
-        1..=MAX_FLOWS,
-        "flows at once, as in parallel = [1, 150]",
-    )?;
-    let how_often = how_often(section, given.iter().max().copied())?;
-    let plan = SockPlan {
-        tests,
-        message_bytes: numbers(
-            "message_bytes",
-            0..=u32::MAX,
-            "bytes of a message, as in message_bytes = [64, 1024]",
-        )?,
-        rates: numbers(
-            "rate",
-            1..=1_000_000_000,
-            "transactions per second over all flows, as in rate = 1000",
-        )?,
-        neighbours: or(
-            numbers(
-                "neighbours",
-                0..=MAX_NEIGHBOURS,
-                "pairs that flood the same switch, as in neighbours = [0, 1]",
-            )?,
-            0,
-        ),
-        families,
-        time,
-        parallel: match how_often {
-            HowOften::Saturate(most) => vec![most],
-            _ => or(given, 1),
-        },
-        how_often,
-    };
-    for ask in plan.asks() {
-        if let Err(error) = ask.check() {
-            let key = match error {
-                SockAskError::MessageBytes { .. } => "message_bytes",
-                SockAskError::Flows { .. } => "parallel",
-                SockAskError::Duration { .. } => "time",
-                SockAskError::Rate { .. } | SockAskError::NoRate { .. } => "rate",
-            };
-            let at = section.get(key).map_or(offset, |entry| entry.offset());
-            let said = error.to_string();
-            let (what, fix) = said.split_once("; ").unwrap_or((&said, "change it"));
-            return Err(section.source.error(at, what, fix));
-        }
-    }
-    Ok(plan)
-}
-
-/// `repeats`, `confidence` and `saturate`.
-fn how_often(section: &Section<'_, '_>, most_pairs: Option<u32>) -> Result<HowOften, PlanError> {
-    let wanted = "how often to run every test, as in repeats = 3";
-    let repeats = match section.get("repeats") {
-        Some(entry) => Some((entry, entry.whole(1..=MAX_REPEATS, wanted)?)),
-        None => None,
-    };
-    let saturate = match section.get("saturate") {
-        Some(entry) => Some((entry, entry.truth()?)).filter(|(_, yes)| *yes),
-        None => None,
-    };
-    let confidence = section.get("confidence");
-    if let Some((entry, _)) = saturate {
-        for key in ["repeats", "confidence", "rate"] {
-            if section.get(key).is_some() {
-                return Err(entry.error(
-                    format!("saturate and {key} in one [[sockets]]"),
-                    "write two tables",
-                ));
-            }
-        }
-        return Ok(HowOften::Saturate(match most_pairs {
-            Some(most) if most > 1 => most,
-            _ => SATURATE_PAIRS,
-        }));
-    }
-    let Some(entry) = confidence else {
-        return Ok(HowOften::Times(repeats.map_or(1, |(_, times)| times)));
-    };
-    let wanted = "level and width in per cent, as in confidence = \"95,2\"";
-    let text = entry.string(wanted)?;
-    let parsed = text.split_once(',').and_then(|(level, width)| {
-        let level: u32 = level.trim().parse().ok()?;
-        let width: f64 = width.trim().parse().ok()?;
-        let known = [90, 95, 99].contains(&level) && width > 0.0 && width <= 100.0;
-        known.then_some((level, width))
-    });
-    let Some((level_percent, width_percent)) = parsed else {
-        return Err(entry.error(
-            format!("confidence = {} is no level and width", entry.quote()),
-            "write 90, 95 or 99 and a width up to 100 per cent, as in confidence = \"95,2\"",
-        ));
-    };
-    if let Some((entry, _)) = repeats.filter(|(_, times)| !(3..=30).contains(times)) {
-        return Err(entry.error(
-            format!("repeats = {} with confidence", entry.quote()),
-            "write the most repeats, 3 to 30",
-        ));
-    }
-    Ok(HowOften::Until {
-        level_percent,
-        width_percent,
-        most: repeats.map_or(CONFIDENCE_REPEATS, |(_, times)| times),
-    })
-}
-
-/// `time`: a duration with its unit.
-fn time(entry: &Entry<'_, '_>) -> Result<Duration, PlanError> {
-    let text = entry.string("a duration in quotes, as in time = \"5s\"")?;
-    parse_duration(text).map_err(|error| {
-        let said = error.to_string();
-        let (what, fix) = said.split_once("; ").unwrap_or((&said, "write \"5s\""));
-        entry.error(format!("time = {what}"), fix)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -455,6 +279,20 @@ mod tests {
     }
 
     #[test]
+    fn placements_multiply_and_stand_in_the_name() {
+        let plan = plan("test = \"tcp_rr\"\npin = [[0], [0, 1]]\nserver_pin = [[1]]").unwrap();
+        let names: Vec<String> = plan.sock_cells().map(|cell| cell.name()).collect();
+        assert_eq!(
+            names,
+            [
+                "bridge/tcp_rr/1/pin=0/server_pin=1",
+                "bridge/tcp_rr/1/pin=0+1/server_pin=1"
+            ]
+        );
+        assert_eq!(plan.sock_count(), 2);
+    }
+
+    #[test]
     fn what_is_written_is_read_back() {
         for sockets in [
             "test = \"tcp_stream\"",
@@ -462,6 +300,7 @@ mod tests {
             "test = \"tcp_rr\"\nconfidence = \"95,2.5\"\nrepeats = 7\ntime = \"250ms\"",
             "test = \"tcp_rr\"\nsaturate = true\nparallel = 64",
             "test = \"tcp_rr\"\nsaturate = false\nrepeats = 2",
+            "test = \"tcp_rr\"\npin = [[0], [0, 1]]\nserver_pin = [[1]]",
         ] {
             let once = plan(sockets).unwrap();
             let text = once.to_toml().unwrap();
@@ -499,6 +338,10 @@ mod tests {
             (
                 "test = \"tcp_rr\"\nneighbours = 65",
                 "5: neighbours = 65 is outside 0 to 64; write pairs that flood the same switch, as in neighbours = [0, 1]",
+            ),
+            (
+                "test = \"tcp_rr\"\nserver_pin = [0]",
+                "5: server_pin holds 0, not a list of CPUs; write a list per placement, as in server_pin = [[0], [4, 6]]",
             ),
             (
                 "test = \"tcp_rr\"\n[[sockets]]\ntest = [\"udp_rr\", \"tcp_rr\"]",

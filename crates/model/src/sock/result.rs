@@ -168,6 +168,9 @@ pub struct CurvePoint {
     /// CPUs' worth of busy time of the client's host.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub client_busy_cpus: Option<f64>,
+    /// The same of the server's host, such as a guest; absent when both ends share one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_busy_cpus: Option<f64>,
 }
 
 /// All repeats of one test, or its saturation curve.

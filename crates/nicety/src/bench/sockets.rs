@@ -233,21 +233,23 @@ impl SocketRun<'_> {
         cell: &SockCell,
         ask: &SockAsk,
     ) -> Result<(Ran, Option<Neighbours>), Missing> {
-        let server = stage.server(cell.family)?;
+        let server = stage.server(cell)?;
         let stop = self.making.signals.flag();
-        let threads = args::threads(None);
+        let threads = args::threads_on(None, &cell.pin);
         let test = || -> Result<Ran, SocketError> {
             let mut connection = Connection::open(&server.address, &server.token, None)?;
+            connection.pin(&cell.pin)?;
             connection.run(ask, threads, &stop, &mut |_| ())
         };
         let in_namespace = || stage.client.ns.run(test);
-        let (ran, neighbours) = match stage.neighbours.get(..cell.neighbours as usize) {
-            Some([]) => (in_namespace(), None),
-            Some(pairs) => {
+        let (ran, neighbours) = match (cell.neighbours, &stage.neighbours) {
+            (0, _) => (in_namespace(), None),
+            (_, Err(missing)) => return Err(missing.clone()),
+            (wanted, Ok(pairs)) => {
+                let pairs = &pairs[..pairs.len().min(wanted as usize)];
                 let (ran, sum) = neighbours::beside(pairs, cell.family, ask, &in_namespace)?;
                 (ran, Some(sum))
             }
-            None => return Err(stage.no_neighbours()),
         };
         let ran = ran.map_err(|error| Missing::of(&error.to_string()))?;
         let ran = ran.map_err(|error| Missing::of(&error.to_string()))?;

@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The binary under test.
@@ -296,4 +297,15 @@ pub fn open_dir() -> TempDir {
         .permissions(fs::Permissions::from_mode(0o755))
         .tempdir()
         .unwrap()
+}
+
+/// Values of a JSON-lines file; a line that is being written is left out.
+pub fn lines(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let whole = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    whole
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }

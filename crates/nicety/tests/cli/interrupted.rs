@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::harness::{LONG, Running, SHORT, alone, nicety, root};
+use crate::harness::{LONG, Running, SHORT, alone, lines, nicety, root};
 use crate::lab::Lab;
 use crate::leftovers::Before;
-use crate::runs::{bench, lines, tiny};
+use crate::runs::{bench, tiny};
 
 /// Longest time from a signal to the end of the program.
 const GENTLE: Duration = Duration::from_secs(3);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Call, Ended, LONG, alone, nicety, open_dir, root};
+use crate::harness::{Call, Ended, LONG, alone, lines, nicety, open_dir, root};
 use crate::lab::Lab;
 use crate::leftovers::Before;
 
@@ -45,17 +45,6 @@ pub fn bench(dir: &Path, more: &[&str]) -> Call {
     tiny(dir);
     let words = ["bench", "tiny.toml", "--out", "run"];
     nicety(words.iter().chain(more)).dir(dir).limit(LONG)
-}
-
-/// Values of a JSON-lines file.
-pub fn lines(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let whole = text
-        .split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'));
-    whole
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
 }
 
 /// A run on a machine that is not quiet may have no result; the exit code must say so.

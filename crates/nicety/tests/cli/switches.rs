@@ -6,9 +6,9 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Ended, LONG, alone, nicety, root};
+use crate::harness::{Ended, LONG, alone, lines, nicety, root};
 use crate::leftovers::Before;
-use crate::runs::{TINY, lines};
+use crate::runs::TINY;
 
 /// Runs a plan of one size over these paths.
 fn bench(dir: &Path, paths: &str) -> Ended {

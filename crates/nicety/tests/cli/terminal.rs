@@ -9,9 +9,9 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{LONG, NICETY, Running, alone, nicety};
+use crate::harness::{LONG, NICETY, Running, alone, lines, nicety};
 use crate::leftovers::Before;
-use crate::runs::{lines, tiny};
+use crate::runs::tiny;
 
 /// A run in a terminal of its own.
 struct Terminal {

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::booted::wait_gone;
-use crate::harness::{Call, alone, nicety, open_dir};
+use crate::harness::{Call, alone, lines, nicety, open_dir};
 use crate::{cache, can_boot, inside_only, lab, machine_state, machines};
 
 /// Cells found fast on any machine: much loss is allowed.
@@ -34,13 +34,6 @@ fn bench_plan(dir: &Path, plan: &str) -> Call {
     nicety(words.iter().map(Path::new).chain([cache.as_path()]))
         .dir(dir)
         .limit(RUN)
-}
-
-/// Values of a JSON-lines file; a line that is being written is left out.
-fn lines(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
-    whole.map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
 fn meta(run: &Path) -> Value {

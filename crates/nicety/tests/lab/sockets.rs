@@ -50,12 +50,18 @@ time = "500ms"
 [[sockets]]
 test = ["tcp_stream", "tcp_maerts"]
 time = "500ms"
+# Alone is the first table.
+[[sockets]]
+test = "udp_rr"
+message_bytes = 64
+neighbours = 1
+time = "500ms"
 "#,
     );
     ended.assert_code(0);
     let run = run(&ended);
     let series = run["sockets"].as_array().unwrap();
-    assert_eq!(series.len(), 6, "{}", run["skipped"]);
+    assert_eq!(series.len(), 7, "{}", run["skipped"]);
     for series in series {
         let result = &series["results"][0];
         assert_eq!(result["ending"], "complete");
@@ -70,6 +76,12 @@ time = "500ms"
             false => "server_us_per_kb",
         };
         assert!(demand[figure].as_f64().unwrap() > 0.0, "{demand}");
+        let beside = &result["neighbours"];
+        if series["name"].as_str().unwrap().ends_with("/neighbours=1") {
+            assert!(beside["goodput_mbps"].as_f64().unwrap() > 0.0, "{beside}");
+        } else {
+            assert!(beside.is_null(), "{beside}");
+        }
         if result["test"] == "tcp_rr" {
             let count = |end: &str| result[end]["transactions"].as_u64().unwrap();
             assert_eq!(count("client"), count("server"), "{result}");

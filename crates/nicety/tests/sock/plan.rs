@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, LONG, alone, nicety, root};
+use crate::harness::{Call, LONG, alone, lines, nicety, root};
 
 fn bench(dir: &Path, plan: &str, words: &[&str]) -> Call {
     std::fs::write(dir.join("plan.toml"), plan).unwrap();
@@ -16,13 +16,7 @@ fn bench(dir: &Path, plan: &str, words: &[&str]) -> Call {
 }
 
 fn results(dir: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(dir.join("run/sockets.jsonl")).unwrap_or_default();
-    let whole = text
-        .split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'));
-    whole
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines(&dir.join("run/sockets.jsonl"))
 }
 
 const MATRIX: &str = r#"
@@ -64,6 +58,8 @@ fn a_matrix_is_in_every_report() {
         "s.csv",
         "--md",
         "m.md",
+        "--junit",
+        "j.xml",
     ];
     let all = ["report", "run"].into_iter().chain(files);
     nicety(all).dir(dir.path()).run().assert_code(0);
@@ -71,12 +67,43 @@ fn a_matrix_is_in_every_report() {
     assert_eq!(read("s.csv").lines().count(), 9);
     assert_eq!(read("c.csv").lines().count(), 1);
     assert!(read("m.md").contains("## Socket workloads"));
+    let cases = read("j.xml");
+    assert!(cases.contains("tests=\"8\" failures=\"0\""), "{cases}");
+    assert_eq!(cases.matches("<testcase classname=\"bridge\"").count(), 8);
+    assert!(cases.contains(" transactions/s, p99 "), "{cases}");
     let page = read("p.html");
     assert!(page.contains("message size in bytes") && page.contains("parallel flows"));
     let table = nicety(["report", "run"]).dir(dir.path()).run();
-    for name in names {
+    for name in &names {
         assert!(table.stdout.contains(name), "{}", table.stdout);
     }
+    let words = [
+        "compare",
+        "run",
+        "run",
+        "--metric",
+        "throughput,latency-p99,cpu",
+        "--json",
+    ];
+    let ended = nicety(words).dir(dir.path()).run();
+    ended.assert_code(0);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let of = |unit: &str| {
+        let rows = found["cells"].as_array().unwrap().iter();
+        rows.filter(|row| row["unit"] == unit).count()
+    };
+    assert_eq!((of("transactions/s"), of("Mbit/s")), (4, 4), "{found}");
+    assert_eq!((of("µs"), of("µs/transaction"), of("µs/KB")), (4, 4, 4));
+    let store = ["--store", "kept.sqlite"];
+    let kept = |words: &[&str]| nicety(words.iter().chain(&store)).dir(dir.path()).run();
+    kept(&["runs", "add", "run"]).assert_code(0);
+    let trend = kept(&["runs", "trend", names[0]]);
+    trend.assert_code(0);
+    assert!(
+        trend.stdout.contains("throughput in transactions/s"),
+        "{}",
+        trend.stdout
+    );
 }
 
 #[test]
@@ -170,6 +197,71 @@ time = "500ms"
         }
         assert!(result["transactions_per_s"].as_f64().unwrap() > 0.0);
     }
+}
+
+#[test]
+fn neighbours_join_open_vswitch_and_tests_run_where_they_are_put() {
+    let _alone = alone();
+    let test = "neighbours_join_open_vswitch_and_tests_run_where_they_are_put";
+    if !root() {
+        println!("SKIP {test}: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let plan = r#"
+[[path]]
+kind = "ovs"
+[[sockets]]
+test = "udp_rr"
+neighbours = [0, 1]
+pin = [[0]]
+server_pin = [[0]]
+time = "500ms"
+"#;
+    let ended = bench(dir.path(), plan, &["--json"]).run();
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    if let Some(skipped) = run["skipped"].get(0) {
+        let remedy = skipped["remedy"].as_str().unwrap();
+        assert!(remedy.starts_with("apt install "), "{skipped}");
+        println!("SKIP {test}: {}; {remedy}", skipped["reason"]);
+        return;
+    }
+    ended.assert_code(0);
+    let all = results(dir.path());
+    assert_eq!(all.len(), 2);
+    for result in &all {
+        for end in ["client", "server"] {
+            assert_eq!(result[end]["pinned_cpus"], serde_json::json!([0]), "{end}");
+        }
+        let name = result["cell"].as_str().unwrap();
+        if name == "ovs/udp_rr/1/neighbours=1/pin=0/server_pin=0" {
+            let beside = &result["neighbours"];
+            assert!(beside["goodput_mbps"].as_f64().unwrap() > 0.0, "{beside}");
+        } else {
+            assert_eq!(name, "ovs/udp_rr/1/pin=0/server_pin=0");
+        }
+    }
+}
+
+#[test]
+fn what_a_plan_asks_of_cpus_and_neighbours_and_cannot_have_is_skipped() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = r#"
+[[path]]
+kind = "bridge"
+[[sockets]]
+test = "tcp_rr"
+pin = [[0], [8000]]
+time = "100ms"
+"#;
+    let ended = bench(dir.path(), plan, &["--json"]).run();
+    ended.assert_code(0);
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(run["sockets"][0]["name"], "bridge/tcp_rr/1/pin=0");
+    let skipped = &run["skipped"][0];
+    assert_eq!(skipped["cell"], "bridge/tcp_rr/1/pin=8000");
+    assert_eq!(skipped["reason"], "CPU 8000 is not for this process");
 }
 
 #[test]

@@ -84,6 +84,37 @@ fn a_killed_server_leaves_the_figures_so_far() {
     }
 }
 
+/// The server's process stands still for good: the kernel keeps its connections, nobody answers.
+#[test]
+fn a_server_that_falls_silent_holds_nobody_for_long() {
+    let _alone = alone();
+    let servers: Vec<_> = ["tcp_rr", "udp_rr", "tcp_stream"]
+        .into_iter()
+        .map(|test| (test, serve()))
+        .collect();
+    let running: Vec<_> = servers
+        .iter()
+        .map(|(test, (_, to))| (test, client(to, &[test, "--time", "2s", "--json"]).start()))
+        .collect();
+    sleep(BEGUN);
+    for (_, (server, _)) in &servers {
+        server.signal(Signal::STOP);
+    }
+    for (test, running) in running {
+        // The call's own limit is that nothing hangs.
+        let ended = running.wait();
+        ended.assert_code(3);
+        let result = first(&ended.stdout);
+        assert_eq!(result["ending"], "peer_lost", "{test}");
+        assert!(result["server"].is_null(), "{test}");
+        let active = result["client"]["active_s"].as_f64().unwrap();
+        assert!(active < 10.0, "{test}: {result}");
+    }
+    for (_, (server, _)) in &servers {
+        server.signal(Signal::CONT);
+    }
+}
+
 #[test]
 fn an_interrupted_client_prints_what_it_has_and_the_server_goes_on() {
     let _alone = alone();

@@ -71,6 +71,52 @@ fn garbage_floods_and_silence_do_not_keep_a_client_out() {
     drop(silent);
 }
 
+/// Connections by the hundred do not touch a test that runs, nor the client's next one.
+#[test]
+fn a_flood_beside_a_test_costs_it_nothing_but_time() {
+    let _alone = alone();
+    let (_server, to) = serve();
+    let words = ["tcp_rr", "--time", "1s", "--repeats", "2", "--json"];
+    let running = client(&to, &words).start();
+    let mut flood = Vec::new();
+    for _ in 0..800 {
+        // Refused or not, all of it is the flood's own.
+        flood.extend(TcpStream::connect(&to).map(|mut stream| {
+            let _ = stream.write_all(b"NCTY\0\0\x10\0");
+            stream
+        }));
+        if flood.len() > 100 {
+            flood.clear();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let ended = running.wait();
+    ended.assert_code(0);
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let results = report["series"][0]["results"].as_array().unwrap().clone();
+    assert_eq!(results.len(), 2);
+    assert!(results.iter().all(|result| result["ending"] == "complete"));
+}
+
+#[test]
+fn a_client_of_another_version_is_told_which_one_this_is() {
+    let (_server, to) = serve();
+    let hello = format!(
+        r#"{{"say":"hello","protocol":9,"version":"7.0.0","token":"{}"}}"#,
+        crate::TOKEN
+    );
+    let mut stream = TcpStream::connect(&to).unwrap();
+    stream.write_all(&frame(&hello)).unwrap();
+    let mut heard = Vec::new();
+    std::io::copy(&mut stream, &mut heard).unwrap();
+    let heard = String::from_utf8_lossy(&heard);
+    let version = format!(r#""version":"{}""#, env!("CARGO_PKG_VERSION"));
+    assert!(
+        heard.contains("wrong_protocol") && heard.contains(&version),
+        "{heard}"
+    );
+}
+
 #[test]
 fn orders_out_of_range_are_refused_by_the_server_too() {
     let _alone = alone();

@@ -140,7 +140,7 @@ fn number(row: &ComparedCell, sample: &Sample) -> Markup {
         td.num data-v=(sort_key(sample.mean)) {
             (row::value(row.metric, sample))
             span.sub {
-                @if sample.mean.is_some() { (row.metric.unit()) " " }
+                @if sample.mean.is_some() { (row.unit) " " }
                 @if sample.verdict != Verdict::Ok { (parts::badge(sample.verdict)) }
             }
         }

@@ -76,7 +76,7 @@ fn table(page: &mut String, comparison: &Comparison, rows: &[&ComparedCell]) {
     line(page, &record(heads.into_iter().map(str::to_owned)));
     line(page, "| :--- | ---: | ---: | ---: | ---: | :--- |");
     for row in rows {
-        let unit = row.metric.unit();
+        let unit = &row.unit;
         let judgement = match row.judgement {
             _ if row.lost => "**lost**",
             Judgement::Worse => "**worse**",

@@ -18,12 +18,10 @@ pub fn ordered(comparison: &Comparison) -> Vec<&ComparedCell> {
     rows
 }
 
-/// Whether more than throughput is compared.
+/// Whether more than throughput in frames is compared, so that a row has to say of what it is.
 pub fn several_metrics(comparison: &Comparison) -> bool {
-    comparison
-        .cells
-        .iter()
-        .any(|row| row.metric != Metric::Throughput)
+    let frames = Metric::Throughput.unit("");
+    comparison.cells.iter().any(|row| row.unit != frames)
 }
 
 /// A number of a side with its verdict when that is not `ok`.
@@ -32,7 +30,7 @@ pub fn value(metric: Metric, sample: &Sample) -> String {
         return ABSENT.to_owned();
     };
     match metric {
-        Metric::Throughput => number::grouped(mean),
+        Metric::Throughput => number::rate(mean),
         Metric::LatencyP50 | Metric::LatencyP99 => number::micros(mean),
         Metric::Cpu => number::significant(mean, 3),
     }

@@ -135,7 +135,7 @@ fn heading(column: Column, comparison: &Comparison) -> Cell {
 fn text(column: Column, row: &ComparedCell) -> Cell {
     Cell::new(visible(&match column {
         Column::Cell => row.cell.clone(),
-        Column::Metric => format!("{} {}", row.metric.word(), row.metric.unit()),
+        Column::Metric => format!("{} {}", row.metric.word(), row.unit),
         Column::Old => row::value(row.metric, &row.old),
         Column::New => row::value(row.metric, &row.new),
         Column::Change => row::change(row),

@@ -1,6 +1,6 @@
 //! A comparison in words.
 
-use nicety_model::compare::{ComparedCell, Comparison, Judgement, Side};
+use nicety_model::compare::{ComparedCell, Comparison, Judgement, Metric, Side};
 
 use super::row;
 use crate::words::plural;
@@ -117,13 +117,18 @@ pub fn side(side: &Side) -> String {
 /// How the numbers came about.
 pub fn legend(comparison: &Comparison) -> String {
     let mut text = format!(
-        "change is new over old, geometric means; frames/s are per direction; judged at {} \
-         confidence over {}; differences within {} count as the same",
+        "change is new over old, geometric means; {}judged at {} confidence over {}; differences \
+         within {} count as the same",
+        match comparison.cells.iter().any(|row| row.key.is_some()) {
+            true => "frames/s are per direction; ",
+            false => "",
+        },
         row::percent(comparison.confidence),
         plural(comparison.cells.len(), "row"),
         row::percent(comparison.margin),
     );
-    if row::several_metrics(comparison) {
+    let throughput = |row: &ComparedCell| row.metric == Metric::Throughput;
+    if !comparison.cells.iter().all(throughput) {
         text.push_str("; of latency and CPU time less is better");
     }
     text.push('.');

@@ -74,7 +74,7 @@ fn figures(trend: &Trend) -> Result<Markup, ReportError> {
         figure {
             figcaption {
                 strong { "Run by run" }
-                " " span.muted { (trend.metric.word()) " in " (trend.metric.unit()) ", oldest run first; the axis need not begin at 0" }
+                " " span.muted { (trend.metric.word()) " in " (trend.metric.unit(&trend.cell)) ", oldest run first; the axis need not begin at 0" }
             }
             ul.legend {
                 li { span.key.s0 aria-hidden="true" { "●" } "verdict ok" }
@@ -207,7 +207,11 @@ fn changes(trend: &Trend) -> Markup {
 
 fn runs(trend: &Trend) -> Markup {
     parts::table(
-        &format!("{} in {}", trend.metric.word(), trend.metric.unit()),
+        &format!(
+            "{} in {}",
+            trend.metric.word(),
+            trend.metric.unit(&trend.cell)
+        ),
         html! {
             tr {
                 th.num scope="col" { "run" }

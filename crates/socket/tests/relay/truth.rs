@@ -109,4 +109,15 @@ pub fn throughput(_: Privilege) {
     let share = mbps / (RATE_MBPS * PAYLOAD);
     // Not above it but for the burst; below where the machine kept an end waiting.
     assert!((0.8..1.03).contains(&share), "{mbps} Mbit/s, {share}");
+    // A line of the time line for every second, with what TCP said at its end.
+    let lines = &ran.client.seconds;
+    assert!(lines.len() >= 2, "{lines:?}");
+    for line in lines {
+        let tcp = line.tcp.unwrap();
+        assert!(tcp.rtt_us > 0.0 && tcp.cwnd_segments >= 1.0, "{tcp:?}");
+        let delivered = tcp.delivery_rate_mbps.unwrap();
+        assert!(delivered > 0.0 && line.sent_bytes > 0, "{line:?}");
+    }
+    let retransmits: Vec<u64> = lines.iter().map(|l| l.tcp.unwrap().retransmits).collect();
+    assert!(retransmits.is_sorted(), "{retransmits:?}");
 }

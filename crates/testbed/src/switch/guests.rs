@@ -24,6 +24,7 @@ use super::testpmd::{self, Running, TESTPMD};
 use super::{Datapath, DpdkSpec, ovs, ovs_dpdk, place};
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
+use crate::neighbours::Joining;
 use crate::path::{PathThread, Polling};
 
 const BRIDGES: [&str; 2] = ["br0", "br1"];
@@ -104,6 +105,16 @@ impl GuestSwitch {
     /// What it is, for the run's notes.
     pub(crate) fn note(&self) -> &str {
         &self.note
+    }
+
+    /// Takes a neighbour in on the near side.
+    pub(crate) fn join(&mut self, joining: &Joining<'_>) -> Result<String, PathError> {
+        match &mut self.program {
+            Program::Ovs(instance, datapath) => instance.join(BRIDGES[0], joining, *datapath),
+            Program::OvsDpdk(_) | Program::Testpmd(_) => {
+                Err(PathError::NoNeighbours { kind: "the guest" })
+            }
+        }
     }
 
     /// Its threads that work for the path.

@@ -18,6 +18,7 @@ use super::pinned;
 use super::program::{Packaged, Program, Start, ask};
 use super::run_dir::RunDir;
 use crate::error::PathError;
+use crate::neighbours::Joining;
 use crate::path::{PathThread, Polling};
 
 const PACKAGE: &str = "openvswitch-switch";
@@ -97,6 +98,9 @@ pub(super) struct Instance {
     // Dropped in this order.
     daemon: Program,
     _server: Program,
+    setter: PathBuf,
+    /// The database's socket.
+    database: PathBuf,
     control: PathBuf,
     version: String,
     _dir: RunDir,
@@ -126,13 +130,7 @@ impl Instance {
             &dir,
         )?;
         server.wait_for("its socket", || Ok(UnixStream::connect(&socket).ok()))?;
-        let set = |words: &[String]| {
-            let first = [
-                format!("--db=unix:{}", socket.display()),
-                "--no-wait".to_owned(),
-            ];
-            ask(&setter, first.iter().chain(words))
-        };
+        let set = |words: &[String]| set(&setter, &socket, words);
         set(&configuration(setup))?;
         let control = dir.file("switch.ctl");
         let mut started = start(
@@ -149,32 +147,14 @@ impl Instance {
             super::dpdk::keep_private(&mut started, &dir);
         }
         let mut daemon = Program::start(&started, &dir)?;
-        for SwitchPort { name: port, .. } in &setup.ports {
-            let get = [
-                "--if-exists",
-                "get",
-                "interface",
-                port.as_str(),
-                "ofport",
-                "error",
-            ];
-            let get = get.map(str::to_owned);
-            let answer = daemon.wait_for("its ports", || {
-                let answer = set(&get)?;
-                // Empty until the daemon has seen the port.
-                let (number, error) = answer
-                    .trim()
-                    .split_once('\n')
-                    .unwrap_or((answer.trim(), ""));
-                Ok((number != "[]").then(|| (number == "-1").then(|| error.to_owned())))
-            })?;
-            if let Some(error) = answer {
-                return Err(daemon.trouble(format!("cannot take {port}: {error}")));
-            }
+        for port in &setup.ports {
+            switched(&mut daemon, &set, &port.name)?;
         }
         let mut instance = Self {
             daemon,
             _server: server,
+            setter,
+            database: socket,
             control,
             version: String::new(),
             _dir: dir,
@@ -185,6 +165,23 @@ impl Instance {
         let number = version.split_ascii_whitespace().last().unwrap_or_default();
         instance.version = format!("Open vSwitch {number}");
         Ok(instance)
+    }
+
+    /// Takes in one more interface and waits until it is switched; returns the name of its peer's
+    /// interface.
+    pub(super) fn join(
+        &mut self,
+        bridge: &str,
+        joining: &Joining<'_>,
+        datapath: super::Datapath,
+    ) -> Result<String, PathError> {
+        if datapath == super::Datapath::Userspace {
+            joining.whole_frames()?;
+        }
+        let set = |words: &[String]| set(&self.setter, &self.database, words);
+        set(&["add-port", bridge, joining.inner].map(str::to_owned))?;
+        switched(&mut self.daemon, &set, joining.inner)?;
+        Ok(joining.plain())
     }
 
     /// Name and version.
@@ -243,6 +240,38 @@ impl Instance {
             Value::String(text) => Ok(text.clone()),
             _ => Err(io::Error::other(format!("{method}: {}", answer["error"]))),
         }
+    }
+}
+
+/// Changes the configuration, or asks for a part of it (ovs-vsctl(8)).
+fn set(setter: &Path, database: &Path, words: &[String]) -> Result<String, PathError> {
+    let first = [
+        format!("--db=unix:{}", database.display()),
+        "--no-wait".to_owned(),
+    ];
+    ask(setter, first.iter().chain(words))
+}
+
+/// Waits until the daemon has a port.
+fn switched(
+    daemon: &mut Program,
+    set: &dyn Fn(&[String]) -> Result<String, PathError>,
+    port: &str,
+) -> Result<(), PathError> {
+    let get = ["--if-exists", "get", "interface", port, "ofport", "error"];
+    let get = get.map(str::to_owned);
+    let answer = daemon.wait_for("its ports", || {
+        let answer = set(&get)?;
+        // Empty until the daemon has seen the port.
+        let (number, error) = answer
+            .trim()
+            .split_once('\n')
+            .unwrap_or((answer.trim(), ""));
+        Ok((number != "[]").then(|| (number == "-1").then(|| error.to_owned())))
+    })?;
+    match answer {
+        Some(error) => Err(daemon.trouble(format!("cannot take {port}: {error}"))),
+        None => Ok(()),
     }
 }
 

@@ -13,7 +13,9 @@ use super::instance::{Instance, Setup, SwitchPort};
 use super::place;
 use super::program::Packaged;
 use crate::counters::{InterfaceCounters, PathCounters};
+use crate::endpoints::EndpointSite;
 use crate::error::PathError;
+use crate::neighbours;
 use crate::path::{Coupling, Middle, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
 
@@ -144,6 +146,13 @@ impl Path for OvsPath {
         // After `a` and `d0`.
         counters.0.insert(2, switch);
         Ok(counters)
+    }
+
+    fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+        let (instance, datapath) = (&mut self.instance, self.datapath);
+        neighbours::on_switch(&self.rig.dut.ns, pairs, &mut |joining| {
+            instance.join("br0", joining, datapath)
+        })
     }
 
     fn notes(&self) -> &[String] {

@@ -29,12 +29,14 @@ pub mod wire;
 use std::sync::{Mutex, PoisonError};
 
 use nicety_host::cpu_load::StatSample;
-use nicety_host::link::LinkCounters;
+use nicety_host::link::{LinkChange, LinkCounters};
 use nicety_host::net_error::NetError;
 use nicety_model::plan::{VmNic, VmSwitch};
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
+use crate::endpoints::EndpointSite;
 use crate::error::PathError;
+use crate::neighbours;
 use crate::path::{Coupling, Path, PathThread, Polling, Port};
 use crate::qemu::{Accelerator, Bundle};
 use crate::rig::Rig;
@@ -65,6 +67,8 @@ pub struct VmPath {
     vlan: Option<u16>,
     /// The guests' CPUs at their last report.
     cpus: Mutex<Vec<(String, StatSample)>>,
+    /// What the guests are connected by.
+    by: (VmNic, VmSwitch),
     threads: Vec<PathThread>,
     notes: Vec<String>,
 }
@@ -201,6 +205,7 @@ impl VmPath {
             switch,
             rig,
             _dir: dir,
+            by: (spec.ask.nic, spec.ask.switch),
             between,
             order,
             guests,
@@ -385,6 +390,29 @@ impl Path for VmPath {
         let last = counters.0.len().saturating_sub(1);
         counters.0.splice(last..last, behind);
         Ok(counters)
+    }
+
+    fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+        let middle = &self.rig.dut.ns;
+        let (nic, kind) = self.by;
+        // A macvtap in passthru mode has the interface below it to itself.
+        let alone = matches!(nic, VmNic::Sriov | VmNic::SriovMacvtap | VmNic::Macvtap);
+        match (kind, &mut self.switch) {
+            _ if alone => Err(PathError::NoNeighbours { kind: "the guest" }),
+            (_, Some(switch)) => {
+                neighbours::on_switch(middle, pairs, &mut |joining| switch.join(joining))
+            }
+            (VmSwitch::Bridge, None) => neighbours::on_switch(middle, pairs, &mut |joining| {
+                let links = joining.middle;
+                let change = LinkChange {
+                    master: Some(links.get("br0")?.index),
+                    ..LinkChange::default()
+                };
+                links.change(joining.inner, &change)?;
+                Ok(joining.plain())
+            }),
+            (_, None) => Err(PathError::NoNeighbours { kind: "the guest" }),
+        }
     }
 
     fn notes(&self) -> &[String] {

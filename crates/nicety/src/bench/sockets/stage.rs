@@ -17,21 +17,20 @@ use nicety_testbed::{EndpointSite, Endpoints, Path};
 use super::{Making, Missing};
 use crate::bench::setup;
 use crate::bench::switches;
-use crate::sock::args::{PORT, threads};
+use crate::sock::args::{PORT, threads_on};
 use crate::sock::inside::Inside;
 
 /// Both ends and what lies between them; gone when dropped.
 pub(super) struct Stage {
     /// Where clients run.
     pub(super) client: EndpointSite,
-    /// More pairs on the same switch.
-    pub(super) neighbours: Vec<[EndpointSite; 2]>,
+    /// More pairs on the same switch, or why there are none.
+    pub(super) neighbours: Result<Vec<[EndpointSite; 2]>, Missing>,
     /// Whether both ends' CPU time is one.
     pub(super) shared_host: bool,
     /// What a reader should know.
     pub(super) notes: Vec<String>,
     far: FarEnd,
-    kind: String,
     between: Between,
 }
 
@@ -73,16 +72,16 @@ impl Stage {
                 Ok(Self {
                     client: ends.a,
                     far: FarEnd::Site(ends.b),
-                    neighbours: ends.neighbours,
+                    neighbours: Ok(ends.neighbours),
                     shared_host: true,
                     notes: Vec::new(),
-                    kind: cell.kind().to_owned(),
                     between: Between::Bridge(ends.dut),
                 })
             }
             Some(PathPlan::Switch { kind, .. }) => {
                 let ipv6 = |cell: SockCell| cell.family == Family::Ipv6;
-                switch(*kind, cell, making.placement, plan.sock_cells().any(ipv6))
+                let ipv6 = plan.sock_cells().any(ipv6);
+                switch(*kind, cell, making.placement, ipv6, neighbours)
             }
             Some(PathPlan::Ports { .. }) => Err(Missing {
                 reason:
@@ -91,7 +90,7 @@ impl Stage {
                 remedy: "run nicety sock serve on the far host and nicety sock TEST --to here"
                     .to_owned(),
             }),
-            Some(PathPlan::Vm { .. }) => guest(making, cell),
+            Some(PathPlan::Vm { .. }) => guest(making, cell, neighbours),
             _ => Err(Missing {
                 reason: format!("socket tests do not run over {} yet", cell.kind()),
                 remedy: "measure frames over it, or sockets over another path".to_owned(),
@@ -99,11 +98,19 @@ impl Stage {
         }
     }
 
-    /// Starts a server at the far end.
-    pub(super) fn server(&self, family: Family) -> Result<Far, Missing> {
+    /// Starts a server for a cell at the far end.
+    pub(super) fn server(&self, cell: &SockCell) -> Result<Far, Missing> {
+        let (family, pin) = (cell.family, &cell.server_pin);
         let site = match &self.far {
             FarEnd::Site(site) => site,
             FarEnd::Guest { ipv6: false, .. } if family == Family::Ipv6 => return Err(no_ipv6()),
+            FarEnd::Guest { .. } if !pin.is_empty() => {
+                return Err(Missing {
+                    reason: "the server runs in the guest, server_pin names CPUs of this host"
+                        .to_owned(),
+                    remedy: "write pin in the [[path]], for the virtual CPUs".to_owned(),
+                });
+            }
             FarEnd::Guest { token, .. } => {
                 return Ok(Far {
                     address: SocketAddr::new(address(family, GUEST), PORT).to_string(),
@@ -116,7 +123,7 @@ impl Stage {
             Family::Ipv4 => site.ipv4,
             Family::Ipv6 => site.ipv6.ok_or_else(no_ipv6)?,
         };
-        let server = Inside::start(&site.ns, ip, threads(None));
+        let server = Inside::pinned(&site.ns, ip, threads_on(None, pin), pin);
         let server = server.map_err(|error| missing(&error))?;
         Ok(Far {
             address: server.address.clone(),
@@ -134,14 +141,6 @@ impl Stage {
         }
         "the far end went away during the test; look at the kernel's log".to_owned()
     }
-
-    /// What to say when neighbours are asked for that there are none of.
-    pub(super) fn no_neighbours(&self) -> Missing {
-        Missing {
-            reason: format!("neighbours join a kernel bridge, not {}", self.kind),
-            remedy: "write neighbours for kind = \"bridge\"".to_owned(),
-        }
-    }
 }
 
 /// Number of the guest's addresses; the client has the one before.
@@ -158,7 +157,7 @@ fn address(family: Family, number: u8) -> IpAddr {
 }
 
 /// A namespace at one end, a guest at the other.
-fn guest(making: &mut Making<'_>, cell: &SockCell) -> Result<Stage, Missing> {
+fn guest(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Stage, Missing> {
     let token = Token::random().map_err(|error| missing(&error))?;
     let family = |cell: SockCell| cell.family == Family::Ipv6;
     let ipv6 = making.plan.sock_cells().any(family);
@@ -178,7 +177,8 @@ fn guest(making: &mut Making<'_>, cell: &SockCell) -> Result<Stage, Missing> {
     let path = making
         .guests
         .serving(&cell.path, &serve, largest, &stop, &say);
-    let path = path.map_err(|error| refused(error.into()))?;
+    let mut path = path.map_err(|error| refused(error.into()))?;
+    let neighbours = beside(&mut path, pairs);
     let near = &path.ports()[0];
     if path.coupling() != nicety_testbed::Coupling::Unknown {
         segmentation(&near.ns, &near.name)?;
@@ -190,12 +190,19 @@ fn guest(making: &mut Making<'_>, cell: &SockCell) -> Result<Stage, Missing> {
     Ok(Stage {
         client: client.map_err(|error| missing(&error))?,
         far: FarEnd::Guest { ipv6, token },
-        neighbours: Vec::new(),
+        neighbours,
         shared_host: false,
         notes: path.notes().to_vec(),
-        kind: cell.kind().to_owned(),
         between: Between::Path(Box::new(path)),
     })
+}
+
+/// Pairs on the same switch: without them the other tests can run all the same.
+fn beside(path: &mut dyn Path, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, Missing> {
+    match pairs {
+        0 => Ok(Vec::new()),
+        _ => path.neighbours(pairs).map_err(|e| refused(e.into())),
+    }
 }
 
 /// Segmentation offload: off for test frames, applications have it.
@@ -218,6 +225,7 @@ fn switch(
     cell: &SockCell,
     placement: &Placement,
     ipv6: bool,
+    pairs: u32,
 ) -> Result<Stage, Missing> {
     let key = CellKey {
         path: cell.path.clone(),
@@ -225,7 +233,8 @@ fn switch(
         direction: Direction::Bi,
         flows: 1,
     };
-    let path = switches::path(kind, &key, placement).map_err(|error| refused(error.into()))?;
+    let mut path = switches::path(kind, &key, placement).map_err(|error| refused(error.into()))?;
+    let neighbours = beside(path.as_mut(), pairs);
     let mut notes = path.notes().to_vec();
     let userspace = path.middle().is_some_and(|middle| middle.userspace);
     if let Some(middle) = path.middle().filter(|middle| middle.userspace) {
@@ -274,10 +283,9 @@ fn switch(
     Ok(Stage {
         client: site(0, 1)?,
         far: FarEnd::Site(site(1, 2)?),
-        neighbours: Vec::new(),
+        neighbours,
         shared_host: true,
         notes,
-        kind: cell.kind().to_owned(),
         between: Between::Path(path),
     })
 }

@@ -1,7 +1,7 @@
 //! Socket workloads beside other programs: streams beside iperf3, request/response beside
 //! sockperf's ping-pong, over the same veth pair, in turn, in the same run.
 //!
-//! `cargo bench -p nicety --bench sock` prints a table and writes `bench/sock.json` under the
+//! `cargo bench -p nicety --bench sockets` prints a table and writes `bench/sockets.json` under the
 //! target directory. Every program runs as a client process and a server process. Latency is
 //! that of the full round trip. CPU time is that of the whole machine, read the same way for
 //! all. `NICETY_BENCH_ROUNDS` and `NICETY_BENCH_WINDOW_MS` make it shorter.
@@ -87,7 +87,7 @@ fn main() -> Result<()> {
     }
     // `cargo test --benches` passes no --bench: there is nothing to test here.
     if !std::env::args().any(|argument| argument == "--bench") {
-        println!("a benchmark: cargo bench -p nicety --bench sock");
+        println!("a benchmark: cargo bench -p nicety --bench sockets");
         return Ok(());
     }
     if privilege::privilege()? == Privilege::Ordinary {
@@ -161,7 +161,7 @@ fn main() -> Result<()> {
         println!("peer: {name} {}", version.as_str().unwrap_or_default());
     }
     figures.print();
-    println!("written: {}", figures.write("sock", versions)?.display());
+    println!("written: {}", figures.write("sockets", versions)?.display());
     Ok(())
 }
 

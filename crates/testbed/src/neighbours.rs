@@ -1,0 +1,82 @@
+//! More endpoints on the switch of a path: pairs of namespaces that flood it beside a test.
+//!
+//! ```text
+//!  namespace: a --- d2 - [switch] - d3 --- a :namespace
+//! ```
+
+use nicety_host::ethtool::Ethtool;
+use nicety_host::link::Links;
+use nicety_host::netns::NetNs;
+
+use crate::endpoints::{EndpointSite, MOST_NEIGHBOURS, UP, end};
+use crate::error::PathError;
+use crate::veth::CARRIER_LIMIT;
+
+/// Name of every neighbour's interface.
+const PORT: &str = "a";
+
+/// An interface that is to join a switch.
+pub(crate) struct Joining<'a> {
+    /// The switch's namespace.
+    pub(crate) middle: &'a Links,
+    /// The interface there, up.
+    pub(crate) inner: &'a str,
+    /// The neighbour's namespace.
+    pub(crate) there: &'a Links,
+}
+
+impl Joining<'_> {
+    /// For a switch that is a program and sees frames as they are: nothing is left to the
+    /// interface, nothing is put together.
+    pub(crate) fn whole_frames(&self) -> Result<(), PathError> {
+        Ethtool::open(self.middle.ns())?.set_features(self.inner, &[("rx-gro", false)])?;
+        let there = Ethtool::open(self.there.ns())?;
+        there.set_features(PORT, &[("tx-checksum-ip-generic", false)])?;
+        Ok(())
+    }
+
+    /// A VLAN sub-interface at the neighbour's end, for a switch whose wires carry tags.
+    pub(crate) fn tagged(&self, id: u16) -> Result<String, PathError> {
+        let name = format!("{PORT}.{id}");
+        self.there
+            .add_vlan(&name, self.there.get(PORT)?.index, id)?;
+        self.there.change(&name, &UP)?;
+        Ok(name)
+    }
+
+    /// The interface that gets addresses where frames carry no tags.
+    pub(crate) fn plain(&self) -> String {
+        PORT.to_owned()
+    }
+}
+
+/// Makes `pairs` pairs, at most 100, at the switch whose interfaces are in `middle`. `join` gives
+/// each interface to the switch and says which one of the neighbour gets addresses.
+pub(crate) fn on_switch(
+    middle: &NetNs,
+    pairs: u32,
+    join: &mut dyn FnMut(&Joining<'_>) -> Result<String, PathError>,
+) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+    let links = Links::open(middle)?;
+    let mut one = |number: u8| -> Result<EndpointSite, PathError> {
+        let ns = NetNs::create("neighbour")?;
+        // `d0` and `d1` are the path's own.
+        let inner = format!("d{}", number - 1);
+        links.add_veth(end(middle, &inner), end(&ns, PORT))?;
+        links.change(&inner, &UP)?;
+        let there = Links::open(&ns)?;
+        there.change("lo", &UP)?;
+        there.change(PORT, &UP)?;
+        there.wait_carrier(PORT, CARRIER_LIMIT)?;
+        let interface = join(&Joining {
+            middle: &links,
+            inner: &inner,
+            there: &there,
+        })?;
+        Ok(EndpointSite::address(ns, &interface, number)?)
+    };
+    // The ends of the path itself have the numbers 1 and 2.
+    (0..pairs.min(MOST_NEIGHBOURS) as u8)
+        .map(|pair| Ok([one(2 * pair + 3)?, one(2 * pair + 4)?]))
+        .collect()
+}
