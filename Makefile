@@ -33,9 +33,11 @@ bench-sockets: ## socket workloads, beside iperf3 and sockperf
 	@scripts/bench-peers.sh iperf3=iperf3 sockperf=sockperf
 	@$(CARGO) bench --locked -p nicety --bench sockets
 
-bench-police: ## the controller of shares on a simulated link, beside AIMD and static shares
+bench-police: ## shares of a link: simulated beside AIMD and static shares, and with real packets
 	@scripts/setup.sh bench
+	@scripts/bench-peers.sh tc=iproute2 ip=iproute2
 	@$(CARGO) bench --locked -p nicety-police --bench police
+	@$(CARGO) bench --locked -p nicety --bench police
 
 bench-paths: ## how soon each kind of path carries its first trial, time between cells, QEMU's memory
 	@scripts/setup.sh bench

@@ -59,6 +59,7 @@ completion fish usr/share/fish/vendor_completions.d nicety.fish
 install -D -m 644 packaging/nicety-police.service "$root/lib/systemd/system/nicety-police.service"
 doc=$root/usr/share/doc/nicety
 install -D -m 644 -t "$doc/plans" plans/*.toml
+install -D -m 644 -t "$doc/policies" policies/*.toml
 install -D -m 644 -t "$doc/examples" packaging/examples/policy.toml
 install -D -m 644 -t "$doc/dashboards" packaging/dashboards/*.json
 install -D -m 644 -t "$doc/guide" docs/guide/*.md

@@ -32,7 +32,7 @@ impl Family {
 }
 
 /// A command or its answer: header and flat attributes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct GenlMessage {
     family: u16,
     body: Vec<u8>,

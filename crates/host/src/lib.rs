@@ -27,4 +27,5 @@ pub mod tap;
 pub mod tasks;
 pub mod topology;
 pub mod vf;
+pub mod vsock;
 pub mod xdp_features;

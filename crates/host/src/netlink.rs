@@ -15,6 +15,19 @@ use netlink_sys::{Socket, SocketAddr};
 
 use crate::net_error::NetError;
 use crate::netns::NetNs;
+use crate::raw::{u16_at, u32_at};
+
+/// Netlink messages begin with `nlmsghdr`: length, type, flags, sequence, sender.
+const HEADER: usize = 16;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// What a dump goes through has changed meanwhile (include/uapi/linux/netlink.h).
+const NLM_F_DUMP_INTR: u16 = 0x10;
+/// A dump comes in pieces as large as the reader's buffer, up to 32 KiB; a single answer, as that of
+/// a NIC with many functions, may be longer than its 16-bit attributes.
+const BUFFER: usize = 256 << 10;
+/// How often a dump is asked for again that others disturb.
+const TRIES: usize = 3;
 
 /// A netlink socket that lives in one network namespace, usable from any thread.
 #[derive(Debug)]
@@ -24,6 +37,19 @@ pub(crate) struct Channel(Mutex<State>);
 struct State {
     socket: Socket,
     sequence: u32,
+    /// Kept from request to request; made when first needed.
+    buffer: Vec<u8>,
+}
+
+/// One message of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part<'a> {
+    /// Type.
+    pub(crate) kind: u16,
+    /// What follows the netlink header.
+    pub(crate) body: &'a [u8],
+    /// With the netlink header.
+    whole: &'a [u8],
 }
 
 impl Channel {
@@ -40,69 +66,190 @@ impl Channel {
         Ok(Self(Mutex::new(State {
             socket,
             sequence: 0,
+            buffer: Vec::new(),
         })))
     }
 
     /// Sends `message` and waits for the kernel's verdict.
-    pub(crate) fn change<I>(&self, message: I, flags: u16) -> io::Result<()>
-    where
-        I: NetlinkSerializable + NetlinkDeserializable,
-    {
-        self.exchange(message, flags | NLM_F_ACK).map(drop)
+    pub(crate) fn change<I: NetlinkSerializable>(&self, message: I, flags: u16) -> io::Result<()> {
+        self.exchange(message, flags | NLM_F_ACK, |_| Ok(()))
+            .map(drop)
     }
 
     /// Sends `message` and collects its answers: one, or all of them with [`NLM_F_DUMP`].
     pub(crate) fn ask<I>(&self, message: I, flags: u16) -> io::Result<Vec<I>>
     where
-        I: NetlinkSerializable + NetlinkDeserializable,
+        I: NetlinkSerializable + NetlinkDeserializable + Clone,
     {
-        self.exchange(message, flags)
+        let mut answers = Vec::new();
+        for _ in 0..TRIES {
+            answers.clear();
+            let disturbed = self.exchange(message.clone(), flags, |part| {
+                let reply = NetlinkMessage::<I>::deserialize(part.whole)
+                    .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?;
+                if let NetlinkPayload::InnerMessage(answer) = reply.payload {
+                    answers.push(answer);
+                }
+                Ok(())
+            })?;
+            if !disturbed {
+                break;
+            }
+        }
+        Ok(answers)
     }
 
-    fn exchange<I>(&self, message: I, flags: u16) -> io::Result<Vec<I>>
+    /// Dumps, and gives what comes to `fill` where it stands, without a copy. `fill` begins with
+    /// what `begin` gives, anew when others have disturbed the dump.
+    pub(crate) fn dump<I, T>(
+        &self,
+        message: I,
+        begin: impl Fn() -> T,
+        fill: impl Fn(&mut T, Part<'_>),
+    ) -> io::Result<T>
     where
-        I: NetlinkSerializable + NetlinkDeserializable,
+        I: NetlinkSerializable + Clone,
     {
+        let mut tries = 0;
+        loop {
+            let mut value = begin();
+            let disturbed = self.exchange(message.clone(), NLM_F_DUMP, |part| {
+                fill(&mut value, part);
+                Ok(())
+            })?;
+            tries += 1;
+            if !disturbed || tries == TRIES {
+                return Ok(value);
+            }
+        }
+    }
+
+    /// Whether a dump was disturbed.
+    fn exchange<I: NetlinkSerializable>(
+        &self,
+        message: I,
+        flags: u16,
+        mut take: impl FnMut(Part<'_>) -> io::Result<()>,
+    ) -> io::Result<bool> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.sequence = state.sequence.wrapping_add(1);
-        let sequence = state.sequence;
+        let State {
+            socket,
+            sequence,
+            buffer,
+        } = &mut *state;
+        *sequence = sequence.wrapping_add(1);
         let payload = NetlinkPayload::InnerMessage(message);
         let mut request = NetlinkMessage::new(NetlinkHeader::default(), payload);
         request.header.flags = NLM_F_REQUEST | flags;
-        request.header.sequence_number = sequence;
+        request.header.sequence_number = *sequence;
         request.finalize();
-        let mut buffer = vec![0; request.buffer_len()];
-        request.serialize(&mut buffer);
-        state.socket.send(&buffer, 0)?;
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        socket.send(&bytes, 0)?;
 
         let (dump, acknowledged) = (flags & NLM_F_DUMP == NLM_F_DUMP, flags & NLM_F_ACK != 0);
-        let mut answers = Vec::new();
+        if buffer.is_empty() {
+            *buffer = vec![0; BUFFER];
+        }
+        let mut disturbed = false;
         loop {
-            let (datagram, _) = state.socket.recv_from_full()?;
-            let mut rest = datagram.as_slice();
-            while !rest.is_empty() {
-                let reply = NetlinkMessage::<I>::deserialize(rest)
-                    .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?;
+            let (length, whole) =
+                rustix::net::recv(&*socket, &mut buffer[..], rustix::net::RecvFlags::TRUNC)?;
+            if whole > length {
+                let what = format!("an answer of {whole} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            let mut rest = &buffer[..length];
+            while let Some((header, part)) = Part::first(rest) {
                 // Netlink messages are aligned to 4 bytes (NLMSG_ALIGN).
-                let length = (reply.header.length as usize).next_multiple_of(4);
-                rest = rest.get(length.max(16)..).unwrap_or_default();
-                if reply.header.sequence_number != sequence {
+                rest = rest
+                    .get(header.length.next_multiple_of(4)..)
+                    .unwrap_or_default();
+                if header.sequence != *sequence {
                     continue; // the rest of a request that was given up
                 }
-                match reply.payload {
-                    NetlinkPayload::Error(error) if error.code.is_some() => {
-                        return Err(error.to_io());
-                    }
-                    NetlinkPayload::Error(_) | NetlinkPayload::Done(_) => return Ok(answers),
-                    NetlinkPayload::InnerMessage(answer) => {
-                        answers.push(answer);
+                disturbed |= dump && header.flags & NLM_F_DUMP_INTR != 0;
+                match part.kind {
+                    // The end of a dump may tell an error too.
+                    NLMSG_ERROR | NLMSG_DONE => return verdict(part.body).map(|()| disturbed),
+                    _ => {
+                        take(part)?;
                         if !dump && !acknowledged {
-                            return Ok(answers);
+                            return Ok(disturbed);
                         }
                     }
-                    _ => {}
                 }
             }
         }
+    }
+}
+
+struct Header {
+    length: usize,
+    flags: u16,
+    sequence: u32,
+}
+
+impl<'a> Part<'a> {
+    /// The first message of a datagram; none at its end and where it is cut off.
+    fn first(datagram: &'a [u8]) -> Option<(Header, Self)> {
+        let length = u32_at(datagram, 0)? as usize;
+        let whole = datagram.get(..length).filter(|_| length >= HEADER)?;
+        let header = Header {
+            length,
+            flags: u16_at(whole, 6)?,
+            sequence: u32_at(whole, 8)?,
+        };
+        let part = Self {
+            kind: u16_at(whole, 4)?,
+            body: &whole[HEADER..],
+            whole,
+        };
+        Some((header, part))
+    }
+}
+
+/// The negative error number that `NLMSG_ERROR` and `NLMSG_DONE` begin with; 0 or none is success.
+fn verdict(body: &[u8]) -> io::Result<()> {
+    match u32_at(body, 0).unwrap_or(0) as i32 {
+        code if code < 0 => Err(io::Error::from_raw_os_error(-code)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_are_cut_into_messages() {
+        let mut datagram = Vec::new();
+        for (kind, body) in [(20u16, &[1u8, 2, 3, 4][..]), (21, &[])] {
+            datagram.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
+            datagram.extend_from_slice(&kind.to_ne_bytes());
+            datagram.extend_from_slice(&[0x12, 0]);
+            datagram.extend_from_slice(&[7, 0, 0, 0, 0, 0, 0, 0]);
+            datagram.extend_from_slice(body);
+        }
+        let (header, part) = Part::first(&datagram).unwrap();
+        assert_eq!(
+            (header.length, header.flags, header.sequence),
+            (20, 0x12, 7)
+        );
+        assert_eq!((part.kind, part.body), (20, &[1, 2, 3, 4][..]));
+        let (_, part) = Part::first(&datagram[20..]).unwrap();
+        assert_eq!((part.kind, part.body.len()), (21, 0));
+        for cut in [0, 3, 15, 19] {
+            assert!(Part::first(&datagram[..cut]).is_none(), "{cut}");
+        }
+        assert!(Part::first(&[8, 0, 0, 0, 0, 0, 0, 0]).is_none());
+    }
+
+    #[test]
+    fn an_error_number_is_an_error() {
+        assert!(verdict(&[]).is_ok());
+        assert!(verdict(&0i32.to_ne_bytes()).is_ok());
+        let error = verdict(&(-19i32).to_ne_bytes()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(19));
     }
 }

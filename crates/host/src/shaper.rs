@@ -9,7 +9,9 @@
 //!
 //! What others have put in these places is never touched.
 
+mod look;
 mod message;
+mod news;
 mod survey;
 
 use std::time::Duration;
@@ -25,6 +27,7 @@ use crate::netns::NetNs;
 use crate::raw::RawMessage;
 use message::{BUCKET, INGRESS, ROOT};
 
+pub use news::News;
 pub use survey::{Bucket, Face, Survey};
 
 /// How long a bucket may send at the link's rate when nothing else is said.
@@ -185,7 +188,7 @@ impl Shapers {
         burst: Duration,
     ) -> Result<(), NetError> {
         let name = ifb_name(face.index);
-        if survey.index_of(&name).is_none() {
+        if survey.made_for(face.index).is_none() {
             match self.links.add_ifb(&name) {
                 // Made since the survey.
                 Err(NetError::Exists { .. }) => {}
@@ -258,8 +261,15 @@ impl Shapers {
     /// # Errors
     /// As [`Self::set`].
     pub fn remove(&self, port: &str) -> Result<(), NetError> {
-        let survey = self.survey()?;
-        let link = self.face(port, &survey)?;
+        self.remove_in(port, &self.survey()?)
+    }
+
+    /// As [`Self::remove`], for a port as it is in a survey.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn remove_in(&self, port: &str, survey: &Survey) -> Result<(), NetError> {
+        let link = self.face(port, survey)?;
         match self.way(link)? {
             Way::Own => {
                 if survey.bucket(link.index).is_some() {
@@ -269,12 +279,12 @@ impl Shapers {
             }
             Way::Redirected => {
                 let ours = survey.ingress(link.index).is_some()
-                    && !matches!(self.redirected(link, &survey)?, Found::Foreign(_));
+                    && !matches!(self.redirected(link, survey)?, Found::Foreign(_));
                 if ours {
                     let request = message::ingress(message::RTM_DELQDISC, link.index);
                     self.change(request, 0, "remove limit of", port)?;
                 }
-                if survey.index_of(&ifb_name(link.index)).is_some() {
+                if survey.made_for(link.index).is_some() {
                     self.links.delete(&ifb_name(link.index))?;
                 }
             }
@@ -289,35 +299,13 @@ impl Shapers {
     pub fn sweep(&self) -> Result<usize, NetError> {
         let survey = self.survey()?;
         let is_left = |face: &&Face| {
-            let port = face.name.strip_prefix(PREFIX);
-            let port = port.and_then(|number| number.parse::<u32>().ok());
-            face.kind == "ifb"
-                && port.is_some_and(|port| survey.faces().all(|other| other.index != port))
+            face.kind == "ifb" && port_of(&face.name).is_some_and(|port| !survey.has(port))
         };
         let left: Vec<&Face> = survey.faces().filter(is_left).collect();
         for face in &left {
             self.links.delete(&face.name)?;
         }
         Ok(left.len())
-    }
-
-    /// All interfaces, buckets and their counters; filters are looked at for each port asked for.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
-    pub fn survey(&self) -> Result<Survey, NetError> {
-        let qdiscs = self.dump(message::dump_qdiscs())?;
-        let links = self.dump(message::dump_links())?;
-        Ok(Survey::new(&links, &qdiscs))
-    }
-
-    /// All buckets and their counters, in one dump: interfaces and filters are believed to be as
-    /// they were.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
-    pub fn survey_again(&self, before: &Survey) -> Result<Survey, NetError> {
-        Ok(before.again(&self.dump(message::dump_qdiscs())?))
     }
 
     fn face<'a>(&self, port: &str, survey: &'a Survey) -> Result<&'a Face, NetError> {
@@ -341,14 +329,17 @@ impl Shapers {
     fn holder(&self, link: &Face, survey: &Survey) -> Result<Option<u32>, NetError> {
         Ok(match self.way(link)? {
             Way::Own => Some(link.index),
-            Way::Redirected => survey.index_of(&ifb_name(link.index)),
+            Way::Redirected => survey.made_for(link.index),
         })
     }
 
     /// Interfaces that the ingress of a port is redirected to; none where a filter does
     /// something else.
     fn redirects(&self, link: &Face) -> Result<Vec<Option<u32>>, NetError> {
-        let filters = self.dump(message::dump_filters(link.index, INGRESS))?;
+        let filters = self
+            .channel
+            .ask(message::dump_filters(link.index, INGRESS), NLM_F_DUMP)
+            .map_err(|e| NetError::new("list filters of", &link.name, e))?;
         Ok(message::redirects(&filters))
     }
 
@@ -366,12 +357,6 @@ impl Shapers {
                 Err(NetError::new("limit", what, error))
             }
         }
-    }
-
-    fn dump(&self, request: RawMessage) -> Result<Vec<RawMessage>, NetError> {
-        self.channel
-            .ask(request, NLM_F_DUMP)
-            .map_err(|e| NetError::new("list queueing disciplines of namespace", &self.ns, e))
     }
 
     fn change(
@@ -393,6 +378,11 @@ fn shape(bucket: Option<&Bucket>) -> Found {
 
 fn ifb_name(port: u32) -> String {
     format!("{PREFIX}{port}")
+}
+
+/// The port that an interface of such a name is made for.
+fn port_of(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.parse().ok()
 }
 
 /// Burst of a bucket, in bytes.

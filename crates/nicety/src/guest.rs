@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use nicety_model::BitRate;
 use nicety_police::explain::readable;
-use nicety_police::guest::{Ask, Record, Reply, Request};
+use nicety_police::guest::{Ask, Record, Reply, Request, VSOCK_PORT};
 use nicety_testbed::lab::spec::GUEST_PORT;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -121,6 +121,16 @@ enum Line {
 }
 
 fn open(path: &Path) -> std::io::Result<Line> {
+    let cid = path.to_str().and_then(|path| path.strip_prefix("vsock:"));
+    if let Some(cid) = cid {
+        let cid = cid.parse().map_err(|_| {
+            std::io::Error::other("no number of a machine; write vsock:2 for the host")
+        })?;
+        // Reading and writing is the same for all stream sockets.
+        let stream = UnixStream::from(nicety_host::vsock::connect(cid, VSOCK_PORT)?);
+        stream.set_nonblocking(true)?;
+        return Ok(Line::Socket(stream));
+    }
     if std::fs::metadata(path)?.file_type().is_socket() {
         let stream = UnixStream::connect(path)?;
         stream.set_nonblocking(true)?;

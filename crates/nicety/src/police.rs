@@ -7,6 +7,7 @@ mod dry;
 mod found;
 mod functions;
 mod guests;
+mod journal;
 mod ports;
 mod serve;
 mod service;

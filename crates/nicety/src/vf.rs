@@ -3,6 +3,7 @@
 mod counters;
 mod limit;
 mod look;
+mod pacing;
 mod table;
 mod verify;
 mod watch;
@@ -22,6 +23,7 @@ pub fn run(args: &VfArgs) -> Result<Exit, Failure> {
         VfCommand::List(args) => list(args),
         VfCommand::Stats(args) => stats(args),
         VfCommand::Limit(args) => limit::run(args),
+        VfCommand::Pacing(args) => pacing::run(args),
         VfCommand::Watch(args) => watch::run(args),
     }
 }

@@ -5,6 +5,8 @@ mod port;
 mod setup;
 mod tuning;
 
+use std::ops::Range;
+
 use nicety_model::BitRate;
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +102,8 @@ pub struct Controller {
     policy: Policy,
     tuning: Tuning,
     ports: Vec<Port>,
+    /// Where the ports of each tenant are: the policy has them one after the other.
+    ranges: Vec<Range<usize>>,
     /// Soft limits of the tenants.
     soft: Vec<Option<BitRate>>,
 }
@@ -121,7 +125,14 @@ impl Controller {
             let setup = ports.get(index).unwrap_or(&usual);
             Port::new(name.clone(), tenant, setup, &policy)
         });
+        let mut next = 0;
+        let ranges = policy.tenants.iter().map(|tenant| {
+            let begin = next;
+            next += tenant.ports.len();
+            begin..next
+        });
         Self {
+            ranges: ranges.collect(),
             ports: states.collect(),
             soft: vec![None; policy.tenants.len()],
             policy,
@@ -240,9 +251,9 @@ impl Controller {
 
     /// Shares what a tenant may send among its ports, each as its demand.
     fn split(&mut self, tenant: usize, limit: f64) {
-        let mut of: Vec<&mut Port> = (self.ports.iter_mut())
-            .filter(|port| port.tenant == tenant && port.present)
-            .collect();
+        let range = self.ranges.get(tenant).cloned().unwrap_or_default();
+        let ports = self.ports.get_mut(range).unwrap_or_default();
+        let mut of: Vec<&mut Port> = ports.iter_mut().filter(|port| port.present).collect();
         let shares: Vec<Share> = (of.iter())
             .map(|port| Share {
                 weight: 1.0,

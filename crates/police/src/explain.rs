@@ -5,7 +5,7 @@ use std::fmt;
 use nicety_model::BitRate;
 use serde::{Deserialize, Serialize};
 
-use crate::controller::Decision;
+use crate::controller::{Decision, TenantDecision};
 use crate::policy::Policy;
 
 /// What keeps a tenant from more.
@@ -20,8 +20,11 @@ pub enum Bottleneck {
     SoftLimit,
     /// The link, shared with others.
     Link {
-        /// Tenants that are held by the link too, the greatest first.
+        /// Tenants that are held by the link too, the greatest first; no more than 8.
         with: Vec<String>,
+        /// How many others are.
+        #[serde(skip_serializing_if = "is_zero", default)]
+        more: usize,
     },
     /// None of its ports is there.
     Absent,
@@ -50,55 +53,65 @@ pub struct Explanation {
     pub bottleneck: Bottleneck,
 }
 
-/// Explains a tenant by name; none when the policy has no such tenant.
-pub fn explain(policy: &Policy, decision: &Decision, name: &str) -> Option<Explanation> {
-    let index = policy
-        .tenants
-        .iter()
-        .position(|tenant| tenant.name == name)?;
-    let told = decision.tenants.get(index)?;
-    let tenant = policy.tenants.get(index)?;
-    let present = |index: usize| {
-        let mut ports = decision.ports.iter();
-        ports.any(|port| port.tenant == index && port.present)
-    };
-    let held = |index: usize| {
-        decision.tenants.get(index).is_some_and(|told| {
-            let demand = told.demand_bps.unwrap_or(f64::INFINITY);
-            let wants = demand.min(told.ceiling_bps());
-            wants > told.given_bps * 1.000_001
+/// Tenants named with one that shares the link with them.
+const NAMED: usize = 8;
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Explains every tenant, in the order of the policy.
+pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
+    let mut present = vec![false; policy.tenants.len()];
+    for port in decision.ports.iter().filter(|port| port.present) {
+        if let Some(present) = present.get_mut(port.tenant) {
+            *present = true;
+        }
+    }
+    let given = |index: &usize| decision.tenants.get(*index).map_or(0.0, |t| t.given_bps);
+    let is_held = |index: &usize| present[*index] && decision.tenants.get(*index).is_some_and(held);
+    let mut held: Vec<usize> = (0..policy.tenants.len()).filter(is_held).collect();
+    held.sort_by(|a, b| given(b).total_cmp(&given(a)).then(a.cmp(b)));
+    let tenants = policy.tenants.iter().zip(&decision.tenants).enumerate();
+    tenants
+        .map(|(index, (tenant, told))| {
+            let bottleneck = if !present[index] {
+                Bottleneck::Absent
+            } else if is_held(&index) {
+                let others = held.iter().filter(|other| **other != index);
+                let named = others
+                    .take(NAMED)
+                    .map(|at| policy.tenants[*at].name.clone());
+                Bottleneck::Link {
+                    with: named.collect(),
+                    more: (held.len() - 1).saturating_sub(NAMED),
+                }
+            } else if told.demand_bps.unwrap_or(f64::INFINITY) >= told.ceiling_bps() {
+                match told.ceiling_bps() < told.cap_bps {
+                    true => Bottleneck::SoftLimit,
+                    false => Bottleneck::Cap,
+                }
+            } else {
+                Bottleneck::OwnDemand
+            };
+            Explanation {
+                tenant: tenant.name.clone(),
+                rate_bps: told.rate_bps,
+                demand_bps: told.demand_bps,
+                limit_bps: told.limit_bps,
+                level_bps: decision.level_bps,
+                weight: tenant.weight,
+                guarantee: tenant.guarantee,
+                bottleneck,
+            }
         })
-    };
-    let bottleneck = if !present(index) {
-        Bottleneck::Absent
-    } else if held(index) {
-        let mut with: Vec<usize> = (0..policy.tenants.len())
-            .filter(|other| *other != index && present(*other) && held(*other))
-            .collect();
-        let given = |index: &usize| decision.tenants.get(*index).map_or(0.0, |t| t.given_bps);
-        with.sort_by(|a, b| given(b).total_cmp(&given(a)).then(a.cmp(b)));
-        let names = with.iter().map(|index| policy.tenants[*index].name.clone());
-        Bottleneck::Link {
-            with: names.collect(),
-        }
-    } else if told.demand_bps.unwrap_or(f64::INFINITY) >= told.ceiling_bps() {
-        match told.ceiling_bps() < told.cap_bps {
-            true => Bottleneck::SoftLimit,
-            false => Bottleneck::Cap,
-        }
-    } else {
-        Bottleneck::OwnDemand
-    };
-    Some(Explanation {
-        tenant: name.to_owned(),
-        rate_bps: told.rate_bps,
-        demand_bps: told.demand_bps,
-        limit_bps: told.limit_bps,
-        level_bps: decision.level_bps,
-        weight: tenant.weight,
-        guarantee: tenant.guarantee,
-        bottleneck,
-    })
+        .collect()
+}
+
+/// A tenant wants more than it is given.
+fn held(told: &TenantDecision) -> bool {
+    let demand = told.demand_bps.unwrap_or(f64::INFINITY);
+    demand.min(told.ceiling_bps()) > told.given_bps * 1.000_001
 }
 
 /// Bits per second as people read them: `88.1 Mbit/s`.
@@ -126,10 +139,10 @@ impl fmt::Display for Explanation {
             Bottleneck::OwnDemand => write!(f, "; gets all it asks for"),
             Bottleneck::Cap => write!(f, "; its cap is the bottleneck"),
             Bottleneck::SoftLimit => write!(f, "; its own soft limit is the bottleneck"),
-            Bottleneck::Link { with } => {
+            Bottleneck::Link { with, more } => {
                 write!(f, "; the link is the bottleneck, ")?;
                 let (first, rest) = with.split_at(with.len().min(3));
-                match (first, rest.len()) {
+                match (first, rest.len() + more) {
                     ([], _) => write!(f, "the others' guarantees and demands leave it no more")?,
                     (names, 0) => write!(f, "shared with {}", names.join(", "))?,
                     (names, more) => write!(f, "shared with {} and {more} more", names.join(", "))?,

@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 pub use lines::{Line, Lines};
 pub use record::{Record, Soft};
 
+/// Port of the daemon's vsock.
+pub const VSOCK_PORT: u32 = 9472;
 /// Longest line in bytes, without its end.
 pub const LONGEST: usize = 256;
 /// Lowest soft limit: less than this is nothing to work with.

@@ -15,6 +15,7 @@ pub mod explain;
 pub mod guest;
 pub mod level;
 pub mod meter;
+pub mod pacing;
 pub mod policy;
 
 pub use controller::{Controller, Decision, PortDecision, Seen, TenantDecision, Tuning};

@@ -53,14 +53,22 @@ pub struct Tenant {
     pub guest: Option<GuestChannel>,
 }
 
-/// A Unix socket that the daemon makes for one tenant.
+/// How a tenant's guest reaches the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GuestChannel {
-    /// Absolute path.
-    pub path: String,
-    /// User who owns the socket and may use it, besides root: root inside a container, or whom
-    /// QEMU runs as.
-    pub uid: u32,
+pub enum GuestChannel {
+    /// A Unix socket that the daemon makes.
+    Unix {
+        /// Absolute path.
+        path: String,
+        /// User who owns the socket and may use it, besides root: root inside a container, or whom
+        /// QEMU runs as.
+        uid: u32,
+    },
+    /// The vsock of a virtual machine, from which its root may connect.
+    Vsock {
+        /// Number of the machine (`guest-cid` of QEMU); 1 for this one.
+        cid: u32,
+    },
 }
 
 /// Where a tenant sends.
@@ -93,6 +101,15 @@ impl Policy {
     pub fn ports(&self) -> impl Iterator<Item = (usize, &PortName)> {
         let tenants = self.tenants.iter().enumerate();
         tenants.flat_map(|(index, tenant)| tenant.ports.iter().map(move |port| (index, port)))
+    }
+}
+
+impl fmt::Display for GuestChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix { path, .. } => f.write_str(path),
+            Self::Vsock { cid } => write!(f, "vsock:{cid}"),
+        }
     }
 }
 

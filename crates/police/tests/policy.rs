@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use nicety_model::BitRate;
+use nicety_police::policy::GuestChannel;
 use nicety_police::{Policy, PortName};
 
 const GOOD: &str = r#"
@@ -71,6 +72,16 @@ fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
             "weight = 2",
             "weight = -1",
             "p.toml:9: weight = -1 is not above 0; write a number above 0, as in weight = 2",
+        ),
+        (
+            "ports = \"veth1\"",
+            "ports = \"veth1\"\nguest = \"vsock:2\"",
+            "p.toml:18: guest = \"vsock:2\" names no virtual machine; write the number that QEMU gives it, as in guest = \"vsock:5\"",
+        ),
+        (
+            "ports = \"veth1\"",
+            "ports = \"veth1\"\nguest = \"vsock:7\"\nguest_uid = 5",
+            "p.toml:19: guest_uid with a vsock; remove it: the machine's root may connect, and nobody else",
         ),
         (
             "weight = 2",
@@ -207,4 +218,38 @@ fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
     );
     let none = Policy::parse("p.toml", "[link]\ncapacity = \"1gbit\"\n").unwrap_err();
     assert!(none.to_string().contains("has no tenant"), "{none}");
+}
+
+#[test]
+fn a_guest_is_reached_by_a_socket_or_by_the_number_of_its_machine() {
+    let guest = |more: &str| {
+        let text = GOOD.replace("ports = \"veth1\"", &format!("ports = \"veth1\"\n{more}"));
+        Policy::parse("p.toml", &text).unwrap().tenants[1]
+            .guest
+            .clone()
+    };
+    assert_eq!(guest(""), None);
+    assert_eq!(
+        guest("guest = \"vsock:5\""),
+        Some(GuestChannel::Vsock { cid: 5 })
+    );
+    let unix = GuestChannel::Unix {
+        path: "/run/a.sock".to_owned(),
+        uid: 7,
+    };
+    assert_eq!(guest("guest = \"/run/a.sock\"\nguest_uid = 7"), Some(unix));
+}
+
+#[test]
+fn ready_policies_are_policies() {
+    for text in [
+        include_str!("../../../policies/two-equal.toml"),
+        include_str!("../../../policies/two-shared.toml"),
+        include_str!("../../../policies/three-equal.toml"),
+        include_str!("../../../policies/three-shared.toml"),
+        include_str!("../../../packaging/examples/policy.toml"),
+    ] {
+        let policy = Policy::parse("policy.toml", text).unwrap();
+        assert!(policy.shared_bps() > 190e6);
+    }
 }

@@ -13,6 +13,7 @@
 pub mod af_packet;
 pub mod af_xdp;
 pub mod auto;
+pub mod capture;
 pub mod clock;
 pub mod engine;
 mod error;

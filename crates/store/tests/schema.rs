@@ -16,6 +16,7 @@ use nicety_model::probe::ProbeReport;
 use nicety_model::sock::SockReport;
 use nicety_model::vf::{LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
+use nicety_police::pacing::PacingReport;
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
 
@@ -58,9 +59,10 @@ fn schemas_are_those_of_the_types() {
     check::<Comparison>("comparison");
     check::<VfReport>("vf");
     check::<LimitReport>("limit");
+    check::<PacingReport>("pacing");
     check::<ProbeReport>("probe");
     check::<RunList>("run-list");
     check::<Trend>("trend");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 21, "schema/ holds the generated schemas only");
+    assert_eq!(files, 22, "schema/ holds the generated schemas only");
 }

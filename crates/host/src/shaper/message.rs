@@ -18,6 +18,7 @@ pub(super) const INGRESS: u32 = 0xffff_0000;
 /// Handle of our buckets: `6e63:`, by which they are told from others.
 pub(super) const BUCKET: u32 = 0x6e63_0000;
 
+pub(super) const IFLA_STATS_LINK_64: u16 = 1;
 pub(super) const TCA_KIND: u16 = 1;
 pub(super) const TCA_OPTIONS: u16 = 2;
 pub(super) const TCA_TBF_PARMS: u16 = 1;
@@ -44,6 +45,13 @@ fn tc(kind: u16, index: u32, handle: u32, parent: u32, info: u32) -> RawMessage 
 pub(super) fn dump_links() -> RawMessage {
     const RTM_GETLINK: u16 = 18;
     RawMessage::new(RTM_GETLINK, &[0; 16])
+}
+
+/// The counters of all interfaces and nothing else.
+pub(super) fn dump_stats() -> RawMessage {
+    const RTM_GETSTATS: u16 = 94;
+    let filter: u32 = 1 << (IFLA_STATS_LINK_64 - 1);
+    RawMessage::new(RTM_GETSTATS, &[0, 0, filter].map(u32::to_ne_bytes).concat())
 }
 
 pub(super) fn dump_qdiscs() -> RawMessage {

@@ -1,18 +1,21 @@
 //! All qdiscs of a namespace at one moment.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use nicety_model::BitRate;
 
-use super::Shape;
 use super::message::{
-    BUCKET, INGRESS_PARENT, ROOT, TC_HEADER, TCA_KIND, TCA_OPTIONS, TCA_TBF_PARMS, TCA_TBF_RATE64,
+    BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER, TCA_KIND, TCA_OPTIONS,
+    TCA_TBF_PARMS, TCA_TBF_RATE64,
 };
-use crate::raw::{Attributes, RawMessage, text, u16_at, u32_at, u64_at};
+use super::{Shape, port_of};
+use crate::raw::{Attributes, text, u16_at, u32_at, u64_at};
 
-/// Bytes of struct ifinfomsg.
+/// Bytes of struct ifinfomsg and of struct if_stats_msg.
 const LINK_HEADER: usize = 16;
+const STATS_HEADER: usize = 12;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
@@ -62,47 +65,77 @@ pub struct Face {
 /// Buckets, ingress qdiscs and interfaces of a namespace.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
-    faces: Arc<HashMap<String, Face>>,
+    faces: Arc<Vec<Face>>,
+    places: Arc<Places>,
     buckets: HashMap<u32, Bucket>,
-    ingress: HashMap<u32, String>,
+    ingress: HashMap<u32, Cow<'static, str>>,
     foreign_roots: HashMap<u32, String>,
     /// The filters are looked at too.
     pub(super) deep: bool,
 }
 
+/// Where interfaces are among the faces.
+#[derive(Debug, Default)]
+struct Places {
+    by_name: HashMap<String, usize>,
+    by_index: HashMap<u32, usize>,
+    /// Interfaces made for ports, by the number of the port.
+    made: HashMap<u32, u32>,
+}
+
 impl Survey {
-    pub(super) fn new(links: &[RawMessage], qdiscs: &[RawMessage]) -> Self {
-        let faces = links.iter().filter_map(face);
-        let faces = faces.map(|face| (face.name.clone(), face)).collect();
-        Self::of(Arc::new(faces), qdiscs, true)
-    }
-
-    /// With new qdiscs and the interfaces of an older one.
-    pub(super) fn again(&self, qdiscs: &[RawMessage]) -> Self {
-        Self::of(Arc::clone(&self.faces), qdiscs, false)
-    }
-
-    fn of(faces: Arc<HashMap<String, Face>>, qdiscs: &[RawMessage], deep: bool) -> Self {
-        let mut survey = Self {
-            faces,
-            deep,
-            ..Self::default()
-        };
-        for qdisc in qdiscs {
-            survey.add(qdisc);
+    /// With the interfaces of a dump, and no qdiscs yet.
+    pub(super) fn new(faces: Vec<Face>) -> Self {
+        let mut places = Places::default();
+        for (at, face) in faces.iter().enumerate() {
+            places.by_name.insert(face.name.clone(), at);
+            places.by_index.insert(face.index, at);
+            if let Some(port) = port_of(&face.name) {
+                places.made.insert(port, face.index);
+            }
         }
-        survey
+        Self {
+            faces: Arc::new(faces),
+            places: Arc::new(places),
+            deep: true,
+            ..Self::default()
+        }
     }
 
-    fn add(&mut self, message: &RawMessage) -> Option<()> {
-        let index = u32_at(&message.body, 4)?;
-        let handle = u32_at(&message.body, 8)?;
-        let parent = u32_at(&message.body, 12)?;
-        let attributes = message.attributes(TC_HEADER);
+    /// With the interfaces of an older one, and no qdiscs yet.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            faces: Arc::clone(&self.faces),
+            places: Arc::clone(&self.places),
+            ..Self::default()
+        }
+    }
+
+    /// Takes new counters of interfaces, from `RTM_NEWSTATS` messages.
+    pub(super) fn recount(&mut self, counters: &[(u32, [u64; 4])]) {
+        let faces = Arc::make_mut(&mut self.faces);
+        for (index, counters) in counters {
+            let at = self.places.by_index.get(index);
+            if let Some(face) = at.and_then(|at| faces.get_mut(*at)) {
+                face.count(*counters);
+            }
+        }
+    }
+
+    /// Takes an `RTM_NEWQDISC`.
+    pub(super) fn add(&mut self, body: &[u8]) -> Option<()> {
+        let index = u32_at(body, 4)?;
+        let handle = u32_at(body, 8)?;
+        let parent = u32_at(body, 12)?;
+        let attributes = Attributes::of(body.get(TC_HEADER..)?);
         let kind = text(attributes.find(TCA_KIND)?);
         match (parent, handle) {
             (INGRESS_PARENT, _) => {
-                self.ingress.insert(index, kind.to_owned());
+                let kind = match kind {
+                    "ingress" => Cow::Borrowed("ingress"),
+                    kind => Cow::Owned(kind.to_owned()),
+                };
+                self.ingress.insert(index, kind);
             }
             (ROOT, BUCKET) if kind == "tbf" => {
                 self.buckets.insert(index, bucket(attributes)?);
@@ -118,15 +151,26 @@ impl Survey {
 
     /// An interface by name.
     pub fn face(&self, name: &str) -> Option<&Face> {
-        self.faces.get(name)
+        self.faces.get(*self.places.by_name.get(name)?)
+    }
+
+    /// The interface that what comes out of a port leaves by when it is limited.
+    pub fn limiter_of(&self, port: &Face) -> Option<&Face> {
+        let index = self.made_for(port.index)?;
+        self.faces.get(*self.places.by_index.get(&index)?)
     }
 
     pub(super) fn faces(&self) -> impl Iterator<Item = &Face> {
-        self.faces.values()
+        self.faces.iter()
     }
 
-    pub(super) fn index_of(&self, name: &str) -> Option<u32> {
-        Some(self.faces.get(name)?.index)
+    pub(super) fn has(&self, index: u32) -> bool {
+        self.places.by_index.contains_key(&index)
+    }
+
+    /// The interface made for a port.
+    pub(super) fn made_for(&self, port: u32) -> Option<u32> {
+        self.places.made.get(&port).copied()
     }
 
     pub(super) fn bucket(&self, index: u32) -> Option<&Bucket> {
@@ -134,7 +178,7 @@ impl Survey {
     }
 
     pub(super) fn ingress(&self, index: u32) -> Option<&str> {
-        self.ingress.get(&index).map(String::as_str)
+        self.ingress.get(&index).map(AsRef::as_ref)
     }
 
     pub(super) fn foreign_root(&self, index: u32) -> Option<&str> {
@@ -142,24 +186,44 @@ impl Survey {
     }
 }
 
+impl Face {
+    /// Frames received and sent, bytes received and sent: the first words of
+    /// struct rtnl_link_stats64.
+    fn count(&mut self, [rx_frames, tx_frames, rx_bytes, tx_bytes]: [u64; 4]) {
+        self.rx_frames = rx_frames;
+        self.tx_frames = tx_frames;
+        self.rx_bytes = rx_bytes;
+        self.tx_bytes = tx_bytes;
+    }
+}
+
+fn counters(stats: &[u8]) -> [u64; 4] {
+    [0, 1, 2, 3].map(|at: usize| u64_at(stats, 8 * at).unwrap_or(0))
+}
+
 /// One `RTM_NEWLINK`.
-fn face(message: &RawMessage) -> Option<Face> {
-    let attributes = message.attributes(LINK_HEADER);
+pub(super) fn face(body: &[u8]) -> Option<Face> {
+    let attributes = Attributes::of(body.get(LINK_HEADER..)?);
     let info = attributes.find(IFLA_LINKINFO).map(Attributes::of);
     let kind = info.and_then(|info| info.find(IFLA_INFO_KIND));
-    let stats = attributes.find(IFLA_STATS64).unwrap_or_default();
-    // struct rtnl_link_stats64.
-    let count = |at: usize| u64_at(stats, 8 * at).unwrap_or(0);
-    Some(Face {
-        index: u32_at(&message.body, 4)?,
-        up: u32_at(&message.body, 8)? & IFF_UP != 0,
+    let mut face = Face {
+        index: u32_at(body, 4)?,
+        up: u32_at(body, 8)? & IFF_UP != 0,
         name: text(attributes.find(IFLA_IFNAME)?).to_owned(),
         kind: kind.map(text).unwrap_or_default().to_owned(),
-        rx_frames: count(0),
-        tx_frames: count(1),
-        rx_bytes: count(2),
-        tx_bytes: count(3),
-    })
+        ..Face::default()
+    };
+    face.count(counters(attributes.find(IFLA_STATS64).unwrap_or_default()));
+    Some(face)
+}
+
+/// One `RTM_NEWSTATS`: number and counters of an interface.
+pub(super) fn stats(body: &[u8]) -> Option<(u32, [u64; 4])> {
+    let attributes = Attributes::of(body.get(STATS_HEADER..)?);
+    Some((
+        u32_at(body, 4)?,
+        counters(attributes.find(IFLA_STATS_LINK_64)?),
+    ))
 }
 
 fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
@@ -215,7 +279,8 @@ mod tests {
                 &[2, 3_000, 5, 0, 0].map(u32::to_ne_bytes).concat(),
             );
         });
-        let survey = Survey::new(&[], &[message.clone()]);
+        let mut survey = Survey::default();
+        survey.add(&message.body).unwrap();
         let bucket = *survey.bucket(7).unwrap();
         assert_eq!(bucket.shape, shape);
         assert_eq!((bucket.bytes, bucket.frames), (123_456, 99));
@@ -223,8 +288,38 @@ mod tests {
         assert_eq!(survey.foreign_root(7), None);
         // Another handle is somebody else's.
         message.body[11] = 0x12;
-        let survey = Survey::new(&[], &[message]);
+        let mut survey = Survey::default();
+        survey.add(&message.body).unwrap();
         assert_eq!(survey.foreign_root(7), Some("tbf"));
         assert_eq!(survey.bucket(7), None);
+    }
+
+    #[test]
+    fn counters_are_renewed_and_made_interfaces_found() {
+        let face = |index, name: &str| Face {
+            index,
+            name: name.to_owned(),
+            ..Face::default()
+        };
+        let survey = Survey::new(vec![
+            face(3, "tap0"),
+            face(9, "nicety3"),
+            face(4, "nicetyx"),
+        ]);
+        assert_eq!((survey.made_for(3), survey.made_for(4)), (Some(9), None));
+        let mut again = survey.again();
+        let mut body = vec![0; 4];
+        body.extend_from_slice(&3u32.to_ne_bytes());
+        body.extend_from_slice(&1u32.to_ne_bytes());
+        let mut message = crate::raw::RawMessage::new(92, &body);
+        message.put(
+            IFLA_STATS_LINK_64,
+            &[1u64, 2, 3, 4].map(u64::to_ne_bytes).concat(),
+        );
+        again.recount(&[stats(&message.body).unwrap(), (77, [0; 4])]);
+        let now = again.face("tap0").unwrap();
+        assert_eq!((now.rx_frames, now.tx_frames), (1, 2));
+        assert_eq!((now.rx_bytes, now.tx_bytes), (3, 4));
+        assert_eq!(survey.face("tap0").unwrap().rx_bytes, 0);
     }
 }

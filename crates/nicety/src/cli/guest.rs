@@ -34,8 +34,8 @@ pub enum GuestCommand {
 /// `nicety guest status`.
 #[derive(Debug, Args)]
 pub struct ChannelArgs {
-    /// The host's socket or virtio-serial port [default: /run/nicety/guest.sock, else
-    /// /dev/virtio-ports/org.nicety.guest].
+    /// The host's socket or virtio-serial port, or vsock:2 for its vsock [default:
+    /// /run/nicety/guest.sock, else /dev/virtio-ports/org.nicety.guest].
     #[arg(long, value_name = "PATH")]
     pub channel: Option<PathBuf>,
     /// Print the host's answer as one JSON object on standard output.

@@ -6,12 +6,14 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nicety_model::BitRate;
 use nicety_model::plan::parse_duration;
+use nicety_packet::MacAddr;
 
 pub const EXAMPLES: &str = "Examples:
   nicety vf list                          NICs, their functions, who holds them, what drivers can
   nicety vf stats                         rates and counters, measured for a second
   nicety vf stats eth0 --json
   nicety vf watch                         the same again and again
+  nicety vf pacing tap0                   gaps between what it sends: paced, or in bursts
   nicety vf limit eth0 3 --max 500mbit    virtual function 3 of eth0
   nicety vf limit tap0 --max 200mbit      what the owner of a tap, veth or macvtap sends
   nicety vf limit tap0 --max none
@@ -35,6 +37,9 @@ pub enum VfCommand {
     Stats(StatsArgs),
     /// Shows rates again and again, with bars of the last ones; Ctrl-C ends it.
     Watch(WatchArgs),
+    /// Shows the gaps between what a sender sends: whether it is paced at its limit or sends in
+    /// bursts.
+    Pacing(PacingArgs),
     /// Limits what a virtual function, or the owner of a tap, veth or macvtap, may send.
     Limit(LimitArgs),
 }
@@ -81,6 +86,27 @@ pub struct WatchArgs {
     pub json: bool,
 }
 
+/// `nicety vf pacing`.
+#[derive(Debug, Args)]
+pub struct PacingArgs {
+    /// Tap, veth or macvtap whose owner sends, looked at behind its limit; or any interface that
+    /// frames arrive at, as that of a NIC with virtual functions.
+    #[arg(value_name = "INTERFACE")]
+    pub interface: String,
+    /// How long to look.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = look)]
+    pub over: Duration,
+    /// Only frames from this hardware address, as that of a virtual function.
+    #[arg(long, value_name = "MAC")]
+    pub from: Option<MacAddr>,
+    /// Look at what this host sends through the interface instead.
+    #[arg(long)]
+    pub sent: bool,
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `nicety vf limit`.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
@@ -119,6 +145,16 @@ fn window(text: &str) -> Result<Duration, String> {
     if time < Duration::from_millis(100) {
         return Err(format!(
             "{text:?} is too short to count; write at least \"100ms\""
+        ));
+    }
+    Ok(time)
+}
+
+fn look(text: &str) -> Result<Duration, String> {
+    let time = window(text)?;
+    if time > Duration::from_secs(60) {
+        return Err(format!(
+            "{text:?} is more than memory is kept for; write at most \"60s\""
         ));
     }
     Ok(time)

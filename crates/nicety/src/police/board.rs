@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use nicety_police::Policy;
+use nicety_police::explain::explain;
 use serde::Serialize;
 
 use super::state::State;
@@ -28,12 +30,24 @@ pub struct Point {
 /// One period as it is shown.
 #[derive(Debug)]
 pub struct Shown {
+    /// Without explanations, which are made when somebody asks.
     pub state: State,
+    pub policy: Arc<Policy>,
     /// Frames and bytes of each port since the start.
     pub totals: Vec<Total>,
     /// What the period took of the daemon's time.
     pub busy: Duration,
     pub at: Instant,
+}
+
+impl Shown {
+    /// With explanations.
+    pub fn whole(&self) -> State {
+        State {
+            tenants: explain(&self.policy, &self.state.decision),
+            ..self.state.clone()
+        }
+    }
 }
 
 /// The last period and those before; cheap to ask, never waits for the loop.

@@ -1,33 +1,38 @@
 //! The loop: sample, decide, apply, read back.
 
+mod says;
+
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use nicety_host::journal::{StateDir, since_boot};
+use nicety_host::journal::StateDir;
 use nicety_host::net_error::NetError;
-use nicety_model::SCHEMA;
 use nicety_police::controller::Enforcement;
-use nicety_police::explain::{explain, readable};
 use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
 
-use super::board::{Board, Shown};
+use super::board::Board;
 use super::check::check;
 use super::found::Originals;
 use super::guests::{self, Softs};
+use super::journal::Priority;
 use super::ports::{How, Look, Place, Ports};
 use super::serve;
 use super::service::{Told, stop_signals};
 use super::softly::Kept;
-use super::state::{self, Alone, State};
+use super::state::{self, Alone};
 use super::totals::Adder;
 use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// How often interfaces and filters are compared with what they should be, besides counters and
-/// limits, which are every period.
+/// How often interfaces and filters are compared with what they should be when the kernel has told
+/// of a change, besides counters and limits, which are every period.
 const RECONCILE: Duration = Duration::from_millis(900);
+/// The same when it has not.
+const RECONCILE_ANYWAY: Duration = Duration::from_secs(10);
+/// How often what `status` reads is written, at most.
+const WRITE: Duration = Duration::from_millis(450);
 
 /// Runs until it is stopped.
 pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
@@ -54,7 +59,7 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         controller: Controller::new(policy.clone(), &[], Tuning::default()),
         names: policy.ports().map(|(_, port)| port.clone()).collect(),
         known: vec![Known::default(); policy.ports().count()],
-        policy,
+        policy: Arc::new(policy.clone()),
         file,
         ports,
         found,
@@ -64,6 +69,9 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         errors: 0,
         last: None,
         looked: None,
+        counted: None,
+        changed: false,
+        written: None,
         board,
         softs,
         told: Told::new(),
@@ -115,7 +123,7 @@ const STUCK: u32 = 4;
 const LARGEST_BITS: f64 = 2.0 * 98_304.0 * 8.0;
 
 struct Daemon<'a> {
-    policy: &'a Policy,
+    policy: Arc<Policy>,
     file: &'a str,
     controller: Controller,
     names: Vec<PortName>,
@@ -127,8 +135,13 @@ struct Daemon<'a> {
     writes: u64,
     errors: u64,
     last: Option<Look>,
-    /// When interfaces and filters were last looked at.
+    /// When interfaces and filters were last looked at, and when their counters were read.
     looked: Option<Instant>,
+    counted: Option<Instant>,
+    /// The kernel has told of a change since.
+    changed: bool,
+    /// When the state was last written.
+    written: Option<Instant>,
     board: Arc<Board>,
     softs: Arc<Softs>,
     told: Told,
@@ -177,13 +190,24 @@ impl Daemon<'_> {
         Ok(())
     }
 
-    /// Everything once in [`RECONCILE`], counters and limits in between.
+    /// Everything within [`RECONCILE`] of a change, counters and limits in between.
     fn survey(&mut self) -> Result<Look, NetError> {
-        let due = self.looked.is_none_or(|at| at.elapsed() >= RECONCILE);
-        match self.last.take().filter(|_| !due) {
-            Some(last) => self.ports.survey_again(&last),
+        self.changed |= self.ports.changed();
+        let since = |at: Option<Instant>| at.map_or(Duration::MAX, |at| at.elapsed());
+        let wait = match self.changed {
+            true => RECONCILE,
+            false => RECONCILE_ANYWAY,
+        };
+        let last = self.last.take().filter(|_| since(self.looked) < wait);
+        let recount = since(self.counted) >= RECONCILE;
+        if recount || last.is_none() {
+            self.counted = Some(Instant::now());
+        }
+        match last {
+            Some(last) => self.ports.survey_again(&last, recount),
             None => {
                 self.looked = Some(Instant::now());
+                self.changed = false;
                 self.ports.survey()
             }
         }
@@ -200,7 +224,13 @@ impl Daemon<'_> {
         let gone = moment.place == Place::Gone;
         if gone != self.known[index].gone {
             let what = if gone { "is gone" } else { "is back" };
-            output::say(&format!("port {name} {what}"));
+            let event = if gone { "port-gone" } else { "port-back" };
+            self.note(
+                Priority::Notice,
+                event,
+                index,
+                &format!("port {name} {what}"),
+            );
             self.known[index].gone = gone;
             if gone {
                 self.found.forget(&name);
@@ -250,10 +280,8 @@ impl Daemon<'_> {
             }
             known.stuck = 0;
             let burst = self.policy.tenants[port.tenant].burst;
-            output::say(&format!(
-                "port {}: its limiter is stuck and is renewed",
-                port.port
-            ));
+            let line = format!("port {}: its limiter is stuck and is renewed", port.port);
+            self.note(Priority::Warning, "limiter-stuck", index, &line);
             if let Err(error) = self
                 .ports
                 .set(&port.port, look, (port.limit, burst), How::Renew)
@@ -294,7 +322,7 @@ impl Daemon<'_> {
         // A first limit makes an interface that the last look does not know.
         let known = |index: &usize| seen[*index].limit.is_some_and(|limit| limit.0 > 0);
         let survey = match decision.writes.iter().all(known) {
-            true => self.ports.survey_again(look),
+            true => self.ports.survey_again(look, false),
             false => self.ports.survey(),
         };
         let survey = survey.map_err(Failure::environment)?;
@@ -317,67 +345,5 @@ impl Daemon<'_> {
             }
         }
         Ok(Some(survey))
-    }
-
-    /// Tells a trouble when it is new, and its end.
-    fn trouble(&mut self, index: usize, now: Option<String>) {
-        let Some(known) = self.known.get_mut(index) else {
-            return;
-        };
-        if known.trouble == now {
-            return;
-        }
-        match &now {
-            Some(line) => output::say(line),
-            None => output::say(&format!("port {}: all right again", self.names[index])),
-        }
-        known.trouble = now;
-    }
-
-    /// Tells what changed in how limits hold.
-    fn tell(&mut self, decision: &Decision) {
-        for (port, known) in decision.ports.iter().zip(&mut self.known) {
-            let was = std::mem::replace(&mut known.enforcement, port.enforcement);
-            if port.enforcement == Enforcement::NotEnforced && was != Enforcement::NotEnforced {
-                output::say(&format!("port {}: limit not enforced", port.port));
-            }
-        }
-        if decision.guarantees_scaled < 1.0 && self.periods == 0 {
-            output::say("the guarantees asked for do not fit and are scaled down");
-        }
-    }
-
-    fn publish(&mut self, decision: Decision, begin: Instant) {
-        let tenants = self.policy.tenants.iter();
-        let state = State {
-            schema: SCHEMA,
-            pid: std::process::id(),
-            netns: self.ports.knobs.namespace(),
-            policy: self.file.to_owned(),
-            period_s: self.policy.period.as_secs_f64(),
-            capacity_bps: self.policy.capacity.bps(),
-            periods: self.periods + 1,
-            written_s: since_boot().as_secs_f64(),
-            writes: self.writes,
-            errors: self.errors,
-            tenants: tenants
-                .filter_map(|tenant| explain(self.policy, &decision, &tenant.name))
-                .collect(),
-            decision,
-        };
-        // A full disk makes status old, which it says; sharing goes on.
-        let _ = state::write(self.state.path(), &state);
-        self.told.period(&format!(
-            "{} of {} sent, {} limits written",
-            readable(state.decision.total_bps),
-            self.policy.capacity,
-            self.writes
-        ));
-        self.board.show(Shown {
-            state,
-            totals: self.known.iter().map(|known| known.adder.total).collect(),
-            busy: begin.elapsed(),
-            at: Instant::now(),
-        });
     }
 }

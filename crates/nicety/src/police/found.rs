@@ -14,6 +14,9 @@ use super::ports::Ports;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
+/// How the words of a limit end that is not ours.
+const FOREIGN: &str = "of somebody else";
+
 /// Limits found, by port, in the words of the setting.
 pub struct Originals {
     values: BTreeMap<String, String>,
@@ -138,8 +141,8 @@ impl Originals {
             .cloned()
             .collect();
         let mut troubles = Vec::new();
-        for name in names {
-            let outcome = self.put_back(ports, &name);
+        let outcomes = self.put_back_all(ports, &names);
+        for (name, outcome) in names.into_iter().zip(outcomes) {
             if let Outcome::Foreign { .. } | Outcome::Failed { .. } = &outcome {
                 troubles.extend(crate::tune::report::outcome_words(&name, &outcome));
             }
@@ -153,6 +156,47 @@ impl Originals {
         troubles
     }
 
+    /// Interfaces in two looks at all of them, functions one after the other.
+    fn put_back_all(&self, ports: &Ports, names: &[String]) -> Vec<Outcome> {
+        let value = |name: &str| self.values.get(name).map_or("none", String::as_str);
+        let is_interface = |name: &str| matches!(name.parse(), Ok(PortName::Interface(_)));
+        let before = ports.interfaces().ok();
+        let written = names.iter().map(|name| {
+            let survey = before.as_ref().filter(|_| is_interface(name))?;
+            Some(match ports.words(name, survey) {
+                None => Outcome::Gone,
+                Some(found) if found == value(name) => Outcome::Untouched,
+                Some(found) if found.ends_with(FOREIGN) => Outcome::Foreign { found },
+                Some(_) => match ports.put(name, survey, value(name)) {
+                    Ok(()) => Outcome::Restored,
+                    Err(error) if error.is_not_found() => Outcome::Gone,
+                    Err(error) => Outcome::Failed {
+                        why: error.to_string(),
+                    },
+                },
+            })
+        });
+        let written: Vec<Option<Outcome>> = written.collect();
+        let after = ports.interfaces().ok();
+        let outcomes = names.iter().zip(written).map(|(name, outcome)| {
+            let Some(survey) = after.as_ref().filter(|_| outcome.is_some()) else {
+                return self.put_back(ports, name);
+            };
+            match (outcome, ports.words(name, survey)) {
+                (Some(Outcome::Restored), None) => Outcome::Gone,
+                (Some(Outcome::Restored), Some(found)) if found != value(name) => {
+                    let value = value(name);
+                    Outcome::Failed {
+                        why: format!("{value} was written, the kernel says {found}"),
+                    }
+                }
+                (Some(outcome), _) => outcome,
+                (None, _) => self.put_back(ports, name),
+            }
+        });
+        outcomes.collect()
+    }
+
     fn put_back(&self, ports: &Ports, name: &str) -> Outcome {
         let value = self.values.get(name).map_or("none", String::as_str);
         let knob = knob(name);
@@ -164,7 +208,7 @@ impl Originals {
         };
         match ports.knobs.read(&knob) {
             Ok(found) if found == value => return Outcome::Untouched,
-            Ok(found) if found.ends_with("of somebody else") => return Outcome::Foreign { found },
+            Ok(found) if found.ends_with(FOREIGN) => return Outcome::Foreign { found },
             Ok(_) => {}
             Err(error) => return failed(error),
         }

@@ -74,6 +74,11 @@ impl Nics {
         })
     }
 
+    /// The policy names functions.
+    pub fn any(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
     /// Everything: links and drivers may have changed.
     pub fn look(&self, survey: &Survey) -> Vec<Nic> {
         let names = self.wanted.keys();

@@ -1,9 +1,11 @@
-//! Guests' channels: a Unix socket for each tenant that has one. Containers get the socket, QEMU
-//! connects it to a virtio-serial port. Whoever comes through it is that tenant, and nobody else.
+//! Guests' channels: a Unix socket for each tenant that has one, or one vsock for all virtual
+//! machines. Containers get the socket, QEMU connects it to a virtio-serial port. Whoever comes
+//! through it, or from that machine, is that tenant, and nobody else.
 //!
 //! Everything happens in a thread of its own. The loop reads soft limits from a table and never
 //! waits for a guest.
 
+use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -14,18 +16,21 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use nicety_host::journal::since_boot;
+use nicety_host::vsock::VsockListener;
 use nicety_model::BitRate;
-use nicety_police::guest::{Line, Lines, Reply, Request, Soft};
+use nicety_police::guest::{Line, Lines, Reply, Request, Soft, VSOCK_PORT};
+use nicety_police::policy::GuestChannel;
 use nicety_police::{Policy, Tenant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::board::Board;
+use super::journal::{self, Event, Priority};
 use super::softly::Kept;
 use crate::exit::Failure;
-use crate::output;
 
 /// Connections of one tenant at the same time; more are closed at once.
 const CONNECTIONS: usize = 4;
@@ -100,24 +105,38 @@ pub fn start(
     let kept = Arc::new(kept);
     let mut channels = Channels { paths: Vec::new() };
     let mut served = Vec::new();
+    let mut machines = BTreeMap::new();
     for (index, tenant) in policy.tenants.iter().enumerate() {
         let Some(guest) = &tenant.guest else { continue };
-        let path = Path::new(&guest.path);
-        let listener = listen(path, guest.uid).map_err(|error| {
-            Failure::environment(anyhow!(
-                "cannot make the socket {} of tenant {:?}: {error}; correct guest = in the policy",
-                guest.path,
-                tenant.name
-            ))
-        })?;
-        channels.paths.push(path.to_owned());
-        let channel = channel(policy, index, tenant, guest.uid);
-        let channel = channel(board, &softs, &kept);
-        served.push((listener, Arc::new(channel)));
+        let with = |uid| Arc::new(channel(policy, index, tenant, uid)(board, &softs, &kept));
+        match guest {
+            GuestChannel::Unix { path: name, uid } => {
+                let path = Path::new(name);
+                let listener = listen(path, *uid).map_err(|error| {
+                    Failure::environment(anyhow!(
+                        "cannot make the socket {name} of tenant {:?}: {error}; correct guest = in the policy",
+                        tenant.name
+                    ))
+                })?;
+                channels.paths.push(path.to_owned());
+                served.push((listener, with(*uid)));
+            }
+            GuestChannel::Vsock { cid } => {
+                machines.insert(*cid, with(0));
+            }
+        }
     }
-    if served.is_empty() {
+    if served.is_empty() && machines.is_empty() {
         return Ok((channels, softs));
     }
+    let vsock = match machines.is_empty() {
+        true => None,
+        false => Some(VsockListener::bind(VSOCK_PORT).map_err(|error| {
+            Failure::environment(anyhow!(
+                "cannot listen on vsock port {VSOCK_PORT}: {error}; load the module vhost_vsock, or give guests a socket"
+            ))
+        })?),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -129,6 +148,9 @@ pub fn start(
             runtime.block_on(async {
                 for (listener, channel) in served {
                     tokio::spawn(accept(listener, channel));
+                }
+                if let Some(vsock) = vsock {
+                    tokio::spawn(accept_machines(vsock, machines));
                 }
                 std::future::pending::<()>().await;
             });
@@ -209,16 +231,51 @@ async fn accept(listener: UnixListener, channel: Arc<Channel>) {
         if !peer.is_ok_and(|uid| uid == channel.uid || uid == own) {
             continue;
         }
-        let Ok(place) = Arc::clone(&channel.places).try_acquire_owned() else {
+        serve(&channel, stream);
+    }
+}
+
+/// Connections of virtual machines, each to the tenant whose machine it is. Those of machines that
+/// nobody named, and of users who are not root inside, are closed.
+#[allow(
+    deprecated,
+    reason = "the listener owns its descriptor for as long as it is registered; what replaces this is an unsafe call"
+)]
+async fn accept_machines(listener: VsockListener, machines: BTreeMap<u32, Arc<Channel>>) {
+    let Ok(listener) = AsyncFd::with_interest(listener, Interest::READABLE) else {
+        return;
+    };
+    loop {
+        let Ok(mut ready) = listener.readable().await else {
+            return;
+        };
+        let Ok(accepted) = ready.try_io(|listener| listener.get_ref().accept()) else {
             continue;
         };
-        let channel = Arc::clone(&channel);
-        tokio::spawn(async move {
-            let _place = place;
-            // A guest that breaks off is no error of ours.
-            let _ = channel.talk(stream).await;
-        });
+        let Ok((stream, peer)) = accepted else {
+            sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        // Reading and writing is the same for all stream sockets.
+        let stream = UnixStream::from_std(stream.into());
+        if let (Some(channel), Ok(stream), true) =
+            (machines.get(&peer.cid), stream, peer.privileged)
+        {
+            serve(channel, stream);
+        }
     }
+}
+
+fn serve(channel: &Arc<Channel>, stream: UnixStream) {
+    let Ok(place) = Arc::clone(&channel.places).try_acquire_owned() else {
+        return;
+    };
+    let channel = Arc::clone(channel);
+    tokio::spawn(async move {
+        let _place = place;
+        // A guest that breaks off is no error of ours.
+        let _ = channel.talk(stream).await;
+    });
 }
 
 impl Channel {
@@ -287,6 +344,12 @@ impl Channel {
             return;
         }
         *told = Some(Instant::now());
-        output::say(&format!("guest of {}: refused: {why}", self.name));
+        let event = Event {
+            name: "guest-refused",
+            tenant: Some(&self.name),
+            ..Event::default()
+        };
+        let line = format!("guest of {}: refused: {why}", self.name);
+        journal::tell(Priority::Notice, event, &line);
     }
 }

@@ -1,12 +1,13 @@
 //! The ports of a policy on this host: counters, limits.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use nicety_host::journal::since_boot;
-use nicety_host::knob::{Knobs, port_value};
+use nicety_host::knob::{Knobs, port_shape, port_value};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_host::shaper::{Face, Found, Shape, Shapers, Survey};
+use nicety_host::shaper::{BURST, Face, Found, News, Shape, Shapers, Survey};
 use nicety_model::BitRate;
 use nicety_police::controller::PortSetup;
 use nicety_police::{Policy, PortName, Sample, Seen};
@@ -18,6 +19,7 @@ use crate::exit::Failure;
 /// The kernel, in the calling process's network namespace.
 pub struct Ports {
     shapers: Shapers,
+    news: RefCell<News>,
     nics: Nics,
     pub knobs: Knobs,
 }
@@ -81,9 +83,16 @@ impl Ports {
         let ns = NetNs::current().map_err(Failure::environment)?;
         Ok(Self {
             shapers: Shapers::open(&ns).map_err(Failure::environment)?,
+            news: RefCell::new(News::open(&ns).map_err(Failure::environment)?),
             nics: Nics::open(&ns, policy)?,
             knobs: Knobs::open().map_err(Failure::environment)?,
         })
+    }
+
+    /// Whether somebody has changed interfaces, qdiscs or filters since the last time, or may have:
+    /// what functions are like nobody tells.
+    pub fn changed(&self) -> bool {
+        self.news.borrow_mut().any() || self.nics.any()
     }
 
     /// All qdiscs, interfaces and functions now.
@@ -96,12 +105,13 @@ impl Ports {
         })
     }
 
-    /// Qdiscs, functions and their counters only; interfaces too where these count.
-    pub fn survey_again(&self, before: &Look) -> Result<Look, NetError> {
-        if before.nics.iter().any(Nic::needs_interfaces) {
-            return self.survey();
-        }
-        let survey = self.shapers.survey_again(&before.survey)?;
+    /// Qdiscs, functions and their counters only; with the counters of the interfaces when asked for,
+    /// and where these count functions.
+    pub fn survey_again(&self, before: &Look, recount: bool) -> Result<Look, NetError> {
+        let survey = match recount || before.nics.iter().any(Nic::needs_interfaces) {
+            true => self.shapers.recount(&before.survey)?,
+            false => self.shapers.survey_again(&before.survey)?,
+        };
         Ok(Look {
             at: since_boot(),
             nics: self.nics.look_again(&before.nics, &survey),
@@ -191,6 +201,25 @@ impl Ports {
                 let nic = look.nics.iter().find(|nic| nic.name == *pf);
                 self.nics.set(pf, *vf, nic, rate)
             }
+        }
+    }
+
+    /// All interfaces and what limits them.
+    pub fn interfaces(&self) -> Result<Survey, NetError> {
+        self.shapers.survey()
+    }
+
+    /// The limit of an interface in the words of its setting; none when it is gone.
+    pub fn words(&self, name: &str, survey: &Survey) -> Option<String> {
+        let found = self.shapers.found(survey.face(name)?, survey).ok()?;
+        Some(port_value(&found))
+    }
+
+    /// Sets the limit of an interface in such words.
+    pub fn put(&self, name: &str, survey: &Survey, words: &str) -> Result<(), NetError> {
+        match port_shape(words) {
+            Some(shape) => self.shapers.set_in(name, survey, shape, BURST),
+            None => self.shapers.remove_in(name, survey),
         }
     }
 

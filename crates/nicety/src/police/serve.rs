@@ -72,7 +72,7 @@ fn state(query: Option<&str>, board: &Board) -> Answer {
     let since: f64 = since.and_then(|text| text.parse().ok()).unwrap_or(0.0);
     let history = board.since(since);
     let news = News {
-        state: &shown.state,
+        state: &shown.whole(),
         history: history.iter().map(AsRef::as_ref).collect(),
     };
     web::json(&news)

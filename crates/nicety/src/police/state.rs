@@ -70,7 +70,7 @@ fn another(holds: &str) -> Failure {
 }
 
 /// What `status` and `explain` read.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct State {
     pub schema: u32,
     pub pid: u32,

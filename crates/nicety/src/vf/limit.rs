@@ -138,9 +138,12 @@ fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
         error if error.is_not_found() => Failure::usage(anyhow!(
             "there is no interface {name} in this network namespace; see nicety vf list"
         )),
-        error if error.is_unsupported() => Failure::usage(anyhow!(
-            "{name} is no tap, veth or macvtap; for a virtual function write nicety vf limit {name} VF"
-        )),
+        error if error.is_unsupported() => {
+            let link = eyes.links.get(name).ok();
+            let kind = link.map(|link| link.kind).unwrap_or_default();
+            let stands_for = eyes.places.attribute(name, "phys_port_name");
+            Failure::usage(anyhow!(instead(name, &kind, stands_for.as_deref())))
+        }
         error => Failure::environment(error),
     })?;
     // In whole kbit/s, so that what is read back is what was written.
@@ -165,6 +168,29 @@ fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
     })
 }
 
+/// Why an interface cannot be limited, and what can: a representor says which function it stands for
+/// (Documentation/networking/representors.rst).
+fn instead(name: &str, kind: &str, stands_for: Option<&str>) -> String {
+    let function =
+        stands_for.and_then(|port| port.split_once("vf").map(|(nic, vf)| (port, nic, vf)));
+    if let Some((port, nic, vf)) = function
+        && nic.contains("pf")
+        && vf.parse::<u32>().is_ok()
+    {
+        return format!(
+            "{name} stands for {port} of its NIC; limit that: nicety vf limit NIC {vf}, or, which nicety cannot, devlink port function rate set"
+        );
+    }
+    match kind {
+        "openvswitch" => format!(
+            "{name} is a port that Open vSwitch has made; limit the tap or veth of who sends, or: ovs-vsctl set interface {name} ingress_policing_rate=KBIT"
+        ),
+        _ => format!(
+            "{name} is no tap, veth or macvtap; for a virtual function write nicety vf limit {name} VF"
+        ),
+    }
+}
+
 /// Changes the setting under a journal; returns the transaction.
 fn write(work: &Work, wanted: &Wanted, from: &str) -> Result<u32, Failure> {
     let change = Change {
@@ -173,4 +199,30 @@ fn write(work: &Work, wanted: &Wanted, from: &str) -> Result<u32, Failure> {
         to: wanted.value.clone(),
     };
     commit(work, &[&change])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_limited_is_told_with_what_can() {
+        let said = |kind, port| instead("x", kind, port);
+        assert!(said("", Some("pf0vf3")).contains("nicety vf limit NIC 3, or"));
+        assert!(said("", Some("c1pf0vf12")).contains("stands for c1pf0vf12 of its NIC"));
+        assert!(said("openvswitch", None).contains("ovs-vsctl set interface x "));
+        for port in [
+            None,
+            Some("p0"),
+            Some("pf0"),
+            Some("pf0vf"),
+            Some("vf3"),
+            Some(""),
+        ] {
+            assert!(
+                said("", port).starts_with("x is no tap, veth or macvtap; "),
+                "{port:?}"
+            );
+        }
+    }
 }

@@ -23,7 +23,6 @@ mod killed;
 mod left;
 mod measured;
 mod paths;
-mod police;
 mod rates;
 mod sockets;
 mod tune;

@@ -41,6 +41,7 @@ period = "500ms"
 name = "a"
 ports = "eth0/vf0"
 cap = "500mbit"
+guest = "vsock:1"
 [[tenant]]
 name = "b"
 ports = "eth0/vf2"
@@ -51,6 +52,7 @@ ports = "eth0/vf1"
 cap = "2mbit"
 POLICY
 carrier
+modprobe vsock_loopback
 ip link set eth0 vf 0 max_tx_rate 700
 sed 's/vf2/vf9/' /tmp/policy.toml >/tmp/wrong.toml
 nicety police run /tmp/wrong.toml --state $state 2>&1 || echo "code $?"
@@ -58,6 +60,11 @@ sed 's/500ms/20s/' /tmp/policy.toml >/tmp/wrong.toml
 nicety police run /tmp/wrong.toml --state $state 2>&1 || echo "code $?"
 
 daemon
+# A guest by its vsock: here the machine itself, whose number is 1.
+guest() { "$@" --channel vsock:1 2>&1 || echo "code $?"; }
+guest nicety guest status | sed -n 's/hard limit *//p'
+guest nicety guest limit 600mbit
+guest setpriv --reuid 65534 --clear-groups "$(command -v nicety)" guest status
 # As a driver does when the link gets another speed.
 ip link set eth0 vf 0 max_tx_rate 0
 wait_for "the limit again" '[ "$(kernel 0)" = 500 ]'

@@ -1,15 +1,21 @@
-//! Rates of the functions of a real driver.
+//! The functions of a real driver: their rates, and how they share a link.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::harness::{alone, open_dir};
 use crate::{inside_only, lab, machine_state};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/rates.sh");
+const RATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/rates.sh");
+const SHARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/police.sh");
+/// Both, one after the other: a boot costs more than either.
+const BOTH: &str = "sh $0 $2; sh $1 $2";
+/// As long as a boot and both may take on a machine that is busy elsewhere.
+const LIMIT: Duration = Duration::from_secs(400);
 
-const EXPECTED: &str = "\
+const SAID_OF_RATES: &str = "\
 eth0/vf0: max 0 min 0 → max 500 min 0
 transaction 1: nicety tune rollback 1 undoes it
 eth0/vf2: max 0 min 0 → max 200 min 0
@@ -38,10 +44,34 @@ p0: 50mbit → none
 transaction 7: nicety tune rollback 7 undoes it
 ";
 
+const SAID_OF_SHARES: &str = "\
+nicety: /tmp/wrong.toml: tenant \"b\": eth0 has no function 9; correct the number, see nicety vf list eth0, or start with --absent-ok
+code 2
+nicety: /tmp/wrong.toml: tenant \"a\": the counters of eth0/vf0 wrap too often for a period of 20s; write at most 8 s
+code 2
+vf 0 500, vf 2 200
+500.0 Mbit/s
+nicety: the host refuses: 600mbit is above the hard limit of 500mbit; write at most that, or none
+code 1
+nicety: the host does not answer through vsock:1: Permission denied (os error 13)
+code 3
+written again
+after the link: vf 0 500, vf 2 200
+eth0/vf1 not enforced
+killed: vf 0 500, vf 2 200
+vf 0 500, vf 2 200
+taking over 3 ports from a daemon that was killed
+the limits of 3 ports are as they were found
+stopped: vf 0 700, vf 2 
+vf 0 500, vf 2 200
+made anew: vf 0 500, vf 2 200
+stopped: vf 0 , vf 2 
+";
+
 #[test]
-fn rates_of_an_82576() {
+fn functions_of_an_82576_have_rates_and_share_a_link() {
     let _alone = alone();
-    if !inside_only("rates_of_an_82576") {
+    if !inside_only("functions_of_an_82576_have_rates_and_share_a_link") {
         return;
     }
     let before = machine_state();
@@ -49,12 +79,13 @@ fn rates_of_an_82576() {
     let out = dir.path().join("out");
     let out_name = out.to_str().unwrap();
     let words = [
-        "--out", out_name, "--cpus", "2", "--", "sh", SCRIPT, out_name,
+        "--out", out_name, "--cpus", "2", "--", "sh", "-ec", BOTH, RATES, SHARES, out_name,
     ];
-    let ended = lab("run", &words).dir(dir.path()).run();
+    let ended = lab("run", &words).dir(dir.path()).limit(LIMIT).run();
     ended.assert_code(0);
     // What rollback says is on standard error.
-    assert_eq!(ended.stdout, EXPECTED, "{}", ended.stderr);
+    let said = [SAID_OF_RATES, SAID_OF_SHARES].concat();
+    assert_eq!(ended.stdout, said, "{}", ended.stderr);
 
     let report: Value =
         serde_json::from_str(&fs::read_to_string(out.join("list.json")).unwrap()).unwrap();

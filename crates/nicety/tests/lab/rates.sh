@@ -67,3 +67,9 @@ nicety vf stats eth0 --json --over 100ms |
 ip link add p0 type veth peer name g0
 limit p0 --max 50mbit --verify 0s
 limit p0 --max none --verify 0s
+
+# As it was found.
+ip link del p0
+ip netns del a
+echo 0 >$device/sriov_numvfs
+modprobe -r igbvf

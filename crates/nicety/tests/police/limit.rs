@@ -182,8 +182,31 @@ fn a_flood_is_held_by_the_limit() {
         (6.0..=8.8).contains(&held),
         "{held:.1} Mbit/s behind a limit of 8"
     );
-    rig.lab
-        .sh(&format!("bash -c '( {FLOOD} ) &' >/dev/null 2>&1"));
+    let quiet = rig
+        .lab
+        .inside(nicety(["vf", "pacing", "p0", "--over", "100ms"]))
+        .run();
+    quiet.assert_code(1);
+    assert!(quiet.stderr.starts_with("too little was sent to say how: "));
+    let flood = || {
+        rig.lab
+            .sh(&format!("bash -c '( {FLOOD} ) &' >/dev/null 2>&1"))
+    };
+    flood();
+    let ended = rig
+        .lab
+        .inside(nicety(["vf", "pacing", "p0", "--over", "1s", "--json"]))
+        .run();
+    let report: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
+    // 1442 bytes at 8 Mbit/s are 1442 µs; more where the sender does not get on.
+    let gap = report["pacing"]["gap_us"]["mean"].as_f64().unwrap();
+    assert!(gap > 1_300.0, "{report}");
+    // The bucket is 16 KiB deep.
+    let burst = report["pacing"]["bursts"]["max_bytes"].as_f64().unwrap();
+    assert!(burst < 1.3 * 16_384.0, "{report}");
+    assert_eq!(report["way"], "sent");
+    assert!(report["at"].as_str().unwrap().starts_with("nicety"));
+    flood();
     let ended = rig.limit(&["p0", "--max", "9mbit", "--json"]);
     let report: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
     assert_eq!(report["enforcement"], "holds", "{report}");

@@ -185,6 +185,15 @@ fn ports_come_and_go_and_others_meddle() {
             .sh("tc qdisc show dev a1 ingress")
             .contains("ingress")
     });
+    // Stopped in the middle, as by a call of the kernel that takes long: limits stay, and it goes on.
+    let periods = || uplink.status()["periods"].as_u64().unwrap();
+    daemon.signal(Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    let (before_stop, limits) = (periods(), "tc qdisc show | grep -c 'tbf 6e63'");
+    assert_eq!(uplink.lab.sh(limits).trim(), "3");
+    daemon.signal(Signal::CONT);
+    daemon.until("further periods", |_| periods() > before_stop + 3);
+    assert_eq!(uplink.lab.sh(limits).trim(), "3");
     daemon.signal(Signal::TERM);
     daemon.wait().assert_code(0);
     assert_eq!(

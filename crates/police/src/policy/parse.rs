@@ -74,11 +74,12 @@ impl Policy {
                 ));
             }
             if let Some(guest) = &tenant.guest
-                && !channels.insert(guest.path.clone())
+                && !channels.insert(guest.to_string())
             {
                 let at = section.get("guest").unwrap_or(*item);
+                let guest = guest.to_string();
                 return Err(at.error(
-                    format!("guest = {:?} belongs to another tenant already", guest.path),
+                    format!("guest = {guest:?} belongs to another tenant already"),
                     "give each tenant a socket of its own",
                 ));
             }
@@ -224,6 +225,24 @@ fn guest(section: &Found<'_, '_>) -> Result<Option<GuestChannel>, PolicyError> {
         };
     };
     let path = entry.string("a path in quotes, as in guest = \"/run/nicety/a.sock\"")?;
+    if let Some(text) = path.strip_prefix("vsock:") {
+        // Of the numbers below 3 only 1, this machine, can connect.
+        let cid = text
+            .parse::<u32>()
+            .ok()
+            .filter(|cid| !matches!(*cid, 0 | 2 | u32::MAX));
+        return match (cid, uid) {
+            (None, _) => Err(entry.error(
+                format!("guest = {} names no virtual machine", entry.quote()),
+                "write the number that QEMU gives it, as in guest = \"vsock:5\"",
+            )),
+            (Some(_), Some(uid)) => Err(uid.error(
+                "guest_uid with a vsock",
+                "remove it: the machine's root may connect, and nobody else",
+            )),
+            (Some(cid), None) => Ok(Some(GuestChannel::Vsock { cid })),
+        };
+    }
     // sun_path of unix(7), with its NUL.
     if !path.starts_with('/') || path.len() > 107 || path.contains('\0') {
         return Err(entry.error(
@@ -246,7 +265,7 @@ fn guest(section: &Found<'_, '_>) -> Result<Option<GuestChannel>, PolicyError> {
             number as u32
         }
     };
-    Ok(Some(GuestChannel {
+    Ok(Some(GuestChannel::Unix {
         path: path.to_owned(),
         uid,
     }))

@@ -4,7 +4,7 @@
 //! (TPACKET_V2); the kernel stamps arrivals when it writes them there. See
 //! `docs/methodology/engines.md` for what was measured to choose this.
 
-mod rx;
+pub(crate) mod rx;
 pub(crate) mod socket;
 mod tx;
 mod worker;

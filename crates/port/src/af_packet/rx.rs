@@ -15,13 +15,27 @@ const BLOCK_BYTES: u32 = 1 << 20;
 /// a million frames per second, longer than the tester is ever kept from its CPU.
 const RING_BYTES: u32 = 32 << 20;
 
+/// `PACKET_VNET_HDR` of linux/if_packet.h.
+const PACKET_VNET_HDR: libc::c_int = 15;
+
 /// One received frame.
 pub(crate) struct Received<'a> {
     /// Bytes without FCS, VLAN tag stripped by the kernel.
     pub(crate) bytes: &'a [u8],
     /// When the kernel delivered it, CLOCK_REALTIME in nanoseconds.
     pub(crate) realtime_ns: i64,
+    /// Length without FCS, also where `bytes` are cut off.
+    pub(crate) length: u32,
+    /// This host sends it: PACKET_OUTGOING.
+    pub(crate) outgoing: bool,
+    /// The [`OFFLOADS`] bytes before the frame: a virtio_net_hdr, where asked for.
+    pub(crate) offloads: &'a [u8],
 }
+
+/// Bytes of struct virtio_net_hdr (include/uapi/linux/virtio_net.h).
+pub(crate) const OFFLOADS: usize = 10;
+/// Where sll_pkttype is in a slot: struct sockaddr_ll follows the aligned header.
+const PACKET_TYPE: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16) + 10;
 
 /// A mapped ring and its socket.
 #[derive(Debug)]
@@ -46,7 +60,38 @@ impl RxRing {
         frame_bytes: usize,
         promiscuous: bool,
     ) -> Result<Self, PortError> {
+        Self::with(interface, frame_bytes, RING_BYTES, |socket| {
+            socket.ignore_outgoing()?;
+            match promiscuous {
+                true => socket.promiscuous(),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// Opens a ring that sees what passes both ways, the first `frame_bytes` of each frame, with what
+    /// is left to hardware to do.
+    pub(crate) fn open_capture(interface: &str, frame_bytes: usize) -> Result<Self, PortError> {
+        Self::with(interface, frame_bytes, RING_BYTES / 2, |socket| {
+            let on: libc::c_int = 1;
+            socket.promiscuous()?;
+            socket.set(
+                libc::SOL_PACKET,
+                PACKET_VNET_HDR,
+                &on,
+                "see what is left to hardware",
+            )
+        })
+    }
+
+    fn with(
+        interface: &str,
+        frame_bytes: usize,
+        length: u32,
+        prepare: impl FnOnce(&Socket) -> Result<(), PortError>,
+    ) -> Result<Self, PortError> {
         let socket = Socket::open(interface)?;
+        prepare(&socket)?;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         socket.set(
             libc::SOL_PACKET,
@@ -57,7 +102,7 @@ impl RxRing {
         // Header, link-layer address and headroom stand before the frame; a tag that the kernel
         // puts back takes 4 bytes more.
         let slot_bytes = (libc::TPACKET2_HDRLEN + 16 + frame_bytes + 4).next_multiple_of(64);
-        let blocks = RING_BYTES / BLOCK_BYTES;
+        let blocks = length / BLOCK_BYTES;
         let slots_per_block = BLOCK_BYTES as usize / slot_bytes;
         let slots = slots_per_block * blocks as usize;
         let request = libc::tpacket_req {
@@ -72,11 +117,7 @@ impl RxRing {
             &request,
             "make a receive ring",
         )?;
-        socket.ignore_outgoing()?;
-        if promiscuous {
-            socket.promiscuous()?;
-        }
-        let length = RING_BYTES as usize;
+        let length = length as usize;
         // SAFETY: a new shared mapping of the ring just made, of exactly its size.
         let memory = unsafe {
             libc::mmap(
@@ -127,7 +168,19 @@ impl RxRing {
             // SAFETY: start + length is within the slot by the line above.
             let bytes = unsafe { std::slice::from_raw_parts(header.add(start).as_ptr(), length) };
             let realtime_ns = i64::from(fields.tp_sec) * 1_000_000_000 + i64::from(fields.tp_nsec);
-            each(Received { bytes, realtime_ns });
+            let before = start.saturating_sub(OFFLOADS);
+            // SAFETY: what stands before the frame is within the slot.
+            let offloads =
+                unsafe { std::slice::from_raw_parts(header.add(before).as_ptr(), start - before) };
+            // SAFETY: the address that the kernel writes behind its header is within the slot.
+            let kind = unsafe { header.add(PACKET_TYPE).read() };
+            each(Received {
+                bytes,
+                realtime_ns,
+                length: fields.tp_len,
+                outgoing: kind == libc::PACKET_OUTGOING,
+                offloads,
+            });
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
         }

@@ -105,13 +105,13 @@ fn tenants(shown: &Shown, registry: &mut Registry) {
     let demand = Family::<Tenant, Number>::default();
     let limit = Family::<Limit, Number>::default();
     let state = &shown.state;
-    for (told, decided) in state.tenants.iter().zip(&state.decision.tenants) {
-        let tenant = told.tenant.clone();
+    for (told, decided) in shown.policy.tenants.iter().zip(&state.decision.tenants) {
+        let tenant = told.name.clone();
         let of = Tenant {
             tenant: tenant.clone(),
         };
-        rate.get_or_create(&of).set(told.rate_bps / 8.0);
-        if let Some(bps) = told.demand_bps {
+        rate.get_or_create(&of).set(decided.rate_bps / 8.0);
+        if let Some(bps) = decided.demand_bps {
             demand.get_or_create(&of).set(bps / 8.0);
         }
         let kinds = [
@@ -152,8 +152,8 @@ fn ports(shown: &Shown, registry: &mut Registry) {
     let frames = Family::<Way, Counter>::default();
     let state = &shown.state;
     for (port, total) in state.decision.ports.iter().zip(&shown.totals) {
-        let tenant = state.tenants.get(port.tenant);
-        let tenant = tenant.map_or_else(String::new, |tenant| tenant.tenant.clone());
+        let tenant = shown.policy.tenants.get(port.tenant);
+        let tenant = tenant.map_or_else(String::new, |tenant| tenant.name.clone());
         let name = port.port.to_string();
         let of = Port {
             port: name.clone(),

@@ -1,0 +1,120 @@
+//! What the daemon costs for many ports, beside a loop of ip(8).
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nicety_host::link::{Links, VethEnd};
+use nicety_host::netns::NetNs;
+use serde_json::{Map, Value, json};
+
+use crate::rig::{Rig, inside};
+use crate::watch;
+
+const PORTS: usize = 256;
+const ROUNDS: usize = 3;
+const TIME: Duration = Duration::from_secs(4);
+/// Calls of ip(8) in a round.
+const CALLS: u32 = 15;
+
+/// Samples 256 veths ten times a second.
+pub fn measure(figures: &mut Map<String, Value>, ratios: &mut Map<String, Value>) -> Result<()> {
+    watch::phase("cost", Duration::from_secs(60));
+    let rig = Rig::new(&[], 1_000)?;
+    let others = NetNs::create("others")?;
+    let links = Links::open(&rig.hub)?;
+    let mut policy = "[link]\ncapacity = \"10gbit\"\nperiod = \"100ms\"\n".to_owned();
+    for port in 0..PORTS {
+        let (near, far) = (format!("p{port}"), format!("g{port}"));
+        let end = |ns, name| VethEnd {
+            ns,
+            name,
+            mtu: 1500,
+            queues: 1,
+            mac: None,
+        };
+        links.add_veth(end(&rig.hub, &near), end(&others, &far))?;
+        links.set_up(&near)?;
+        policy += &format!("[[tenant]]\nname = \"{port}\"\nports = \"{near}\"\n");
+    }
+    let held = rig.daemon(&policy)?;
+    let id = held.id();
+    // Its first periods make 256 limiters.
+    std::thread::sleep(Duration::from_secs(3));
+    let (mut shares, mut calls) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (begin, before) = (Instant::now(), cpu_seconds(id)?);
+        std::thread::sleep(TIME);
+        shares.push((cpu_seconds(id)? - before) / begin.elapsed().as_secs_f64());
+        let before = children_seconds();
+        for _ in 0..CALLS {
+            inside(&rig.hub, &["ip", "-s", "-j", "link", "show"])?;
+        }
+        calls.push(10.0 * (children_seconds() - before) / f64::from(CALLS));
+    }
+    let memory = memory_mb(id)?;
+    let mut each: Vec<f64> = calls
+        .iter()
+        .zip(&shares)
+        .map(|(ip, own)| ip / own)
+        .collect();
+    let (share, ip, ratio) = (median(&mut shares), median(&mut calls), median(&mut each));
+    println!(
+        "\n{PORTS} ports, 10 periods a second: {:.2} % of a core (aim: 1 %), {memory:.1} MB (aim: 20)\n\
+         ip -s -j link show as often: {:.1} % of a core, {ratio:.1} times as much (aim: 20)",
+        100.0 * share,
+        100.0 * ip
+    );
+    figures.insert("cost_256_ports_10_hz_core_ratio".to_owned(), json!(share));
+    figures.insert("cost_256_ports_memory_mb".to_owned(), json!(memory));
+    figures.insert("cost_ip_10_hz_core_ratio".to_owned(), json!(ip));
+    let ends = (each.first(), each.last());
+    let value = json!({"median": ratio, "min": ends.0, "max": ends.1});
+    ratios.insert("cost_ip_to_police".to_owned(), value);
+    Ok(())
+}
+
+/// The middle one; sorts.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// As `ip -V` tells it.
+pub fn ip_version() -> Option<String> {
+    let output = Command::new("ip").arg("-V").output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Time on a CPU of all threads of a process, to the nanosecond (Documentation/scheduler/sched-stats).
+fn cpu_seconds(id: u32) -> Result<f64> {
+    let mut sum = 0.0;
+    for task in std::fs::read_dir(format!("/proc/{id}/task"))? {
+        let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        let first = text.split(' ').next().context("no schedstat")?;
+        sum += first.parse::<f64>()? / 1e9;
+    }
+    Ok(sum)
+}
+
+/// Of the children that have ended.
+fn children_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let words: Vec<f64> = rest
+        .split(' ')
+        .map(|word| word.parse().unwrap_or(0.0))
+        .collect();
+    let ticks = words.get(13).unwrap_or(&0.0) + words.get(14).unwrap_or(&0.0);
+    ticks / rustix::param::clock_ticks_per_second() as f64
+}
+
+fn memory_mb(id: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kb: f64 = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .context("no VmRSS")?
+        .parse()?;
+    Ok(kb / 1024.0)
+}

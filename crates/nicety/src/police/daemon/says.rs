@@ -1,0 +1,109 @@
+//! What the loop tells: events, the state on disk, the board.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use nicety_host::journal::since_boot;
+use nicety_model::SCHEMA;
+use nicety_police::Decision;
+use nicety_police::controller::Enforcement;
+use nicety_police::explain::readable;
+
+use super::{Daemon, WRITE};
+use crate::output;
+use crate::police::board::Shown;
+use crate::police::journal::{self, Event, Priority};
+use crate::police::state::{self, State};
+
+impl Daemon<'_> {
+    /// Tells a trouble when it is new, and its end.
+    pub(super) fn trouble(&mut self, index: usize, now: Option<String>) {
+        let Some(known) = self.known.get(index) else {
+            return;
+        };
+        if known.trouble == now {
+            return;
+        }
+        match &now {
+            Some(line) => self.note(Priority::Warning, "trouble", index, line),
+            None => {
+                let line = format!("port {}: all right again", self.names[index]);
+                self.note(Priority::Info, "trouble-over", index, &line);
+            }
+        }
+        self.known[index].trouble = now;
+    }
+
+    /// Tells of an event at a port.
+    pub(super) fn note(&self, priority: Priority, name: &str, index: usize, line: &str) {
+        let port = self.names.get(index).map(ToString::to_string);
+        let tenant = self.policy.ports().nth(index);
+        let tenant = tenant.and_then(|(tenant, _)| self.policy.tenants.get(tenant));
+        let event = Event {
+            name,
+            port: port.as_deref(),
+            tenant: tenant.map(|tenant| tenant.name.as_str()),
+            ..Event::default()
+        };
+        journal::tell(priority, event, line);
+    }
+
+    /// Tells what changed in how limits hold.
+    pub(super) fn tell(&mut self, decision: &Decision) {
+        for (port, known) in decision.ports.iter().zip(&mut self.known) {
+            let was = std::mem::replace(&mut known.enforcement, port.enforcement);
+            if port.enforcement == Enforcement::NotEnforced && was != Enforcement::NotEnforced {
+                let name = port.port.to_string();
+                let tenant = self.policy.tenants.get(port.tenant);
+                let event = Event {
+                    name: "not-enforced",
+                    port: Some(&name),
+                    tenant: tenant.map(|tenant| tenant.name.as_str()),
+                    rate_bps: port.rate_bps,
+                    limit_bps: Some(port.limit.bps()),
+                };
+                let line = format!("port {name}: limit not enforced");
+                journal::tell(Priority::Warning, event, &line);
+            }
+        }
+        if decision.guarantees_scaled < 1.0 && self.periods == 0 {
+            output::say("the guarantees asked for do not fit and are scaled down");
+        }
+    }
+
+    pub(super) fn publish(&mut self, decision: Decision, begin: Instant) {
+        let state = State {
+            schema: SCHEMA,
+            pid: std::process::id(),
+            netns: self.ports.knobs.namespace(),
+            policy: self.file.to_owned(),
+            period_s: self.policy.period.as_secs_f64(),
+            capacity_bps: self.policy.capacity.bps(),
+            periods: self.periods + 1,
+            written_s: since_boot().as_secs_f64(),
+            writes: self.writes,
+            errors: self.errors,
+            tenants: Vec::new(),
+            decision,
+        };
+        self.told.period(&format!(
+            "{} of {} sent, {} limits written",
+            readable(state.decision.total_bps),
+            self.policy.capacity,
+            self.writes
+        ));
+        let shown = Shown {
+            state,
+            policy: Arc::clone(&self.policy),
+            totals: self.known.iter().map(|known| known.adder.total).collect(),
+            busy: begin.elapsed(),
+            at: Instant::now(),
+        };
+        if self.written.is_none_or(|at| at.elapsed() >= WRITE) {
+            self.written = Some(Instant::now());
+            // A full disk makes status old, which it says; sharing goes on.
+            let _ = state::write(self.state.path(), &shown.whole());
+        }
+        self.board.show(shown);
+    }
+}
