@@ -56,17 +56,27 @@ impl<'a> Case<'a> {
         self.wishes.rate_mbps.or(fastest)
     }
 
+    /// Round trip time in ms: what the user said, else that of the farthest busy connection.
+    pub fn rtt_ms(&self) -> Option<f64> {
+        let measured = || self.facts.tcp.as_ref()?.rtt_ms;
+        self.wishes.rtt_ms.or_else(measured)
+    }
+
     /// Rate times round trip time in bytes; `None` until both are known.
     pub fn bdp_bytes(&self) -> Option<u64> {
         let rate = f64::from(self.rate_mbps()?) * 1e6;
-        Some((rate * self.wishes.rtt_ms? / 1e3 / 8.0).round() as u64)
+        Some((rate * self.rtt_ms()? / 1e3 / 8.0).round() as u64)
     }
 
     /// The product in words: `10000 Mbit/s × 100 ms / 8 = 125000000 bytes`.
     pub fn bdp_words(&self) -> Option<String> {
-        let (rate, rtt) = (self.rate_mbps()?, self.wishes.rtt_ms?);
+        let (rate, rtt) = (self.rate_mbps()?, self.rtt_ms()?);
+        let measured = match (self.wishes.rtt_ms, &self.facts.tcp) {
+            (None, Some(tcp)) => format!(" (the farthest of {} busy connections)", tcp.busy),
+            _ => String::new(),
+        };
         Some(format!(
-            "{rate} Mbit/s × {rtt} ms / 8 = {} bytes",
+            "{rate} Mbit/s × {rtt} ms{measured} / 8 = {} bytes",
             self.bdp_bytes()?
         ))
     }

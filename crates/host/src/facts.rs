@@ -1,8 +1,9 @@
 //! Reads the facts of a host: the running one, or one recorded as a tree.
 //!
 //! Files are read below the roots they are given. What the kernel tells over netlink and ethtool
-//! only is recorded into the same tree as `nicety/links.json`, and what `xl` prints as
-//! `nicety/xl-info` and `nicety/xl-vcpu-list`.
+//! only is recorded into the same tree as `nicety/links.json`, what `xl` prints as
+//! `nicety/xl-info` and `nicety/xl-vcpu-list`, and times and counters that `ss` prints as
+//! `nicety/ss-tcp`.
 
 mod capture;
 mod cpu;
@@ -17,6 +18,7 @@ mod softnet;
 mod source;
 mod sysctl;
 mod sysfs_links;
+mod tcp;
 mod vm;
 mod vm_args;
 mod xen;
@@ -88,6 +90,7 @@ fn rest(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         iommu_groups: sysctl::iommu_groups(&source.roots.sys),
         user_functions: pci::user_functions(&source.roots),
         udp_rcvbuf_errors: sysctl::udp_rcvbuf_errors(&source.roots.proc),
+        tcp: tcp::read(source),
         services: processes.services(&source.roots.etc),
         owners: owner::read(source),
         host,

@@ -246,6 +246,20 @@ fn owners_are_told_as_sysctl_d_ranks_them() {
 }
 
 #[test]
+fn the_farthest_busy_connection_tells_the_round_trip() {
+    let facts = facts_of(&[(
+        "nicety/ss-tcp",
+        "rtt:0.5/0.25 bytes_acked:900 bytes_received:70 minrtt:90\n\
+         rtt:21.5/0.25 bytes_acked:99000000 bytes_received:2000000 minrtt:20.25\n\
+         rtt:7.5/3 bytes_received:200000000\n\
+         rtt:x bytes_acked:99999999999 minrtt:-1\n",
+    )]);
+    let tcp = facts.tcp.unwrap();
+    assert_eq!((tcp.connections, tcp.busy, tcp.rtt_ms), (4, 3, Some(20.25)));
+    assert_eq!(facts_of(&[("proc/meminfo", "")]).tcp, None);
+}
+
+#[test]
 fn functions_in_user_space_are_told_with_what_keeps_them_there() {
     let device = |address: &str, file: &str| format!("sys/bus/pci/devices/{address}/{file}");
     let bound = |driver: &str, address: &str| format!("sys/bus/pci/drivers/{driver}/{address}");

@@ -9,6 +9,7 @@ mod irq;
 mod memory;
 mod owner;
 mod pci;
+mod tcp;
 mod vm;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub use irq::IrqFacts;
 pub use memory::{HugePages, MemoryFacts};
 pub use owner::{Owner, OwnerKind, Services};
 pub use pci::UserFunction;
+pub use tcp::TcpFacts;
 pub use vm::{VmFacts, VmKind, VmNic, VmThread, XenFacts};
 
 use crate::run::Fingerprint;
@@ -65,6 +67,9 @@ pub struct HostFacts {
     /// (`RcvbufErrors` of /proc/net/snmp).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_rcvbuf_errors: Option<u64>,
+    /// TCP connections to other hosts, where there are any and ss(8) is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpFacts>,
     /// Services that change network settings by themselves.
     pub services: Services,
     /// Who sets what at boot.

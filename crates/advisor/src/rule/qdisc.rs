@@ -30,7 +30,7 @@ const SYSCTL: &str = "net.core.default_qdisc";
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let default = case.facts.sysctl.get(SYSCTL).map(String::as_str);
-    let far = case.wishes.rtt_ms.is_some_and(|rtt| rtt > FAR_MS);
+    let far = case.rtt_ms().is_some_and(|rtt| rtt > FAR_MS);
     if case.goal == Goal::Throughput && far && default == Some("pfifo_fast") {
         let plain: Vec<&str> = case
             .nics()

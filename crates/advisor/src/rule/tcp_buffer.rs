@@ -46,8 +46,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         return;
     }
     let Some(wanted) = wanted(case) else {
-        report.wait(match case.wishes.rtt_ms {
-            None => "the round trip time of the connections that matter: --rtt",
+        report.wait(match case.rtt_ms() {
+            None => "the round trip time of the connections that matter: --rtt, or one that has carried 100 MB",
             Some(_) => "the link speed: --rate",
         });
         return;
@@ -127,6 +127,27 @@ mod tests {
             .wish(|w| w.rtt_ms = Some(100.0));
         let small = host.facts_with(|f| f.memory.total_mib = Some(3 * 1024));
         assert_eq!(small.one("tcp-buffer").changes[0].to, "4096 87380 67108864");
+    }
+
+    #[test]
+    fn a_measured_round_trip_serves_until_the_user_says_another() {
+        let tcp = nicety_model::facts::TcpFacts {
+            connections: 9,
+            busy: 3,
+            rtt_ms: Some(100.0),
+        };
+        let host = Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .sysctl("net.ipv4.tcp_rmem", "4096 87380 4194304")
+            .facts_with(|f| f.tcp = Some(tcp));
+        let found = host.one("tcp-buffer");
+        assert_eq!(found.changes[0].to, "4096 87380 134217728");
+        let formula = found.formula.unwrap_or_default();
+        assert!(
+            formula.contains("farthest of 3 busy connections"),
+            "{formula}"
+        );
+        host.wish(|w| w.rtt_ms = Some(0.1)).none("tcp-buffer");
     }
 
     #[test]

@@ -125,6 +125,16 @@ impl Source {
 
     /// Output of a command of the host; of a recorded one, what was recorded as `file`.
     pub(super) fn command(&self, file: &str, words: &[&str]) -> Option<String> {
+        self.command_as(file, words, str::to_owned)
+    }
+
+    /// The same, passed through `public` before it is returned or recorded.
+    pub(super) fn command_as(
+        &self,
+        file: &str,
+        words: &[&str],
+        public: impl FnOnce(&str) -> String,
+    ) -> Option<String> {
         if !self.live {
             return self.top.text(file);
         }
@@ -133,7 +143,7 @@ impl Source {
             .args(arguments)
             .output()
             .ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = public(&String::from_utf8_lossy(&output.stdout));
         self.keep(file, || text.clone());
         output.status.success().then_some(text)
     }
