@@ -135,6 +135,7 @@ mod tests {
     use nicety_model::StreamCounts;
 
     use super::*;
+    use crate::engine::XdpCounts;
 
     /// An engine that answers with one list of counts after the other: sent, received, damaged.
     struct Scripted(Vec<(u64, u64, u64)>);
@@ -162,7 +163,7 @@ mod tests {
                 latency: None,
                 clock_stepped: false,
                 tester_drops: 0,
-                by_xdp: false,
+                xdp: XdpCounts::default(),
                 interrupted: false,
                 start_spread_s: 0.0,
                 workers: Vec::new(),

@@ -50,6 +50,18 @@ pub struct SenderReport {
     pub pacing: PacingReport,
 }
 
+/// How interfaces count frames that XDP programs send or take.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct XdpCounts {
+    /// Frames were sent as XDP frames. What a veth's ring refuses of these is counted as
+    /// `tx_dropped` where it was sent, and as `rx_dropped` at the far end too (`veth_get_stats64`
+    /// in drivers/net/veth.c); of ordinary frames only the former.
+    pub refused_twice: bool,
+    /// By stream: the receiving driver may count what the receive program has taken as
+    /// `rx_dropped`.
+    pub taken_as_dropped: Vec<bool>,
+}
+
 /// What happened in one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineReport {
@@ -63,8 +75,8 @@ pub struct EngineReport {
     pub clock_stepped: bool,
     /// Frames the kernel dropped because the tester's own receive ring was full.
     pub tester_drops: u64,
-    /// Sent and received by XDP programs, whose frames interfaces count in ways of their own.
-    pub by_xdp: bool,
+    /// How interfaces count frames of XDP programs beside each frame's own loss.
+    pub xdp: XdpCounts,
     /// The trial was stopped before its end.
     pub interrupted: bool,
     /// Largest difference between the starts of the senders, in seconds (RFC 2889 §5.1.3 allows

@@ -25,6 +25,8 @@ mod sending;
 pub mod stalls;
 pub mod xdp;
 
-pub use engine::{Engine, EngineReport, Part, SenderReport, Stop, TrialOrder, WorkerUse};
+pub use engine::{
+    Engine, EngineReport, Part, SenderReport, Stop, TrialOrder, WorkerUse, XdpCounts,
+};
 pub use error::PortError;
 pub use rest::Rest;

@@ -43,13 +43,12 @@ pub(crate) fn whole(
     entries
 }
 
-/// `after` without what interfaces count for XDP frames beside each frame's own loss:
+/// `after` without what interfaces count for XDP frames beside each frame's own loss, as the engine
+/// says that they do ([`XdpCounts`](nicety_port::XdpCounts)):
 ///
-/// - what a veth's ring refused is counted twice, as `tx_dropped` where it was sent and as
-///   `rx_dropped` at the far end (veth_get_stats64 in drivers/net/veth.c);
-/// - what the receive program has accounted and dropped is `rx_dropped` for some drivers
-///   (tun_xdp_act in drivers/net/tun.c), and for most nothing. Such a driver counts all of it, so
-///   a counter that moved by less is about something else.
+/// - what a veth's ring refused, at the far end;
+/// - what the receive program has accounted and dropped, at the port. A driver that counts these
+///   counts all of them, so a counter that moved by less is about something else.
 pub(crate) fn without_xdp(
     before: &PathCounters,
     mut after: PathCounters,
@@ -65,23 +64,25 @@ pub(crate) fn without_xdp(
         if number == 1 {
             places.reverse();
         }
-        let frames = &stream.frames;
-        let accounted = frames.received + frames.duplicate + frames.corrupt;
         let last = places.len().saturating_sub(1);
-        for (at, least, most) in [
-            (1, sender.refused_by_path, sender.refused_by_path),
-            // Late frames of ours are foreign, and dropped as well.
-            (last, accounted, accounted + frames.foreign),
-        ] {
-            let Some(place) = places.get_mut(at) else {
-                continue;
-            };
-            let old = before.of(&place.interface).map_or(0, |c| c.rx_dropped);
-            let dropped = &mut place.counters.rx_dropped;
-            let moved = dropped.saturating_sub(old);
-            if moved >= least {
-                *dropped -= moved.min(most);
+        let mut take = |at: usize, least: u64, most: u64| {
+            if let Some(place) = places.get_mut(at) {
+                let old = before.of(&place.interface).map_or(0, |c| c.rx_dropped);
+                let dropped = &mut place.counters.rx_dropped;
+                let moved = dropped.saturating_sub(old);
+                if moved >= least {
+                    *dropped -= moved.min(most);
+                }
             }
+        };
+        if report.xdp.refused_twice {
+            take(1, 0, sender.refused_by_path);
+        }
+        if report.xdp.taken_as_dropped.get(number) == Some(&true) {
+            let frames = &stream.frames;
+            let accounted = frames.received + frames.duplicate + frames.corrupt;
+            // Late frames of ours are foreign, and dropped as well.
+            take(last, accounted, accounted + frames.foreign);
         }
         if number == 1 {
             places.reverse();

@@ -167,11 +167,7 @@ impl<'a> Trials<'a> {
                     .zip(softnet)
                     .map(|(old, new)| new.since(&old));
                 let beside = ledger::beside_path(softnet.as_ref(), report.tester_drops);
-                let after = if report.by_xdp {
-                    ledger::without_xdp(&before.counters, after, &report)
-                } else {
-                    after
-                };
+                let after = ledger::without_xdp(&before.counters, after, &report);
                 record.loss_ledger =
                     ledger::whole(record.frames.lost, &before.counters, &after, beside);
             }

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p nicety --bench tester` prints a table and writes `bench/tester.json` under
 //! the target directory. Everything is counted by the kernel at both ends of the path, never by
-//! the tools' own words. `NICETY_BENCH_ROUNDS` and `NICETY_BENCH_WINDOW_MS` make it shorter.
+//! the tools' own words. `NICETY_BENCH_ROUNDS` and `NICETY_BENCH_WINDOW_MS` make it shorter;
+//! `NICETY_BENCH_PARTS` takes some parts only, and then a file named after these is written.
 
 // A benchmark is an edge: it prints, reads its environment and writes a file.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
@@ -176,7 +177,10 @@ fn main() -> Result<()> {
     bench.figures.print();
     println!(
         "written: {}",
-        bench.figures.write("tester", versions)?.display()
+        bench
+            .figures
+            .write(&file_name(&bench.parts), versions)?
+            .display()
     );
     Ok(())
 }
@@ -201,6 +205,15 @@ fn parts() -> Result<Vec<String>> {
         );
     }
     Ok(asked)
+}
+
+/// A run of some parts is not to replace a whole one.
+fn file_name(parts: &[String]) -> String {
+    let whole = PARTS.iter().all(|part| parts.iter().any(|p| p == part));
+    match whole {
+        true => "tester".to_owned(),
+        false => format!("tester-{}", parts.join("-")),
+    }
 }
 
 impl Bench<'_> {

@@ -18,7 +18,7 @@ use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateS
 pub use tx::Refusal;
 
 use crate::clock::{monotonic_ns, realtime_offset_ns};
-use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
+use crate::engine::{Engine, EngineReport, Stop, TrialOrder, XdpCounts};
 use crate::error::PortError;
 use crate::pace::Pacer;
 use crate::rest::Rests;
@@ -303,7 +303,7 @@ impl AfPacket {
             latency: latency.summary(),
             clock_stepped: false,
             tester_drops,
-            by_xdp: false,
+            xdp: XdpCounts::default(),
             interrupted: false,
             start_spread_s: start_spread_s(sendings),
             workers: Vec::new(),

@@ -8,7 +8,7 @@ use super::receive::Receiver;
 use super::receivers::Receivers;
 use super::send::Senders;
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder};
+use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder, XdpCounts};
 use crate::error::PortError;
 
 /// An engine whose ports are not all opened yet: every port is in a namespace of its own, and
@@ -98,6 +98,10 @@ impl Engine for Xdp {
             .report(&sendings, workers, order, interface)?;
         Ok(EngineReport {
             interrupted: stop.is_set(),
+            xdp: XdpCounts {
+                refused_twice: true,
+                ..report.xdp
+            },
             ..report
         })
     }

@@ -8,7 +8,7 @@ use nicety_account::{Latency, StreamTotals};
 use nicety_model::StreamCounts;
 
 use super::receive::Receiver;
-use crate::engine::{EngineReport, Part, TrialOrder, WorkerUse};
+use crate::engine::{EngineReport, Part, TrialOrder, WorkerUse, XdpCounts};
 use crate::error::PortError;
 use crate::sending::{Sending, reports, start_spread_s};
 
@@ -101,7 +101,14 @@ impl Receivers {
             clock_stepped: false,
             // The receiving program has no ring that could be full.
             tester_drops: 0,
-            by_xdp: true,
+            xdp: XdpCounts {
+                refused_twice: false,
+                taken_as_dropped: self
+                    .0
+                    .iter()
+                    .map(Receiver::counts_taken_as_dropped)
+                    .collect(),
+            },
             interrupted: false,
             start_spread_s: start_spread_s(sendings),
             workers,

@@ -1,6 +1,6 @@
 use nicety_host::link::LinkCounters;
 use nicety_model::{PacingReport, StreamCounts};
-use nicety_port::SenderReport;
+use nicety_port::{SenderReport, XdpCounts};
 use nicety_testbed::counters::InterfaceCounters;
 
 use super::*;
@@ -50,7 +50,10 @@ fn report(streams: &[(u64, u64, u64)]) -> EngineReport {
         latency: None,
         clock_stepped: false,
         tester_drops: 0,
-        by_xdp: true,
+        xdp: XdpCounts {
+            refused_twice: true,
+            taken_as_dropped: vec![true; streams.len()],
+        },
         interrupted: false,
         start_spread_s: 0.0,
         workers: Vec::new(),
@@ -58,8 +61,12 @@ fn report(streams: &[(u64, u64, u64)]) -> EngineReport {
 }
 
 fn lines(lost: u64, moved: &[(&str, u64, u64)], streams: &[(u64, u64, u64)]) -> Vec<String> {
+    lines_of(lost, moved, &report(streams))
+}
+
+fn lines_of(lost: u64, moved: &[(&str, u64, u64)], report: &EngineReport) -> Vec<String> {
     let before = path(&[]);
-    let after = without_xdp(&before, path(moved), &report(streams));
+    let after = without_xdp(&before, path(moved), report);
     let lines = whole(lost, &before, &after, Vec::new());
     let line = |entry: LossEntry| format!("{} {}", entry.place, entry.frames);
     lines.into_iter().map(line).collect()
@@ -91,4 +98,18 @@ fn what_the_program_dropped_is_not_lost() {
     assert_eq!(lines(4, &[("b", 0, 4)], &[(0, 50, 0)]), ["b rx_dropped 4"]);
     let back = [("a", 0, 60)];
     assert_eq!(lines(0, &back, &[(0, 50, 0), (0, 60, 0)]), none);
+}
+
+#[test]
+fn what_is_not_counted_that_way_stays() {
+    let mut plain = report(&[(7, 50, 0)]);
+    plain.xdp = XdpCounts::default();
+    // Ordinary frames: the far end's drops are its own, and there may be as many by chance.
+    let moved = [("a", 7, 0), ("d0", 0, 7), ("b", 0, 60)];
+    let all = ["a tx_dropped 7", "d0 rx_dropped 7", "b rx_dropped 60"];
+    assert_eq!(lines_of(74, &moved, &plain), all);
+    // XDP frames into a NIC whose ring lost more than arrived.
+    plain.xdp.refused_twice = true;
+    let named = ["a tx_dropped 7", "b rx_dropped 60"];
+    assert_eq!(lines_of(67, &moved, &plain), named);
 }

@@ -8,6 +8,7 @@ use crate::error::PortError;
 
 /// Of linux/ethtool.h.
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GDRVINFO: u32 = 3;
 /// Receive queues taken for granted where the driver does not say: more than such drivers have.
 const QUEUES_UNKNOWN: u32 = 16;
 /// Most queues told apart; those beyond share the last lane.
@@ -23,6 +24,39 @@ struct Channels {
     max_other: u32,
     max_combined: u32,
     now: [u32; 4],
+}
+
+/// `struct ethtool_drvinfo`.
+#[repr(C)]
+struct Driver {
+    cmd: u32,
+    name: [u8; 32],
+    rest: [u8; 160],
+}
+
+/// Name of the interface's driver, if it says one.
+pub(super) fn driver(socket: &Socket) -> Option<String> {
+    let mut driver = Driver {
+        cmd: ETHTOOL_GDRVINFO,
+        name: [0; 32],
+        rest: [0; 160],
+    };
+    request(socket, libc::SIOCETHTOOL, |request| {
+        request.ifr_ifru.ifru_data = (&raw mut driver).cast();
+    })
+    .ok()?;
+    let name = driver.name.split(|byte| *byte == 0).next()?;
+    String::from_utf8(name.to_vec()).ok()
+}
+
+/// Drivers that count frames which a program in them drops as `rx_dropped`: `tun_xdp_act` in
+/// drivers/net/tun.c, though not for frames that it makes a socket buffer for first, and
+/// `receive_small_xdp`, `receive_mergeable_xdp` in drivers/net/virtio_net.c.
+const COUNT_AS_DROPPED: [&str; 2] = ["tun", "virtio_net"];
+
+/// Whether a driver may count what a program in it drops as `rx_dropped`.
+pub(super) fn counts_as_dropped(driver: &str) -> bool {
+    COUNT_AS_DROPPED.contains(&driver)
 }
 
 /// Receive queues the interface can have.

@@ -89,6 +89,7 @@ pub struct Receiver {
     settings: Settings,
     interface: String,
     mode: String,
+    taken_as_dropped: bool,
     limit: u64,
     judged: Judged,
 }
@@ -123,6 +124,7 @@ impl Receiver {
         device::check_up(&socket)
             .map_err(|error| unusable(error, "the interface is down: bring it up first"))?;
         let queues = device::receive_queues(&socket);
+        let driver = device::driver(&socket);
         let mut settings = settings(traffic, expected_streams, Bench::default());
         let mut refusals = Vec::new();
         for (mode, fragments) in ways(spec.mtu) {
@@ -146,6 +148,8 @@ impl Receiver {
                         settings,
                         interface: name.to_owned(),
                         mode: in_words(mode, &refusals),
+                        taken_as_dropped: mode == Mode::Native
+                            && driver.as_deref().is_some_and(device::counts_as_dropped),
                         limit: 0,
                         judged: Judged::default(),
                     });
@@ -181,9 +185,15 @@ impl Receiver {
             settings,
             interface,
             mode: "fed".to_owned(),
+            taken_as_dropped: false,
             limit: 0,
             judged: Judged::default(),
         })
+    }
+
+    /// Whether the driver may count what the program has taken as `rx_dropped`.
+    pub(crate) fn counts_taken_as_dropped(&self) -> bool {
+        self.taken_as_dropped
     }
 
     /// Runs the program `repeat` times on a frame (without FCS) as if it arrived at queue 0.
