@@ -85,12 +85,13 @@ impl Receivers {
         let mut streams: Vec<StreamCounts> = Vec::new();
         let mut latency = Latency::new().map_err(|source| PortError::account(interface, source))?;
         for (receiver, sending) in self.0.iter_mut().zip(sendings) {
+            let given_up = sending.pacing.refused;
             let (counts, seen) = receiver.finish(&[StreamTotals {
                 stream: sending.stream,
                 intended: order.frames(),
-                sent: sending.sent,
+                sent: sending.sent + given_up,
             }])?;
-            streams.extend(counts);
+            streams.extend(counts.into_iter().map(|of| without(of, given_up)));
             latency.merge(&seen);
         }
         Ok(EngineReport {
@@ -113,5 +114,30 @@ impl Receivers {
             start_spread_s: start_spread_s(sendings),
             workers,
         })
+    }
+}
+
+/// Takes numbers that were given up out of the books. They lie anywhere among those that were
+/// sent, so that the account has to know of them: else the last ones would pass for numbers that
+/// nobody has sent, and their gaps for losses of the path.
+fn without(mut counts: StreamCounts, given_up: u64) -> StreamCounts {
+    counts.frames.sent = counts.frames.sent.saturating_sub(given_up);
+    counts.frames.lost = counts.frames.lost.saturating_sub(given_up);
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_were_given_up_are_neither_sent_nor_lost() {
+        let mut counts = StreamCounts::default();
+        counts.frames.sent = 100;
+        counts.frames.received = 85;
+        counts.frames.lost = 15;
+        let counts = without(counts, 12);
+        assert_eq!((counts.frames.sent, counts.frames.received), (88, 85));
+        assert_eq!(counts.frames.lost, 3);
     }
 }
