@@ -5,7 +5,7 @@
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 
-use super::dpdk::{DpdkSpec, MEMORY_MIB};
+use super::dpdk::DpdkSpec;
 use super::instance::{Instance, Setup, SwitchPort};
 use super::ovs_counters::{Datapath, DatapathPort};
 use super::place;
@@ -65,6 +65,10 @@ impl OvsDpdkPath {
         })
     }
 }
+
+/// Memory in MiB, taken as ordinary pages: its buffers, of which it asks for half as many until
+/// they fit, need 390, and vhost-user's devices leave holes in what there is.
+const MEMORY_MIB: u32 = 768;
 
 /// What it is, for the run's notes.
 pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> String {
