@@ -20,7 +20,7 @@ impl Shapers {
     }
 
     /// All buckets and their counters, in one dump: interfaces and filters are believed to be as
-    /// they were, see [`News`].
+    /// they were, see [`News`](super::News).
     ///
     /// # Errors
     /// When the kernel does not answer.
