@@ -335,7 +335,8 @@ fn several(_: Privilege) -> Outcome {
     };
     let before = cpu(&path);
     std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(cpu(&path), before);
+    // What was under way when they were stopped may end: 5 % of the time, not all of it.
+    assert!(cpu(&path) - before < 10_000_000);
     assert!(path.go_on());
     own_frames(&path);
     Ok(())
