@@ -42,9 +42,9 @@ impl Test {
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Runs `tests`, of which arguments select some by part of their name. Prints one line for each,
-/// `SKIP name: reason` for those that cannot be run, and fails when interfaces or named
-/// namespaces are not as they were before.
+/// Runs `tests`, of which arguments select some by part of their name, with `--exact` by the
+/// names that a run prints. Prints one line for each, `SKIP name: reason` for those that cannot
+/// be run, and fails when interfaces or named namespaces are not as they were before.
 pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     if arguments.iter().any(|argument| argument == "--list") {
@@ -53,11 +53,7 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
             .for_each(|test| println!("{}: test", test.name));
         return ExitCode::SUCCESS;
     }
-    let filters: Vec<_> = arguments
-        .into_iter()
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
-    match run_all(suite, tests, &filters) {
+    match run_all(suite, tests, &Selection::of(arguments)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -67,17 +63,40 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
     }
 }
 
-fn run_all(suite: &str, tests: &[Test], filters: &[String]) -> Result<bool, Failure> {
-    let chosen: Vec<_> = tests
-        .iter()
-        .filter(|test| filters.is_empty() || filters.iter().any(|f| test.name.contains(f)))
-        .collect();
+/// Which tests a run is asked for; all without names.
+struct Selection {
+    names: Vec<String>,
+    exact: bool,
+}
+
+impl Selection {
+    fn of(arguments: Vec<String>) -> Self {
+        let (options, names): (Vec<_>, Vec<_>) = arguments
+            .into_iter()
+            .partition(|argument| argument.starts_with('-'));
+        let exact = options.iter().any(|option| option == "--exact");
+        Self { names, exact }
+    }
+
+    /// Whether the test `name` is run by `who`.
+    fn takes(&self, who: &str, name: &str) -> bool {
+        let named = |wanted: &String| match self.exact {
+            true => *wanted == format!("{who}::{name}"),
+            false => name.contains(wanted),
+        };
+        self.names.is_empty() || self.names.iter().any(named)
+    }
+}
+
+fn run_all(suite: &str, tests: &[Test], selection: &Selection) -> Result<bool, Failure> {
+    let chosen = |who| {
+        let takes = move |test: &&Test| selection.takes(who, &test.name);
+        tests.iter().filter(takes)
+    };
     if privilege()? == Privilege::Ordinary
         && let Err(error) = enter_user_namespace()
     {
-        chosen
-            .iter()
-            .for_each(|test| println!("SKIP user::{}: {error}", test.name));
+        chosen("user").for_each(|test| println!("SKIP user::{}: {error}", test.name));
         return Ok(true);
     }
     let privilege = privilege()?;
@@ -87,7 +106,7 @@ fn run_all(suite: &str, tests: &[Test], filters: &[String]) -> Result<bool, Fail
     };
     let before = surroundings()?;
     let (mut passed, mut skipped, mut failed) = (0, 0, 0);
-    for test in &chosen {
+    for test in chosen(who) {
         let name = &test.name;
         match catch_unwind(AssertUnwindSafe(|| (test.run)(privilege))) {
             Ok(Ok(())) => {
@@ -111,7 +130,7 @@ fn run_all(suite: &str, tests: &[Test], filters: &[String]) -> Result<bool, Fail
     }
     println!("{suite} ({who}): {passed} passed, {failed} failed, {skipped} skipped");
     let once = privilege != Privilege::Privileged || std::env::var_os(ROOT_ONLY).is_some();
-    let user_passed = once || again_as_user(filters)?;
+    let user_passed = once || again_as_user(selection)?;
     Ok(failed == 0 && user_passed)
 }
 
@@ -129,13 +148,14 @@ fn surroundings() -> Result<(Vec<String>, Vec<String>), Failure> {
 }
 
 /// The same program as `nobody`; a copy, because the build directory may be closed to others.
-fn again_as_user(filters: &[String]) -> Result<bool, Failure> {
+fn again_as_user(selection: &Selection) -> Result<bool, Failure> {
     let directory = tempfile::tempdir()?;
     let program = directory.path().join("test");
     std::fs::copy(std::env::current_exe()?, &program)?;
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
     let status = Command::new(&program)
-        .args(filters)
+        .args(&selection.names)
+        .args(selection.exact.then_some("--exact"))
         .current_dir("/")
         .uid(NOBODY)
         .gid(NOBODY)
