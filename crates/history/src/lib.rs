@@ -80,6 +80,17 @@ pub enum Added {
     Same(i64),
 }
 
+impl Added {
+    /// For a run that now has the number `id`, that was `known` before, then perhaps the `same`.
+    fn of(id: i64, known: bool, same: bool) -> Self {
+        match (known, same) {
+            (false, _) => Self::New(id),
+            (true, true) => Self::Same(id),
+            (true, false) => Self::Replaced(id),
+        }
+    }
+}
+
 /// A point of a trend with what its run searched for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {

@@ -287,6 +287,7 @@ fn check(transaction: &mut Transaction<'_>, ids: &[i64]) -> Result<(), Fault> {
 fn head(
     transaction: &mut Transaction<'_>,
     run: &NewRun<'_>,
+    identity: &str,
     known: Option<i64>,
 ) -> Result<i64, postgres::Error> {
     let head = &run.run.run;
@@ -307,7 +308,7 @@ fn head(
         "INSERT INTO nicety.runs (identity, name, started, preset, loss_goal, complete, nicety, \
          kernel, cpu_model) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
         &[
-            &crate::identity(run.run),
+            &identity,
             &head.name,
             &head.started,
             &head.preset,
@@ -412,7 +413,7 @@ impl History for Postgres {
             let id = match known {
                 Some(id) if same => id,
                 known => {
-                    let id = head(transaction, run, known)?;
+                    let id = head(transaction, run, &identity, known)?;
                     body(transaction, run, id, &packed)?;
                     id
                 }
@@ -422,11 +423,7 @@ impl History for Postgres {
                  ON CONFLICT DO NOTHING",
                 &[&id, &labels],
             )?;
-            let found = match known {
-                None => Added::New(id),
-                Some(_) if same => Added::Same(id),
-                Some(_) => Added::Replaced(id),
-            };
+            let found = Added::of(id, known.is_some(), same);
             Ok(match (first, found) {
                 (Some(earlier @ (Added::New(was) | Added::Replaced(was))), Added::Same(id))
                     if was == id =>

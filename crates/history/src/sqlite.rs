@@ -262,11 +262,7 @@ impl History for Sqlite {
         };
         let id = work().map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
-        Ok(match known {
-            None => Added::New(id),
-            Some(_) if same => Added::Same(id),
-            Some(_) => Added::Replaced(id),
-        })
+        Ok(Added::of(id, known.is_some(), same))
     }
 
     fn list(&self) -> Result<Vec<KeptRun>, HistoryError> {

@@ -19,8 +19,6 @@ use nicety_host::netns::NetNs;
 
 use crate::veth::CARRIER_LIMIT;
 
-const MTU: u32 = 1500;
-
 /// What lies between the two namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Between {
@@ -67,7 +65,7 @@ impl Endpoints {
             Between::Veth => {
                 let (a, b) = (NetNs::create("A")?, NetNs::create("B")?);
                 let links = Links::open(&a)?;
-                links.add_veth(end(&a, "a"), end(&b, "b"))?;
+                links.add_veth(VethEnd::plain(&a, "a"), VethEnd::plain(&b, "b"))?;
                 // Neither end has carrier before the other is up.
                 links.change("a", &UP)?;
                 Links::open(&b)?.change("b", &UP)?;
@@ -94,7 +92,7 @@ impl Endpoints {
         links.change("br0", &UP)?;
         let join = |name: &str, port, inner: &str, number| {
             let ns = NetNs::create(name)?;
-            links.add_veth(end(&dut, inner), end(&ns, port))?;
+            links.add_veth(VethEnd::plain(&dut, inner), VethEnd::plain(&ns, port))?;
             let change = LinkChange {
                 up: Some(true),
                 master: Some(bridge),
@@ -170,13 +168,3 @@ pub(crate) const UP: LinkChange = LinkChange {
     mtu: None,
     mac: None,
 };
-
-pub(crate) fn end<'a>(ns: &'a NetNs, name: &'a str) -> VethEnd<'a> {
-    VethEnd {
-        ns,
-        name,
-        mtu: MTU,
-        queues: 1,
-        mac: None,
-    }
-}

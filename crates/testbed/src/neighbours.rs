@@ -5,10 +5,10 @@
 //! ```
 
 use nicety_host::ethtool::Ethtool;
-use nicety_host::link::Links;
+use nicety_host::link::{Links, VethEnd};
 use nicety_host::netns::NetNs;
 
-use crate::endpoints::{EndpointSite, MOST_NEIGHBOURS, UP, end};
+use crate::endpoints::{EndpointSite, MOST_NEIGHBOURS, UP};
 use crate::error::PathError;
 use crate::veth::CARRIER_LIMIT;
 
@@ -62,7 +62,7 @@ pub(crate) fn on_switch(
         let ns = NetNs::create("neighbour")?;
         // `d0` and `d1` are the path's own.
         let inner = format!("d{}", number - 1);
-        links.add_veth(end(middle, &inner), end(&ns, PORT))?;
+        links.add_veth(VethEnd::plain(middle, &inner), VethEnd::plain(&ns, PORT))?;
         links.change(&inner, &UP)?;
         let there = Links::open(&ns)?;
         there.change("lo", &UP)?;

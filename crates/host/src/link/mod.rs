@@ -44,6 +44,19 @@ pub struct VethEnd<'a> {
     pub mac: Option<Mac>,
 }
 
+impl<'a> VethEnd<'a> {
+    /// An ordinary end: one queue, an MTU of 1500 bytes, an address that the kernel makes up.
+    pub fn plain(ns: &'a NetNs, name: &'a str) -> Self {
+        Self {
+            ns,
+            name,
+            mtu: 1500,
+            queues: 1,
+            mac: None,
+        }
+    }
+}
+
 /// Changes to an interface; what is absent stays.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LinkChange {

@@ -26,14 +26,8 @@ pub fn measure(figures: &mut Map<String, Value>, ratios: &mut Map<String, Value>
     let mut policy = "[link]\ncapacity = \"10gbit\"\nperiod = \"100ms\"\n".to_owned();
     for port in 0..PORTS {
         let (near, far) = (format!("p{port}"), format!("g{port}"));
-        let end = |ns, name| VethEnd {
-            ns,
-            name,
-            mtu: 1500,
-            queues: 1,
-            mac: None,
-        };
-        links.add_veth(end(&rig.hub, &near), end(&others, &far))?;
+        let near_end = VethEnd::plain(&rig.hub, &near);
+        links.add_veth(near_end, VethEnd::plain(&others, &far))?;
         links.set_up(&near)?;
         policy += &format!("[[tenant]]\nname = \"{port}\"\nports = \"{near}\"\n");
     }

@@ -101,14 +101,8 @@ impl Rig {
     /// `NAME1` at the bridge, `NAME0` with an address at the other end.
     fn join(&self, name: &str, ns: &NetNs, address: Ipv4Addr) -> Result<()> {
         let (near, far) = (format!("{name}1"), format!("{name}0"));
-        let end = |ns, name| VethEnd {
-            ns,
-            name,
-            mtu: 1500,
-            queues: 1,
-            mac: None,
-        };
-        self.links.add_veth(end(&self.hub, &near), end(ns, &far))?;
+        let near_end = VethEnd::plain(&self.hub, &near);
+        self.links.add_veth(near_end, VethEnd::plain(ns, &far))?;
         let bridge = self.links.get("sw")?.index;
         let change = LinkChange {
             up: Some(true),

@@ -66,14 +66,7 @@ fn nic(
 
 fn macvtap(ns: &NetNs) -> Result<(), NetError> {
     let links = Links::open(ns)?;
-    let end = |name| VethEnd {
-        ns,
-        name,
-        mtu: 1500,
-        queues: 1,
-        mac: None,
-    };
-    links.add_veth(end("v0"), end("v1"))?;
+    links.add_veth(VethEnd::plain(ns, "v0"), VethEnd::plain(ns, "v1"))?;
     let below = links.get("v0")?.index;
     tap::create_macvtap(ns, "m0", below).map(drop)
 }
