@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::harness::{LONG, alone, nicety, open_dir};
+use crate::harness::{LONG, alone, nicety, once, open_dir};
 use crate::leftovers::Before;
 
 /// A fenced block: what stands behind the fence, and its text.
@@ -94,6 +94,9 @@ fn the_page_about_probing() {
 #[test]
 fn the_page_about_paths() {
     let _alone = alone();
+    if !once("the_page_about_paths") {
+        return;
+    }
     let dir = open_dir();
     let before = Before::now(dir.path());
     let page = include_str!("../../../../docs/guide/paths.md");

@@ -276,6 +276,16 @@ pub fn root() -> bool {
     rustix::process::geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
+/// Whether to run a test that takes long and does not depend on who runs it: `make test`, which
+/// says so, does it once, as root. Says `SKIP` when it is not run.
+pub fn once(test: &str) -> bool {
+    let again = !root() && std::env::var_os("NICETY_TEST_ROOT_ONLY").is_some();
+    if again {
+        println!("SKIP {test}: done as root, and it is the same for others");
+    }
+    !again
+}
+
 /// Held by every test with real traffic.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());

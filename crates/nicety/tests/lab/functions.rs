@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Ended, alone, open_dir};
+use crate::harness::{Ended, alone, lines, open_dir};
 use crate::{cache, inside_only, lab};
 
 /// Cells found fast under emulation: what counts is that frames are carried.
@@ -17,17 +17,17 @@ preset = \"quick\"
 loss_ratio = 0.2
 confirm = \"0s\"
 ";
-/// Looks at the port after the run, and runs again while somebody else has functions.
-const AFTER: &str = "set -eu
+/// Looks at the port after a run, and runs again while somebody else has functions.
+const AFTER: &str = "
 functions=/sys/class/net/eth0/device/sriov_numvfs
-nicety bench plan.toml --out out/run --engine af_packet --cache \"$1\" || [ $? -eq 1 ]
+carried out/run vm, plan.toml --out out/run --cache \"$1\"
 echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
 echo 1 >$functions
 nicety bench plan.toml --out out/taken --engine af_packet --cache \"$1\" || echo code $?
 ";
 /// Kills a run while a guest has two functions, after another run beside it had to leave them
 /// alone, and goes on with it. In between it stands still, so that no function comes or goes.
-const KILLED: &str = "set -eu
+const KILLED: &str = "
 functions=/sys/class/net/eth0/device/sriov_numvfs
 more=\"--engine af_packet --cache $1\"
 named() { ls -d /run/nicety/path-* 2>/dev/null | wc -l; }
@@ -43,22 +43,17 @@ echo killed $(cat $functions) $(named)
 nicety bench --resume out/run $more || [ $? -eq 1 ]
 echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
 ";
-/// A run of few cells, each with a boot.
+/// A few cells, each with a boot.
 const RUN: Duration = Duration::from_secs(500);
 
-fn lines(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    text.lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect()
-}
-
-/// Runs the plan in the lab and returns the run directory, what was printed, and its keeper.
-fn run(paths: &str, script: &str) -> (tempfile::TempDir, Ended) {
+/// Runs a script with its plan in the lab and returns the run directory, what was printed, and
+/// its keeper.
+fn run(path: &str, script: &str) -> (tempfile::TempDir, Ended) {
     let dir = open_dir();
     let out = dir.path().join("out");
     fs::create_dir(&out).unwrap();
-    fs::write(dir.path().join("plan.toml"), format!("{HEAD}{paths}")).unwrap();
+    fs::write(dir.path().join("plan.toml"), format!("{HEAD}{path}")).unwrap();
+    let script = format!("{}{script}", include_str!("carried.sh"));
     fs::write(dir.path().join("run.sh"), script).unwrap();
     let (cache, out) = (cache(), out.to_str().unwrap().to_owned());
     let cache = cache.to_str().unwrap();
@@ -69,22 +64,20 @@ fn run(paths: &str, script: &str) -> (tempfile::TempDir, Ended) {
     ended.assert_code(0);
     // Two ports and the loopback, no function, nothing to undo.
     assert!(ended.stdout.contains("left 0 3\n"), "{ended:?}");
-    let carried = lines(&dir.path().join("out/run/trials.jsonl"));
-    assert!(!carried.is_empty(), "{ended:?}");
     (dir, ended)
 }
 
 /// A trial of the cell in which frames came through.
-fn carried(dir: &Path, cell: &str) -> Value {
-    let trials = lines(&dir.join("out/run/trials.jsonl"));
+fn carried(run: &Path, cell: &str) -> Value {
+    let trials = lines(&run.join("trials.jsonl"));
     let mut of_cell = trials.into_iter().filter(|trial| trial["cell"] == cell);
     of_cell
         .find(|trial| trial["frames"]["received"].as_u64() > Some(0))
         .unwrap_or_else(|| panic!("no frames in {cell}"))
 }
 
-fn meta(dir: &Path, run: &str) -> Value {
-    let text = fs::read(dir.join("out").join(run).join("run.json")).unwrap();
+fn meta(run: &Path) -> Value {
+    let text = fs::read(run.join("run.json")).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 
@@ -96,18 +89,19 @@ fn functions_in_a_namespace() {
     }
     let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nnic = \"sriov\"\npf = \"eth0\"\n";
     let (dir, _) = run(path, AFTER);
-    carried(dir.path(), "vm,guest=netns,nic=sriov,pf=eth0/1518/uni");
-    let notes = meta(dir.path(), "run")["notes"].to_string();
-    assert!(notes.contains("two interfaces of driver igbvf"), "{notes}");
-    refused(
-        dir.path(),
-        "eth0 has 1 virtual functions already, vf0 is eth",
+    let out = dir.path().join("out");
+    carried(
+        &out.join("run"),
+        "vm,guest=netns,nic=sriov,pf=eth0/1518/uni",
     );
+    let notes = meta(&out.join("run"))["notes"].to_string();
+    assert!(notes.contains("two interfaces of driver igbvf"), "{notes}");
+    refused(&out, "eth0 has 1 virtual functions already, vf0 is eth");
 }
 
 /// Somebody else's functions are left alone.
-fn refused(dir: &Path, why: &str) {
-    let skipped = meta(dir, "taken")["skipped"][0].clone();
+fn refused(out: &Path, why: &str) {
+    let skipped = meta(&out.join("taken"))["skipped"][0].clone();
     let reason = skipped["reason"].as_str().unwrap();
     assert!(reason.starts_with(why), "{reason}");
     let remedy = skipped["remedy"].as_str().unwrap();
@@ -125,8 +119,9 @@ fn functions_of_guests() {
     }
     let path = "[[path]]\nkind = \"vm\"\naccel = \"kvm\"\nnic = [\"sriov\", \"sriov-macvtap\"]\npf = \"eth0\"\n";
     let (dir, ended) = run(path, KILLED);
+    let out = dir.path().join("out");
     refused(
-        dir.path(),
+        &out,
         "eth0 has 4 virtual functions already, vf0 is in another namespace",
     );
     // The other run has not touched them, a killed one leaves them and names them, and the one
@@ -134,13 +129,11 @@ fn functions_of_guests() {
     for line in ["code 3\n", "used 4 1\n", "killed 4 1\n"] {
         assert!(ended.stdout.contains(line), "{ended:?}");
     }
+    let run = out.join("run");
+    let notes = meta(&run)["notes"].to_string();
     for (nic, driver) in [("sriov", "igbvf"), ("sriov-macvtap", "virtio_net")] {
-        let trial = carried(
-            dir.path(),
-            &format!("vm,accel=kvm,nic={nic},pf=eth0/1518/uni"),
-        );
+        let trial = carried(&run, &format!("vm,accel=kvm,nic={nic},pf=eth0/1518/uni"));
         assert!(trial["cpu"]["who"]["guest/vcpu0"].is_number(), "{trial}");
-        let notes = meta(dir.path(), "run")["notes"].to_string();
         let said = format!("guest with {nic}: Linux 6.");
         assert!(notes.contains(&said), "{notes}\n{}", ended.stderr);
         assert!(notes.contains(&format!("KVM; eth0 {driver} x1")), "{notes}");

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
 
-use crate::harness::{Call, alone, nicety, open_dir, root};
+use crate::harness::{Call, alone, nicety, once, open_dir};
 use crate::leftovers::Before;
 use crate::{cache, can_boot};
 
@@ -73,8 +73,7 @@ fn left(runtime: &Path) -> Vec<String> {
 fn twenty_kills_leave_nothing() {
     let _alone = alone();
     let test = "twenty_kills_leave_nothing";
-    if !root() && std::env::var_os("NICETY_TEST_ROOT_ONLY").is_some() {
-        println!("SKIP {test}: done as root, and a user's run has less to leave");
+    if !once(test) {
         return;
     }
     let kinds = match can_boot(&format!("{test} (guests)")) {

@@ -71,14 +71,9 @@ fn can_boot(test: &str) -> bool {
     true
 }
 
-/// Whether to run what happens inside the lab only and takes long: that does not depend on who
-/// started the lab, so `make test`, which says so, does it once, as root.
+/// Whether to run what happens inside the lab only.
 fn inside_only(test: &str) -> bool {
-    if !harness::root() && std::env::var_os("NICETY_TEST_ROOT_ONLY").is_some() {
-        println!("SKIP {test}: done as root, and the lab inside is the same");
-        return false;
-    }
-    can_boot(test)
+    harness::once(test) && can_boot(test)
 }
 
 /// Processes with a word on their command line, by id.

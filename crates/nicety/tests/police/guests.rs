@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, Ended, NICETY, alone, nicety, root};
+use crate::harness::{Call, Ended, NICETY, alone, nicety, once, root};
 use crate::uplink::{POLICY, Uplink};
 
 /// The uplink with a channel for a and one for b.
@@ -206,8 +206,7 @@ fn bad_guests_disturb_nobody() {
 fn a_virtual_machine_asks_through_virtio_serial() {
     let _alone = alone();
     let test = "a_virtual_machine_asks_through_virtio_serial";
-    if !root() && std::env::var_os("NICETY_TEST_ROOT_ONLY").is_some() {
-        println!("SKIP {test}: done as root");
+    if !once(test) {
         return;
     }
     let cache = std::env::var_os("NICETY_TEST_LAB_CACHE").map_or_else(
