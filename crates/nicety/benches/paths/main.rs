@@ -108,7 +108,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs one kind twice: anew to its end, and going on where the tester is known.
+/// Runs one kind twice: anew until it comes to its cell again, and going on where the tester is
+/// known.
 fn measure(
     kind: &Kind,
     cache: Option<&PathBuf>,
@@ -119,9 +120,10 @@ fn measure(
     let dir = tempfile::tempdir()?;
     let run = Run::new(dir.path(), kind.path, cache)?;
     let mut running = run.start(&["bench", "plan.toml", "--out", "run"])?;
-    running.until_trial()?;
+    running.until_trial_of(1)?;
     let memory = running.qemu_mib();
-    running.wait()?;
+    running.until_trial_of(2)?;
+    running.interrupt()?;
     let trials = run.trials()?;
     if let Some(note) = run.note(name)? {
         notes.insert(name.to_owned(), note);
@@ -135,7 +137,7 @@ fn measure(
 
     run.forget_trials()?;
     let mut again = run.start(&["bench", "--resume", "run"])?;
-    again.until_trial()?;
+    again.until_trial_of(1)?;
     again.interrupt()?;
     let trials = run.trials()?;
     let first = trials.first().context("no trial was made")?;

@@ -104,9 +104,19 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits for the record of a trial.
-    pub fn until_trial(&mut self) -> Result<()> {
-        while fs::metadata(&self.trials).map_or(0, |file| file.len()) == 0 {
+    /// Waits for the record of a trial of this visit to the cell.
+    pub fn until_trial_of(&mut self, repeat: u32) -> Result<()> {
+        let there = || {
+            let text = fs::read_to_string(&self.trials).unwrap_or_default();
+            // A line may be half written.
+            let trials = text
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            trials
+                .into_iter()
+                .any(|trial: Trial| trial.repeat == repeat)
+        };
+        while !there() {
             if self.child.try_wait()?.is_some() {
                 bail!("ended without a trial: {}", self.last_line());
             }

@@ -71,8 +71,11 @@ time = "500ms"
         assert!(cpu["host_busy_cpus"].as_f64().unwrap() > 0.0, "{result}");
         let demand = &result["service_demand"];
         let beside = &result["neighbours"];
-        // A neighbour may let nothing through: then there is nothing to divide by.
-        if beside.is_null() || !demand.is_null() {
+        // A neighbour may let nothing through: then, and only then, there is nothing to divide by.
+        if demand.is_null() {
+            assert!(!beside.is_null(), "{result}");
+            assert_eq!(result["client"]["transactions"], 0, "{result}");
+        } else {
             assert_eq!(demand["shared_host"], false, "{result}");
             let figure = match result["test"].as_str().unwrap().ends_with("rr") {
                 true => "server_us_per_transaction",
