@@ -1,6 +1,6 @@
-//! Intervals between arrivals, by the kernel's time stamps, for whoever sends: a socket with
-//! room for every frame of the window that is read only afterwards, so that reading takes no
-//! time from what is measured.
+//! Intervals between arrivals, by the kernel's time stamps, for whoever sends: a socket that is
+//! read only afterwards, so that reading takes no time from what is measured. It keeps the first
+//! 300,000 frames or so and none after them.
 #![allow(unsafe_code)] // edge: socket calls
 
 use std::io;

@@ -28,7 +28,6 @@ use nicety_port::{EngineReport, Stop};
 use nicety_testbed::Path;
 use serde_json::{Map, json};
 
-use arrivals::Arrivals;
 use figures::Figures;
 use peer::{Files, Peer, Running};
 use sink::Sink;
@@ -39,6 +38,9 @@ use window::{FLAT_OUT, Source};
 const RATES: [u32; 4] = [1_000, 10_000, 100_000, 500_000];
 /// Rates at which latency is worth a figure of its own.
 const LATENCY_RATES: [u32; 2] = [1_000, 10_000];
+/// Loads that are tried over the bridge beside all the tester can send: a path that is offered ten
+/// times what it carries forwards less than at its best.
+const BRIDGE_LOADS: [f64; 3] = [0.7e6, 1e6, 1.4e6];
 /// Flows whose cost is compared with that of one.
 const FLOWS: u32 = 1_024;
 /// Parts of a round, any of which `NICETY_BENCH_PARTS` may name, with commas between.
@@ -233,8 +235,8 @@ impl Bench<'_> {
             drop(sink);
             for sender in &senders {
                 if let Sender::Own(kind) = *sender {
-                    self.end_to_end(kind, true, 1)?;
-                    self.end_to_end(kind, true, FLOWS)?;
+                    self.end_to_end(kind, true, 1, FLAT_OUT)?;
+                    self.end_to_end(kind, true, FLOWS, FLAT_OUT)?;
                 }
             }
         }
@@ -242,7 +244,10 @@ impl Bench<'_> {
             for sender in &senders {
                 self.sending_only(*sender, false)?;
                 if let Sender::Own(kind) = *sender {
-                    self.end_to_end(kind, false, 1)?;
+                    self.end_to_end(kind, false, 1, FLAT_OUT)?;
+                    for load in BRIDGE_LOADS {
+                        self.end_to_end(kind, false, 1, Fps(load))?;
+                    }
                 }
             }
         }
@@ -292,12 +297,12 @@ impl Bench<'_> {
         let part = if direct { "transmit" } else { "bridge" };
         match sender {
             Sender::Other(peer) => {
-                let seen = self.with_peer(self.stand(direct), peer, None, None);
+                let seen = self.with_peer(self.stand(direct), peer, None);
                 self.put_seen(part, peer.name(), seen)
             }
             Sender::Own(kind) => {
                 let seen = self
-                    .with_own(kind, direct, FLAT_OUT, None)
+                    .with_own(kind, direct, FLAT_OUT, false)
                     .map(|(seen, _)| seen);
                 let name = match direct {
                     true => kind.name().to_owned(),
@@ -314,7 +319,7 @@ impl Bench<'_> {
         kind: Kind,
         direct: bool,
         load: Fps,
-        arrivals: Option<&Arrivals>,
+        watched: bool,
     ) -> Result<(window::Seen, EngineReport)> {
         self.trial = self.trial.wrapping_add(1);
         let stand = self.stand(direct);
@@ -324,7 +329,7 @@ impl Bench<'_> {
             &mut source,
             &stand.counters,
             self.window,
-            arrivals,
+            watched.then(|| &stand.path.ports()[1]),
             &self.interrupted,
         );
         let Some((_, report)) = source.end()? else {
@@ -333,13 +338,7 @@ impl Bench<'_> {
         Ok((seen?, report))
     }
 
-    fn with_peer(
-        &self,
-        stand: &Stand<'_>,
-        peer: Peer,
-        rate: Option<u32>,
-        arrivals: Option<&Arrivals>,
-    ) -> Result<window::Seen> {
+    fn with_peer(&self, stand: &Stand<'_>, peer: Peer, rate: Option<u32>) -> Result<window::Seen> {
         let port = &stand.path.ports()[0];
         let running = Running::start(peer, port, rate, &self.files, self.cpus)?;
         let mut source = Source::Peer(running);
@@ -347,7 +346,7 @@ impl Bench<'_> {
             &mut source,
             &stand.counters,
             self.window,
-            arrivals,
+            rate.map(|_| &stand.path.ports()[1]),
             &self.interrupted,
         );
         source.end()?;
@@ -398,12 +397,15 @@ impl Bench<'_> {
         Ok(report)
     }
 
-    /// nicety with full accounting, flat out over the pair or the bridge.
-    fn end_to_end(&mut self, kind: Kind, direct: bool, flows: u32) -> Result<()> {
-        let who = format!("{}/{} {flows} flows", self.stand(direct).name, kind.name());
+    /// nicety with full accounting, over the pair or the bridge.
+    fn end_to_end(&mut self, kind: Kind, direct: bool, flows: u32, load: Fps) -> Result<()> {
+        let mut who = format!("{}/{} {flows} flows", self.stand(direct).name, kind.name());
+        if load != FLAT_OUT {
+            who += &format!(" at {}", load.0);
+        }
         let mut engine = self.engine(kind, direct, flows)?;
         let before = self.stand(direct).counters.read()?;
-        let report = self.trial(&mut engine, FLAT_OUT, self.window)?;
+        let report = self.trial(&mut engine, load, self.window)?;
         let after = self.stand(direct).counters.read()?;
         let (sent, received) = totals(&report);
         let sending_s = sending_s(&report);
@@ -434,21 +436,11 @@ impl Bench<'_> {
             return Ok(());
         }
         let prefix = format!("pacing {rate}/{}", sender.name());
-        let arrivals = match Arrivals::open(&self.direct.path.ports()[1]) {
-            Ok(arrivals) => Some(arrivals),
-            Err(error) => {
-                self.figures
-                    .skip(format!("{prefix} interval"), format!("{error:#}"));
-                None
-            }
-        };
         let seen = match sender {
-            Sender::Other(peer) => {
-                self.with_peer(&self.direct, peer, Some(rate), arrivals.as_ref())
-            }
+            Sender::Other(peer) => self.with_peer(&self.direct, peer, Some(rate)),
             Sender::Own(kind) => {
                 let load = Fps(f64::from(rate));
-                let seen = self.with_own(kind, true, load, arrivals.as_ref());
+                let seen = self.with_own(kind, true, load, true);
                 seen.map(|(seen, report)| {
                     self.schedule(&prefix, rate, &report);
                     seen
@@ -462,8 +454,12 @@ impl Bench<'_> {
                 let ratio = seen.offered_fps / f64::from(rate);
                 self.figures
                     .put(format!("{prefix} offered_to_intended"), ratio);
-                if let Some(arrivals) = arrivals {
-                    self.intervals(&prefix, rate, &arrivals.take()?);
+                match seen.arrivals {
+                    Some(Ok(arrivals)) => self.intervals(&prefix, rate, &arrivals.take()?),
+                    Some(Err(why)) => self
+                        .figures
+                        .skip(format!("{prefix} interval"), format!("{why:#}")),
+                    None => {}
                 }
             }
         }
@@ -538,9 +534,17 @@ impl Bench<'_> {
         }
     }
 
-    /// The best of those peers that are compared as one: whatever way trafgen is used, and
-    /// whoever gets most frames over the bridge.
+    /// The best of those that are compared as one: whatever way trafgen is used, whoever gets most
+    /// frames over the bridge, and the load at which nicety does.
     fn best_of_round(&mut self) {
+        let who = format!("bridge/{} 1 flows", Kind::Xdp.name());
+        let paced = BRIDGE_LOADS.map(|load| format!("{who} at {load} accounted_fps"));
+        let flat_out = format!("{who} accounted_fps");
+        let values = paced.iter().chain([&flat_out]);
+        let best = values.filter_map(|name| self.figures.latest(name));
+        if let Some(best) = best.max_by(f64::total_cmp) {
+            self.figures.put(format!("{who} best accounted_fps"), best);
+        }
         let trafgen = [Peer::TrafgenRing, Peer::TrafgenSendto];
         for (part, name, what, peers) in [
             ("transmit", "trafgen", "offered_fps", &trafgen[..]),
@@ -571,7 +575,7 @@ impl Bench<'_> {
         }
         self.figures.ratio(
             Some("tx_rx_account_64b_vs_best_peer"),
-            &format!("bridge/{} 1 flows accounted_fps", Kind::Xdp.name()),
+            &format!("bridge/{} 1 flows best accounted_fps", Kind::Xdp.name()),
             &format!("bridge/{BEST_PEER} arrived_fps"),
         );
     }

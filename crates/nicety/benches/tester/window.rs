@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 use nicety_model::Fps;
 use nicety_port::{EngineReport, PortError, Stop, TrialOrder};
+use nicety_testbed::Port;
 
 use super::arrivals::Arrivals;
 use super::peer::Running;
@@ -88,19 +89,20 @@ pub fn order(load: Fps, duration: Duration, trial: u8) -> TrialOrder {
 }
 
 /// What the kernel counted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Seen {
     pub offered_fps: f64,
     pub arrived_fps: f64,
+    /// What arrived from when the window opened, at the port that was to be watched.
+    pub arrivals: Option<Result<Arrivals>>,
 }
 
-/// Waits for frames of `source`, then counts for `window`. `arrivals` is emptied when the window
-/// opens.
+/// Waits for frames of `source`, then counts for `window`, and keeps what arrives at `watched`.
 pub fn measure(
     source: &mut Source,
     counters: &Counters,
     window: Duration,
-    arrivals: Option<&Arrivals>,
+    watched: Option<&Port>,
     interrupted: &AtomicBool,
 ) -> Result<Seen> {
     let idle = counters.read()?;
@@ -116,9 +118,8 @@ pub fn measure(
         nap(Duration::from_millis(20), interrupted)?;
     }
     nap(source.settle(), interrupted)?;
-    if let Some(arrivals) = arrivals {
-        arrivals.take()?;
-    }
+    // Not earlier: emptying it while frames arrive could take as long as they do.
+    let arrivals = watched.map(Arrivals::open);
     let before = counters.read()?;
     nap(window, interrupted)?;
     let after = counters.read()?;
@@ -127,6 +128,7 @@ pub fn measure(
     Ok(Seen {
         offered_fps: (after.offered - before.offered) as f64 / seconds,
         arrived_fps: (after.arrived - before.arrived) as f64 / seconds,
+        arrivals,
     })
 }
 
