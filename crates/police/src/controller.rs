@@ -108,6 +108,14 @@ pub struct Controller {
     soft: Vec<Option<BitRate>>,
 }
 
+/// What the link is to one port.
+struct Link {
+    /// More was sent than is shared.
+    full: bool,
+    /// All that is shared was used.
+    crowded: bool,
+}
+
 /// One tenant while a decision is made.
 struct Sum {
     rate: f64,
@@ -156,9 +164,12 @@ impl Controller {
         let full = (shared + self.policy.capacity.bps()) / 2.0;
         let spare = self.tuning.spare * self.policy.capacity.bps();
         for port in &mut self.ports {
-            let at_link =
-                total >= full && port.rate > self.tuning.matters * self.policy.capacity.bps();
-            port.guess(at_link, &self.tuning, spare);
+            let matters = port.rate > self.tuning.matters * self.policy.capacity.bps();
+            let link = Link {
+                full: matters && total >= full,
+                crowded: matters && total >= self.tuning.crowded * shared,
+            };
+            port.guess(link, &self.tuning, spare);
         }
         let sums = self.sums();
         let shares: Vec<Share> = (sums.iter().zip(&self.policy.tenants))
@@ -337,7 +348,7 @@ impl Port {
     }
 
     /// The demand of the period.
-    fn guess(&mut self, at_link: bool, tuning: &Tuning, spare: f64) {
+    fn guess(&mut self, link: Link, tuning: &Tuning, spare: f64) {
         if !self.present {
             return;
         }
@@ -347,7 +358,8 @@ impl Port {
                     rate: self.rate,
                     limit: self.in_force(),
                     at_limiter: self.held,
-                    at_link,
+                    at_link: link.full,
+                    crowded: link.crowded,
                 };
                 self.judge_enforcement(tuning);
                 self.demand.observe(held, tuning, spare)

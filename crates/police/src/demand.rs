@@ -22,6 +22,9 @@ pub struct Held {
     pub at_limiter: bool,
     /// The shared link was full, and the port sends enough to be part of it.
     pub at_link: bool,
+    /// All that is shared was used, and the port sends enough to be part of it: when it sends less
+    /// than before, somebody else may have taken its place.
+    pub crowded: bool,
 }
 
 /// The demand of one port from period to period.
@@ -32,6 +35,16 @@ pub struct Demand {
     patience: u32,
     held: bool,
     unknown_for: u32,
+    /// Its rate, and whether all that is shared was used, in the last period.
+    rate: f64,
+    crowded: bool,
+    /// Its rate when its limit last held it, and periods since then, those left out in which it was
+    /// coming back.
+    best: f64,
+    since: u32,
+    /// Others have pushed it aside: TCP gives way at once to a sender that does not, and needs time
+    /// to come back.
+    aside: bool,
 }
 
 impl Demand {
@@ -50,13 +63,33 @@ impl Demand {
     pub fn observe(&mut self, seen: Held, tuning: &Tuning, spare: f64) -> Want {
         let at_limit = seen.rate >= (1.0 - tuning.near_limit) * seen.limit;
         self.guess = (1.0 + tuning.growth) * seen.rate + spare;
-        self.held = at_limit || seen.at_limiter || seen.at_link;
+        let was_crowded = std::mem::replace(&mut self.crowded, seen.crowded);
+        let last = std::mem::replace(&mut self.rate, seen.rate);
+        let fell = seen.rate < (1.0 - tuning.moves) * last;
+        let grew = seen.rate > (1.0 + tuning.moves) * last;
+        let by_limit = at_limit || seen.at_limiter;
+        if by_limit {
+            (self.best, self.since, self.aside) = (seen.rate, 0, false);
+        } else {
+            self.since = self.since.saturating_add(u32::from(!(self.aside && grew)));
+            let less = seen.rate < (1.0 - tuning.moves) * self.best;
+            // One that is down to nothing has stopped.
+            if less && (seen.crowded || was_crowded && seen.rate > spare) {
+                self.aside = true;
+            } else if !(fell || grew) {
+                // There is room, and it does not take it: this is what it wants.
+                self.aside = false;
+            }
+            self.aside &= self.since <= tuning.grace_periods;
+        }
+        self.held = by_limit || seen.at_link;
         if self.held {
             self.unknown_for = self.patience;
         } else if self.unknown_for > 0 {
             self.unknown_for -= 1;
             self.held = true;
         }
+        self.held |= self.aside;
         self.last()
     }
 
@@ -89,6 +122,7 @@ mod tests {
                 limit: 100.0,
                 at_limiter: false,
                 at_link: false,
+                crowded: false,
             };
             demand.observe(seen, &tuning, 1.0)
         };
@@ -97,5 +131,59 @@ mod tests {
         assert_eq!(see(20.0), Want::Unknown);
         assert_eq!(see(20.0), Want::Unknown);
         assert_eq!(see(20.0), Want::Bps(22.0));
+    }
+
+    fn see(demand: &mut Demand, rate: f64, link: Link) -> Want {
+        let seen = Held {
+            rate,
+            limit: 100.0,
+            at_limiter: false,
+            at_link: link == Link::Full,
+            crowded: link != Link::Room,
+        };
+        demand.observe(seen, &Tuning::default(), 0.0)
+    }
+
+    #[derive(Clone, Copy, PartialEq)]
+    enum Link {
+        Room,
+        Crowded,
+        Full,
+    }
+
+    #[test]
+    fn a_port_that_is_pushed_aside_has_time_to_come_back() {
+        let mut demand = Demand::new(0);
+        assert_eq!(see(&mut demand, 99.0, Link::Crowded), Want::Unknown);
+        // Somebody floods: the port loses at once, and comes back slowly.
+        for (rate, link) in [(50.0, Link::Full), (2.0, Link::Room), (3.0, Link::Room)] {
+            assert_eq!(see(&mut demand, rate, link), Want::Unknown, "{rate}");
+        }
+    }
+
+    #[test]
+    fn nobody_has_for_ever_to_come_back() {
+        let mut demand = Demand::new(0);
+        see(&mut demand, 99.0, Link::Crowded);
+        for rate in [50.0, 40.0, 40.0] {
+            assert_eq!(see(&mut demand, rate, Link::Crowded), Want::Unknown);
+        }
+        assert_eq!(see(&mut demand, 40.0, Link::Crowded), Want::Bps(42.0));
+    }
+
+    #[test]
+    fn a_port_that_stops_of_its_own_accord_lends_at_once() {
+        let mut demand = Demand::new(0);
+        see(&mut demand, 99.0, Link::Room);
+        // Nobody has taken its place.
+        assert_eq!(see(&mut demand, 40.0, Link::Room), Want::Bps(42.0));
+        // Somebody has; it then has room, and does not take it.
+        see(&mut demand, 99.0, Link::Crowded);
+        assert_eq!(see(&mut demand, 40.0, Link::Crowded), Want::Unknown);
+        assert_eq!(see(&mut demand, 40.0, Link::Room), Want::Unknown);
+        assert_eq!(see(&mut demand, 40.0, Link::Room), Want::Bps(42.0));
+        // It sends nothing any more.
+        see(&mut demand, 99.0, Link::Crowded);
+        assert_eq!(see(&mut demand, 0.0, Link::Room), Want::Bps(0.0));
     }
 }

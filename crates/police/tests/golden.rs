@@ -16,9 +16,9 @@ oracle, 1 late         0.053 0.977 2.75 8.00
 none                   0.561 1.031 17.75 0.00
 static shares          0.374 0.629 17.75 0.00
 aimd                   0.151 1.000 12.00 4.73
-level                  0.048 0.974 2.75 1.82
-level, 50 Mbit/s steps 0.056 0.966 2.75 1.76
-level, 2 s counters    0.086 0.940 5.25 1.48
+level                  0.048 0.973 2.75 1.82
+level, 50 Mbit/s steps 0.057 0.965 2.75 1.75
+level, 2 s counters    0.091 0.934 5.75 1.44
 ";
 
 #[test]

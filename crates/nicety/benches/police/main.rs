@@ -4,7 +4,7 @@
 //! `cargo bench -p nicety --bench police` prints tables, writes `bench/police-wire.json` under the
 //! target directory, and draws the two senders in `bench/two-senders.svg`. Everything happens in
 //! network namespaces of its own. Rates are what the receivers got, without headers.
-//! `NICETY_BENCH_POLICE=two`, `three` or `cost` runs that part alone.
+//! `NICETY_BENCH_POLICE=two`, `reaction`, `three` or `cost` runs that part alone.
 
 // A benchmark is an edge: it prints, reads its environment and writes files.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
@@ -12,6 +12,7 @@
 mod cost;
 mod drawing;
 mod flows;
+mod reaction;
 mod rig;
 mod watch;
 
@@ -24,7 +25,7 @@ use nicety_host::privilege::{self, Privilege};
 use serde_json::{Map, Value, json};
 
 use drawing::Panel;
-use flows::{Flow, Kind, Series};
+use flows::{Flow, Kind};
 use rig::Rig;
 
 /// The uplink in Mbit/s.
@@ -102,6 +103,9 @@ fn main() -> Result<()> {
     if wanted("two") {
         two(&mut figures)?;
     }
+    if wanted("reaction") {
+        reaction::measure(&mut figures)?;
+    }
     if wanted("three") {
         three(&mut figures)?;
     }
@@ -156,11 +160,6 @@ fn two(figures: &mut Map<String, Value>) -> Result<()> {
             figures.insert(key("two", control, name), json!(mean));
         }
         println!();
-        if control == Control::Shared {
-            let periods = held_after(&udp, FLOOD);
-            println!("the flood is held after {periods:.1} periods of the controller (aim: 2)");
-            figures.insert("two_flood_held_after_periods".to_owned(), json!(periods));
-        }
         panels.push(Panel {
             title: control.word(),
             series: vec![("TCP", tcp.rates), ("UDP", udp.rates)],
@@ -169,16 +168,6 @@ fn two(figures: &mut Map<String, Value>) -> Result<()> {
     let drawing = drawing::draw(&panels, STEP.as_secs_f64(), UPLINK as f64);
     std::fs::write(target()?.join("two-senders.svg"), drawing)?;
     Ok(())
-}
-
-/// Periods of the daemon from the begin of a flood until it never again is a tenth above what it
-/// ends with.
-fn held_after(flood: &Series, when: Range<u32>) -> f64 {
-    let (begin, end) = (when.start as usize, when.end as usize);
-    let settled = flood.mean(end - 10..end);
-    let sent = flood.rates.get(begin..end).unwrap_or_default();
-    let last = sent.iter().rposition(|rate| *rate > 1.1 * settled);
-    last.map_or(0, |last| last + 1) as f64 / STEPS_PER_PERIOD as f64
 }
 
 /// A flood of UDP, a bulk TCP and a small TCP.

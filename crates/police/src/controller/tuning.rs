@@ -12,6 +12,12 @@ pub struct Tuning {
     pub spare: f64,
     /// Share of the capacity from which a port on a full link counts as held by it.
     pub matters: f64,
+    /// From this share of what is shared on all of it counts as used.
+    pub crowded: f64,
+    /// A rate that falls or grows by less than this share in a period stays.
+    pub moves: f64,
+    /// Periods for which a port that others have pushed aside counts as held, at most.
+    pub grace_periods: u32,
     /// Changes of a limit by less than this share are not written.
     pub hysteresis: f64,
     /// A rate this many times the limit is beyond it.
@@ -27,6 +33,9 @@ impl Default for Tuning {
             growth: 0.05,
             spare: 0.001,
             matters: 0.002,
+            crowded: 0.98,
+            moves: 0.1,
+            grace_periods: 3,
             hysteresis: 0.01,
             beyond: 1.1,
             beyond_periods: 3,
