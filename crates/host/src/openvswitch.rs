@@ -1,4 +1,8 @@
-//! Whether the kernel can carry frames for Open vSwitch.
+//! Open vSwitch: whether the kernel can carry frames for it, and the limits of its own ports.
+
+mod policing;
+
+pub use policing::Policing;
 
 use netlink_sys::protocols::NETLINK_GENERIC;
 

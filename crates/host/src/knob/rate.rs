@@ -5,6 +5,7 @@ use nicety_model::knob::Knob;
 
 use super::{KnobError, Knobs};
 use crate::net_error::NetError;
+use crate::openvswitch::Policing;
 use crate::shaper::{BURST, Found, Shape, Shapers};
 use crate::vf::Functions;
 
@@ -29,9 +30,14 @@ impl Knobs {
                     }
                 }
             }
-            Knob::PortRate { interface } => {
-                Ok(port_value(&Shapers::open(&self.ns)?.read(interface)?))
-            }
+            Knob::PortRate { interface } => match Shapers::open(&self.ns)?.read(interface) {
+                Ok(found) => Ok(port_value(&found)),
+                Err(error) => match switched(interface, &error)? {
+                    Some(BitRate(0)) => Ok("none".to_owned()),
+                    Some(rate) => Ok(rate.to_string()),
+                    None => Err(error.into()),
+                },
+            },
             _ => Err(KnobError::refused(knob, "is no rate")),
         }
     }
@@ -46,6 +52,18 @@ impl Knobs {
             }
             Knob::PortRate { interface } => {
                 let shapers = Shapers::open(&self.ns)?;
+                if let Err(error) = shapers.read(interface)
+                    && switched(interface, &error)?.is_some()
+                {
+                    let shape = port_shape(value).filter(|shape| !shape.wire);
+                    let rate = match (value, shape) {
+                        ("none", _) => BitRate(0),
+                        (_, Some(shape)) => shape.rate,
+                        _ => return Err(KnobError::bad(knob, value, PORT_WORDS)),
+                    };
+                    Policing::here().set(interface, rate)?;
+                    return Ok(());
+                }
                 match value {
                     "none" => shapers.remove(interface)?,
                     _ => {
@@ -58,6 +76,14 @@ impl Knobs {
             }
             _ => Err(KnobError::refused(knob, "is no rate")),
         }
+    }
+}
+
+/// What Open vSwitch limits a port to that is nothing the kernel can limit.
+fn switched(port: &str, error: &NetError) -> Result<Option<BitRate>, NetError> {
+    match error.is_not_found() || error.is_unsupported() {
+        true => Policing::here().read(port),
+        false => Ok(None),
     }
 }
 

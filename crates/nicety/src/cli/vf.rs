@@ -16,6 +16,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety vf pacing tap0                   gaps between what it sends: paced, or in bursts
   nicety vf limit eth0 3 --max 500mbit    virtual function 3 of eth0
   nicety vf limit tap0 --max 200mbit      what the owner of a tap, veth or macvtap sends
+  nicety vf limit vhu0 --max 200mbit      the same of a vhost-user port of Open vSwitch
   nicety vf limit tap0 --max none
   nicety tune rollback                    undo the last one";
 
@@ -40,7 +41,8 @@ pub enum VfCommand {
     /// Shows the gaps between what a sender sends: whether it is paced at its limit or sends in
     /// bursts.
     Pacing(PacingArgs),
-    /// Limits what a virtual function, or the owner of a tap, veth or macvtap, may send.
+    /// Limits what a virtual function, or the owner of a tap, veth, macvtap or vhost-user port of Open
+    /// vSwitch, may send.
     Limit(LimitArgs),
 }
 
@@ -110,7 +112,7 @@ pub struct PacingArgs {
 /// `nicety vf limit`.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
-    /// NIC whose function is meant, or a tap, veth or macvtap.
+    /// NIC whose function is meant, or a tap, veth, macvtap or vhost-user port of Open vSwitch.
     #[arg(value_name = "INTERFACE")]
     pub interface: String,
     /// Number of the virtual function.

@@ -1,6 +1,8 @@
 //! `nicety vf limit`: checked before, journaled, written, read back, looked at afterwards.
 
 use anyhow::anyhow;
+use nicety_host::net_error::NetError;
+use nicety_host::openvswitch::Policing;
 use nicety_model::knob::{Change, Knob};
 use nicety_model::vf::LimitReport;
 use nicety_model::{BitRate, SCHEMA};
@@ -21,6 +23,8 @@ struct Wanted {
     value: String,
     rounded: Option<String>,
     rate: BitRate,
+    /// Open vSwitch limits it.
+    switched: bool,
 }
 
 /// Runs the command.
@@ -43,7 +47,11 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
         false => Some(write(&work, &wanted, &from)?),
     };
     drop(work);
-    let verdict = verify::watch(&eyes, args, wanted.rate)?;
+    let verdict = match wanted.switched {
+        false => verify::watch(&eyes, args, wanted.rate)?,
+        true if wanted.rate.0 == 0 || args.verify.is_zero() => Verdict::NotAsked,
+        true => Verdict::NotCounted,
+    };
     let report = LimitReport {
         schema: SCHEMA,
         transaction,
@@ -83,9 +91,7 @@ fn tell(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exi
             Ok(Exit::Negative)
         }
         Verdict::NotCounted => {
-            output::say(
-                "whether it holds is not known: nobody here counts what this function sends",
-            );
+            output::say("whether it holds is not known: nobody here counts what it sends");
             Ok(Exit::Done)
         }
         Verdict::Holds(_) | Verdict::Untested(_) | Verdict::NotAsked => Ok(Exit::Done),
@@ -127,25 +133,24 @@ fn function(eyes: &Eyes, args: &LimitArgs, vf: u32) -> Result<Wanted, Failure> {
         value: format!("max {} min {}", taken.max_mbit, taken.min_mbit),
         rounded: taken.rounded,
         rate: BitRate::from_mbit(taken.max_mbit.into()),
+        switched: false,
     })
 }
 
-/// A tap, veth or macvtap.
+/// A tap, veth or macvtap, or a vhost-user port of Open vSwitch.
 fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
     let name = &args.interface;
-    let read = eyes.shapers.read(name);
-    read.map_err(|error| match error {
-        error if error.is_not_found() => Failure::usage(anyhow!(
-            "there is no interface {name} in this network namespace; see nicety vf list"
-        )),
-        error if error.is_unsupported() => {
-            let link = eyes.links.get(name).ok();
-            let kind = link.map(|link| link.kind).unwrap_or_default();
-            let stands_for = eyes.places.attribute(name, "phys_port_name");
-            Failure::usage(anyhow!(instead(name, &kind, stands_for.as_deref())))
+    let switched = match eyes.shapers.read(name) {
+        Ok(_) => false,
+        Err(error) if error.is_not_found() || error.is_unsupported() => {
+            let found = Policing::here().read(name).map_err(Failure::environment)?;
+            if found.is_none() {
+                return Err(unknown(eyes, name, &error));
+            }
+            true
         }
-        error => Failure::environment(error),
-    })?;
+        Err(error) => return Err(Failure::environment(error)),
+    };
     // In whole kbit/s, so that what is read back is what was written.
     let rate = BitRate(args.max.0 / 1000 * 1000);
     if args.max.0 > 0 && rate < BitRate(64_000) {
@@ -165,7 +170,21 @@ fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
         },
         rounded: (rate != args.max).then(|| format!("{} → {rate}: whole kbit/s", args.max)),
         rate,
+        switched,
     })
+}
+
+/// Nothing that can be limited.
+fn unknown(eyes: &Eyes, name: &str, error: &NetError) -> Failure {
+    if error.is_not_found() {
+        return Failure::usage(anyhow!(
+            "there is no interface {name} in this network namespace; see nicety vf list"
+        ));
+    }
+    let link = eyes.links.get(name).ok();
+    let kind = link.map(|link| link.kind).unwrap_or_default();
+    let stands_for = eyes.places.attribute(name, "phys_port_name");
+    Failure::usage(anyhow!(instead(name, &kind, stands_for.as_deref())))
 }
 
 /// Why an interface cannot be limited, and what can: a representor says which function it stands for
@@ -183,7 +202,7 @@ fn instead(name: &str, kind: &str, stands_for: Option<&str>) -> String {
     }
     match kind {
         "openvswitch" => format!(
-            "{name} is a port that Open vSwitch has made; limit the tap or veth of who sends, or: ovs-vsctl set interface {name} ingress_policing_rate=KBIT"
+            "{name} is the host's own port of an Open vSwitch; limit the tap, veth or vhost-user port of who sends"
         ),
         _ => format!(
             "{name} is no tap, veth or macvtap; for a virtual function write nicety vf limit {name} VF"
@@ -210,7 +229,7 @@ mod tests {
         let said = |kind, port| instead("x", kind, port);
         assert!(said("", Some("pf0vf3")).contains("nicety vf limit NIC 3, or"));
         assert!(said("", Some("c1pf0vf12")).contains("stands for c1pf0vf12 of its NIC"));
-        assert!(said("openvswitch", None).contains("ovs-vsctl set interface x "));
+        assert!(said("openvswitch", None).contains("own port of an Open vSwitch; "));
         for port in [
             None,
             Some("p0"),

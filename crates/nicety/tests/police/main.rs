@@ -17,4 +17,5 @@ mod guests;
 mod limit;
 mod served;
 mod shared;
+mod switched;
 mod uplink;
