@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test deb lab-matrix bench-search bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs golden
+.PHONY: help bench test deb static lab-matrix bench-search bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -57,6 +57,10 @@ bench-report: ## report, page, comparison and trend of runs as large as they get
 	@scripts/setup.sh bench
 	@$(CARGO) bench --locked -p nicety --bench report
 
+static: ## one file without libraries, for any x86-64 Linux from 5.10 on; target/static/nicety
+	@scripts/setup.sh static
+	@scripts/static.sh $(ARGS)
+
 deb: ## a Debian package of program, manual pages, completions, unit, plans; in target/debian
 	@scripts/setup.sh bench
 	@scripts/deb.sh $(ARGS)
@@ -67,7 +71,12 @@ setup: ## install what bench and test need (Debian 12 as root; elsewhere it says
 fmt: ## format the code
 	@$(CARGO) fmt --all
 
-docs: ## build the API documentation
+docs: ## README's pictures from a real run of four minutes, or from RUN=DIRECTORY
+	@scripts/setup.sh bench
+	@$(CARGO) build --release --locked -p nicety
+	@scripts/pictures.sh $(RUN)
+
+api-docs: ## build the API documentation
 	@$(CARGO) doc --workspace --no-deps --locked
 
 golden: ## rewrite schemas and golden files after a wanted change

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Makes sure that `make bench` or `make test` can work here. Silent when everything is there.
+# Makes sure that `make bench`, `make static` or `make test` can work here. Silent when everything is there.
 # As root on a machine with apt it installs what is missing; otherwise it says what to install.
-# Usage: setup.sh bench|test
+# Usage: setup.sh bench|static|test
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -50,6 +50,8 @@ if [ "$purpose" = test ]; then
     needs+=("ip iproute2" "tc iproute2" "nft nftables" "ethtool ethtool" "sysctl procps" "unshare util-linux"
         "setpriv util-linux" "flock util-linux" "timeout coreutils")
 fi
+# The compiler for the C that is built in, SQLite.
+if [ "$purpose" = static ]; then needs+=("musl-gcc musl-tools" "readelf binutils"); fi
 
 packages=()
 for need in "${needs[@]}"; do

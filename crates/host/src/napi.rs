@@ -146,10 +146,19 @@ pub fn before_programs(thread: &NapiThread) -> Result<(), NetError> {
     let error = |e| NetError::new(OPERATION, &thread.name, e);
     let id = libc::pid_t::try_from(thread.pid)
         .map_err(|_| error(io::Error::from_raw_os_error(libc::ESRCH)))?;
-    let priority = libc::sched_param { sched_priority: 1 };
+    // The system call itself, whose `struct sched_param` is this one number: musl's function of
+    // the same name refuses always, because Linux sets threads where POSIX means processes.
+    let priority: libc::c_int = 1;
     #[allow(unsafe_code)] // no safe wrapper among our crates
-    // SAFETY: the parameters live for the call, which only reads them.
-    let done = unsafe { libc::sched_setscheduler(id, libc::SCHED_FIFO, &raw const priority) };
+    // SAFETY: the number lives for the call, which only reads it.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            id,
+            libc::SCHED_FIFO,
+            &raw const priority,
+        )
+    };
     if done < 0 {
         return Err(error(io::Error::last_os_error()));
     }

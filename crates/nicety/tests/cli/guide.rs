@@ -178,3 +178,32 @@ fn every_page_is_followed_and_every_command_there_is() {
     }
     assert!(known > 30, "{known}");
 }
+
+/// Pictures of Markdown: what is said in their place, and the file.
+fn pictures(page: &str) -> Vec<(&str, &str)> {
+    page.split("![")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("]("))
+        .filter_map(|(said, rest)| Some((said, rest.split_once(')')?.0)))
+        .collect()
+}
+
+#[test]
+fn pictures_are_there_and_say_what_they_show() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("README.md")).unwrap();
+    let all = pictures(&page);
+    assert!(all.len() >= 3, "{all:?}");
+    let mut bytes = 0;
+    for (said, file) in &all {
+        let picture = fs::read(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert_eq!(picture[..8], *b"\x89PNG\r\n\x1a\n", "{file}");
+        // More than a name: somebody who cannot see it learns what it shows.
+        assert!(said.split_whitespace().count() >= 8, "{file}: {said}");
+        bytes += picture.len();
+    }
+    assert!(bytes < 200_000, "{bytes} bytes of pictures");
+    // None that no page shows.
+    let files = fs::read_dir(root.join("docs/pictures")).unwrap();
+    assert_eq!(files.count(), all.len(), "{all:?}");
+}

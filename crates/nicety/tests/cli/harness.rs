@@ -54,9 +54,28 @@ pub struct Running {
 
 /// `nicety` with these arguments.
 pub fn nicety<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
+    call(Path::new(NICETY), arguments)
+}
+
+/// What `make static` has built; says `SKIP` and what to do when it has not.
+pub fn static_binary(test: &str) -> Option<PathBuf> {
+    let target = Path::new(NICETY).ancestors().nth(2)?;
+    let file = target.join("static/nicety");
+    if !file.is_file() {
+        println!(
+            "SKIP {test}: there is no {}; run make static first",
+            file.display()
+        );
+        return None;
+    }
+    Some(file)
+}
+
+/// Another program with these arguments.
+pub fn call<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item = A>) -> Call {
     Call {
         before: Vec::new(),
-        program: NICETY.into(),
+        program: program.into(),
         arguments: arguments.into_iter().map(|a| a.as_ref().into()).collect(),
         dir: None,
         environment: Vec::new(),

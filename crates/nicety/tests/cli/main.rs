@@ -30,6 +30,7 @@ mod refused;
 mod runs;
 #[path = "../../../history/tests/server/mod.rs"]
 mod server;
+mod static_binary;
 mod switches;
 mod team;
 mod terminal;

@@ -187,7 +187,7 @@ impl Socket {
             *to = from as libc::c_char;
         }
         // SAFETY: SIOCGIFFLAGS takes a pointer to an ifreq, which lives through the call.
-        let done = unsafe { libc::ioctl(self.raw(), libc::SIOCGIFFLAGS, &raw mut request) };
+        let done = unsafe { libc::ioctl(self.raw(), libc::SIOCGIFFLAGS as _, &raw mut request) };
         self.check(done, "read the interface's flags")?;
         // SAFETY: SIOCGIFFLAGS fills the flags.
         let flags = unsafe { request.ifr_ifru.ifru_flags };

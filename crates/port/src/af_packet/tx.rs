@@ -133,7 +133,7 @@ impl TxSocket {
                     self.socket.raw(),
                     self.messages.as_mut_ptr().add(at),
                     (count - at) as libc::c_uint,
-                    flags,
+                    flags as _,
                 )
             };
             if done < 0 {

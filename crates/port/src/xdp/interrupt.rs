@@ -53,9 +53,16 @@ impl Interruptible {
 /// Puts the calling thread, which mostly sleeps, before all ordinary ones, so that it wakes in
 /// time on busy CPUs. Only root may; without it trials end later.
 pub(crate) fn wake_in_time() {
-    let priority = libc::sched_param {
-        sched_priority: PRIORITY,
+    // The system call itself, whose `struct sched_param` is this one number: musl's function of
+    // the same name refuses always, because Linux sets threads where POSIX means processes.
+    let priority: libc::c_int = PRIORITY;
+    // SAFETY: the number lives for the call, which only reads it.
+    unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_FIFO,
+            &raw const priority,
+        )
     };
-    // SAFETY: the parameter lives for the call.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
 }

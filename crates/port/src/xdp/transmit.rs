@@ -12,7 +12,7 @@ use aya::{Btf, Ebpf};
 use super::interrupt::Interruptible;
 use super::keep::Kept;
 use super::object::{self, lacks, map, program};
-use super::probe::{Unsupported, errno, refused};
+use super::probe::{Unsupported, errno, live_frames, refused};
 use super::words::{CONTROL_WORDS, LATENESS_WORDS, MARK_WORDS, Sent, Words};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, WorkerUse};
@@ -77,9 +77,13 @@ impl Transmitter {
     /// is set up yet.
     fn fits(&self) -> Result<(), Unsupported> {
         match self.run(1, 1) {
-            Err(error) if errno(&error) == Some(libc::EINVAL) => Err(Unsupported::FrameTooLarge {
-                bytes: self.frame.len() + FCS_BYTES,
-            }),
+            Err(error) if errno(&error) == Some(libc::EINVAL) => {
+                // A kernel without live frames says the same of any size.
+                live_frames()?;
+                Err(Unsupported::FrameTooLarge {
+                    bytes: self.frame.len() + FCS_BYTES,
+                })
+            }
             Err(error) => Err(refused(&error)),
             Ok(()) => Ok(()),
         }

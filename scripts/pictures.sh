@@ -1,0 +1,62 @@
+#!/bin/bash
+# Takes the pictures of README.md from a real run: the report in light and in dark, and what the
+# terminal shows, by a browser without a window. They go to docs/pictures.
+# Usage: pictures.sh [RUN]
+# RUN is a run's directory; without it a kernel bridge is measured, with time for a few cells only.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+nicety=${NICETY:-${CARGO_TARGET_DIR:-target}/release/nicety}
+out=docs/pictures
+run=${1:-}
+for browser in chromium chromium-browser google-chrome none; do
+    ! command -v $browser >/dev/null || break
+done
+if [ $browser = none ]; then
+    echo "pictures: no browser here; on Debian: apt-get install chromium" >&2
+    exit 3
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ -z "$run" ]; then
+    run=$work/run
+    # A verdict other than ok is a result as well, and the picture says so.
+    "$nicety" bench plans/bridge-default.toml --out "$run" >/dev/null || [ $? -eq 1 ]
+fi
+"$nicety" report "$run" --html "$work/report.html"
+
+# shot NAME WIDTH HEIGHT PAGE [OPTION…].
+shot() {
+    local name=$1 size=$2,$3 page=$4
+    shift 4
+    timeout 60 $browser --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb \
+        --user-data-dir="$work/profile" --window-size="$size" --screenshot="$work/$name.png" "$@" \
+        "file://$page" >"$work/said" 2>&1 || {
+        tail -n 3 "$work/said" >&2
+        echo "pictures: $browser took no picture of $name" >&2
+        exit 1
+    }
+    mkdir -p $out
+    mv "$work/$name.png" "$out/$name.png"
+    echo "$out/$name.png, $(($(stat -c %s "$out/$name.png") / 1000)) kB"
+}
+
+shot report-light 880 830 "$work/report.html" --force-device-scale-factor=0.8
+shot report-dark 880 830 "$work/report.html" --force-device-scale-factor=0.8 --blink-settings=preferredColorScheme=0
+
+# What the terminal shows, as a page of fixed-width text.
+{
+    echo '<!doctype html><meta charset="utf-8"><style>body{margin:0;background:#16181d;color:#e6e6e6}'
+    echo 'pre{margin:16px;white-space:pre-wrap;font:12px/1.35 "DejaVu Sans Mono",monospace}</style><pre>'
+    echo '$ nicety bench'
+    "$nicety" report "$run" | head -n 13 | sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'
+    echo '</pre>'
+} >"$work/terminal.html"
+shot terminal 760 275 "$work/terminal.html"
+
+total=$(cat $out/*.png | wc -c)
+[ "$total" -lt 200000 ] || {
+    echo "pictures: $total bytes together; README promises less than 200 kB" >&2
+    exit 1
+}
