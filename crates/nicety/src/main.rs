@@ -14,6 +14,7 @@ mod probe;
 mod report;
 mod runs;
 mod sock;
+mod stamps;
 mod tune;
 mod usage;
 mod vf;

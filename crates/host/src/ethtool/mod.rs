@@ -33,6 +33,8 @@ const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 // include/uapi/linux/net_tstamp.h
 const SOF_TIMESTAMPING_TX_HARDWARE: u32 = 1;
 const SOF_TIMESTAMPING_RX_HARDWARE: u32 = 1 << 2;
+/// Of enum hwtstamp_rx_filters in the same file.
+const HWTSTAMP_FILTER_ALL: u32 = 1;
 const ETH_SS_STATS: u32 = 1;
 const ETH_SS_FEATURES: u32 = 4;
 /// SPEED_UNKNOWN: all bits set.
@@ -98,8 +100,10 @@ pub struct Rings {
 pub struct HardwareStamps {
     /// Sent ones.
     pub tx: bool,
-    /// Received ones.
+    /// Received ones: all, or some kinds of PTP messages only.
     pub rx: bool,
+    /// Every received one, whatever is in it.
+    pub rx_all: bool,
 }
 
 /// The drivers of one namespace. Stays in that namespace whatever thread uses it.
@@ -166,12 +170,15 @@ impl Ethtool {
     /// # Errors
     /// [`NetError::NotFound`], [`NetError::Unsupported`].
     pub fn hardware_stamps(&self, interface: &str) -> Result<HardwareStamps, NetError> {
-        // struct ethtool_ts_info: cmd, so_timestamping, ...; 44 bytes.
+        // struct ethtool_ts_info: cmd, so_timestamping, phc_index, tx_types, 3 words, rx_filters,
+        // 3 words; 44 bytes.
         let request = Request::new(ETHTOOL_GET_TS_INFO, 44);
-        let bits = self.ask(interface, "read time stamps of", request)?.word(4);
+        let answer = self.ask(interface, "read time stamps of", request)?;
+        let bits = answer.word(4);
         Ok(HardwareStamps {
             tx: bits & SOF_TIMESTAMPING_TX_HARDWARE != 0,
             rx: bits & SOF_TIMESTAMPING_RX_HARDWARE != 0,
+            rx_all: answer.word(28) & 1 << HWTSTAMP_FILTER_ALL != 0,
         })
     }
 

@@ -16,6 +16,7 @@ use super::machine::Machine;
 use super::paths::Paths;
 use super::progress::Progress;
 use super::setup::{self, SetupError};
+use crate::stamps;
 
 /// Why a cell has no result.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +114,9 @@ impl Bench<'_> {
             Err(error) => return Err(error.into()),
         };
         self::note(&mut self.notes, path.notes());
+        if !setup::on_veths(path)? {
+            self::note(&mut self.notes, &[stamps::note(path)]);
+        }
         let traffic = setup::traffic(&visit.key, path);
         let opened = self.engines.open(path, traffic, placement)?;
         let Opened {

@@ -8,6 +8,8 @@ use nicety_model::HostFacts;
 use nicety_model::facts::{InterfaceClass, VfFacts};
 use nicety_model::probe::{Ability, Answer, Area};
 
+use crate::stamps::{LOST, in_words};
+
 /// All of them.
 pub fn all(facts: &HostFacts) -> Vec<Ability> {
     let Ok(ns) = NetNs::current() else {
@@ -79,24 +81,15 @@ fn xdp(interface: &str, told: Result<XdpFeatures, NetError>) -> Ability {
 
 fn stamps(interface: &str, told: Result<HardwareStamps, NetError>) -> Ability {
     let ability = |answer, finding| ability(interface, "hardware time stamps", answer, finding);
-    let lost =
-        "latency is taken with the kernel's clock and has interrupts and queues of both ends in it";
+    let finding = in_words(&told);
     match told {
-        Ok(HardwareStamps { tx: true, rx: true }) => {
-            ability(Answer::Yes, "of sent and received frames")
+        Err(error) if !matches!(error, NetError::Unsupported { .. }) => {
+            ability(Answer::Unknown, finding)
         }
-        Ok(HardwareStamps {
-            tx: true,
-            rx: false,
-        }) => ability(Answer::Partly, "of sent frames only").costs(lost),
-        Ok(HardwareStamps {
-            tx: false,
-            rx: true,
-        }) => ability(Answer::Partly, "of received frames only").costs(lost),
-        Ok(_) | Err(NetError::Unsupported { .. }) => {
-            ability(Answer::No, "the driver has none").costs(lost)
+        Ok(HardwareStamps { tx: true, .. } | HardwareStamps { rx: true, .. }) => {
+            ability(Answer::Partly, finding).costs(LOST)
         }
-        Err(_) => ability(Answer::Unknown, "the driver does not tell"),
+        _ => ability(Answer::No, finding).costs(LOST),
     }
 }
 
@@ -143,7 +136,8 @@ mod tests {
                 "eth1",
                 Ok(HardwareStamps {
                     tx: false,
-                    rx: false
+                    rx: false,
+                    rx_all: false
                 })
             )
             .name,
