@@ -127,8 +127,9 @@ pub struct BenchArgs {
     #[arg(long, value_name = "A,B")]
     pub ports: Option<String>,
     /// What sends and counts: xdp (fastest, needs root), af_xdp (where the driver or the kernel
-    /// does not have xdp's frames, needs root), af_packet, or auto, which takes the fastest that
-    /// proves itself on the ports.
+    /// does not have xdp's frames, needs root), pktgen (the kernel's own generator, where its module
+    /// is loaded, needs root), af_packet, or auto, which takes the fastest that proves itself on the
+    /// ports.
     #[arg(long, value_name = "NAME", default_value_t)]
     pub engine: Choice,
     /// How the throughput is searched: quick, std, csit, rfc2544 or binary.

@@ -48,7 +48,7 @@ struct stream {
     __u64 late_max_ns;
     __u64 streak; // frames since the sender last waited for a slot
     __u64 streak_max;
-    __u64 unsent;   // the port is gone
+    __u64 unsent;   // the port is gone, or the frame was not asked for
     __u64 accepted; // by the driver
     __u64 refused;  // by the driver: its ring was full
     __u64 failed;   // by the driver, for another reason

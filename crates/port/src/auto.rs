@@ -19,13 +19,15 @@ pub enum Choice {
     Xdp,
     /// Only [`crate::af_xdp`].
     AfXdp,
+    /// Only [`crate::pktgen`].
+    Pktgen,
     /// Only [`crate::af_packet`].
     AfPacket,
 }
 
 /// Not the name of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no engine: write auto, xdp, af_xdp or af_packet")]
+#[error("{0:?} is no engine: write auto, xdp, af_xdp, pktgen or af_packet")]
 pub struct NoEngine(String);
 
 impl FromStr for Choice {
@@ -36,6 +38,7 @@ impl FromStr for Choice {
             "auto" => Ok(Self::Auto),
             "xdp" => Ok(Self::Xdp),
             "af_xdp" => Ok(Self::AfXdp),
+            "pktgen" => Ok(Self::Pktgen),
             "af_packet" => Ok(Self::AfPacket),
             other => Err(NoEngine(other.to_owned())),
         }
@@ -48,6 +51,7 @@ impl fmt::Display for Choice {
             Self::Auto => "auto",
             Self::Xdp => "xdp",
             Self::AfXdp => "af_xdp",
+            Self::Pktgen => "pktgen",
             Self::AfPacket => "af_packet",
         })
     }
@@ -202,12 +206,13 @@ mod tests {
 
     #[test]
     fn names() {
-        for choice in [Choice::Auto, Choice::Xdp, Choice::AfXdp, Choice::AfPacket] {
+        let named = [Choice::Auto, Choice::Xdp, Choice::AfXdp];
+        for choice in named.into_iter().chain([Choice::Pktgen, Choice::AfPacket]) {
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
         assert_eq!(
             "dpdk".parse::<Choice>().unwrap_err().to_string(),
-            "\"dpdk\" is no engine: write auto, xdp, af_xdp or af_packet"
+            "\"dpdk\" is no engine: write auto, xdp, af_xdp, pktgen or af_packet"
         );
     }
 }

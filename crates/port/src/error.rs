@@ -109,6 +109,14 @@ pub enum PortError {
         /// The reason, and what to do.
         why: String,
     },
+    /// The `pktgen` engine cannot be had here, or failed in use.
+    #[error("{interface}: cannot send by pktgen: {why}")]
+    Pktgen {
+        /// Interface of the port.
+        interface: String,
+        /// The reason, and what to do.
+        why: String,
+    },
     /// The driver does not take the frames a BPF program makes.
     #[error("{interface}: the driver took none of {frames} XDP frames: {why}")]
     NotTaken {
@@ -140,6 +148,13 @@ impl PortError {
         Self::Xdp {
             interface: interface.to_owned(),
             source,
+        }
+    }
+
+    pub(crate) fn pktgen(interface: &str, why: impl Into<String>) -> Self {
+        Self::Pktgen {
+            interface: interface.to_owned(),
+            why: why.into(),
         }
     }
 

@@ -7,6 +7,7 @@
 //! - [`xdp`]: BPF programs that send and count inside the kernel; fastest, needs root and 5.18.
 //! - [`af_xdp`]: AF_XDP sockets that send, and the same program that counts; for drivers and
 //!   kernels that do not transmit what a program makes.
+//! - [`pktgen`]: the kernel's own generator, stamped on the way out; for drivers that have neither.
 //! - [`af_packet`]: packet sockets; works on every interface, and without root in a user
 //!   namespace.
 
@@ -20,6 +21,7 @@ mod error;
 mod marks;
 pub mod pace;
 pub mod pin;
+pub mod pktgen;
 mod rest;
 mod sending;
 pub mod stalls;

@@ -6,7 +6,7 @@ use nicety_host::placement::Placement;
 use nicety_model::CellKey;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::{Choice, self_check};
-use nicety_port::{Engine, Stop};
+use nicety_port::{Engine, Stop, pktgen};
 use nicety_testbed::Path;
 
 use super::setup::{self, SetupError};
@@ -87,26 +87,40 @@ impl Engines {
         traffic: TrafficSpec,
         placement: &Placement,
     ) -> Result<Taken, SetupError> {
-        let mut refused = Vec::new();
-        for choice in order(wanted, setup::on_veths(path)?) {
+        let (veths, pktgen) = (setup::on_veths(path)?, pktgen::there());
+        let mut taken = None;
+        for choice in order(wanted, veths, pktgen) {
             let key = found_key(*choice, path, traffic);
-            let known = self.found.get(&key).filter(|why| !why.is_empty());
-            let why = match known {
-                Some(why) => why.clone(),
-                None => match self.one(*choice, path, traffic, placement) {
-                    Ok(engine) => return Ok((engine, *choice, note(*choice, &refused))),
-                    Err(error) => {
-                        let why = error.to_string();
-                        self.found.insert(key, why.clone());
-                        why
-                    }
-                },
-            };
-            refused.push((*choice, why));
+            if self.found.get(&key).is_some_and(|why| !why.is_empty()) {
+                continue;
+            }
+            match self.one(*choice, path, traffic, placement) {
+                Ok(engine) => {
+                    taken = Some((engine, *choice));
+                    break;
+                }
+                Err(error) => {
+                    self.found.insert(key, error.to_string());
+                }
+            }
         }
-        let engine = self.one(Choice::AfPacket, path, traffic, placement)?;
-        let note = note(Choice::AfPacket, &refused);
-        Ok((engine, Choice::AfPacket, note))
+        let (engine, taken) = match taken {
+            Some(taken) => taken,
+            None => {
+                let engine = self.one(Choice::AfPacket, path, traffic, placement)?;
+                (engine, Choice::AfPacket)
+            }
+        };
+        // Also those that were refused when the choice was made for this size and direction.
+        let refused: Vec<_> = order(Choice::Auto, veths, pktgen)
+            .iter()
+            .take_while(|choice| **choice != taken)
+            .filter_map(|choice| {
+                let why = self.found.get(&found_key(*choice, path, traffic))?;
+                (!why.is_empty()).then(|| (*choice, why.clone()))
+            })
+            .collect();
+        Ok((engine, taken, note(taken, &refused)))
     }
 
     /// One engine; those that not every driver bears out are checked once per kind of path, size
@@ -121,6 +135,7 @@ impl Engines {
         let mut engine: Box<dyn Engine> = match choice {
             Choice::Xdp => Box::new(setup::xdp(path, traffic, placement)?),
             Choice::AfXdp => Box::new(setup::af_xdp(path, traffic, placement)?),
+            Choice::Pktgen => Box::new(setup::pktgen(path, traffic, placement)?),
             Choice::AfPacket | Choice::Auto => {
                 return Ok(Box::new(setup::af_packet(path, traffic, placement)?));
             }
@@ -137,12 +152,14 @@ impl Engines {
 /// What to try before `af_packet`, the fastest first, once `wanted` was taken for the size and
 /// direction (`auto` if nothing was). Between veths `af_xdp` sends faster than `af_packet` and
 /// measures slower, because the path has to give every frame back: see
-/// `docs/methodology/engines.md`.
-fn order(wanted: Choice, veths: bool) -> &'static [Choice] {
+/// `docs/methodology/engines.md`. The kernel's pktgen is tried where it is loaded.
+fn order(wanted: Choice, veths: bool, pktgen: bool) -> &'static [Choice] {
     match wanted {
         Choice::AfPacket => &[],
         Choice::AfXdp => &[Choice::AfXdp],
+        Choice::Pktgen => &[Choice::Pktgen],
         Choice::Xdp | Choice::Auto if veths => &[Choice::Xdp],
+        Choice::Xdp | Choice::Auto if pktgen => &[Choice::Xdp, Choice::AfXdp, Choice::Pktgen],
         Choice::Xdp | Choice::Auto => &[Choice::Xdp, Choice::AfXdp],
     }
 }
@@ -156,13 +173,15 @@ fn note(taken: Choice, refused: &[(Choice, String)]) -> Option<String> {
     (!whys.is_empty()).then(|| format!("engine: {taken}; {}", whys.join("; ")))
 }
 
-/// Where `xdp` receives: its program runs on the CPU that delivers to the port, whoever was meant to.
+/// Where frames are counted by a program: on the CPU that delivers to the port, whoever was meant to.
 fn receives_elsewhere(taken: Choice, placement: &Placement) -> Option<String> {
-    (taken == Choice::Xdp && !placement.shared).then(|| {
-        "engine xdp: frames are counted by a program on the CPU that delivers to the port, which \
-         is the path's own between veths and where its interrupts go for a NIC: the path's rate \
-         has that cost in it"
-            .to_owned()
+    let by_program = matches!(taken, Choice::Xdp | Choice::Pktgen);
+    (by_program && !placement.shared).then(|| {
+        format!(
+            "engine {taken}: frames are counted by a program on the CPU that delivers to the port, \
+             which is the path's own between veths and where its interrupts go for a NIC: the \
+             path's rate has that cost in it"
+        )
     })
 }
 
@@ -179,7 +198,7 @@ mod tests {
 
     #[test]
     fn faster_engines_come_first() {
-        use Choice::{AfPacket, AfXdp, Auto, Xdp};
+        use Choice::{AfPacket, AfXdp, Auto, Pktgen, Xdp};
         for (wanted, veths, expected) in [
             (Auto, true, &[Xdp][..]),
             (Auto, false, &[Xdp, AfXdp]),
@@ -189,8 +208,12 @@ mod tests {
             (AfXdp, false, &[AfXdp]),
             (AfPacket, false, &[]),
         ] {
-            assert_eq!(order(wanted, veths), expected, "{wanted} {veths}");
+            assert_eq!(order(wanted, veths, false), expected, "{wanted} {veths}");
         }
+        // Where pktgen is loaded it comes after those, and never between veths.
+        assert_eq!(order(Auto, false, true), [Xdp, AfXdp, Pktgen]);
+        assert_eq!(order(Auto, true, true), [Xdp]);
+        assert_eq!(order(Pktgen, false, true), [Pktgen]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use nicety_port::PortError;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::CheckError;
+use nicety_port::pktgen::{self, Pktgen};
 use nicety_port::xdp::{Opening, Xdp};
 use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
@@ -215,6 +216,19 @@ pub fn af_xdp(
     placement: &Placement,
 ) -> Result<AfXdp, SetupError> {
     let mut opening = af_xdp::Opening::new(specs(path)?, traffic, cpus(placement))?;
+    for side in [1, 0] {
+        path.ports()[side].ns.run(|| opening.open(side))??;
+    }
+    Ok(opening.finish())
+}
+
+/// Opens the `pktgen` engine on both ports of `path`.
+pub fn pktgen(
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<Pktgen, SetupError> {
+    let mut opening = pktgen::Opening::new(specs(path)?, traffic, &cpus(placement))?;
     for side in [1, 0] {
         path.ports()[side].ns.run(|| opening.open(side))??;
     }

@@ -24,7 +24,7 @@ pub fn all() -> Vec<Ability> {
         // That no path can be built is told among the paths.
         return Vec::new();
     };
-    [Choice::Xdp, Choice::AfXdp, Choice::AfPacket]
+    [Choice::Xdp, Choice::AfXdp, Choice::Pktgen, Choice::AfPacket]
         .into_iter()
         .map(|choice| judge(choice, attempt(choice, path.as_ref(), &key, &placement)))
         .collect()
@@ -48,6 +48,7 @@ fn attempt(
     let mut engine: Box<dyn Engine> = match choice {
         Choice::Xdp => Box::new(setup::xdp(path, traffic, placement)?),
         Choice::AfXdp => Box::new(setup::af_xdp(path, traffic, placement)?),
+        Choice::Pktgen => Box::new(setup::pktgen(path, traffic, placement)?),
         Choice::AfPacket | Choice::Auto => Box::new(setup::af_packet(path, traffic, placement)?),
     };
     Ok(self_check(engine.as_mut(), &Stop::default())?)
@@ -74,6 +75,10 @@ fn judge(choice: Choice, tried: Result<(), SetupError>) -> Ability {
         Choice::AfXdp => {
             refused.costs("drivers that do not send xdp's frames are measured with af_packet")
         }
+        Choice::Pktgen => refused.costs(
+            "interfaces that take neither xdp nor af_xdp, and frames too large for them, are \
+             measured with af_packet",
+        ),
         _ => refused.costs("nothing can be measured"),
     };
     match remedy(&why) {
@@ -91,6 +96,9 @@ fn remedy(why: &str) -> Option<&'static str> {
         ),
         ("may not be loaded", "run as root"),
         ("not permitted", "run as root"),
+        ("Permission denied", "run as root"),
+        ("modprobe pktgen", "modprobe pktgen"),
+        ("Linux 6.6", "use Linux 6.6 or newer"),
         ("Linux 5.18", "use Linux 5.18 or newer"),
     ];
     let found = known.iter().find(|(words, _)| why.contains(words));

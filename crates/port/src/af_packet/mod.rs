@@ -6,7 +6,7 @@
 
 pub(crate) mod rx;
 pub(crate) mod socket;
-mod tx;
+pub(crate) mod tx;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize};

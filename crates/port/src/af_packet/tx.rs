@@ -172,6 +172,11 @@ impl TxSocket {
         self.socket.interface()
     }
 
+    /// Number of the interface in its network namespace.
+    pub(crate) fn index(&self) -> u32 {
+        self.socket.index()
+    }
+
     /// Fails when the interface went down.
     pub(crate) fn check_up(&self) -> Result<(), PortError> {
         self.socket.check_up()

@@ -14,7 +14,7 @@ pub mod probe;
 pub mod receive;
 pub(crate) mod receivers;
 mod send;
-mod transmit;
-mod words;
+pub(crate) mod transmit;
+pub(crate) mod words;
 
 pub use engine::{Opening, Xdp};

@@ -83,7 +83,7 @@ mod tests {
         // Built before clang was installed: `cargo clean -p nicety-port`.
         assert_eq!(missing(), None);
         assert!(
-            [PROBE, TRANSMIT, RECEIVE, STALLS]
+            [PROBE, TRANSMIT, RECEIVE, STALLS, PKTGEN]
                 .iter()
                 .all(Option::is_some)
         );

@@ -257,7 +257,7 @@ impl Transmitter {
 const FCS_BYTES: usize = 4;
 
 /// The 32-bit numbers in an array of words.
-fn halves(words: &[u64]) -> Vec<u32> {
+pub(crate) fn halves(words: &[u64]) -> Vec<u32> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let (counts, _) = bytes.as_chunks::<4>();
     counts.iter().map(|c| u32::from_ne_bytes(*c)).collect()

@@ -164,6 +164,8 @@ pub(crate) struct Sent {
     pub(crate) late_max_ns: u64,
     /// Longest row of frames without a wait in between.
     pub(crate) streak_max: u64,
+    /// Frames that were taken away instead of being sent.
+    pub(crate) unsent: u64,
     /// Frames the driver took.
     pub(crate) accepted: u64,
     /// Frames the driver refused because its ring was full.
@@ -190,7 +192,7 @@ impl Sent {
             _streak,
             streak_max,
         ] = [28, 29, 30, 31, 32, 33].map(|n| words[n]);
-        let [_unsent, accepted, refused, failed, error, ready] =
+        let [unsent, accepted, refused, failed, error, ready] =
             [34, 35, 36, 37, 38, 39].map(|n| words[n]);
         let [_seen, _resumes, rests, rested_ns] = [40, 41, 42, 43].map(|n| words[n]);
         Self {
@@ -205,6 +207,7 @@ impl Sent {
             slip_max_ns,
             late_max_ns,
             streak_max,
+            unsent,
             accepted,
             refused,
             failed,

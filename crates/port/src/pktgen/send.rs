@@ -1,0 +1,250 @@
+//! The sending halves of both ports: what pktgen is told before a trial, and asked after it.
+
+mod account;
+mod watch;
+
+use std::ops::Range;
+
+use nicety_model::{Direction, Fps};
+use nicety_packet::Template;
+
+use super::control::Control;
+use super::program::Stamper;
+use super::text::delay_ns;
+use crate::af_packet::tx::TxSocket;
+use crate::af_packet::{PortSpec, TrafficSpec, learning, templates};
+use crate::engine::{Stop, TrialOrder, WorkerUse};
+use crate::error::PortError;
+use crate::sending::{LEARNING_FRAMES, Sending};
+use crate::xdp::words::{self, Shape};
+use account::Run;
+
+/// A port as a sender.
+#[derive(Debug)]
+struct Port {
+    spec: PortSpec,
+    template: Template,
+    shape: Shape,
+    cpu: Option<u32>,
+    /// Sends learning frames, and says when the interface goes down.
+    socket: Option<TxSocket>,
+    /// Where the port has load to send.
+    loaded: Option<Loaded>,
+}
+
+/// A port that pktgen sends through.
+#[derive(Debug)]
+struct Loaded {
+    stamper: Stamper,
+    /// Index of its namespace's [`Control`].
+    control: usize,
+}
+
+/// The sending halves of both ports.
+#[derive(Debug)]
+pub(super) struct Senders {
+    ports: [Port; 2],
+    /// One per network namespace.
+    controls: Vec<Control>,
+    direction: Direction,
+}
+
+impl Senders {
+    /// Makes the frames. The directions get a CPU each where there are two.
+    pub(super) fn new(
+        specs: [PortSpec; 2],
+        traffic: TrafficSpec,
+        cpus: &[Option<u32>],
+    ) -> Result<Self, PortError> {
+        let [a, b] = templates(specs.each_ref(), traffic)?;
+        let [spec_a, spec_b] = specs;
+        let port = |side: usize, spec, template: Template| Port {
+            spec,
+            shape: Shape::of(&template),
+            template,
+            cpu: cpus.get(side % cpus.len().max(1)).copied().flatten(),
+            socket: None,
+            loaded: None,
+        };
+        Ok(Self {
+            ports: [port(0, spec_a, a), port(1, spec_b, b)],
+            controls: Vec::new(),
+            direction: traffic.direction,
+        })
+    }
+
+    /// Opens port `side`. Must be called inside its namespace.
+    pub(super) fn open(&mut self, side: usize, traffic: TrafficSpec) -> Result<(), PortError> {
+        let port = &mut self.ports[side];
+        let name = &port.spec.interface;
+        port.spec.check_mtu(traffic.frame_size)?;
+        let mut socket = TxSocket::open(name, port.template.frame_bytes(), port.spec.refusal)?;
+        port.template
+            .prepare(socket.frame(0))
+            .map_err(|source| PortError::packet(name, source))?;
+        port.socket = Some(socket);
+        if side > 0 && self.direction == Direction::Uni {
+            return Ok(());
+        }
+        let netns = nicety_host::netns::NetNs::current()
+            .map_err(|error| PortError::pktgen(name, error.to_string()))?;
+        let known = self.controls.iter().position(|c| c.ns().is_same(&netns));
+        let control = match known {
+            Some(control) => control,
+            None => {
+                self.controls.push(Control::open(name)?);
+                self.controls.len() - 1
+            }
+        };
+        let mut stamper =
+            Stamper::load(&port.template).map_err(|source| PortError::xdp(name, source))?;
+        stamper.attach(name)?;
+        self.controls[control].add(name, port.cpu)?;
+        port.loaded = Some(Loaded { stamper, control });
+        Ok(())
+    }
+
+    /// Sends learning frames from both ports.
+    pub(super) fn learn(&mut self) -> Result<(), PortError> {
+        for port in &mut self.ports {
+            let Some(socket) = &mut port.socket else {
+                continue;
+            };
+            for station in 0..port.template.spec().flows.stations() {
+                port.template
+                    .stamp(socket.frame(0), &learning(station))
+                    .map_err(|source| PortError::packet(&port.spec.interface, source))?;
+                // One refused learning frame is made good by the next.
+                for _ in 0..LEARNING_FRAMES {
+                    socket.send(1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one trial's frames and returns when they are sent.
+    pub(super) fn trial(
+        &mut self,
+        order: &TrialOrder,
+        stop: &Stop,
+    ) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
+        let delay = delay_ns(order.load.0);
+        for (side, port) in self.ports.iter_mut().enumerate() {
+            if let Some(loaded) = &mut port.loaded {
+                let name = &port.spec.interface;
+                let words = trial_words(&port.shape, side, order, delay);
+                loaded
+                    .stamper
+                    .prepare(&words)
+                    .map_err(|source| PortError::xdp(name, source))?;
+                let (bytes, frames) = (port.template.frame_bytes(), order.frames().max(1));
+                self.controls[loaded.control].arrange(name, bytes, frames, delay)?;
+            }
+        }
+        let runs = self.runs()?;
+        self.send(&runs, order, stop)?;
+        let mut sendings = Vec::new();
+        let mut workers = Vec::new();
+        for run in &runs {
+            let (sending, worker) = run.account(delay)?;
+            sendings.push(sending);
+            workers.push(worker);
+        }
+        Ok((sendings, workers))
+    }
+
+    /// The ports that send.
+    fn runs(&self) -> Result<Vec<Run<'_>>, PortError> {
+        let mut runs = Vec::new();
+        for (side, port) in self.ports.iter().enumerate() {
+            if let Some(loaded) = &port.loaded {
+                let control = &self.controls[loaded.control];
+                let mut run = Run {
+                    side,
+                    port,
+                    loaded,
+                    control,
+                    queued_out: 0,
+                };
+                run.queued_out = run.queued_out()?;
+                runs.push(run);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Numbers of the frames that port `side` made within `spans`, as [`crate::Engine::part`] means
+    /// it.
+    pub(super) fn numbers(&self, side: usize, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
+        let port = self.ports.get(side)?;
+        let loaded = port.loaded.as_ref()?;
+        let sent = loaded.stamper.sent().ok()?;
+        let marks = loaded.stamper.marks().ok()?;
+        marks.numbers(spans, [sent.first_ns, sent.last_ns], sent.made)
+    }
+}
+
+/// The stream of `side` as the program wants it: its schedule is pktgen's.
+fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) -> words::Words {
+    words::Sending {
+        shape,
+        stream: side as u8,
+        trial: order.trial,
+        rate: Fps(1e9 / delay_ns as f64),
+        frames: order.frames(),
+        follow: 0,
+        run_ns: order.longest_ns(),
+        // The program is on the port itself.
+        interface: (0, 0),
+    }
+    .words()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::af_packet::Refusal;
+
+    #[test]
+    fn the_schedule_is_that_of_whole_nanoseconds() {
+        let order = TrialOrder {
+            load: Fps(3e6),
+            duration: Duration::from_secs(1),
+            drain_max: Duration::ZERO,
+            drain_quiet: Duration::ZERO,
+            trial: 3,
+            rest: None,
+        };
+        let template = templates_for_test();
+        let shape = Shape::of(&template);
+        let words = trial_words(&shape, 1, &order, delay_ns(order.load.0));
+        assert_eq!((words[0], words[6]), (3_000_000, 0x103));
+        // 333 ns, give or take what a double leaves of it.
+        let step = words[2] as f64 + words[3] as f64 / 4_294_967_296.0;
+        assert!((step - 333.0).abs() < 1e-6, "{step}");
+        // Flat out.
+        assert_eq!(trial_words(&shape, 1, &order, 0)[2..4], [0, 0]);
+    }
+
+    fn templates_for_test() -> Template {
+        let spec = |interface: &str, n| PortSpec {
+            interface: interface.to_owned(),
+            mac: nicety_packet::MacAddr::local(n),
+            mtu: 1500,
+            refusal: Refusal::NotSent,
+            promiscuous: false,
+        };
+        let traffic = TrafficSpec {
+            frame_size: nicety_model::FrameSize::new(64).unwrap(),
+            direction: Direction::Uni,
+            flows: 1,
+            stations: 1,
+            vlan: None,
+        };
+        let [a, _] = templates([&spec("a", 1), &spec("b", 2)], traffic).unwrap();
+        a
+    }
+}
