@@ -10,7 +10,9 @@
 
 mod arrivals;
 mod figures;
+mod pacing;
 mod peer;
+mod queues;
 mod sink;
 mod stage;
 mod window;
@@ -44,7 +46,7 @@ const BRIDGE_LOADS: [f64; 3] = [0.7e6, 1e6, 1.4e6];
 /// Flows whose cost is compared with that of one.
 const FLOWS: u32 = 1_024;
 /// Parts of a round, any of which `NICETY_BENCH_PARTS` may name, with commas between.
-const PARTS: [&str; 4] = ["transmit", "bridge", "pacing", "latency"];
+const PARTS: [&str; 5] = ["transmit", "queues", "bridge", "pacing", "latency"];
 /// nicety as its peers do it: without receiving and accounting, which cost the path too.
 const SENDING_ONLY: &str = "sending only";
 const BEST_PEER: &str = "best peer";
@@ -240,6 +242,11 @@ impl Bench<'_> {
                 }
             }
         }
+        if self.part("queues") && self.senders.contains(&Sender::Own(Kind::Xdp)) {
+            for queues in queues::QUEUES {
+                self.queues(queues)?;
+            }
+        }
         if self.part("bridge") {
             for sender in &senders {
                 self.sending_only(*sender, false)?;
@@ -255,6 +262,9 @@ impl Bench<'_> {
             for rate in RATES {
                 for sender in &senders {
                     self.pacing(*sender, rate)?;
+                    if let Sender::Own(kind) = *sender {
+                        self.whole_trial(kind, rate)?;
+                    }
                 }
             }
         }
@@ -429,37 +439,22 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Offered over intended and the intervals at the far end; for nicety its own account of the
-    /// schedule too.
-    fn pacing(&mut self, sender: Sender, rate: u32) -> Result<()> {
-        if matches!(sender, Sender::Other(peer) if !peer.has_rate()) {
-            return Ok(());
-        }
-        let prefix = format!("pacing {rate}/{}", sender.name());
-        let seen = match sender {
-            Sender::Other(peer) => self.with_peer(&self.direct, peer, Some(rate)),
-            Sender::Own(kind) => {
-                let load = Fps(f64::from(rate));
-                let seen = self.with_own(kind, true, load, true);
-                seen.map(|(seen, report)| {
-                    self.schedule(&prefix, rate, &report);
-                    seen
-                })
-            }
-        };
-        match seen {
+    /// As many senders as queues, flat out.
+    fn queues(&mut self, queues: u32) -> Result<()> {
+        self.trial = self.trial.wrapping_add(1);
+        let measured = queues::Stand::build(queues, self.cpus)
+            .and_then(|stand| stand.measure(self.window, self.trial, &self.interrupted));
+        let prefix = format!("queues/{queues} {}", Kind::Xdp.name());
+        match measured {
             Err(error) if self.interrupted.load(Ordering::Relaxed) => return Err(error),
-            Err(error) => self.figures.skip(prefix, error),
-            Ok(seen) => {
-                let ratio = seen.offered_fps / f64::from(rate);
-                self.figures
-                    .put(format!("{prefix} offered_to_intended"), ratio);
-                match seen.arrivals {
-                    Some(Ok(arrivals)) => self.intervals(&prefix, rate, &arrivals.take()?),
-                    Some(Err(why)) => self
-                        .figures
-                        .skip(format!("{prefix} interval"), format!("{why:#}")),
-                    None => {}
+            Err(error) => self.figures.skip(prefix, format!("{error:#}")),
+            Ok(figures) => {
+                for (what, value) in [
+                    ("offered_fps", figures.offered_fps),
+                    ("offered while accounted_fps", figures.offered_accounted_fps),
+                    ("accounted_fps", figures.accounted_fps),
+                ] {
+                    self.figures.put(format!("{prefix} {what}"), value);
                 }
             }
         }
@@ -477,45 +472,6 @@ impl Bench<'_> {
             }
         }
         Ok(())
-    }
-
-    fn schedule(&mut self, prefix: &str, rate: u32, report: &EngineReport) {
-        for sender in &report.senders {
-            let pacing = sender.pacing;
-            for (what, value) in [
-                ("late_p99_us", pacing.late_p99_us),
-                (
-                    "schedule_offered_to_intended",
-                    pacing.offered_fps / f64::from(rate),
-                ),
-                ("late_max_us", pacing.late_max_us),
-                ("slips", f64::from(pacing.slips)),
-                ("slipped_ms", pacing.slipped_s * 1e3),
-            ] {
-                self.figures.put(format!("{prefix} {what}"), value);
-            }
-        }
-    }
-
-    fn intervals(&mut self, prefix: &str, rate: u32, times: &[i64]) {
-        let mut gaps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        gaps.sort_unstable();
-        let Some(last) = gaps.len().checked_sub(1) else {
-            self.figures
-                .skip(format!("{prefix} interval"), "nothing arrived");
-            return;
-        };
-        for (what, share) in [("p1", 0.01), ("p50", 0.5), ("p99", 0.99), ("p999", 0.999)] {
-            let gap = gaps[(last as f64 * share).round() as usize];
-            self.figures
-                .put(format!("{prefix} interval_{what}_us"), gap as f64 / 1e3);
-        }
-        let ideal = 1e9 / f64::from(rate);
-        let mut errors: Vec<f64> = gaps.iter().map(|gap| (*gap as f64 - ideal).abs()).collect();
-        errors.sort_by(f64::total_cmp);
-        let error = errors[(last as f64 * 0.99).round() as usize];
-        self.figures
-            .put(format!("{prefix} interval_error_p99_us"), error / 1e3);
     }
 
     fn latency(&mut self, who: &str, report: &EngineReport) {

@@ -58,10 +58,15 @@ pub fn frame() -> Result<Vec<u8>> {
 
 /// A veth pair whose ends receive in threads of their own.
 pub fn direct(cpus: Cpus) -> Result<DirectPath> {
+    direct_with(cpus, 1)
+}
+
+/// The same with this many queues.
+pub fn direct_with(cpus: Cpus, queues: u32) -> Result<DirectPath> {
     Ok(DirectPath::build(&DirectSpec {
         path_cpus: vec![cpus.path],
         largest_frame: frame_size()?,
-        queues: 1,
+        queues,
     })?)
 }
 
