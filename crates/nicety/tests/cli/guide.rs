@@ -104,6 +104,42 @@ fn the_page_about_paths() {
     before.check();
 }
 
+#[test]
+fn the_page_about_tuning() {
+    let dir = open_dir();
+    let before = Before::now(dir.path());
+    let page = include_str!("../../../../docs/guide/tune.md");
+    assert_eq!(follow(page, dir.path()), 7);
+    for file in ["host.html", "host.json"] {
+        assert!(dir.path().join(file).exists(), "{file}");
+    }
+    before.check();
+}
+
+/// Files that a page links to are there, and every ready plan of a publication has its place.
+#[test]
+fn the_page_about_published_experiments() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let page = fs::read_to_string(guide.join("experiments.md")).unwrap();
+    let linked = page
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next());
+    let linked: Vec<_> = linked.collect();
+    assert!(linked.len() >= 10, "{linked:?}");
+    for file in linked {
+        assert!(guide.join(file).exists(), "{file}");
+    }
+    for words in commands(&page) {
+        let plans = words
+            .iter()
+            .filter(|w| w.starts_with("plans/") || w.starts_with("policies/"));
+        for plan in plans {
+            assert!(guide.join("../..").join(plan).exists(), "{plan}");
+        }
+    }
+}
+
 /// Ready plans can be read, and each of their cells can be built or says why not.
 #[test]
 fn the_ready_plans() {
@@ -149,7 +185,14 @@ fn every_page_is_followed_and_every_command_there_is() {
     let mut pages: Vec<_> = guide.map(|entry| entry.unwrap().path()).collect();
     pages.sort();
     // Those below and that of guests, which is followed where guests boot.
-    let followed = ["bench.md", "paths.md", "probe.md", "sockets.md", "vm.md"];
+    let followed = [
+        "bench.md",
+        "paths.md",
+        "probe.md",
+        "sockets.md",
+        "tune.md",
+        "vm.md",
+    ];
     let mut known = 0;
     for page in pages.iter().chain([&root.join("README.md")]) {
         let name = page.file_name().unwrap().to_str().unwrap();
