@@ -26,22 +26,19 @@ pub fn results(groups: &[Group<'_>]) -> Markup {
         .position(|column| *column == Column::Throughput)
         .map_or(columns.len(), |at| at + 1);
     columns.insert(beside, Column::Verdict);
+    let head = html! {
+        tr {
+            @for column in &columns {
+                th.num[column.is_number()] scope="col" { (column.heading()) }
+            }
+        }
+    };
+    let row = |group: &Group<'_>| {
+        html! { tr { @for column in &columns { (field(group, *column, badge)) } } }
+    };
+    let rows: Vec<Markup> = groups.iter().map(row).collect();
     html! {
-        (parts::table(
-            "Throughput of every cell",
-            html! {
-                tr {
-                    @for column in &columns {
-                        th.num[column.is_number()] scope="col" { (column.heading()) }
-                    }
-                }
-            },
-            html! {
-                @for group in groups {
-                    tr { @for column in &columns { (field(group, *column, badge)) } }
-                }
-            },
-        ))
+        (parts::long_table("Throughput of every cell", &head, &rows))
         p.muted { (row::legend(groups)) }
         @let guests = guests::lines(groups);
         @if !guests.is_empty() {

@@ -1,5 +1,40 @@
 "use strict";
-// The page is complete without this: it only adds sorting and saving the data.
+const collator = new Intl.Collator();
+// The page is complete without this: it adds sorting, saving the data, and folds long tables.
+// Rows of a long table that are not shown yet, by table; text until somebody wants them.
+const folded = new Map();
+const rest = (table) => {
+  const part = folded.get(table);
+  if (!part) return [];
+  if (part.text) {
+    const made = document.createElement("template");
+    made.innerHTML = part.text;
+    part.rows = [...made.content.querySelectorAll("tbody > tr")];
+    part.text = "";
+  }
+  return part.rows;
+};
+const unfold = (table) => {
+  table.tBodies[0].append(...rest(table));
+  folded.get(table)?.line.remove();
+  folded.delete(table);
+};
+for (const noscript of document.querySelectorAll("noscript.rest")) {
+  const table = noscript.previousElementSibling.querySelector("table");
+  const text = noscript.textContent;
+  const shown = table.tBodies[0].rows.length;
+  const all = shown + text.split("<tr>").length - 2;
+  const [line, button] = [document.createElement("p"), document.createElement("button")];
+  line.className = "muted";
+  button.type = "button";
+  button.className = "download";
+  button.textContent = "Show all";
+  line.append(`${shown} of ${all.toLocaleString("en")} rows. `, button);
+  button.addEventListener("click", () => unfold(table));
+  noscript.replaceWith(line);
+  folded.set(table, { text, line });
+}
+addEventListener("beforeprint", () => [...folded.keys()].forEach(unfold));
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = table.tHead.rows[0].cells;
   for (let column = 0; column < heads.length; column++) {
@@ -19,13 +54,17 @@ for (const table of document.querySelectorAll("table.sortable")) {
         const number = /^[-+]?[0-9.]/.test(bare) ? parseFloat(bare) : NaN;
         return Number.isNaN(number) ? text : number;
       };
-      const order = (a, b) => {
-        const [x, y] = [value(a), value(b)];
+      const order = ([x], [y]) => {
         if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
-        const by = typeof x === "number" ? x - y : x.localeCompare(y);
+        const by = typeof x === "number" ? x - y : collator.compare(x, y);
         return up ? by : -by;
       };
-      table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
+      const body = table.tBodies[0];
+      const shown = body.rows.length;
+      const rows = [...body.rows, ...rest(table)].map((row) => [value(row), row]);
+      const sorted = rows.sort(order).map(([, row]) => row);
+      body.replaceChildren(...sorted.slice(0, shown));
+      if (folded.has(table)) folded.get(table).rows = sorted.slice(shown);
     });
   }
 }
@@ -38,7 +77,7 @@ const download = (name, type, text) => {
 };
 // A table as shown, in the order it is sorted in; numbers without their thousands separators.
 const csv = (table) =>
-  [...table.rows]
+  [...table.rows, ...rest(table)]
     .map((row) =>
       [...row.cells]
         .map((cell) => {

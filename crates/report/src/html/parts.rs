@@ -54,6 +54,26 @@ pub fn table(caption: &str, head: Markup, body: Markup) -> Markup {
     }
 }
 
+/// Rows that a long table shows until all are asked for. Parsing and laying out thousands takes a
+/// browser seconds.
+pub const SHOWN: usize = 300;
+
+/// As [`table`]; of very many rows the first, and the others on demand. These stand in a `noscript`
+/// element: a browser that runs scripts reads it as text, another one shows it.
+pub fn long_table(caption: &str, head: &Markup, rows: &[Markup]) -> Markup {
+    let all = |rows: &[Markup]| html! { @for row in rows { (row) } };
+    if rows.len() <= SHOWN {
+        return table(caption, head.clone(), all(rows));
+    }
+    let (first, rest) = rows.split_at(SHOWN);
+    html! {
+        (table(caption, head.clone(), all(first)))
+        noscript.rest {
+            (table(&format!("{caption}, continued"), head.clone(), all(rest)))
+        }
+    }
+}
+
 /// A section with a heading that the navigation links to.
 pub fn section(id: &str, title: &str, body: Markup) -> Markup {
     html! {

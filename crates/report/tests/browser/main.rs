@@ -114,6 +114,56 @@ fn pages_work_in_a_browser() {
 }
 
 #[test]
+fn a_long_table_shows_its_first_rows_and_sorts_all() {
+    let test = "a_long_table_shows_its_first_rows_and_sorts_all";
+    let Some((mut browser, _, dir)) = start(test) else {
+        return;
+    };
+    let mut page = Vec::new();
+    html::render(&common::many(400), &mut page).unwrap();
+    let file = dir.path().join("long.html");
+    std::fs::write(&file, page).unwrap();
+    browser.open(&file, 1280, "light");
+    let told = browser.value(
+        r##"(() => {
+        const table = document.querySelector("table.sortable");
+        const rows = () => [...table.tBodies[0].rows];
+        const first = rows().length;
+        const lines = () => csv(table).trim().split("\r\n").length - 1;
+        const saved = lines();
+        const names = () => rows().map((row) => row.cells[0].textContent);
+        const before = names();
+        const head = table.querySelector("thead button");
+        head.click();
+        head.click();
+        const [last] = names();
+        const folded = rows().length;
+        const line = table.closest(".scroll").nextElementSibling;
+        const said = line.textContent;
+        line.querySelector("button").click();
+        const all = names();
+        const order = all.every((name, at) => at === 0 || collator.compare(all[at - 1], name) >= 0);
+        return { first, saved, folded, said, all: all.length, order, last: last === all[0],
+          different: last !== before[0], gone: !line.isConnected, again: lines() };
+        })()"##,
+    );
+    let all = told["all"].as_u64().unwrap();
+    assert!(all > 300, "{told}");
+    let wanted = json!({
+        "first": 300, "saved": all, "folded": 300,
+        "said": format!("300 of {all} rows. Show all"),
+        "all": all, "order": true, "last": true, "different": true, "gone": true, "again": all,
+    });
+    assert_eq!(told, wanted);
+    // Nobody turns a page on paper.
+    browser.open(&file, 1280, "light");
+    let printed = browser.value(
+        "dispatchEvent(new Event('beforeprint')); document.querySelector('table').tBodies[0].rows.length",
+    );
+    assert_eq!(printed.as_u64(), Some(all));
+}
+
+#[test]
 fn the_probe_sees_what_is_wrong() {
     let Some((mut browser, pages, dir)) = start("the_probe_sees_what_is_wrong") else {
         return;
