@@ -190,6 +190,29 @@ fn a_link_of_unknown_speed_is_left_out_and_said_so() {
 }
 
 #[test]
+fn both_directions_stand_beside_one() {
+    let run = common::rich();
+    let text = page(&run);
+    let document = Html::parse_document(&text);
+    let rows = all(&document, "#directions tbody tr");
+    let fps = |name: &str| {
+        let summary = run.summary.iter().find(|s| s.cell == name).unwrap();
+        summary.throughput_fps.unwrap().ave
+    };
+    assert!(!rows.is_empty());
+    for row in rows {
+        let cells: Vec<_> = row.child_elements().collect();
+        let size = self::text(&cells[1]);
+        let ratio: f64 = cells[8].value().attr("data-v").unwrap().parse().unwrap();
+        let wanted = 2.0 * fps(&format!("bridge/{size}/bi")) / fps(&format!("bridge/{size}/uni"));
+        assert!((ratio - wanted).abs() < 1e-9, "{size}: {ratio}");
+    }
+    // One direction alone has nothing to be compared with.
+    let page = page(&common::many(20));
+    assert!(!page.contains("id=\"directions\""));
+}
+
+#[test]
 fn missing_trials_are_said() {
     let mut run = common::rich();
     run.trials.clear();

@@ -5,6 +5,7 @@ pub(crate) mod axis;
 mod cells;
 mod control;
 mod cpu;
+mod directions;
 mod flow;
 mod front;
 mod heat;
@@ -96,6 +97,9 @@ fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError
     }
     if let Some(map) = heat::map(groups) {
         all.push(("matrix", "The matrix", map));
+    }
+    if let Some(table) = directions::table(groups) {
+        all.push(("directions", "One direction and both", table));
     }
     if let Some(sockets) = sockets {
         all.push(("sockets", "Socket workloads", sockets));
