@@ -213,6 +213,46 @@ fn both_directions_stand_beside_one() {
 }
 
 #[test]
+fn parameters_that_vary_have_a_map() {
+    let mut run = common::many(21);
+    for (number, cell) in run.cells.iter_mut().enumerate() {
+        let path = &mut cell.key.path;
+        path.remove("vcpus");
+        path.insert(
+            "nic".to_owned(),
+            ["e1000", "virtio-net"][number / 7 % 2].to_owned(),
+        );
+        path.insert("queues".to_owned(), (1 + number / 14).to_string());
+        cell.cell = cell.key.name();
+    }
+    run.summary.clear();
+    let text = page(&run);
+    let document = Html::parse_document(&text);
+    let heads: Vec<String> = all(&document, "#parameters thead th")
+        .iter()
+        .map(self::text)
+        .collect();
+    assert_eq!(heads, ["nic", "queues 1", "queues 2"]);
+    let rows: Vec<String> = all(&document, "#parameters tbody tr")
+        .iter()
+        .map(self::text)
+        .collect();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(
+        rows[0].starts_with("e1000") && !rows[0].contains('–'),
+        "{rows:?}"
+    );
+    assert!(
+        rows[1].starts_with("virtio-net") && rows[1].ends_with('–'),
+        "{rows:?}"
+    );
+    assert!(
+        !page(&common::many(20)).contains("id=\"parameters\""),
+        "only one varies"
+    );
+}
+
+#[test]
 fn missing_trials_are_said() {
     let mut run = common::rich();
     run.trials.clear();

@@ -59,7 +59,8 @@ fn best(groups: &[Group<'_>], size: FrameSize) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn square(group: Option<&&Group<'_>>, best: f64) -> Markup {
+/// A cell of a map: its throughput, and its share of the best.
+pub fn square(group: Option<&&Group<'_>>, best: f64) -> Markup {
     let found = group.and_then(|group| Some((group, group.throughput_fps()?)));
     let Some((group, fps)) = found else {
         return html! { td.num { (ABSENT) } };

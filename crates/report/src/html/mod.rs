@@ -15,6 +15,7 @@ mod loss;
 mod machine;
 pub mod measured;
 pub(crate) mod page;
+mod parameters;
 pub(crate) mod parts;
 mod sockets;
 pub(crate) mod svg;
@@ -97,6 +98,9 @@ fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError
     }
     if let Some(map) = heat::map(groups) {
         all.push(("matrix", "The matrix", map));
+    }
+    if let Some(maps) = parameters::section(groups) {
+        all.push(("parameters", "Which parameter matters", maps));
     }
     if let Some(table) = directions::table(groups) {
         all.push(("directions", "One direction and both", table));

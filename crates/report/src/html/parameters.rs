@@ -1,0 +1,162 @@
+//! Which parameters of a path matter: a map of drivers, placement and queues for one frame size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+use nicety_model::{Direction, FrameSize};
+
+use super::heat::square;
+use super::parts;
+use crate::pick::Group;
+
+/// Parameters in the order in which they are rows; the last that varies makes the columns.
+const ORDER: [&str; 10] = [
+    "nic", "switch", "accel", "vdev", "vcpus", "pin", "ring", "cores", "vms", "queues",
+];
+/// Most rows and columns: more are not looked at, they are searched in the table.
+const ROWS: usize = 60;
+const COLUMNS: usize = 12;
+
+/// One map: cells of one kind, frame size and direction by the parameters that vary.
+struct Map<'a, 'r> {
+    kind: &'a str,
+    size: FrameSize,
+    direction: Direction,
+    flows: u32,
+    /// Parameters of the rows, that of the columns.
+    rows: Vec<&'a str>,
+    column: &'a str,
+    cells: Vec<&'a Group<'r>>,
+}
+
+/// A path's value of a parameter, `–` where it has none.
+fn value<'a>(group: &'a Group<'_>, parameter: &str) -> &'a str {
+    let value = group.key.path.get(parameter);
+    value.map_or(crate::number::ABSENT, String::as_str)
+}
+
+fn varying<'a>(cells: &[&'a Group<'_>]) -> Vec<&'a str> {
+    let names: BTreeSet<&str> = cells
+        .iter()
+        .flat_map(|group| group.key.path.keys())
+        .map(String::as_str)
+        .collect();
+    let mut found: Vec<&str> = names
+        .into_iter()
+        .filter(|name| {
+            let values: BTreeSet<&str> = cells.iter().map(|group| value(group, name)).collect();
+            values.len() > 1
+        })
+        .collect();
+    let place = |name: &str| ORDER.iter().position(|known| *known == name);
+    found.sort_by_key(|name| place(name).unwrap_or(0));
+    found
+}
+
+/// Maps where two parameters or more vary, each for the smallest frames, which tell the most.
+fn maps<'a, 'r>(groups: &'a [Group<'r>]) -> Vec<Map<'a, 'r>> {
+    let mut alike: BTreeMap<(&str, Direction, u32), Vec<&Group<'_>>> = BTreeMap::new();
+    for group in groups {
+        let key = (group.key.kind(), group.key.direction, group.key.flows);
+        alike.entry(key).or_default().push(group);
+    }
+    alike
+        .into_iter()
+        .filter_map(|((kind, direction, flows), mut cells)| {
+            let size = cells.iter().map(|group| group.key.frame_size_bytes).min()?;
+            cells.retain(|group| group.key.frame_size_bytes == size);
+            let mut rows = varying(&cells);
+            let column = rows.pop()?;
+            (!rows.is_empty()).then_some(Map {
+                kind,
+                size,
+                direction,
+                flows,
+                rows,
+                column,
+                cells,
+            })
+        })
+        .collect()
+}
+
+impl Map<'_, '_> {
+    fn row(&self, group: &Group<'_>) -> Vec<String> {
+        let values = self.rows.iter().map(|name| value(group, name).to_owned());
+        values.collect()
+    }
+
+    fn caption(&self) -> String {
+        let both = match self.direction {
+            Direction::Uni => "one direction",
+            Direction::Bi => "both directions",
+        };
+        let flows = match self.flows {
+            1 => String::new(),
+            many => format!(", {many} flows"),
+        };
+        let names = self.rows.join(" × ");
+        format!(
+            "{}: {names} × {}, frames/s of {} bytes, {both}{flows}",
+            self.kind, self.column, self.size
+        )
+    }
+
+    fn table(&self) -> Markup {
+        let best = self.cells.iter().filter_map(|group| group.throughput_fps());
+        let best = best.fold(0.0, f64::max);
+        let mut columns: Vec<&str> = Vec::new();
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        let mut at: BTreeMap<(Vec<String>, &str), &Group<'_>> = BTreeMap::new();
+        // In the order of the plan.
+        for group in &self.cells {
+            let (row, column) = (self.row(group), value(group, self.column));
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+            if !rows.contains(&row) {
+                rows.push(row.clone());
+            }
+            at.insert((row, column), group);
+        }
+        let more = rows.len() > ROWS || columns.len() > COLUMNS;
+        rows.truncate(ROWS);
+        columns.truncate(COLUMNS);
+        html! {
+            (parts::table(
+                &self.caption(),
+                html! {
+                    tr {
+                        @for name in &self.rows { th scope="col" { (name) } }
+                        @for value in &columns { th.num scope="col" { (self.column) " " (value) } }
+                    }
+                },
+                html! {
+                    @for row in &rows {
+                        tr {
+                            @for value in row { th scope="row" { (value) } }
+                            @for column in &columns {
+                                (square(at.get(&(row.clone(), *column)), best))
+                            }
+                        }
+                    }
+                },
+            ))
+            @if more { p.muted { "The first rows and columns; the table of results has all." } }
+        }
+    }
+}
+
+/// The maps; nothing where fewer than two parameters vary.
+pub fn section(groups: &[Group<'_>]) -> Option<Markup> {
+    let maps = maps(groups);
+    (!maps.is_empty()).then(|| {
+        html! {
+            @for map in &maps { (map.table()) }
+            p.muted {
+                "The darker, the nearer to the fastest cell of the map (100 %). An asterisk marks a "
+                "verdict other than ok."
+            }
+        }
+    })
+}
