@@ -65,6 +65,8 @@ struct Point {
     size: FrameSize,
     fps: f64,
     extremes: Option<(f64, f64)>,
+    /// Throughput of each repeat where there are several.
+    repeats: Vec<f64>,
     verdict: Verdict,
 }
 
@@ -148,7 +150,7 @@ impl Throughput {
                 } @else {
                     "The tester’s limit was measured without a path; a throughput near it says nothing about the path. "
                 }
-                "Bars reach from the smallest to the largest repeat. Hollow points carry a verdict other than ok."
+                "Small dots are the repeats; bars reach from the smallest to the largest. Hollow points carry a verdict other than ok."
                 @if self.more > 0 {
                     " " (self.more) " more paths are in the table only."
                 }
@@ -288,6 +290,10 @@ impl Throughput {
                         let (low, high) = (place(p.size, min).1, place(p.size, max).1);
                         plot.error_bar(at.0, low, high, Ink::Series(n))?;
                     }
+                    for fps in &p.repeats {
+                        let repeat = place(p.size, *fps);
+                        plot.mark(repeat, Shape::Circle, Ink::Series(n), 2, false)?;
+                    }
                     let hollow = p.verdict != Verdict::Ok;
                     plot.mark(at, Shape::of_series(n), Ink::Series(n), 4, hollow)?;
                 }
@@ -312,10 +318,16 @@ impl Throughput {
 }
 
 fn point(group: &Group<'_>) -> Option<Point> {
+    let extremes = group.extremes_fps();
+    let repeats = group.repeats.iter().filter_map(|cell| cell.throughput_fps);
     Some(Point {
         size: group.key.frame_size_bytes,
         fps: group.throughput_fps()?,
-        extremes: group.extremes_fps(),
+        extremes,
+        repeats: match extremes {
+            Some(_) => repeats.filter(|fps| fps.is_finite()).collect(),
+            None => Vec::new(),
+        },
         verdict: group.verdict(),
     })
 }
