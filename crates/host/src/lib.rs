@@ -20,6 +20,7 @@ pub mod placement;
 pub mod privilege;
 pub mod qdisc;
 mod raw;
+pub mod sched;
 pub mod shaper;
 pub mod softnet;
 pub mod sysctl;

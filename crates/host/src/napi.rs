@@ -146,23 +146,7 @@ pub fn before_programs(thread: &NapiThread) -> Result<(), NetError> {
     let error = |e| NetError::new(OPERATION, &thread.name, e);
     let id = libc::pid_t::try_from(thread.pid)
         .map_err(|_| error(io::Error::from_raw_os_error(libc::ESRCH)))?;
-    // The system call itself, whose `struct sched_param` is this one number: musl's function of
-    // the same name refuses always, because Linux sets threads where POSIX means processes.
-    let priority: libc::c_int = 1;
-    #[allow(unsafe_code)] // no safe wrapper among our crates
-    // SAFETY: the number lives for the call, which only reads it.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_sched_setscheduler,
-            id,
-            libc::SCHED_FIFO,
-            &raw const priority,
-        )
-    };
-    if done < 0 {
-        return Err(error(io::Error::last_os_error()));
-    }
-    Ok(())
+    crate::sched::before_programs(id).map_err(error)
 }
 
 /// CPUs a kernel thread may run on.

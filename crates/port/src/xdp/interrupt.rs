@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Ignored unless somebody asks for it, so a stray one harms nobody.
 const SIGNAL: libc::c_int = libc::SIGURG;
-/// Just above ordinary threads.
-const PRIORITY: libc::c_int = 1;
 
 /// A thread that can be interrupted while it is inside [`Interruptible::run`].
 #[derive(Debug, Default)]
@@ -53,16 +51,5 @@ impl Interruptible {
 /// Puts the calling thread, which mostly sleeps, before all ordinary ones, so that it wakes in
 /// time on busy CPUs. Only root may; without it trials end later.
 pub(crate) fn wake_in_time() {
-    // The system call itself, whose `struct sched_param` is this one number: musl's function of
-    // the same name refuses always, because Linux sets threads where POSIX means processes.
-    let priority: libc::c_int = PRIORITY;
-    // SAFETY: the number lives for the call, which only reads it.
-    unsafe {
-        libc::syscall(
-            libc::SYS_sched_setscheduler,
-            0,
-            libc::SCHED_FIFO,
-            &raw const priority,
-        )
-    };
+    let _ = nicety_host::sched::before_programs(0);
 }
