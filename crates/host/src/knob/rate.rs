@@ -32,7 +32,7 @@ impl Knobs {
             }
             Knob::PortRate { interface } => match Shapers::open(&self.ns)?.read(interface) {
                 Ok(found) => Ok(port_value(&found)),
-                Err(error) => match switched(interface, &error)? {
+                Err(error) => match Policing::here().instead(interface, &error)? {
                     Some(BitRate(0)) => Ok("none".to_owned()),
                     Some(rate) => Ok(rate.to_string()),
                     None => Err(error.into()),
@@ -53,7 +53,7 @@ impl Knobs {
             Knob::PortRate { interface } => {
                 let shapers = Shapers::open(&self.ns)?;
                 if let Err(error) = shapers.read(interface)
-                    && switched(interface, &error)?.is_some()
+                    && Policing::here().instead(interface, &error)?.is_some()
                 {
                     let shape = port_shape(value).filter(|shape| !shape.wire);
                     let rate = match (value, shape) {
@@ -76,14 +76,6 @@ impl Knobs {
             }
             _ => Err(KnobError::refused(knob, "is no rate")),
         }
-    }
-}
-
-/// What Open vSwitch limits a port to that is nothing the kernel can limit.
-fn switched(port: &str, error: &NetError) -> Result<Option<BitRate>, NetError> {
-    match error.is_not_found() || error.is_unsupported() {
-        true => Policing::here().read(port),
-        false => Ok(None),
     }
 }
 

@@ -53,6 +53,18 @@ impl Policing {
         Ok(rate(&text))
     }
 
+    /// What limits a port of which the kernel said `error`: only one that is nothing the kernel can
+    /// limit may be Open vSwitch's alone.
+    ///
+    /// # Errors
+    /// As those of [`Self::read`].
+    pub fn instead(&self, port: &str, error: &NetError) -> Result<Option<BitRate>, NetError> {
+        match error.is_not_found() || error.is_unsupported() {
+            true => self.read(port),
+            false => Ok(None),
+        }
+    }
+
     /// Limits a port; 0 takes the limit away. Returns when the daemon has taken it. The burst stays what
     /// it was: 8 Mbit unless somebody has set it.
     ///

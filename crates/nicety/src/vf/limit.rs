@@ -142,14 +142,13 @@ fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
     let name = &args.interface;
     let switched = match eyes.shapers.read(name) {
         Ok(_) => false,
-        Err(error) if error.is_not_found() || error.is_unsupported() => {
-            let found = Policing::here().read(name).map_err(Failure::environment)?;
-            if found.is_none() {
-                return Err(unknown(eyes, name, &error));
+        Err(error) => {
+            let found = Policing::here().instead(name, &error);
+            if found.map_err(Failure::environment)?.is_none() {
+                return Err(unknown(eyes, name, error));
             }
             true
         }
-        Err(error) => return Err(Failure::environment(error)),
     };
     // In whole kbit/s, so that what is read back is what was written.
     let rate = BitRate(args.max.0 / 1000 * 1000);
@@ -175,11 +174,14 @@ fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
 }
 
 /// Nothing that can be limited.
-fn unknown(eyes: &Eyes, name: &str, error: &NetError) -> Failure {
+fn unknown(eyes: &Eyes, name: &str, error: NetError) -> Failure {
     if error.is_not_found() {
         return Failure::usage(anyhow!(
             "there is no interface {name} in this network namespace; see nicety vf list"
         ));
+    }
+    if !error.is_unsupported() {
+        return Failure::environment(error);
     }
     let link = eyes.links.get(name).ok();
     let kind = link.map(|link| link.kind).unwrap_or_default();
