@@ -203,10 +203,19 @@ pub fn xdp(
     placement: &Placement,
 ) -> Result<Xdp, SetupError> {
     let mut opening = Opening::new(specs(path)?, traffic, cpus(placement))?;
-    for side in [1, 0] {
-        path.ports()[side].ns.run(|| opening.open(side))??;
-    }
+    open_both(path, |side| opening.open(side))?;
     Ok(opening.finish())
+}
+
+/// Opens both ports, each inside its namespace: B first, it receives in any case.
+fn open_both(
+    path: &dyn Path,
+    mut open: impl FnMut(usize) -> Result<(), PortError> + Send,
+) -> Result<(), SetupError> {
+    for side in [1, 0] {
+        path.ports()[side].ns.run(|| open(side))??;
+    }
+    Ok(())
 }
 
 /// Opens the `af_xdp` engine on both ports of `path`.
@@ -216,9 +225,7 @@ pub fn af_xdp(
     placement: &Placement,
 ) -> Result<AfXdp, SetupError> {
     let mut opening = af_xdp::Opening::new(specs(path)?, traffic, cpus(placement))?;
-    for side in [1, 0] {
-        path.ports()[side].ns.run(|| opening.open(side))??;
-    }
+    open_both(path, |side| opening.open(side))?;
     Ok(opening.finish())
 }
 
@@ -229,9 +236,7 @@ pub fn pktgen(
     placement: &Placement,
 ) -> Result<Pktgen, SetupError> {
     let mut opening = pktgen::Opening::new(specs(path)?, traffic, &cpus(placement))?;
-    for side in [1, 0] {
-        path.ports()[side].ns.run(|| opening.open(side))??;
-    }
+    open_both(path, |side| opening.open(side))?;
     Ok(opening.finish())
 }
 
