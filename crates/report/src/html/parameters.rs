@@ -7,7 +7,7 @@ use nicety_model::{Direction, FrameSize};
 
 use super::heat::square;
 use super::parts;
-use crate::pick::Group;
+use crate::pick::{self, Group};
 
 /// Parameters in the order in which they are rows; the last that varies makes the columns.
 const ORDER: [&str; 10] = [
@@ -87,17 +87,14 @@ impl Map<'_, '_> {
     }
 
     fn caption(&self) -> String {
-        let both = match self.direction {
-            Direction::Uni => "one direction",
-            Direction::Bi => "both directions",
-        };
+        let direction = pick::direction(self.direction);
         let flows = match self.flows {
             1 => String::new(),
             many => format!(", {many} flows"),
         };
         let names = self.rows.join(" × ");
         format!(
-            "{}: {names} × {}, frames/s of {} bytes, {both}{flows}",
+            "{}: {names} × {}, frames/s of {} bytes, {direction}{flows}",
             self.kind, self.column, self.size
         )
     }
