@@ -26,6 +26,8 @@ const BURST: u64 = 50;
 const QUEUE: u64 = 100;
 /// How exactly the rate has to be found.
 const WITHIN: f64 = 0.02;
+/// Searches of which one has to find it.
+const SEARCHES: usize = 3;
 
 fn shaped() -> Result<BridgePath, Skip> {
     let path = bridge();
@@ -67,6 +69,8 @@ pub fn overload(tester: Tester) -> Result<(), Skip> {
     Ok(())
 }
 
+/// A machine that stands still for longer than the bucket is deep takes frames from the path: a
+/// search may then find less than the rate, never more.
 pub fn search(tester: Tester) -> Result<(), Skip> {
     let path = shaped()?;
     let mut engine = tester.open(&path, traffic(Direction::Uni))?;
@@ -79,10 +83,27 @@ pub fn search(tester: Tester) -> Result<(), Skip> {
     settings.timeout = Duration::from_secs(60);
     let mut plan = CellPlan::new(settings, Fps(3.0 * RATE));
     plan.latency_shares.clear();
-    let result = search_cell(&mut trials, plan, None, &name);
-    quiet(&result)?;
-    assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
-    let found = result.throughput_fps.unwrap();
-    assert!((found / RATE - 1.0).abs() < WITHIN, "{found}");
-    Ok(())
+    let mut shares = Vec::new();
+    for _ in 0..SEARCHES {
+        let result = search_cell(&mut trials, plan.clone(), None, &name);
+        quiet(&result)?;
+        assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
+        let share = result.throughput_fps.unwrap() / RATE;
+        assert!(share < 1.0 + WITHIN, "{share}");
+        if share > 1.0 - WITHIN {
+            return Ok(());
+        }
+        shares.push(share);
+    }
+    let missed = missed(&mut trials);
+    assert!(missed > BURST as f64, "{shares:?}, bucket whole: {missed}");
+    Err(Skip(format!(
+        "the machine kept the bucket waiting for {missed:.0} frames of five seconds: {shares:.3?}"
+    )))
+}
+
+/// Frames that the bucket could have carried in five seconds of overload and did not.
+fn missed(trials: &mut Trials<'_>) -> f64 {
+    let record = counted(trials, Fps(2.0 * RATE), 10 * RATE as u64);
+    5.0 * RATE + (BURST + QUEUE) as f64 - record.frames.received as f64
 }
