@@ -46,7 +46,7 @@ const BRIDGE_LOADS: [f64; 3] = [0.7e6, 1e6, 1.4e6];
 /// Flows whose cost is compared with that of one.
 const FLOWS: u32 = 1_024;
 /// Parts of a round, any of which `NICETY_BENCH_PARTS` may name, with commas between.
-const PARTS: [&str; 5] = ["transmit", "queues", "bridge", "pacing", "latency"];
+const PARTS: [&str; 6] = ["transmit", "queues", "bridge", "plain", "pacing", "latency"];
 /// nicety as its peers do it: without receiving and accounting, which cost the path too.
 const SENDING_ONLY: &str = "sending only";
 const BEST_PEER: &str = "best peer";
@@ -77,6 +77,8 @@ struct Stand<'a> {
 struct Bench<'a> {
     direct: Stand<'a>,
     bridge: Stand<'a>,
+    /// The bridge as peers find it.
+    plain: Stand<'a>,
     /// A port at which nothing ever arrives, so that nicety only sends.
     nowhere: &'a nicety_testbed::Port,
     senders: Vec<Sender>,
@@ -125,10 +127,11 @@ fn main() -> Result<()> {
         }
     }
     let cpus = Cpus::choose()?;
-    let (direct, idle, bridge) = (
+    let (direct, idle, bridge, plain) = (
         stage::direct(cpus)?,
         stage::direct(cpus)?,
         stage::bridge(cpus)?,
+        stage::plain(cpus)?,
     );
     for note in bridge.notes() {
         println!("note: {note}");
@@ -143,6 +146,7 @@ fn main() -> Result<()> {
     let mut bench = Bench {
         direct: stand("direct", &direct)?,
         bridge: stand("bridge", &bridge)?,
+        plain: stand("plain", &plain)?,
         nowhere: &idle.ports()[1],
         senders,
         parts: parts()?,
@@ -255,6 +259,14 @@ impl Bench<'_> {
                     for load in BRIDGE_LOADS {
                         self.end_to_end(kind, false, 1, Fps(load))?;
                     }
+                }
+            }
+        }
+        if self.part("plain") {
+            for sender in &senders {
+                if let Sender::Other(peer) = *sender {
+                    let seen = self.with_peer(&self.plain, peer, None);
+                    self.put_seen("plain", peer.name(), seen)?;
                 }
             }
         }
@@ -505,6 +517,7 @@ impl Bench<'_> {
         for (part, name, what, peers) in [
             ("transmit", "trafgen", "offered_fps", &trafgen[..]),
             ("bridge", BEST_PEER, "arrived_fps", &Peer::ALL[..]),
+            ("plain", BEST_PEER, "arrived_fps", &Peer::ALL[..]),
         ] {
             let values = peers.iter().filter_map(|peer| {
                 self.figures
@@ -529,11 +542,16 @@ impl Bench<'_> {
             self.figures
                 .ratio(Some(name), &of(Kind::Xdp.name()), &of(peer));
         }
-        self.figures.ratio(
-            Some("tx_rx_account_64b_vs_best_peer"),
-            &format!("bridge/{} 1 flows best accounted_fps", Kind::Xdp.name()),
-            &format!("bridge/{BEST_PEER} arrived_fps"),
-        );
+        for (name, part) in [
+            ("tx_rx_account_64b_vs_best_peer", "bridge"),
+            ("tx_rx_account_64b_vs_best_peer_on_a_plain_bridge", "plain"),
+        ] {
+            self.figures.ratio(
+                Some(name),
+                &format!("bridge/{} 1 flows best accounted_fps", Kind::Xdp.name()),
+                &format!("{part}/{BEST_PEER} arrived_fps"),
+            );
+        }
     }
 }
 

@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
+use nicety_host::ethtool::Ethtool;
 use nicety_host::link::Links;
+use nicety_host::napi;
+use nicety_host::netns::NetNs;
 use nicety_host::topology::{Roots, Topology};
 use nicety_model::{Direction, FrameSize};
 use nicety_packet::{FlowRange, MacAddr, Side, Template, TemplateSpec};
@@ -77,6 +80,22 @@ pub fn bridge(cpus: Cpus) -> Result<BridgePath> {
         largest_frame: frame_size()?,
         queues: 1,
     })?)
+}
+
+/// The same bridge as it is without nicety's preparations: nobody receives in a thread, and the
+/// sender's CPU does the path's work.
+pub fn plain(cpus: Cpus) -> Result<BridgePath> {
+    let path = bridge(cpus)?;
+    let undo = |ns: &NetNs, name: &str, features: &[(&str, bool)]| -> Result<()> {
+        let undone: Vec<_> = features.iter().map(|(name, on)| (*name, !on)).collect();
+        Ethtool::open(ns)?.set_features(name, &undone)?;
+        Ok(())
+    };
+    for (port, far) in path.ports().iter().zip(["d0", "d1"]) {
+        undo(&port.ns, &port.name, &napi::SENDER_FEATURES)?;
+        undo(path.dut(), far, &napi::RECEIVER_FEATURES)?;
+    }
+    Ok(path)
 }
 
 /// An engine of nicety.
