@@ -37,11 +37,12 @@ impl BridgePath {
     /// [`NetError::NotPermitted`] for an ordinary user outside a user namespace of his own,
     /// [`NetError::Unsupported`] when the kernel lacks veth or bridge.
     pub fn build(spec: &BridgeSpec) -> Result<Self, PathError> {
-        let rig = Rig::build(spec)?;
+        let mut rig = Rig::build(spec)?;
         rig.dut.links.add_bridge("br0")?;
         rig.enslave(["d0", "d1"], rig.dut.links.get("br0")?.index)?;
         veth::set_up(&rig.dut, "br0")?;
         rig.dut.links.wait_carrier("br0", CARRIER_LIMIT)?;
+        rig.notes.extend(netfilter(&rig.dut.ns));
         Ok(Self(rig))
     }
 
@@ -49,6 +50,19 @@ impl BridgePath {
     pub fn dut(&self) -> &NetNs {
         &self.0.dut.ns
     }
+}
+
+/// What to say where a namespace's bridges hand IPv4 frames to netfilter. That is so in every new
+/// namespace while the module br_netfilter is loaded (`brnf_init_net` in
+/// net/bridge/br_netfilter_hooks.c), whatever the host's own setting.
+pub(crate) fn netfilter(ns: &NetNs) -> Option<String> {
+    let read = || std::fs::read_to_string("/proc/sys/net/bridge/bridge-nf-call-iptables");
+    let set = ns.run(read).ok()?.ok()?;
+    (set.trim() != "0").then(|| {
+        "bridge netfilter is on in the path's namespace, as it is wherever br_netfilter is loaded: \
+         its hooks are part of what a frame costs"
+            .to_owned()
+    })
 }
 
 impl Path for BridgePath {

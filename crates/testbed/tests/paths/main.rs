@@ -174,17 +174,23 @@ fn says_where(privilege: Privilege) {
         .map(|t| t.interface.as_str())
         .collect();
     assert_eq!(interfaces, ["d0", "d1"]);
+    let (netfilter, notes): (Vec<_>, Vec<_>) = path
+        .notes()
+        .iter()
+        .partition(|note| note.starts_with("bridge netfilter is on"));
+    let loaded = std::path::Path::new("/proc/sys/net/bridge").exists();
+    assert_eq!(netfilter.len(), usize::from(loaded), "{netfilter:?}");
     if privilege == Privilege::Privileged {
         assert!(
             path.threads()
                 .iter()
                 .all(|t| t.cpus == [path_cpu()] && t.unpinned.is_none() && t.before_programs)
         );
-        assert_eq!(path.notes(), [""; 0]);
+        assert_eq!(notes, [""; 0]);
     } else {
         assert!(path.threads().iter().all(|t| t.unpinned.is_some()));
         assert_eq!(
-            path.notes(),
+            notes,
             [
                 "the scheduler places the receive threads of d0 and d1: only root may pin kernel threads",
                 "the receive threads of d0 and d1 run at ordinary priority: any program that wakes on their CPU stops them for up to a time slice, and frames are lost"
