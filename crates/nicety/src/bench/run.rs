@@ -381,10 +381,16 @@ impl Sitting {
         self.paths.rest();
         match tester_limit::measure(size, direction, &self.machine, &mut self.engines, &stop) {
             Ok(Some(limit)) => {
-                self.limits.limit_fps.insert(name, limit.0);
+                if limit.lossy {
+                    self.limits.notes.push(format!(
+                        "the tester alone lost frames at every load tried with {size} bytes, \
+                         {direction}: its limit is the most that it counted"
+                    ));
+                }
+                self.limits.limit_fps.insert(name, limit.load.0);
             }
             Ok(None) => self.limits.notes.push(format!(
-                "the tester alone lost frames at every load tried with {size} bytes, {direction}"
+                "the tester alone counted nothing with {size} bytes, {direction}"
             )),
             Err(_) if signals.stopped() => return Ok(false),
             // Where no veth pair can be made the ports may still be measured.

@@ -35,8 +35,18 @@ pub enum LimitError {
 /// that die while the machine stops the pair's receiving thread say nothing about the tester.
 const LOSS: f64 = 0.01;
 
-/// Highest load per direction that the tester, with the engine its cells have, sends, receives
-/// and counts; `None` when frames were lost at every load tried.
+/// What the tester does when nothing stands in between.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// Frames per second and direction that it sends, receives and counts.
+    pub load: Fps,
+    /// Frames were lost at every load tried, as happens where the machine is not quiet: this is the
+    /// most that was counted.
+    pub lossy: bool,
+}
+
+/// Highest load per direction that the tester sends, receives and counts with the engine its cells
+/// have; `None` when it counted nothing.
 ///
 /// # Errors
 /// When the pair cannot be built, or on an interruption.
@@ -46,7 +56,7 @@ pub fn measure(
     machine: &Machine,
     engines: &mut Engines,
     stop: &Stop,
-) -> Result<Option<Fps>, LimitError> {
+) -> Result<Option<Limit>, LimitError> {
     let path = setup::direct(size, &machine.placement)?;
     let traffic = TrafficSpec {
         frame_size: size,
@@ -58,13 +68,16 @@ pub fn measure(
     let mut engine = engines.open(&path, traffic, &machine.placement)?.engine;
     let mut trials = machine.trials(engine.as_mut(), &path, 0);
     let mut load = FLAT_OUT;
+    let mut counted = Fps(0.0);
     for index in 1..=TRIALS {
         let record = trials.run(&ask(load, index), stop)?;
         if record.validity == Validity::Valid && record.loss_ratio.0 <= LOSS {
-            return Ok(Some(load));
+            return Ok(Some(Limit { load, lossy: false }));
         }
+        let both = Fps(record.pacing.offered_fps.min(record.forwarding_fps));
+        counted = Fps(counted.0.max(both.0));
         load = if index == 1 {
-            Fps(record.pacing.offered_fps.min(record.forwarding_fps))
+            both
         } else {
             Fps((load.0 * STEP).min(record.pacing.offered_fps))
         };
@@ -72,7 +85,11 @@ pub fn measure(
             break;
         }
     }
-    Ok(None)
+    let limit = Limit {
+        load: counted,
+        lossy: true,
+    };
+    Ok((counted.0 >= 1.0).then_some(limit))
 }
 
 fn ask(load: Fps, index: u32) -> TrialAsk {
