@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Ended, nicety};
+use crate::harness::{Ended, nicety, once};
 use crate::made::Made;
 
 fn runs(dir: &Path, arguments: &[&str]) -> Ended {
@@ -54,6 +54,9 @@ fn month(dir: &Path) {
 
 #[test]
 fn a_run_is_kept_listed_shown_and_given_back() {
+    if !once("a_run_is_kept_listed_shown_and_given_back") {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let made = Made::new(1, &[(64, &[1e5, 1.001e5, 0.999e5])]).write(dir.path(), "mine");
     let added = runs(dir.path(), &["add", "mine", "--label", "first light"]);
@@ -93,6 +96,9 @@ fn a_run_is_kept_listed_shown_and_given_back() {
 
 #[test]
 fn a_trend_marks_the_change_and_what_differs() {
+    if !once("a_trend_marks_the_change_and_what_differs") {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     month(dir.path());
     let trend = json(dir.path(), &["trend", "bridge/64/uni"], "trend");
@@ -123,6 +129,9 @@ fn a_trend_marks_the_change_and_what_differs() {
 
 #[test]
 fn labelled_runs_outlive_the_others() {
+    if !once("labelled_runs_outlive_the_others") {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     month(dir.path());
     runs(dir.path(), &["label", "3", "release", "good"]).assert_code(0);

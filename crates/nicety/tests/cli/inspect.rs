@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{nicety, open_dir, root};
+use crate::harness::{nicety, once, open_dir, root};
 use crate::lab::Lab;
 
 fn json(text: &str) -> Value {
@@ -33,6 +33,9 @@ fn facts_follow_their_schema_live_and_recorded() {
 
 #[test]
 fn a_captured_file_tells_the_same_and_is_refused_when_it_is_none() {
+    if !once("a_captured_file_tells_the_same_and_is_refused_when_it_is_none") {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("host.json");
     let file = file.to_str().unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::harness::{LONG, Running, SHORT, alone, lines, nicety, root};
+use crate::harness::{LONG, Running, SHORT, alone, lines, nicety, once, root};
 use crate::lab::Lab;
 use crate::leftovers::Before;
 use crate::runs::{bench, tiny};
@@ -151,6 +151,9 @@ fn two_runs_at_once() {
 
 #[test]
 fn a_large_plan_starts_at_once() {
+    if !once("a_large_plan_starts_at_once") {
+        return;
+    }
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let plan = |flows: u32| {
