@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use nicety_model::HostFacts;
-use nicety_model::facts::{InterfaceClass, IrqFacts, NetFacts, VmFacts};
+use nicety_model::facts::{InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, VmFacts, WindowFacts};
 use nicety_model::finding::Goal;
 
+use crate::draft::Report;
 use crate::stacks::Stacks;
 
 /// What the user knows and the facts do not tell.
@@ -203,20 +204,49 @@ impl<'a> Case<'a> {
         self.nics().filter(|net| !net.is_vf).find(same)
     }
 
-    /// Share of received frames that the busiest CPU took in since boot, with that CPU; `None`
-    /// below a million frames, which say nothing.
-    pub fn busiest_receiver(&self) -> Option<(u32, f64)> {
-        let total: u64 = self.facts.softnet.iter().map(|cpu| cpu.processed).sum();
-        let busiest = self.facts.softnet.iter().max_by_key(|cpu| cpu.processed)?;
-        (total >= 1_000_000).then(|| (busiest.cpu, busiest.processed as f64 / total as f64))
+    /// Receive work per CPU, in the window where somebody looked on, else since boot.
+    pub fn softnet(&self) -> &'a [SoftnetFacts] {
+        match &self.facts.window {
+            Some(window) => &window.softnet,
+            None => &self.facts.softnet,
+        }
     }
 
-    /// Frames a NIC dropped for want of descriptors since it was made.
-    pub fn ring_drops(&self, net: &NetFacts) -> u64 {
-        net.counter("rx_missed_errors")
-            .max(net.counter("rx_fifo_errors"))
-            .max(net.link.driver_drops.values().copied().max().unwrap_or(0))
+    /// The time that [`Self::softnet`] tells of: `since boot`, `in 5 s`.
+    pub fn softnet_time(&self) -> String {
+        match &self.facts.window {
+            Some(window) => in_seconds(window),
+            None => "since boot".to_owned(),
+        }
     }
+
+    /// Share of received frames that the busiest CPU took in, with that CPU; `None` when there
+    /// are too few to say anything: a million since boot, 10000 a second in a window.
+    pub fn busiest_receiver(&self) -> Option<(u32, f64)> {
+        let total: u64 = self.softnet().iter().map(|cpu| cpu.processed).sum();
+        let busiest = self.softnet().iter().max_by_key(|cpu| cpu.processed)?;
+        let least = match &self.facts.window {
+            Some(window) => (window.seconds * 10_000.0) as u64,
+            None => 1_000_000,
+        };
+        (total >= least.max(1)).then(|| (busiest.cpu, busiest.processed as f64 / total as f64))
+    }
+
+    /// The window, or `None` after saying what the rule could not look at.
+    pub fn window(&self, report: &mut Report, what: &str) -> Option<&'a WindowFacts> {
+        if self.facts.window.is_none() {
+            report.wait(&format!(
+                "{what}: one reading of the counters does not tell when; look on with --window 10s, \
+                 under the load that matters"
+            ));
+        }
+        self.facts.window.as_ref()
+    }
+}
+
+/// `in 5 s`.
+pub(crate) fn in_seconds(window: &WindowFacts) -> String {
+    format!("in {} s", (window.seconds * 10.0).round() / 10.0)
 }
 
 /// The first of the fastest.

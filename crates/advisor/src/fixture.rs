@@ -3,7 +3,7 @@
 use nicety_model::HostFacts;
 use nicety_model::facts::{
     CpuSeatFacts, FeatureFacts, InterfaceClass, IrqFacts, LinkFacts, NetFacts, NodeFacts, Owner,
-    OwnerKind, QueueSteering, RingsFacts, SoftnetFacts, VmFacts, VmThread,
+    OwnerKind, QueueSteering, RingsFacts, SoftnetFacts, VmFacts, VmThread, WindowFacts,
 };
 use nicety_model::finding::{Finding, Goal};
 
@@ -174,6 +174,22 @@ impl Host {
             })
             .collect();
         self
+    }
+
+    /// Somebody looked on for so many seconds.
+    pub(crate) fn window(mut self, seconds: f64, fill: impl FnOnce(&mut WindowFacts)) -> Self {
+        let mut window = WindowFacts {
+            seconds,
+            ..WindowFacts::default()
+        };
+        fill(&mut window);
+        self.facts.window = Some(window);
+        self
+    }
+
+    /// The same, with one CPU's counters.
+    pub(crate) fn watched(self, cpu: SoftnetFacts) -> Self {
+        self.window(5.0, |window| window.softnet = vec![cpu])
     }
 
     /// A KVM guest with these CPUs for each vCPU.

@@ -2,11 +2,13 @@
 //!
 //! Files are read below the roots they are given. What the kernel tells over netlink and ethtool
 //! only is recorded into the same tree as `nicety/links.json`, what `xl` prints as
-//! `nicety/xl-info` and `nicety/xl-vcpu-list`, and times and counters that `ss` prints as
-//! `nicety/ss-tcp`.
+//! `nicety/xl-info` and `nicety/xl-vcpu-list`, times and counters that `ss` prints as
+//! `nicety/ss-tcp`, counters that somebody watched as `nicety/window.json`,
+//! and numbers of firewall rules as `nicety/firewall.json`.
 
 mod capture;
 mod cpu;
+mod firewall;
 mod interface;
 mod irq;
 mod links;
@@ -21,6 +23,7 @@ mod sysfs_links;
 mod tcp;
 mod vm;
 mod vm_args;
+mod window;
 mod xen;
 
 use nicety_model::facts::{HostFacts, IrqFacts, NetFacts};
@@ -40,12 +43,14 @@ pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         let rest = scope.spawn(|| rest(source, measurer));
         let mut notes = Vec::new();
         let (interfaces, irqs) = interfaces(source, &mut notes);
+        let window = source.recorded_window(&mut notes);
         let rest = rest
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         HostFacts {
             interfaces,
             irqs,
+            window,
             notes,
             ..rest
         }
@@ -91,6 +96,7 @@ fn rest(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         user_functions: pci::user_functions(&source.roots),
         udp_rcvbuf_errors: sysctl::udp_rcvbuf_errors(&source.roots.proc),
         tcp: tcp::read(source),
+        firewall: firewall::read(source),
         services: processes.services(&source.roots.etc),
         owners: owner::read(source),
         host,

@@ -4,6 +4,7 @@
 //! so a recorded host gives the same answers as a live one.
 
 mod cpu;
+mod firewall;
 mod interface;
 mod irq;
 mod memory;
@@ -11,6 +12,7 @@ mod owner;
 mod pci;
 mod tcp;
 mod vm;
+mod window;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cpu::{CpuFacts, CpuIdle, CpuSeatFacts, IdleState, NodeFacts};
+pub use firewall::FirewallChain;
 pub use interface::{
     BridgeFacts, Coalescing, FeatureFacts, InterfaceClass, LinkFacts, NetFacts, QdiscFacts,
     QueueSteering, QueuesFacts, RingsFacts, RssFacts, VfFacts,
@@ -28,6 +31,7 @@ pub use owner::{Owner, OwnerKind, Services};
 pub use pci::UserFunction;
 pub use tcp::TcpFacts;
 pub use vm::{VmFacts, VmKind, VmNic, VmThread, XenFacts};
+pub use window::WindowFacts;
 
 use crate::run::Fingerprint;
 
@@ -49,6 +53,9 @@ pub struct HostFacts {
     pub irqs: Vec<IrqFacts>,
     /// Frames per CPU since boot, all interfaces together.
     pub softnet: Vec<SoftnetFacts>,
+    /// What was counted while somebody looked on; absent when the counters were read once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowFacts>,
     /// Virtual machines.
     pub vms: Vec<VmFacts>,
     /// What Xen tells its first domain.
@@ -70,6 +77,10 @@ pub struct HostFacts {
     /// TCP connections to other hosts, where there are any and ss(8) is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpFacts>,
+    /// The firewall's chains that have rules, read only while bridge netfilter is on; absent when
+    /// they could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub firewall: Option<Vec<FirewallChain>>,
     /// Services that change network settings by themselves.
     pub services: Services,
     /// Who sets what at boot.
@@ -78,8 +89,8 @@ pub struct HostFacts {
     pub notes: Vec<String>,
 }
 
-/// Frames one CPU took in since boot: `/proc/net/softnet_stat` and `/proc/softirqs`. The kernel's
-/// counters are 32 bits wide and wrap.
+/// Frames one CPU took in, since boot or in a window: `/proc/net/softnet_stat` and
+/// `/proc/softirqs`. The kernel's counters are 32 bits wide and wrap.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SoftnetFacts {

@@ -176,6 +176,10 @@ pub struct InspectArgs {
     /// Also write everything read to this file, for --sysroot on another machine.
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub capture: Option<PathBuf>,
+    /// Look on for this time first, 100ms to 1h, and tell what the counters did meanwhile; a recorded
+    /// host has what was recorded.
+    #[arg(long, value_name = "TIME", value_parser = window, conflicts_with = "sysroot")]
+    pub window: Option<Duration>,
     /// Write a page that shows the host as a picture: who runs where, and what is misplaced.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub html: Option<PathBuf>,
@@ -237,6 +241,16 @@ fn time_box(text: &str) -> Result<Duration, String> {
         ));
     }
     Ok(time)
+}
+
+/// `--window`: long enough for a counter to move, and short enough to be waited for.
+fn window(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&time) {
+        Ok(time)
+    } else {
+        Err(format!("{text:?} is not between 100ms and 1h"))
+    }
 }
 
 /// A shell.

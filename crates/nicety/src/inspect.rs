@@ -8,12 +8,14 @@ mod vms;
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use nicety_host::facts::{self, Capturing, Source};
 use nicety_host::fingerprint::Measurer;
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::HostFacts;
+use nicety_model::plan::format_duration;
 
 use crate::cli::InspectArgs;
 use crate::exit::{Exit, Failure};
@@ -26,8 +28,8 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
         source = source.recording(record).map_err(Failure::usage)?;
     }
     let facts = match &args.capture {
-        Some(file) => capture(source, file)?,
-        None => read(&source),
+        Some(file) => capture(source, file, args.window)?,
+        None => read(&source, args.window),
     };
     if let Some(path) = &args.html {
         return picture(&facts, path);
@@ -51,9 +53,9 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
 }
 
 /// Reads the facts and writes what they were read from.
-fn capture(source: Source, file: &Path) -> Result<HostFacts, Failure> {
+fn capture(source: Source, file: &Path, window: Option<Duration>) -> Result<HostFacts, Failure> {
     let (capturing, source) = Capturing::begin(source).map_err(Failure::environment)?;
-    let facts = read(&source);
+    let facts = read(&source, window);
     capturing.write(file).map_err(Failure::environment)?;
     output::say(&format!("captured: {}", file.display()));
     Ok(facts)
@@ -90,11 +92,21 @@ pub fn source(sysroot: Option<&Path>) -> Result<Source, Failure> {
     Ok(Source::under(dir))
 }
 
-/// Reads the facts as this program.
-pub fn read(source: &Source) -> HostFacts {
+/// Reads the facts as this program; of the running host after looking on for a while, when asked.
+pub fn read(source: &Source, window: Option<Duration>) -> HostFacts {
     let measurer = Measurer {
         version: env!("CARGO_PKG_VERSION"),
         privileged: matches!(privilege(), Ok(Privilege::Privileged)),
     };
-    facts::read(source, measurer)
+    let mut notes = Vec::new();
+    let watched = window.and_then(|time| {
+        if source.is_live() {
+            output::say(&format!("counting for {}", format_duration(time)));
+        }
+        source.watch(time, &mut notes)
+    });
+    let mut facts = facts::read(source, measurer);
+    facts.notes.splice(0..0, notes);
+    facts.window = watched.or(facts.window);
+    facts
 }

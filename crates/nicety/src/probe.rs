@@ -53,7 +53,7 @@ fn exit(report: &ProbeReport) -> Exit {
 fn look(args: &ProbeArgs) -> Result<ProbeReport, Failure> {
     let before = privilege::privilege().map_err(Failure::environment)?;
     // All that is told about the host comes before a user namespace hides some of it.
-    let facts = inspect::read(&Source::live());
+    let facts = inspect::read(&Source::live(), None);
     let mut abilities = interfaces::all(&facts);
     abilities.extend(jobs::of_user(before, &facts));
     let entered = match before {

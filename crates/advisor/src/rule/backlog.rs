@@ -3,7 +3,7 @@
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
-use crate::case::Case;
+use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
 
 const LONGER: Reason = Reason {
@@ -36,7 +36,6 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let Some(now) = case.facts.sysctl_number(SYSCTL) else {
         return;
     };
-    let dropped: u64 = case.facts.softnet.iter().map(|cpu| cpu.dropped).sum();
     let bdp = case.bdp_bytes().unwrap_or(0);
     if case.goal == Goal::Throughput && bdp >= FAR_BYTES {
         if now < FAR_FRAMES {
@@ -51,11 +50,23 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 .changes
                 .push(change(Knob::sysctl(SYSCTL), now, FAR_FRAMES));
         }
-    } else if dropped > 0 && now < MOST {
+        return;
+    }
+    let before: u64 = case.facts.softnet.iter().map(|cpu| cpu.dropped).sum();
+    let what = format!("frames dropped by full backlogs ({before} since boot)");
+    let Some(window) = case.window(report, &what) else {
+        return;
+    };
+    let dropped: u64 = window.softnet.iter().map(|cpu| cpu.dropped).sum();
+    if dropped > 0 && now < MOST {
         let wanted = now.saturating_mul(2).min(MOST);
         let finding = report.find(
             "host",
-            format!("{SYSCTL} = {now}, {dropped} frames dropped since boot"),
+            format!(
+                "{SYSCTL} = {now}, {dropped} frames dropped {} ({:.0} a second)",
+                in_seconds(window),
+                dropped as f64 / window.seconds
+            ),
             format!("{wanted}, doubled again if it still drops, at most {MOST}"),
             &LONGER,
         );
@@ -68,7 +79,19 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::facts::SoftnetFacts;
+
     use crate::fixture::Host;
+
+    #[test]
+    fn one_reading_is_not_enough() {
+        let host = Host::new(1, 4).sysctl("net.core.netdev_max_backlog", "1000");
+        let host = host
+            .processed(&[10])
+            .facts_with(|f| f.softnet[0].dropped = 5);
+        host.none("backlog");
+        assert!(host.waits("backlog").contains("(5 since boot)"));
+    }
 
     #[test]
     fn the_backlog_doubles_while_it_drops_and_never_shrinks() {
@@ -85,10 +108,11 @@ mod tests {
             let host = Host::new(1, 4)
                 .nic("eth0", 10_000, 0)
                 .sysctl("net.core.netdev_max_backlog", now);
-            let host = host
-                .processed(&[10])
-                .facts_with(|f| f.softnet[0].dropped = dropped)
-                .wish(|w| w.rtt_ms = rtt);
+            let cpu = SoftnetFacts {
+                dropped,
+                ..SoftnetFacts::default()
+            };
+            let host = host.watched(cpu).wish(|w| w.rtt_ms = rtt);
             let found = host.find("backlog");
             assert_eq!(
                 found.first().map(|f| f.changes[0].to.as_str()),

@@ -1,6 +1,7 @@
 //! Bridged frames past the firewall's tables (T21).
 
-use nicety_model::facts::InterfaceClass;
+use nicety_model::HostFacts;
+use nicety_model::facts::{FirewallChain, InterfaceClass};
 use nicety_model::finding::{Certainty, Risk};
 use nicety_model::knob::Knob;
 
@@ -24,6 +25,9 @@ const NAMES: [&str; 3] = [
     "net.bridge.bridge-nf-call-arptables",
 ];
 
+/// Chains that are named.
+const MOST_CHAINS: usize = 3;
+
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let facts = case.facts;
     let bridges: Vec<&str> = facts
@@ -43,10 +47,17 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     }
     let finding = report.find(
         &bridges.join(" "),
-        format!("{} on", on.join(", ")),
+        format!("{} on: {}", on.join(", "), rules_seen(facts, &on)),
         "off",
         &OFF,
     );
+    if let Some(own) = physdev(facts) {
+        finding.advice.push(format!(
+            "{own} rules ask for the port of a bridge (physdev) and need it on: filter in nftables' \
+             family bridge first, or leave it"
+        ));
+        return;
+    }
     let services = &facts.services;
     let users = [("docker", services.docker), ("a kubelet", services.kubelet)];
     let users: Vec<&str> = users
@@ -75,9 +86,117 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     );
 }
 
+/// Chains whose hooks the settings that are on call for bridged frames.
+fn called<'a>(facts: &'a HostFacts, on: &[&str]) -> impl Iterator<Item = &'a FirewallChain> {
+    let calls = |tables: &str| on.iter().any(|name| name.ends_with(tables));
+    let (ip, ip6, arp) = (
+        calls("-call-iptables"),
+        calls("-call-ip6tables"),
+        calls("-call-arptables"),
+    );
+    let chains = facts.firewall.iter().flatten();
+    chains.filter(move |chain| {
+        chain.sees_bridged()
+            && match chain.family.as_str() {
+                "ip" => ip,
+                "ip6" => ip6,
+                "arp" => arp,
+                _ => ip || ip6,
+            }
+    })
+}
+
+/// What every bridged frame is shown to, largest first.
+fn rules_seen(facts: &HostFacts, on: &[&str]) -> String {
+    if facts.firewall.is_none() {
+        return "the firewall's rules could not be read (as root, with nft)".to_owned();
+    }
+    let mut chains: Vec<&FirewallChain> = called(facts, on).collect();
+    chains.sort_by_key(|chain| std::cmp::Reverse(chain.rules));
+    let rules: u32 = chains.iter().map(|chain| chain.rules).sum();
+    let most: Vec<String> = chains
+        .iter()
+        .take(MOST_CHAINS)
+        .map(|c| format!("{} in {} {} {}", c.rules, c.family, c.table, c.chain))
+        .collect();
+    match most.as_slice() {
+        [] => {
+            "no rules now, but connections are tracked and hooks called for every frame".to_owned()
+        }
+        _ => format!(
+            "bridged frames are shown to {rules} rules ({})",
+            most.join(", ")
+        ),
+    }
+}
+
+/// Number of rules that need bridge netfilter, if any.
+fn physdev(facts: &HostFacts) -> Option<u32> {
+    let own: u32 = facts.firewall.iter().flatten().map(|c| c.physdev).sum();
+    (own > 0).then_some(own)
+}
+
 #[cfg(test)]
 mod tests {
+    use nicety_model::facts::FirewallChain;
+
     use crate::fixture::Host;
+
+    fn chain(family: &str, hook: &str, rules: u32, physdev: u32) -> FirewallChain {
+        FirewallChain {
+            family: family.to_owned(),
+            table: "filter".to_owned(),
+            chain: hook.to_uppercase(),
+            hook: hook.to_owned(),
+            rules,
+            physdev,
+        }
+    }
+
+    fn host(chains: Vec<FirewallChain>) -> Host {
+        Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .bridged()
+            .sysctl("net.bridge.bridge-nf-call-iptables", "1")
+            .sysctl("net.bridge.bridge-nf-call-ip6tables", "0")
+            .facts_with(|f| f.firewall = Some(chains))
+    }
+
+    #[test]
+    fn the_rules_that_frames_walk_through_are_counted() {
+        let found = host(vec![
+            chain("ip", "forward", 400, 0),
+            chain("inet", "prerouting", 3, 0),
+            // Not called: another family, another hook, the bridge's own family.
+            chain("ip6", "forward", 50, 0),
+            chain("ip", "output", 7, 0),
+            chain("bridge", "forward", 9, 0),
+        ])
+        .one("bridge-netfilter");
+        assert!(
+            found.is.ends_with(
+                "shown to 403 rules (400 in ip filter FORWARD, 3 in inet filter PREROUTING)"
+            ),
+            "{}",
+            found.is
+        );
+        assert_eq!(found.changes.len(), 1);
+        let none = host(Vec::new()).one("bridge-netfilter");
+        assert!(none.is.contains("no rules now"), "{}", none.is);
+        let unknown = host(Vec::new()).facts_with(|f| f.firewall = None);
+        assert!(
+            unknown
+                .one("bridge-netfilter")
+                .is
+                .contains("could not be read")
+        );
+    }
+
+    #[test]
+    fn rules_that_need_it_are_a_reason_to_leave_it() {
+        let found = host(vec![chain("ip", "forward", 400, 2)]).one("bridge-netfilter");
+        assert!(found.changes.is_empty() && found.advice[0].starts_with("2 rules ask"));
+    }
 
     #[test]
     fn bridged_frames_pass_the_tables_by() {

@@ -1,9 +1,10 @@
 //! Interrupts soon enough for the goal (T11).
 
+use nicety_model::facts::WindowFacts;
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::{CoalesceParameter, Knob};
 
-use crate::case::Case;
+use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
 
 const SOON: Reason = Reason {
@@ -15,16 +16,33 @@ const SOON: Reason = Reason {
     certainty: Certainty::Likely,
 };
 
+const GATHERED: Reason = Reason {
+    why: "A CPU that is interrupted for every few frames spends its time on coming and going; \
+          frames that wait for each other share one interrupt.",
+    source: "ethtool(8), --coalesce; design rule: above 50000 interrupts a second and core",
+    cost: "Every response waits as much longer: not where response times count.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
+
+/// Interrupts of interfaces per second on one CPU above which it counts.
+const MANY_PER_S: f64 = 50_000.0;
+/// Longest wait that is proposed, in µs.
+const LONGEST_US: f64 = 100.0;
 /// Longest wait that is no delay worth naming, in µs.
 const SHORT_US: u32 = 10;
 /// What is proposed, in µs.
 const WANTED_US: u32 = 8;
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
-    if case.goal != Goal::Latency {
-        report.wait("interrupts per second, which one reading of the counters does not tell");
-        return;
+    if case.goal == Goal::Latency {
+        soon(case, report);
+    } else if let Some(window) = case.window(report, "interrupts per second") {
+        gather(case, window, report);
     }
+}
+
+fn soon(case: &Case<'_>, report: &mut Report) {
     for net in case.nics() {
         let Some(now) = &net.link.coalescing else {
             continue;
@@ -66,6 +84,58 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     }
 }
 
+/// Longer waits where interrupts take a CPU's time.
+fn gather(case: &Case<'_>, window: &WindowFacts, report: &mut Report) {
+    for net in case.nics() {
+        let (Some(now), Some(rings)) = (&net.link.coalescing, &net.link.rings) else {
+            continue;
+        };
+        let busiest = case
+            .queue_irqs(net)
+            .iter()
+            .flat_map(|irq| irq.effective.iter().copied())
+            .filter_map(|cpu| Some((cpu, *window.interrupts.get(&cpu)? as f64 / window.seconds)))
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((cpu, rate)) = busiest.filter(|(_, rate)| *rate > MANY_PER_S) else {
+            continue;
+        };
+        let queues = net.link.queues.combined.unwrap_or(net.link.queues.rx);
+        let queues = f64::from(queues.max(1));
+        let frames = window.counter(net.name(), "rx_packets") as f64;
+        let fps = frames / window.seconds / queues;
+        if fps <= 0.0 {
+            // They are another port's.
+            continue;
+        }
+        // Half a ring is free when the interrupt comes.
+        let wait = (f64::from(rings.rx) * 0.5 / fps * 1e6).min(LONGEST_US);
+        let wanted = wait as u32;
+        // The driver adapts already, or waits as long as it may.
+        if now.adaptive_rx || now.rx_usecs >= wanted {
+            continue;
+        }
+        let finding = report.find(
+            net.name(),
+            format!(
+                "{rate:.0} interrupts a second on CPU {cpu} {}, the NIC waits {} µs",
+                in_seconds(window),
+                now.rx_usecs
+            ),
+            format!("{wanted} µs"),
+            &GATHERED,
+        );
+        finding.formula = Some(format!(
+            "½ × ring {} / {fps:.0} frames a second and queue, at most {LONGEST_US} µs = {wanted} µs",
+            rings.rx
+        ));
+        let knob = Knob::Coalesce {
+            interface: net.link.name.clone(),
+            parameter: CoalesceParameter::RxUsecs,
+        };
+        finding.changes.push(change(knob, now.rx_usecs, wanted));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use nicety_model::facts::Coalescing;
@@ -98,5 +168,44 @@ mod tests {
                 .sum();
             assert_eq!(found, changes, "{usecs} {adaptive} {goal}");
         }
+    }
+
+    /// A port of two queues that brings `frames` with `interrupts` on CPU 2 in 5 s.
+    fn watched(frames: u64, interrupts: u64, usecs: u32) -> Host {
+        let coalescing = Coalescing {
+            rx_usecs: usecs,
+            ..Coalescing::default()
+        };
+        Host::new(1, 4)
+            .nic("eth0", 10_000, 0)
+            .ring(256, 4096)
+            .combined(2, 2)
+            .nic_with(|n| n.link.coalescing = Some(coalescing))
+            .irq(30, "eth0", &[2], 9)
+            .window(5.0, |window| {
+                let moved = [("rx_packets".to_owned(), frames)].into();
+                window.counters.insert("eth0".to_owned(), moved);
+                window.interrupts.insert(2, interrupts);
+            })
+    }
+
+    #[test]
+    fn many_interrupts_are_gathered_for_throughput() {
+        // 2 Mfps on each queue: half a ring of 256 fills in 64 µs.
+        let found = watched(20_000_000, 300_000, 3).one("coalescing");
+        assert_eq!(found.changes[0].to, "64");
+        assert!(
+            found
+                .is
+                .starts_with("60000 interrupts a second on CPU 2 in 5 s")
+        );
+        let slow = watched(1_000_000, 300_000, 3).one("coalescing");
+        assert_eq!(slow.changes[0].to, "100", "the longest wait");
+        watched(20_000_000, 250_000, 3).none("coalescing");
+        watched(20_000_000, 300_000, 64).none("coalescing");
+        watched(0, 300_000, 3).none("coalescing");
+        let once = watched(20_000_000, 300_000, 3).facts_with(|f| f.window = None);
+        once.none("coalescing");
+        assert!(once.waits("coalescing").contains("--window"));
     }
 }

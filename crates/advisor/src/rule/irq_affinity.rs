@@ -101,13 +101,14 @@ fn problem(case: &Case<'_>, irqs: &[&IrqFacts], local: &[u32], room: usize) -> O
     {
         return Some(format!("{count} of {} go to CPU {cpu}", irqs.len()));
     }
-    let rx: u64 = case.facts.softnet.iter().filter_map(|cpu| cpu.net_rx).sum();
-    let first = case.facts.softnet.iter().find(|cpu| cpu.cpu == 0)?.net_rx?;
+    let rx: u64 = case.softnet().iter().filter_map(|cpu| cpu.net_rx).sum();
+    let first = case.softnet().iter().find(|cpu| cpu.cpu == 0)?.net_rx?;
     let share = first as f64 / rx.max(1) as f64;
     (on.contains_key(&0) && share > CROWDED).then(|| {
         format!(
-            "one goes to CPU 0, which has {:.0} % of all receive work since boot",
-            share * 100.0
+            "one goes to CPU 0, which has {:.0} % of all receive work {}",
+            share * 100.0,
+            case.softnet_time()
         )
     })
 }
@@ -117,6 +118,11 @@ mod tests {
     use nicety_model::finding::Effect;
 
     use crate::fixture::Host;
+    use nicety_model::facts::SoftnetFacts;
+
+    fn host_cpus(net_rx: &[u64]) -> Vec<SoftnetFacts> {
+        Host::new(1, 4).net_rx(net_rx).facts.softnet
+    }
 
     fn targets(host: &Host) -> Vec<String> {
         let found = host.one("irq-affinity");
@@ -160,7 +166,12 @@ mod tests {
             .nic("eth0", 10_000, 0)
             .irq(30, "eth0", &[0], 5);
         host.clone().net_rx(&[10, 90, 90, 90]).none("irq-affinity");
-        assert_eq!(targets(&host.net_rx(&[60, 10, 10, 10])), ["IRQ 30 CPUs→1"]);
+        let crowded = host.net_rx(&[60, 10, 10, 10]);
+        assert_eq!(targets(&crowded), ["IRQ 30 CPUs→1"]);
+        // What happens now counts for more than what happened since boot.
+        crowded
+            .window(5.0, |w| w.softnet = host_cpus(&[10, 90, 90, 90]))
+            .none("irq-affinity");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
-use crate::case::Case;
+use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
 
 const MORE: Reason = Reason {
@@ -23,9 +23,17 @@ const WANTED: [(&str, u64); 2] = [
 ];
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
-    let processed: u64 = case.facts.softnet.iter().map(|cpu| cpu.processed).sum();
-    let squeezed: u64 = case.facts.softnet.iter().map(|cpu| cpu.time_squeeze).sum();
-    if case.goal == Goal::Latency || (squeezed as f64) <= processed as f64 * OFTEN {
+    if case.goal == Goal::Latency {
+        return;
+    }
+    let before: u64 = case.facts.softnet.iter().map(|cpu| cpu.time_squeeze).sum();
+    let what = format!("rounds cut short ({before} since boot)");
+    let Some(window) = case.window(report, &what) else {
+        return;
+    };
+    let processed: u64 = window.softnet.iter().map(|cpu| cpu.processed).sum();
+    let squeezed: u64 = window.softnet.iter().map(|cpu| cpu.time_squeeze).sum();
+    if (squeezed as f64) <= processed as f64 * OFTEN {
         return;
     }
     let low: Vec<(&str, u64, u64)> = WANTED
@@ -40,7 +48,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     }
     let finding = report.find(
         "host",
-        format!("{squeezed} rounds cut short for {processed} frames since boot"),
+        format!(
+            "{squeezed} rounds cut short for {processed} frames {}",
+            in_seconds(window)
+        ),
         "twice the budget, once",
         &MORE,
     );
@@ -53,14 +64,19 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::facts::SoftnetFacts;
+
     use crate::fixture::Host;
 
     #[test]
     fn a_budget_that_runs_out_is_doubled_once() {
         let host = |squeezed, budget: &str| {
-            let host = Host::new(1, 4)
-                .processed(&[100_000])
-                .facts_with(|f| f.softnet[0].time_squeeze = squeezed);
+            let cpu = SoftnetFacts {
+                processed: 100_000,
+                time_squeeze: squeezed,
+                ..SoftnetFacts::default()
+            };
+            let host = Host::new(1, 4).watched(cpu);
             host.sysctl("net.core.netdev_budget", budget)
                 .sysctl("net.core.netdev_budget_usecs", "16000")
         };
@@ -71,5 +87,8 @@ mod tests {
         );
         host(100, "300").none("napi-budget");
         host(101, "600").none("napi-budget");
+        let once = host(101, "300").facts_with(|f| f.window = None);
+        once.none("napi-budget");
+        assert!(once.waits("napi-budget").contains("--window"));
     }
 }

@@ -1,9 +1,10 @@
 //! Descriptor rings long enough for a pause of the receiver (T09).
 
+use nicety_model::facts::NetFacts;
 use nicety_model::finding::{Certainty, Risk};
 use nicety_model::knob::{Knob, Side};
 
-use crate::case::Case;
+use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
 
 const LONGER: Reason = Reason {
@@ -20,8 +21,15 @@ const LONGER: Reason = Reason {
 const PAUSE_US: f64 = 200.0;
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let before: u64 = case.nics().map(NetFacts::ring_drops).sum();
+    let Some(window) = case.window(
+        report,
+        &format!("drops for want of descriptors ({before} since boot)"),
+    ) else {
+        return;
+    };
     for net in case.nics() {
-        let (Some(rings), drops) = (&net.link.rings, case.ring_drops(net)) else {
+        let (Some(rings), drops) = (&net.link.rings, window.ring_drops(net.name())) else {
             continue;
         };
         if drops == 0 || rings.rx >= rings.rx_max {
@@ -50,8 +58,11 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         let finding = report.find(
             net.name(),
             format!(
-                "{drops} frames dropped for want of descriptors since boot, ring {} of {}",
-                rings.rx, rings.rx_max
+                "{drops} frames dropped for want of descriptors {} ({:.0} a second), ring {} of {}",
+                in_seconds(window),
+                drops as f64 / window.seconds,
+                rings.rx,
+                rings.rx_max
             ),
             format!("receive ring of {wanted}"),
             &LONGER,
@@ -82,15 +93,26 @@ mod tests {
 
     use crate::fixture::Host;
 
+    /// A port that dropped so many frames while somebody looked on.
+    fn dropping(name: &str, frames: u64) -> Host {
+        Host::new(1, 8)
+            .nic("eth0", 10_000, 0)
+            .ring(512, 4096)
+            .window(5.0, |window| {
+                let moved = [(name.to_owned(), frames)].into();
+                window.counters.insert("eth0".to_owned(), moved);
+            })
+    }
+
     #[test]
     fn a_ring_that_drops_grows_to_what_a_pause_needs() {
-        let host = Host::new(1, 8).nic("eth0", 10_000, 0).ring(512, 4096);
-        host.none("ring");
-        let drops = host.counter("rx_missed_errors", 7);
+        dropping("rx_packets", 7).none("ring");
+        let drops = dropping("rx_missed_errors", 7);
         // 14.88 Mfps × 200 µs / 4 queues = 745
         let found = drops.clone().combined(4, 8).one("ring");
         assert_eq!(found.changes[0].to, "1024");
         assert!(found.formula.unwrap().contains("= 745"));
+        assert!(found.is.contains("in 5 s (1 a second)"), "{}", found.is);
         assert_eq!(
             drops.clone().combined(8, 8).one("ring").changes[0].to,
             "1024",
@@ -100,12 +122,20 @@ mod tests {
     }
 
     #[test]
+    fn drops_of_the_past_are_told_and_not_acted_on() {
+        let host = Host::new(1, 8).nic("eth0", 10_000, 0).ring(512, 4096);
+        let past = host.counter("rx_missed_errors", 7);
+        past.none("ring");
+        let waits = past.waits("ring");
+        assert!(waits.contains("(7 since boot)") && waits.contains("--window"));
+        let watched = past.window(5.0, |_| ());
+        watched.none("ring");
+        assert_eq!(watched.waits("ring"), "");
+    }
+
+    #[test]
     fn virtual_functions_are_counted_in_the_cost() {
-        let host = Host::new(1, 8)
-            .nic("eth0", 10_000, 0)
-            .ring(512, 4096)
-            .counter("rx_fifo_errors", 1);
-        let found = host
+        let found = dropping("rx_fifo_errors", 1)
             .nic_with(|n| n.vfs = Some(VfFacts { count: 14, max: 63 }))
             .one("ring");
         assert!(found.risk == Risk::High && found.cost.contains("14 virtual functions"));

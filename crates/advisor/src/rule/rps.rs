@@ -81,8 +81,9 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         let finding = report.find(
             net.name(),
             format!(
-                "{queues} queues, CPU {cpu} takes {:.0} % of all frames",
-                share * 100.0
+                "{queues} queues, CPU {cpu} took {:.0} % of all frames {}",
+                share * 100.0,
+                case.softnet_time()
             ),
             format!("steered to CPUs {}", list(&helpers)),
             &STEER,

@@ -101,6 +101,16 @@ fn msi(sys: &SysRoot, dir: &str, link: &LinkFacts) -> Vec<u32> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
+/// Interrupts of the device of an interface, where `/sys` is that of this network namespace.
+pub(super) fn device_irqs(sys: &SysRoot, link: &LinkFacts) -> Vec<u32> {
+    let dir = format!("class/net/{}", link.name);
+    let index = sys.text(format!("{dir}/ifindex"));
+    match index.and_then(|text| text.parse().ok()) == Some(link.index) {
+        true => msi(sys, &dir, link),
+        false => Vec::new(),
+    }
+}
+
 /// CPUs of each queue: receive packet steering, or transmit packet steering.
 fn steering(sys: &SysRoot, dir: &str, queues: &[String], prefix: &str) -> Vec<QueueSteering> {
     let file = if prefix == "rx-" {

@@ -62,6 +62,11 @@ impl Interrupts {
         rows.map(|(number, _)| *number).collect()
     }
 
+    /// Interrupts since boot by CPU.
+    pub(super) fn counts(&self, irq: u32) -> Option<&BTreeMap<u32, u64>> {
+        self.rows.get(&irq).map(|row| &row.counts)
+    }
+
     pub(super) fn facts(&self, roots: &Roots, irq: u32, interface: &str) -> Option<IrqFacts> {
         let row = self.rows.get(&irq)?;
         let text = |file: &str| roots.proc.text(format!("irq/{irq}/{file}"));

@@ -25,7 +25,7 @@ pub(super) fn read(proc: &ProcRoot) -> Vec<SoftnetFacts> {
 }
 
 /// The row `NET_RX` of `/proc/softirqs`.
-fn net_rx(text: &str) -> BTreeMap<u32, u64> {
+pub(super) fn net_rx(text: &str) -> BTreeMap<u32, u64> {
     let mut lines = text.lines();
     let cpus = lines.next().unwrap_or_default().split_ascii_whitespace();
     let cpus = cpus.filter_map(|word| word.strip_prefix("CPU")?.parse::<u32>().ok());

@@ -148,7 +148,7 @@ impl Source {
         output.status.success().then_some(text)
     }
 
-    fn keep(&self, file: &str, text: impl FnOnce() -> String) {
+    pub(super) fn keep(&self, file: &str, text: impl FnOnce() -> String) {
         if let Some(record) = &self.record {
             // `recording` has tried the folder; a full disk shows as a note of its reader.
             let _ = std::fs::write(record.join(file), text());

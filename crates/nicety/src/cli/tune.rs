@@ -10,6 +10,7 @@ use nicety_model::plan::parse_duration;
 pub const EXAMPLES: &str = "Examples:
   nicety tune plan                           what is wrong, what would be right, and why
   nicety tune plan --goal latency --rtt 20ms
+  nicety tune plan --window 10s              under load: also what drops, and interrupts per second
   nicety tune plan --sysroot host1           a host recorded with nicety inspect --record
   nicety tune apply --only T04,T12           change it; it goes back in 60 s unless confirmed
   nicety tune apply --only T21 --measure plan.toml     keep it only if it helps here
@@ -65,6 +66,10 @@ pub struct Ask {
     /// Frames of 9000 bytes have been tried on the whole path.
     #[arg(long)]
     pub jumbo_path: bool,
+    /// Look on for this time first, 100ms to 1h: rules about drops and interrupts need counters that
+    /// move, under the load that matters.
+    #[arg(long, value_name = "TIME", value_parser = super::window)]
+    pub window: Option<Duration>,
     /// Only these rules: ids or names.
     #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = rule)]
     pub only: Vec<String>,

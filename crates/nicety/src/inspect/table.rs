@@ -14,6 +14,7 @@ pub fn render(facts: &HostFacts, width: u16) -> String {
     interfaces::render(&mut page, facts);
     vms::render(&mut page, facts);
     settings::render(&mut page, facts);
+    window(&mut page, facts);
     for note in &facts.notes {
         page.line("");
         page.line(&format!("note: {note}"));
@@ -113,4 +114,47 @@ fn nodes(page: &mut Page, facts: &HostFacts) {
         "NICs",
     ];
     page.table("nodes", &columns, &rows);
+}
+
+/// What was counted while somebody looked on.
+fn window(page: &mut Page, facts: &HostFacts) {
+    let Some(window) = &facts.window else {
+        return;
+    };
+    let per_s = |count: u64| format!("{:.0}", count as f64 / window.seconds);
+    let rows: Vec<Vec<String>> = window
+        .softnet
+        .iter()
+        .map(|cpu| {
+            let interrupts = window.interrupts.get(&cpu.cpu).copied().unwrap_or(0);
+            vec![
+                cpu.cpu.to_string(),
+                per_s(cpu.processed),
+                cpu.dropped.to_string(),
+                cpu.time_squeeze.to_string(),
+                per_s(interrupts),
+            ]
+        })
+        .collect();
+    let columns = [
+        "CPU",
+        "frames/s",
+        "dropped by backlog",
+        "rounds cut short",
+        "interrupts/s",
+    ];
+    page.table(&format!("in {:.1} s", window.seconds), &columns, &rows);
+    let counters = window.counters.iter().chain(&window.driver_drops);
+    let drops = counters.flat_map(|(interface, moved)| {
+        let drops = moved.iter().filter(|(name, _)| {
+            ["drop", "missed", "fifo", "error"]
+                .iter()
+                .any(|word| name.contains(word))
+        });
+        drops.map(move |(name, count)| format!("{interface}: {name} {count}"))
+    });
+    let drops: Vec<String> = drops.collect();
+    if !drops.is_empty() {
+        page.line(&drops.join(", "));
+    }
 }

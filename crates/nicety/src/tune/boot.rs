@@ -29,7 +29,7 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
             path.display()
         )));
     };
-    let (settings, mut missing) = persist::resolve(&inspect::read(&Source::live()), &kept);
+    let (settings, mut missing) = persist::resolve(&inspect::read(&Source::live(), None), &kept);
     let work = Work::begin(args.state.as_deref())?;
     let mut changes = Vec::new();
     let all = settings.len();

@@ -86,7 +86,7 @@ fn wanted(
     report: &mut PersistReport,
 ) -> Result<Vec<HostFile>, Failure> {
     let source = inspect::source(args.sysroot.as_deref())?;
-    let facts = inspect::read(&source);
+    let facts = inspect::read(&source, args.ask.window);
     let advice = match &args.plan {
         Some(path) => {
             let boot = args.sysroot.is_none().then_some(work.boot_id.as_str());

@@ -37,7 +37,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// What the rules say about a source, as far as it was asked.
 pub fn ask(source: &Source, ask: &Ask) -> Advice {
-    let mut advice = advice(&inspect::read(source), ask);
+    let mut advice = advice(&inspect::read(source, ask.window), ask);
     advice.boot_id = source
         .roots
         .proc

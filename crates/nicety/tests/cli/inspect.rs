@@ -16,7 +16,14 @@ fn facts_follow_their_schema_live_and_recorded() {
     let dir = tempfile::tempdir().unwrap();
     let record = dir.path().join("host");
     let record = record.to_str().unwrap();
-    let live = nicety(["inspect", "--json", "--record", record]).run();
+    let window = ["--window", "200ms"];
+    let words = ["inspect", "--json", "--record", record];
+    let live = nicety(words.iter().chain(&window)).run();
+    assert!(
+        live.stderr.contains("counting for 200ms"),
+        "{}",
+        live.stderr
+    );
     let recorded = nicety(["inspect", "--json", "--sysroot", record]).run();
     assert_eq!(live.assert_code(0).stdout, recorded.assert_code(0).stdout);
     let schema = concat!(
@@ -27,8 +34,22 @@ fn facts_follow_their_schema_live_and_recorded() {
     let facts = json(&live.stdout);
     jsonschema::validate(&schema, &facts).unwrap();
     assert!(facts["cpu"]["cpus"][0]["cpu"].is_number());
+    assert!(facts["window"]["seconds"].as_f64().unwrap() >= 0.2);
+    assert_eq!(
+        facts["window"]["softnet"].as_array().unwrap().len(),
+        facts["softnet"].as_array().unwrap().len()
+    );
     let table = nicety(["inspect", "--sysroot", record]).run();
-    assert!(table.assert_code(0).stdout.contains("net.core.rmem_max"));
+    let table = &table.assert_code(0).stdout;
+    assert!(table.contains("net.core.rmem_max") && table.contains("frames/s"));
+    for bad in ["50ms", "2h", "soon"] {
+        let ended = nicety(["tune", "plan", "--window", bad]).run();
+        assert!(
+            ended.assert_code(2).stderr.contains(bad),
+            "{}",
+            ended.stderr
+        );
+    }
 }
 
 #[test]

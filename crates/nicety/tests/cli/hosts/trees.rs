@@ -133,6 +133,9 @@ fn with_functions() -> Tree {
     let threads = [("CPU 0/KVM", "0"), ("CPU 1/KVM", "2")];
     guest(&mut tree, 900, vfio, &threads, 0);
     links(&mut tree, &[nic]);
+    // As recorded with --window.
+    let drops = json!({"seconds": 10.0, "counters": {"ens1": {"rx_missed_errors": 150}}});
+    tree.put("nicety/window.json", drops.to_string());
     tree
 }
 

@@ -1,0 +1,55 @@
+//! Counters read twice.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{NetFacts, SoftnetFacts};
+
+/// What the kernel counted between two readings. Counters that went backwards, as after a reset
+/// of the port, are left out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WindowFacts {
+    /// Time between the readings, in s; more than 0.
+    pub seconds: f64,
+    /// Frames per CPU, all interfaces together.
+    pub softnet: Vec<SoftnetFacts>,
+    /// By interface, its counters that moved: the kernel's by their names.
+    pub counters: BTreeMap<String, BTreeMap<String, u64>>,
+    /// By interface, the driver's own counters of drops that moved.
+    pub driver_drops: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Interrupts of interfaces by CPU; CPUs that had none left out.
+    pub interrupts: BTreeMap<u32, u64>,
+}
+
+impl WindowFacts {
+    /// A counter of an interface, 0 when it did not move.
+    pub fn counter(&self, interface: &str, name: &str) -> u64 {
+        let counters = self.counters.get(interface);
+        counters.and_then(|c| c.get(name)).copied().unwrap_or(0)
+    }
+
+    /// Frames an interface dropped for want of descriptors.
+    pub fn ring_drops(&self, interface: &str) -> u64 {
+        let driver = self.driver_drops.get(interface);
+        let driver = driver.and_then(|drops| drops.values().max()).copied();
+        ring_drops(|name| self.counter(interface, name), driver)
+    }
+}
+
+impl NetFacts {
+    /// Frames dropped for want of descriptors since the interface was made.
+    pub fn ring_drops(&self) -> u64 {
+        let driver = self.link.driver_drops.values().max().copied();
+        ring_drops(|name| self.counter(name), driver)
+    }
+}
+
+/// The kernel's and the driver's counters tell of the same frames: the largest counts.
+fn ring_drops(counter: impl Fn(&str) -> u64, driver: Option<u64>) -> u64 {
+    counter("rx_missed_errors")
+        .max(counter("rx_fifo_errors"))
+        .max(driver.unwrap_or(0))
+}
