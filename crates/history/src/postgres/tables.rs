@@ -52,9 +52,6 @@ CREATE TABLE nicety.labels (
 );
 "#];
 
-/// Newest version known.
-pub const KNOWN: i64 = STEPS.len() as i64;
-
 /// Version of the tables; none where there are none.
 pub enum Found {
     /// No tables yet.
@@ -88,34 +85,166 @@ pub fn look(client: &mut impl GenericClient) -> Result<Found, postgres::Error> {
 /// Makes the tables, or brings them to the newest version, in one transaction. With `make` unset
 /// a database without them is refused.
 pub fn prepare(client: &mut Client, place: &str, make: bool) -> Result<(), super::Fault> {
+    apply(client, place, make, &STEPS)
+}
+
+/// Takes the steps that have not been taken yet: all of them, or none.
+fn apply(client: &mut Client, place: &str, make: bool, steps: &[&str]) -> Result<(), super::Fault> {
+    let known = steps.len() as i64;
     let refuse = |found: Found| -> Result<i64, HistoryError> {
         let place = place.to_owned();
         match found {
             Found::Nothing if make => Ok(0),
             Found::Nothing => Err(HistoryError::Missing { place }),
-            Found::Foreign => Err(HistoryError::NotAStore {
+            // The first step leaves version 1; nothing of ours has ever had a smaller one.
+            Found::Foreign | Found::Version(..1) => Err(HistoryError::NotAStore {
                 place,
                 why: "its schema nicety is something else's",
             }),
-            Found::Version(found) if found > KNOWN => Err(HistoryError::Newer {
+            Found::Version(found) if found > known => Err(HistoryError::Newer {
                 place,
                 found,
-                known: KNOWN,
+                known,
             }),
             Found::Version(found) => Ok(found),
         }
     };
-    if refuse(look(client)?)? == KNOWN {
+    if refuse(look(client)?)? == known {
         return Ok(());
     }
     let mut transaction = client.transaction()?;
+    // Tables that somebody else writes to are not waited for without end.
+    transaction.batch_execute(&format!(
+        "SET LOCAL lock_timeout = {}",
+        super::LOCKED.as_millis()
+    ))?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
     // Somebody else may have been faster.
     let found = refuse(look(&mut transaction)?)?;
-    for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    for step in steps.iter().skip(usize::try_from(found).unwrap_or(0)) {
         transaction.batch_execute(step)?;
     }
-    transaction.execute("UPDATE nicety.version SET version = $1", &[&KNOWN])?;
+    transaction.execute("UPDATE nicety.version SET version = $1", &[&known])?;
     transaction.commit()?;
     Ok(())
+}
+
+#[cfg(test)]
+#[path = "../../tests/server/mod.rs"]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "shared with the tests of the whole store"
+)]
+mod server;
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+mod tests {
+    use postgres::NoTls;
+
+    use super::super::{Fault, LOCKED, Postgres, failure};
+    use super::*;
+
+    const NEXT: &str = "ALTER TABLE nicety.runs ADD COLUMN host TEXT NOT NULL DEFAULT 'unknown';";
+    /// Fails: there is such a table.
+    const WRONG: &str = "CREATE TABLE nicety.labels (x BIGINT);";
+
+    fn connect(server: &server::Server, role: &str) -> Client {
+        let url = server.url("old").replace("tester@", &format!("{role}@"));
+        Client::connect(&url, NoTls).unwrap()
+    }
+
+    /// Version of the tables, whether they have the next version's column, and the run in them.
+    fn state(client: &mut Client) -> (i64, bool, String) {
+        let Found::Version(version) = look(client).unwrap() else {
+            panic!("no tables");
+        };
+        let has = "SELECT count(*) > 0 FROM information_schema.columns \
+                   WHERE table_schema = 'nicety' AND table_name = 'runs' AND column_name = 'host'";
+        let has = client.query_one(has, &[]).unwrap().get(0);
+        let run = client.query_one("SELECT name || id FROM nicety.runs", &[]);
+        (version, has, run.unwrap().get(0))
+    }
+
+    fn refused(done: Result<(), Fault>) -> HistoryError {
+        match done {
+            Err(Fault::Refused(error)) => error,
+            Err(Fault::Database(error)) => panic!("{error}"),
+            Ok(()) => panic!("not refused"),
+        }
+    }
+
+    /// One server for all of it: its start takes longest.
+    #[test]
+    fn an_older_store_is_brought_up_to_date_with_what_is_in_it_or_left_as_it_was() {
+        let test = "an_older_store_is_brought_up_to_date_with_what_is_in_it_or_left_as_it_was";
+        let Some(server) = server::Server::start(test) else {
+            return;
+        };
+        server.database("old");
+        let mut client = connect(&server, "tester");
+        apply(&mut client, "here", true, &STEPS[..1]).unwrap_or_else(|_| panic!("no tables"));
+        let run = "INSERT INTO nicety.runs (identity, name, started, preset, loss_goal, complete, \
+                   nicety, kernel, cpu_model) VALUES ('i', 'n', 's', 'quick', 0.1, true, '0', 'k', 'c')";
+        client.batch_execute(run).unwrap();
+        let old = (1, false, "n1".to_owned());
+        assert_eq!(state(&mut client), old);
+
+        // A step that fails takes those before it back.
+        let steps = [STEPS[0], NEXT, WRONG];
+        let failed = apply(&mut client, "here", false, &steps);
+        assert!(matches!(failed, Err(Fault::Database(_))));
+        assert_eq!(state(&mut client), old);
+
+        // A member of the team who may read and write, and change no tables.
+        client
+            .batch_execute(
+                "CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA nicety TO guest; \
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA nicety TO guest",
+            )
+            .unwrap();
+        let mut guest = connect(&server, "guest");
+        let Err(Fault::Database(error)) = apply(&mut guest, "here", false, &steps[..2]) else {
+            panic!("a guest changed the tables");
+        };
+        let error = failure("open", "here", error, None);
+        assert!(matches!(error, HistoryError::Forbidden { .. }), "{error}");
+        assert_eq!(state(&mut client), old);
+
+        // Two at once: both find the tables of the newest version afterwards.
+        std::thread::scope(|scope| {
+            let both = [(); 2].map(|()| {
+                scope.spawn(|| apply(&mut connect(&server, "tester"), "here", false, &steps[..2]))
+            });
+            for one in both {
+                assert!(one.join().unwrap().is_ok());
+            }
+        });
+        let new = (2, true, "n1".to_owned());
+        assert_eq!(state(&mut client), new);
+        assert!(apply(&mut client, "here", false, &steps[..2]).is_ok());
+        assert_eq!(state(&mut client), new);
+
+        // This version has one step only, so what was just made is from its future.
+        let newer = Postgres::open(&server.url("old"), None, true, LOCKED);
+        let Err(HistoryError::Newer { found, known, .. }) = newer else {
+            panic!("a newer store was opened: {newer:?}");
+        };
+        assert_eq!((found, known), (2, STEPS.len() as i64));
+        assert_eq!(state(&mut client), new);
+
+        // No store of nicety ever had this version.
+        client
+            .batch_execute("UPDATE nicety.version SET version = 0")
+            .unwrap();
+        let error = refused(apply(&mut client, "here", true, &steps[..2]));
+        assert!(matches!(error, HistoryError::NotAStore { .. }), "{error}");
+        assert_eq!(state(&mut client), (0, true, "n1".to_owned()));
+    }
 }
