@@ -97,6 +97,10 @@ if [ "$purpose" = test ]; then
     # Kills an apply before each of its system calls.
     have strace || switches+=(strace)
     wish "some tests will be skipped" "${switches[@]}"
+    # The compiler for the C in the static binary, which is tried on another kernel.
+    if ! have musl-gcc || ! have readelf; then
+        wish "the static binary will not be tried" musl-tools binutils
+    fi
     have chromium || have chromium-browser || have google-chrome ||
         wish "pages will not be tried in a browser" chromium
     have prometheus || wish "metrics will not be scraped" prometheus

@@ -39,7 +39,10 @@ if [ ! -e "$(rustc --print sysroot)/lib/rustlib/$triple" ]; then
         echo "static: Rust's library for $triple is missing; install it as your toolchain's package" >&2
         exit 3
     }
-    rustup target add $triple >&2
+    rustup target add $triple >&2 || {
+        echo "static: Rust's library for $triple cannot be fetched; check the network" >&2
+        exit 3
+    }
 fi
 
 # Backtraces need symbols of functions only: without the rest a dev build is done sooner.

@@ -57,18 +57,19 @@ pub fn nicety<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
     call(Path::new(NICETY), arguments)
 }
 
-/// What `make static` has built; says `SKIP` and what to do when it has not.
+/// The static binary that `make test` has built, else that of `make static`; says `SKIP` and what
+/// to do when there is none.
 pub fn static_binary(test: &str) -> Option<PathBuf> {
     let target = Path::new(NICETY).ancestors().nth(2)?;
-    let file = target.join("static/nicety");
-    if !file.is_file() {
+    let files = ["nicety-dev", "nicety"].map(|name| target.join("static").join(name));
+    let found = files.iter().find(|file| file.is_file());
+    if found.is_none() {
         println!(
             "SKIP {test}: there is no {}; run make static first",
-            file.display()
+            files[1].display()
         );
-        return None;
     }
-    Some(file)
+    found.cloned()
 }
 
 /// Another program with these arguments.

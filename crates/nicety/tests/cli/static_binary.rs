@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{LONG, alone, call, lines, open_dir, root, static_binary};
+use crate::harness::{LONG, alone, call, lines, once, open_dir, root, static_binary};
 use crate::leftovers::Before;
 
 const PLAN: &str = r#"
@@ -67,6 +67,9 @@ fn it_runs_alone() {
 #[test]
 fn it_probes_and_measures() {
     let _alone = alone();
+    if !once("it_probes_and_measures") {
+        return;
+    }
     let Some(program) = static_binary("it_probes_and_measures") else {
         return;
     };

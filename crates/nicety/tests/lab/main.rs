@@ -22,6 +22,7 @@ mod guests;
 mod killed;
 mod left;
 mod measured;
+mod old_kernel;
 mod paths;
 mod rates;
 mod sockets;

@@ -1,0 +1,30 @@
+#!/bin/busybox sh
+# First process of a machine with nothing but BusyBox, nicety and four modules.
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/root LC_ALL=C
+mkdir -p /proc /sys /run /tmp /root
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs run /run
+mount -t tmpfs tmp /tmp
+for module in /modules/*.ko; do insmod "$module"; done
+exec >/dev/ttyS1 2>/dev/console
+
+# What a command prints goes between two lines with its name, the second one with its exit
+# code and the time since boot.
+try() {
+    name=$1
+    shift
+    echo "<<$name"
+    "$@"
+    echo ">>$name $? $(cut -d ' ' -f 1 /proc/uptime)"
+}
+try version nicety --version
+try probe nicety probe --json
+try inspect nicety inspect --json
+try plan nicety tune plan --json
+try bench nicety bench /plan.toml --json --out /tmp/run --time-box 40s
+# Trials in which frames came through.
+try carried grep -c '"received":[1-9]' /tmp/run/trials.jsonl
+poweroff -f
