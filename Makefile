@@ -81,4 +81,4 @@ api-docs: ## build the API documentation
 
 golden: ## rewrite schemas and golden files after a wanted change
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --locked -p nicety-store --test schema
-	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --locked -p nicety-report --test golden --test compare --test history --test host
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --locked -p nicety-report --test golden --test compare --test history --test host --test policed

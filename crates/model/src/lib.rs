@@ -24,6 +24,7 @@ pub mod measured;
 pub mod pacing;
 pub mod picture;
 pub mod plan;
+pub mod policed;
 pub mod probe;
 pub mod run;
 pub mod sock;

@@ -3,7 +3,7 @@
 pub mod assemble;
 mod engines;
 mod guests;
-mod host;
+pub mod host;
 mod live;
 mod machine;
 mod measure;

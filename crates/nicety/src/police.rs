@@ -9,6 +9,7 @@ mod functions;
 mod guests;
 mod journal;
 mod ports;
+mod record;
 mod serve;
 mod service;
 mod softly;
@@ -39,15 +40,16 @@ pub fn run(args: &PoliceArgs) -> Result<Exit, Failure> {
 }
 
 fn start(args: &RunArgs) -> Result<Exit, Failure> {
-    let policy = read(&args.policy)?;
+    let (policy, text) = read(&args.policy)?;
     let file = args.policy.display().to_string();
     match args.dry_run {
         true => dry::run(&policy, &file, args),
-        false => daemon::run(&policy, &file, args),
+        false => daemon::run(&policy, &file, &text, args),
     }
 }
 
-fn read(path: &Path) -> Result<Policy, Failure> {
+/// A policy, and its text.
+fn read(path: &Path) -> Result<(Policy, String), Failure> {
     let shown = path.display().to_string();
     let unreadable =
         |error: std::io::Error| Failure::usage(anyhow!("cannot read {shown}: {error}"));
@@ -58,7 +60,8 @@ fn read(path: &Path) -> Result<Policy, Failure> {
         )));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    Policy::parse(&shown, &text).map_err(Failure::usage)
+    let policy = Policy::parse(&shown, &text).map_err(Failure::usage)?;
+    Ok((policy, text))
 }
 
 fn restore(asked: Option<&Path>) -> Result<Exit, Failure> {

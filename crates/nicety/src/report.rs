@@ -1,5 +1,7 @@
 //! `nicety report`: renders what a run left behind.
 
+pub mod policed;
+
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -29,6 +31,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         )));
     }
     for path in &args.runs {
+        if nicety_store::is_policed(path) {
+            policed::run(path, args)?;
+            continue;
+        }
         let run = read(path)?;
         let mut wrote = false;
         if let Some(file) = &args.html {

@@ -17,6 +17,7 @@ pub mod level;
 pub mod meter;
 pub mod pacing;
 pub mod policy;
+pub mod record;
 
 pub use controller::{Controller, Decision, PortDecision, Seen, TenantDecision, Tuning};
 pub use driver::{Driver, RateRange};

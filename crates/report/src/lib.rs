@@ -18,6 +18,7 @@ mod number;
 pub mod openmetrics;
 mod pick;
 mod place;
+pub mod policed;
 mod row;
 pub mod sock;
 pub mod table;

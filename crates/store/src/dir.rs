@@ -191,7 +191,7 @@ impl Drop for RunDir {
 }
 
 /// Takes the exclusive lock of a directory or says who is in the way.
-fn lock(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
     let handle = File::open(path).map_err(|source| StoreError::io("open", path, source))?;
     match handle.try_lock() {
         Ok(()) => Ok(handle),

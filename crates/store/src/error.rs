@@ -97,6 +97,14 @@ pub enum StoreError {
         /// Newest schema known.
         known: u32,
     },
+    /// A line that does not belong to the others.
+    #[error("{}:{line}: it has other tenants or ports than the run; the file was changed, remove the line or restore the file", path.display())]
+    Edited {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+    },
     /// A report's name that is not a plain file name, or belongs to the run's own files.
     #[error("{name:?} cannot be the name of a report; give a plain file name such as report.html")]
     ReportName {
@@ -149,6 +157,7 @@ impl StoreError {
                 | Self::NotARun { .. }
                 | Self::Broken { .. }
                 | Self::Newer { .. }
+                | Self::Edited { .. }
                 | Self::ReportName { .. }
         )
     }

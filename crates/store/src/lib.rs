@@ -11,6 +11,10 @@
 //! | `sockets.jsonl` | a line per socket test | [`nicety_model::sock::SockResult`] |
 //! | `report.html` and its like | replaced | rendered results |
 //!
+//! A run of the police that is recorded leaves one of its own kind ([`PolicedDir`]): `policy.toml`,
+//! `host.json`, `police.json` with what is shared among whom, `periods.jsonl` with a line per
+//! period, `report.html`.
+//!
 //! Each line is one write and one `fdatasync`; each other file is written beside its place
 //! and renamed. So a kill or a crash at any moment loses at most the line being written, and
 //! the next [`RunDir::open`] cuts that off and says so. While a [`RunDir`] lives, an
@@ -24,12 +28,14 @@ mod files;
 mod lines;
 mod meta;
 mod name;
+mod policed;
 
 pub use contents::{RunContents, RunFiles, read_files, read_run_json, write_files};
 pub use dir::RunDir;
 pub use error::StoreError;
 pub use meta::{RunMeta, TesterLimits};
 pub use name::{new_dir, rfc3339, run_dir_name};
+pub use policed::{PolicedDir, is_policed, read_policed};
 
 /// Names of the files in a run directory.
 pub mod file {
@@ -49,4 +55,10 @@ pub mod file {
     pub const SOCKETS: &str = "sockets.jsonl";
     /// The report made at the end of a run.
     pub const REPORT: &str = "report.html";
+    /// The policy of a recorded run of the police.
+    pub const POLICY: &str = "policy.toml";
+    /// What such a run shared, and among whom.
+    pub const POLICE: &str = "police.json";
+    /// Its periods.
+    pub const PERIODS: &str = "periods.jsonl";
 }

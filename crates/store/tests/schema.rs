@@ -12,6 +12,7 @@ use nicety_model::journal::{History, TransactionReport};
 use nicety_model::kept::{Kept, PersistReport};
 use nicety_model::measured::Measured;
 use nicety_model::plan::PlanFile;
+use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
 use nicety_model::probe::ProbeReport;
 use nicety_model::sock::SockReport;
 use nicety_model::vf::{LimitReport, VfReport};
@@ -63,6 +64,9 @@ fn schemas_are_those_of_the_types() {
     check::<ProbeReport>("probe");
     check::<RunList>("run-list");
     check::<Trend>("trend");
+    check::<Policed>("policed");
+    check::<PolicedHead>("police-run");
+    check::<PolicedPeriod>("police-period");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 22, "schema/ holds the generated schemas only");
+    assert_eq!(files, 25, "schema/ holds the generated schemas only");
 }

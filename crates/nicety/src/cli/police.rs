@@ -11,6 +11,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml --dry-run    what it would do; changes nothing
   nicety police run policy.toml              share the link until Ctrl-C, then put everything back
   nicety police run policy.toml --listen 127.0.0.1:9471   with a live page and metrics
+  nicety police run policy.toml --out friday  record it; nicety report friday --html friday.html
   nicety police status                       what everybody sends, wants and may send
   nicety police explain blue                 what keeps blue from more
   nicety police restore                      put back what a killed daemon has left
@@ -70,6 +71,9 @@ pub struct RunArgs {
     /// who can reach the address may look.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "dry_run", value_parser = listen)]
     pub listen: Option<SocketAddr>,
+    /// Record every period in this new directory, which nicety report draws.
+    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
+    pub out: Option<PathBuf>,
     /// Directory of the journal and state [default: police below /var/lib/nicety, for users
     /// below $XDG_STATE_HOME/nicety].
     #[arg(long, value_name = "DIR")]

@@ -2,6 +2,7 @@
 
 mod says;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use super::found::Originals;
 use super::guests::{self, Softs};
 use super::journal::Priority;
 use super::ports::{How, Look, Place, Ports};
+use super::record::Recorder;
 use super::serve;
 use super::service::{Told, stop_signals};
 use super::softly::Kept;
@@ -35,11 +37,13 @@ const RECONCILE_ANYWAY: Duration = Duration::from_secs(10);
 const WRITE: Duration = Duration::from_millis(450);
 
 /// Runs until it is stopped.
-pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
+pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Exit, Failure> {
     let stop = stop_signals()?;
     let ports = Ports::open(Some(policy))?;
     check(policy, file, &ports, args.absent_ok)?;
     let _alone = Alone::claim(ports.knobs.namespace())?;
+    let record = |dir: &PathBuf| Recorder::start(dir, policy, file, text);
+    let record = args.out.as_ref().map(record).transpose()?;
     let state = state::directory(args.state.as_deref())?;
     let mut found = Originals::open(&state, &ports)?;
     if found.adopted > 0 {
@@ -75,6 +79,7 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         board,
         softs,
         told: Told::new(),
+        record,
     };
     if let Some(address) = args.listen {
         let at = serve::start(address, Arc::clone(&daemon.board))?;
@@ -99,7 +104,9 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
             .restore(&daemon.ports, "the daemon was stopped"),
     };
     let _ = std::fs::remove_file(super::state_file(daemon.state.path()));
-    ended.and(closed)
+    let recorded = daemon.record.take().map_or(Ok(()), Recorder::finish);
+    let exit = ended.and(closed)?;
+    recorded.map(|()| exit)
 }
 
 /// What is told once, not every period.
@@ -145,6 +152,7 @@ struct Daemon<'a> {
     board: Arc<Board>,
     softs: Arc<Softs>,
     told: Told,
+    record: Option<Recorder>,
 }
 
 impl Daemon<'_> {

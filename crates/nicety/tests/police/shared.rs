@@ -1,8 +1,10 @@
 //! `nicety police` with real traffic, and what it leaves.
 
 use std::fs;
+use std::path::Path;
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::harness::{alone, nicety};
 use crate::uplink::{POLICY, Uplink};
@@ -18,7 +20,8 @@ fn three_tenants_share_an_uplink() {
         return;
     };
     let before = uplink.lab.state();
-    let mut daemon = uplink.daemon(&[]);
+    let out = uplink.path("record");
+    let mut daemon = uplink.daemon(&["--out", out.to_str().unwrap()]);
     let small = uplink.trickle("c");
     let a = uplink.flood("a");
     let b = uplink.flood("b");
@@ -61,15 +64,74 @@ fn three_tenants_share_an_uplink() {
     daemon.signal(Signal::TERM);
     let ended = daemon.wait();
     ended.assert_code(0);
-    assert!(
-        ended
-            .stderr
-            .ends_with("the limits of 3 ports are as they were found\n"),
-        "{}",
-        ended.stderr
+    let report = out.join("report.html");
+    let last = format!(
+        "the limits of 3 ports are as they were found\nreport: {}\n",
+        report.display()
     );
+    assert!(ended.stderr.ends_with(&last), "{}", ended.stderr);
     uplink.lab.assert_state(&before);
     uplink.police(&["status"]).run().assert_code(3);
+    recorded(&out);
+}
+
+/// What was recorded is what happened, and can be drawn, saved and told.
+fn recorded(out: &Path) {
+    let name = out.to_str().unwrap();
+    let report = |words: &[&str]| {
+        let ended = nicety(["report", name].iter().chain(words)).run();
+        ended.assert_code(0);
+        ended.stdout
+    };
+    let record: Value = serde_json::from_str(&report(&["--json"])).unwrap();
+    let periods = record["periods"].as_array().unwrap();
+    assert!(periods.len() > 10, "{} periods", periods.len());
+    assert_eq!(record["run"]["capacity_bps"], 40e6);
+    assert_eq!(record["run"]["ports"][1]["name"], "b1");
+    // The limit of each period holds the tenant that wants more.
+    let full = |period: &&Value| {
+        let of = |tenant: usize, key: &str| period["tenants"][tenant][key].as_f64();
+        of(0, "rate_bps") > Some(5e6)
+            && near(
+                of(1, "limit_bps").unwrap(),
+                2.0 * of(0, "limit_bps").unwrap(),
+            )
+    };
+    assert!(periods.iter().filter(full).count() >= 3, "{record}");
+    assert!(
+        record["summary"][0]["held_ratio"].as_f64() > Some(0.1),
+        "{record}"
+    );
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("3 tenants shared 40 Mbit/s for "), "{page}");
+    assert_eq!(report(&["--html", "-"]), page);
+    assert!(report(&[]).starts_with("3 tenants shared 40"));
+    assert!(report(&["--md", "-"]).contains("| tenant |"));
+    let rows = report(&["--csv", "-"]).lines().count();
+    assert_eq!(rows, 1 + 6 * periods.len());
+    let refused = nicety(["report", name, "--junit", "-"]).run();
+    refused.assert_code(2);
+    assert!(refused.only_line().contains("has no cells for --junit"));
+    // A line of another record, and one that is torn.
+    let file = out.join("periods.jsonl");
+    let whole = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{whole}{{\"schema\":1,\"at_s\":")).unwrap();
+    let torn = nicety(["report", name]).run();
+    torn.assert_code(0);
+    assert!(
+        torn.stderr.contains("the last line was torn"),
+        "{}",
+        torn.stderr
+    );
+    let odd = "{\"schema\":1,\"at_s\":1.0,\"total_bps\":0.0,\"tenants\":[],\"ports\":[]}\n";
+    fs::write(&file, format!("{odd}{whole}")).unwrap();
+    let edited = nicety(["report", name]).run();
+    edited.assert_code(2);
+    assert!(
+        edited
+            .only_line()
+            .contains("periods.jsonl:1: it has other tenants or ports")
+    );
 }
 
 #[test]

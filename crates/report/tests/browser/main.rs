@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use cdp::Browser;
 use nicety_model::compare::Comparison;
-use nicety_report::{ReportError, compare, history, html};
+use nicety_report::{ReportError, compare, history, html, policed};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -70,6 +70,10 @@ fn start(test: &str) -> Option<(Browser, Pages, TempDir)> {
             rendered(&|out| html::render(&common::empty(), out)),
         ),
         ("compare", rendered(&|out| compare::html(&compared, out))),
+        (
+            "policed",
+            rendered(&|out| policed::html(&common::policed(240), out)),
+        ),
         (
             "trend",
             rendered(&|out| history::trend_html(&common::trend(), out)),

@@ -472,3 +472,78 @@ pub fn embedded(script: scraper::ElementRef<'_>) -> Value {
         _ => serde_json::from_str(&text).unwrap(),
     }
 }
+
+/// A recorded run of the police: four minutes in which `b` comes and goes, and a tenant that sets
+/// itself a limit. `periods` of them, one each second.
+pub fn policed(periods: usize) -> nicety_model::policed::Policed {
+    let tenant = |name: &str, weight: f64, guarantee: f64, cap: Option<f64>| {
+        let mut tenant = json!({"name": name, "weight": weight, "guarantee_bps": guarantee});
+        if let Some(cap) = cap {
+            tenant["cap_bps"] = json!(cap);
+        }
+        tenant
+    };
+    let moment = |at: usize| {
+        let here = (60..180).contains(&at);
+        let (a, b) = if here { (320e6, 640e6) } else { (970e6, 0.0) };
+        let soft = at >= 120;
+        let c = if soft { 5e6 } else { 10e6 };
+        let mut third = json!({
+            "rate_bps": c, "demand_bps": c * 1.1, "hard_bps": 50e6, "limit_bps": if soft { 5e6 } else { 50e6 },
+        });
+        if soft {
+            third["soft_bps"] = json!(5e6);
+        }
+        let mut period = json!({
+            "schema": 1, "at_s": at as f64 + 1.0, "total_bps": a + b + c,
+            "tenants": [
+                {"rate_bps": a, "hard_bps": 1e9, "limit_bps": a},
+                {"rate_bps": b, "demand_bps": b, "hard_bps": 1e9, "limit_bps": if here { b } else { 1e9 }},
+                third,
+            ],
+            "ports": [
+                {"rate_bps": a, "limit_bps": a, "present": true},
+                {"demand_bps": 0.0, "limit_bps": 0.0, "present": false},
+                {"rate_bps": c, "demand_bps": c, "limit_bps": 50e6, "present": true},
+            ],
+        });
+        if here {
+            period["level_bps"] = json!(320e6);
+            period["tenants"][1]["demand_bps"] = json!(900e6);
+        }
+        period
+    };
+    let periods: Vec<Value> = (0..periods).map(moment).collect();
+    let summary = |tenant: &str, mean: f64, most: f64, limits: [f64; 2], held: f64| {
+        json!({
+            "tenant": tenant, "mean_bps": mean, "max_bps": most, "limit_min_bps": limits[0],
+            "limit_max_bps": limits[1], "held_ratio": held,
+        })
+    };
+    let summaries = match periods.is_empty() {
+        true => Vec::new(),
+        false => vec![
+            summary("a", 645e6, 970e6, [320e6, 970e6], 0.98),
+            summary(NASTY, 320e6, 640e6, [640e6, 1e9], 0.49),
+            summary("c", 7.5e6, 10e6, [5e6, 50e6], 0.0),
+        ],
+    };
+    let run = json!({
+        "schema": 1,
+        "run": {
+            "schema": 1, "policy": "policy.toml", "started": "2026-03-14T15:09:26Z",
+            "command": "nicety police run policy.toml --out friday", "period_s": 1.0,
+            "capacity_bps": 1e9, "shared_bps": 970e6,
+            "tenants": [
+                tenant("a", 1.0, 0.0, None), tenant(NASTY, 2.0, 200e6, None), tenant("c", 1.0, 0.0, Some(50e6)),
+            ],
+            "ports": [
+                {"name": "tap0", "tenant": 0}, {"name": "eth0/vf1", "tenant": 1}, {"name": "veth3", "tenant": 2},
+            ],
+        },
+        "host": rich().run.host, "summary": summaries,
+        "notes": ["periods.jsonl: the last line was torn (12 bytes), as when a run is killed; it is left out"],
+        "periods": periods,
+    });
+    serde_json::from_value(run).expect("a record")
+}

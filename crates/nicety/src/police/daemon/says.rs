@@ -72,6 +72,9 @@ impl Daemon<'_> {
     }
 
     pub(super) fn publish(&mut self, decision: Decision, begin: Instant) {
+        if let Some(record) = &mut self.record {
+            record.take(&decision);
+        }
         let state = State {
             schema: SCHEMA,
             pid: std::process::id(),

@@ -1,0 +1,136 @@
+//! What sharing a link came to, period by period: who wanted, sent and might send how much.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::run::Fingerprint;
+
+/// `police.json`: what a recorded run of the police shared, and among whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedHead {
+    /// Schema version.
+    pub schema: u32,
+    /// Name of the policy's file.
+    pub policy: String,
+    /// Start, RFC 3339 in UTC.
+    pub started: String,
+    /// Command line to repeat the run.
+    pub command: String,
+    /// Length of a control period in seconds.
+    pub period_s: f64,
+    /// Rate of the shared link in bits per second, preamble and gap included.
+    pub capacity_bps: f64,
+    /// What of it is shared: the capacity without its head-room.
+    pub shared_bps: f64,
+    /// The tenants, in the order of the policy.
+    pub tenants: Vec<PolicedTenant>,
+    /// The ports, in the order of the policy.
+    pub ports: Vec<PolicedPort>,
+}
+
+/// Who shares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedTenant {
+    /// Name.
+    pub name: String,
+    /// Share of what is not guaranteed, relative to the others'.
+    pub weight: f64,
+    /// What it always gets when it has the demand, in bits per second; 0 for none.
+    pub guarantee_bps: f64,
+    /// What it never gets more than, in bits per second; absent when that is the link.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cap_bps: Option<f64>,
+}
+
+/// Where a tenant sends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedPort {
+    /// Name, as in the policy.
+    pub name: String,
+    /// Place of its tenant among the tenants.
+    pub tenant: usize,
+}
+
+/// A line of `periods.jsonl`. All rates are bits per second on the wire.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedPeriod {
+    /// Schema version.
+    pub schema: u32,
+    /// End of the period in seconds since the start of the record.
+    pub at_s: f64,
+    /// Rate of all ports together.
+    pub total_bps: f64,
+    /// What a weight of one gets; absent when all demand fits.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub level_bps: Option<f64>,
+    /// The tenants, in the order of the head.
+    pub tenants: Vec<PolicedRates>,
+    /// The ports, in the order of the head.
+    pub ports: Vec<PolicedPortRates>,
+}
+
+/// A tenant in one period.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedRates {
+    /// What its ports sent.
+    pub rate_bps: f64,
+    /// What it wants; absent when that is as much as it gets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub demand_bps: Option<f64>,
+    /// The host's limit: the cap, else the link.
+    pub hard_bps: f64,
+    /// The limit that its guest has set itself; absent when it has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub soft_bps: Option<f64>,
+    /// What its ports may send together from now on.
+    pub limit_bps: f64,
+}
+
+/// A port in one period.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedPortRates {
+    /// What it sent; absent when the period brought no count.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bps: Option<f64>,
+    /// What it wants; absent when that is as much as it gets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub demand_bps: Option<f64>,
+    /// The limit it is to have; 0 for none.
+    pub limit_bps: f64,
+    /// Whether it was there.
+    pub present: bool,
+}
+
+/// A tenant over the whole record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedSummary {
+    /// Tenant.
+    pub tenant: String,
+    /// Mean rate in bits per second.
+    pub mean_bps: f64,
+    /// Highest rate of a period.
+    pub max_bps: f64,
+    /// Lowest limit of a period.
+    pub limit_min_bps: f64,
+    /// Highest limit of a period.
+    pub limit_max_bps: f64,
+    /// Share of the periods in which it wanted more than it got.
+    pub held_ratio: f64,
+}
+
+/// `nicety report --json` of a recorded run of the police.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Policed {
+    /// Schema version.
+    pub schema: u32,
+    /// What was shared, and among whom.
+    pub run: PolicedHead,
+    /// The machine.
+    pub host: Fingerprint,
+    /// The tenants over the whole record, in the order of the head.
+    pub summary: Vec<PolicedSummary>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// The periods, oldest first.
+    pub periods: Vec<PolicedPeriod>,
+}

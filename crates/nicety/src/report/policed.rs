@@ -1,0 +1,67 @@
+//! `nicety report` of what `nicety police run --out` recorded.
+
+use std::io;
+use std::path::Path;
+
+use anyhow::anyhow;
+use nicety_model::policed::Policed;
+use nicety_police::record::summary;
+use nicety_report::policed;
+
+use super::{rendered, write};
+use crate::cli::ReportArgs;
+use crate::exit::Failure;
+use crate::output;
+
+/// Renders one record.
+pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
+    let cells = [
+        ("--sock-csv", &args.sock_csv),
+        ("--junit", &args.junit),
+        ("--openmetrics", &args.openmetrics),
+    ];
+    if let Some((option, _)) = cells.iter().find(|(_, file)| file.is_some()) {
+        return Err(Failure::usage(anyhow!(
+            "{} is a record of nicety police, which has no cells for {option}; write --html, --csv, --md or --json",
+            path.display()
+        )));
+    }
+    let run = read(path)?;
+    for note in &run.notes {
+        output::say(&format!("nicety: {}: {note}", path.display()));
+    }
+    let mut wrote = false;
+    if let Some(file) = &args.html {
+        write(file, |out| policed::html(&run, out))?;
+        wrote = true;
+    }
+    if let Some(file) = &args.csv {
+        write(file, |out| policed::csv(&run, out))?;
+        wrote = true;
+    }
+    if let Some(file) = &args.md {
+        write(file, |out| policed::markdown(&run, out))?;
+        wrote = true;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        return rendered(policed::json(&run, &mut out));
+    }
+    if !wrote {
+        return rendered(policed::table(&run, &mut out, output::table_options()));
+    }
+    Ok(())
+}
+
+/// The page of a record.
+pub fn page(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut page = Vec::new();
+    rendered(policed::html(&read(path)?, &mut page))?;
+    Ok(page)
+}
+
+fn read(path: &Path) -> Result<Policed, Failure> {
+    let mut run = nicety_store::read_policed(path).map_err(Failure::usage)?;
+    run.summary = summary(&run.run, &run.periods);
+    Ok(run)
+}

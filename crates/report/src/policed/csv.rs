@@ -1,0 +1,86 @@
+//! One row for each tenant and each port in each period, units in the header names, absent values
+//! empty.
+
+use std::io::Write;
+
+use nicety_model::policed::{Policed, PolicedPeriod};
+
+use crate::error::{ReportError, write_text};
+
+const HEADER: [&str; 10] = [
+    "at_s",
+    "tenant",
+    "port",
+    "rate_bps",
+    "demand_bps",
+    "hard_limit_bps",
+    "soft_limit_bps",
+    "limit_bps",
+    "level_bps",
+    "total_bps",
+];
+
+/// Writes a header and the rows, oldest first: the tenants of a period, whose `port` is empty, then
+/// its ports. A port that was not there has no limit.
+///
+/// # Errors
+/// [`ReportError::Csv`] when a row cannot be written, [`ReportError::Write`] when the writer fails.
+pub fn render(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
+    let mut csv = ::csv::Writer::from_writer(Vec::new());
+    let failed = |row: String| move |source| ReportError::Csv { row, source };
+    csv.write_record(HEADER)
+        .map_err(failed("the header".to_owned()))?;
+    for period in &run.periods {
+        for fields in rows(run, period) {
+            csv.write_record(&fields)
+                .map_err(failed(format!("{} s", period.at_s)))?;
+        }
+    }
+    let bytes = csv.into_inner().map_err(|error| ReportError::Write {
+        format: "CSV",
+        source: error.into_error(),
+    })?;
+    write_text(out, "CSV", &String::from_utf8_lossy(&bytes))
+}
+
+fn rows(run: &Policed, period: &PolicedPeriod) -> Vec<[String; 10]> {
+    let name = |tenant: usize| run.run.tenants.get(tenant).map(|t| t.name.clone());
+    let row = |tenant: usize, port: &str, values: [Option<f64>; 5]| {
+        let [rate, demand, hard, soft, limit] = values.map(number);
+        [
+            period.at_s.to_string(),
+            name(tenant).unwrap_or_default(),
+            port.to_owned(),
+            rate,
+            demand,
+            hard,
+            soft,
+            limit,
+            number(period.level_bps),
+            number(Some(period.total_bps)),
+        ]
+    };
+    let tenants = period.tenants.iter().enumerate().map(|(tenant, of)| {
+        let limits = [Some(of.hard_bps), of.soft_bps, Some(of.limit_bps)];
+        let [hard, soft, limit] = limits;
+        row(
+            tenant,
+            "",
+            [Some(of.rate_bps), of.demand_bps, hard, soft, limit],
+        )
+    });
+    let ports = run.run.ports.iter().zip(&period.ports).map(|(port, of)| {
+        let limit = Some(of.limit_bps).filter(|limit| of.present && *limit > 0.0);
+        row(
+            port.tenant,
+            &port.name,
+            [of.rate_bps, of.demand_bps, None, None, limit],
+        )
+    });
+    tenants.chain(ports).collect()
+}
+
+fn number(value: Option<f64>) -> String {
+    let value = value.filter(|value| value.is_finite());
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
