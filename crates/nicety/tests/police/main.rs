@@ -14,6 +14,7 @@ mod harness;
 mod lab;
 
 mod guests;
+mod guide;
 mod limit;
 mod served;
 mod shared;

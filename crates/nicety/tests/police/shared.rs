@@ -103,7 +103,7 @@ fn recorded(out: &Path) {
         "{record}"
     );
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("3 tenants shared 40 Mbit/s for "), "{page}");
+    assert!(page.contains("3 tenants shared 40.0 Mbit/s for "), "{page}");
     assert_eq!(report(&["--html", "-"]), page);
     assert!(report(&[]).starts_with("3 tenants shared 40"));
     assert!(report(&["--md", "-"]).contains("| tenant |"));

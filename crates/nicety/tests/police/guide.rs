@@ -1,0 +1,184 @@
+//! The commands of the guide's page do what it says, in the order in which it says them.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::harness::{Call, Ended, Running, alone, nicety, once, open_dir, root};
+use crate::lab::Lab;
+
+const PAGE: &str = include_str!("../../../../docs/guide/police.md");
+/// The ports of the page, each with a guest's end; tap0 sends a little.
+const SETUP: &str = "
+set -e
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link set lo up
+for port in tap0 tap1 veth3; do
+    ip link add $port type veth peer name g$port
+    ip link set $port up
+    ip link set g$port up
+done
+ip address add 192.0.2.1/24 dev gtap0
+ip neighbour add 192.0.2.9 lladdr 02:00:00:00:00:09 dev gtap0
+";
+
+/// What the page has between fences: a file's name or nothing, and the text.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let mut parts = page.split("\n```");
+    let mut found = Vec::new();
+    parts.next();
+    while let (Some(block), after) = (parts.next(), parts.next()) {
+        let (info, text) = block.split_once('\n').unwrap();
+        found.push((info.strip_prefix("toml ").unwrap_or_default(), text));
+        if after.is_none() {
+            break;
+        }
+    }
+    found
+}
+
+/// Numbers and their units differ from run to run.
+fn masked(text: &str) -> String {
+    let words = text.split_whitespace().map(|word| {
+        match word.starts_with(|c: char| c.is_ascii_digit()) || word.contains("bit/s") {
+            true => "N",
+            false => word,
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+struct Follower<'a> {
+    lab: Lab,
+    dir: &'a Path,
+    daemon: Option<Running>,
+}
+
+impl Follower<'_> {
+    fn call(&self, words: &[&str], more: &[&str]) -> Call {
+        let call = nicety(words.iter().chain(more)).dir(self.dir);
+        self.lab.inside(call.limit(Duration::from_secs(120)))
+    }
+
+    fn stop(&mut self) {
+        if let Some(daemon) = self.daemon.take() {
+            daemon.signal(Signal::INT);
+            daemon.wait().assert_code(0);
+        }
+    }
+
+    /// Runs a command until its answer is the page's; the first periods may tell something else.
+    fn until(&mut self, words: &[&str], more: &[&str], wanted: &str) {
+        let ask = |follower: &Self| -> Ended { follower.call(words, more).run() };
+        if wanted.is_empty() {
+            ask(self).assert_code(0);
+            return;
+        }
+        for _ in 0..60 {
+            let told = ask(self).assert_code(0).stdout.clone();
+            if masked(&told) == masked(wanted) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        panic!("{words:?} never says {wanted}: {:?}", ask(self));
+    }
+
+    /// One command of the page with the lines that it shows below.
+    fn follow(&mut self, line: &str, shown: &str) {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let state = self.dir.join("state");
+        let state = ["--state", state.to_str().unwrap()];
+        match words.as_slice() {
+            ["police", "run", .., "--dry-run"] => {
+                let more = [&state[..], &["--periods", "1"]].concat();
+                let ended = self.call(&words, &more).run();
+                assert!(
+                    ended.assert_code(0).stdout.starts_with("period 1: "),
+                    "{ended:?}"
+                );
+            }
+            ["police", "run", ..] => {
+                self.stop();
+                let recorded = words.contains(&"--out");
+                let more = match recorded {
+                    true => [&state[..], &["--periods", "3"]].concat(),
+                    false => state.to_vec(),
+                };
+                let mut running = self.call(&words, &more).start();
+                if recorded {
+                    running.wait().assert_code(0);
+                    return;
+                }
+                let told = self.dir.join("state/state.json");
+                running.until("the first period", |_| told.exists());
+                self.daemon = Some(running);
+            }
+            ["police", ..] => self.until(&words, &state, shown),
+            ["guest", ..] => {
+                let channel = self.dir.join("blue.sock");
+                self.until(&words, &["--channel", channel.to_str().unwrap()], shown);
+            }
+            ["vf", "pacing", "tap0"] => {
+                let flood =
+                    "exec timeout 30 dd if=/dev/zero bs=1400 >/dev/udp/192.0.2.9/9 2>/dev/null";
+                self.lab.sh(&format!("bash -c '{flood}' >/dev/null & echo"));
+                let ended = self.call(&words, &[]).run();
+                assert!(ended.assert_code(0).stdout.contains("gap"), "{ended:?}");
+            }
+            _ => self.until(&words, &[], shown),
+        }
+    }
+}
+
+#[test]
+fn the_page_about_sharing_a_link() {
+    let _alone = alone();
+    let test = "the_page_about_sharing_a_link";
+    if !once(test) {
+        return;
+    }
+    if !root() {
+        println!("SKIP {test}: the page is for root");
+        return;
+    }
+    let dir = open_dir();
+    let Some(lab) = Lab::with(test, SETUP) else {
+        return;
+    };
+    let before = lab.state();
+    let mut follower = Follower {
+        lab,
+        dir: dir.path(),
+        daemon: None,
+    };
+    let mut commands = 0;
+    for (file, text) in blocks(PAGE) {
+        if !file.is_empty() {
+            // The page's sockets are those of this machine.
+            let here = format!("{}/", dir.path().display());
+            fs::write(dir.path().join(file), text.replace("/run/nicety/", &here)).unwrap();
+            continue;
+        }
+        let mut lines = text.lines().peekable();
+        while let Some(line) = lines.next() {
+            // What stands elsewhere is for another machine: eth1, 82576.
+            if !line.starts_with("nicety ") {
+                continue;
+            }
+            let mut shown = String::new();
+            while let Some(next) = lines.next_if(|next| !next.starts_with("nicety ")) {
+                shown.push_str(next);
+                shown.push('\n');
+            }
+            follower.follow(line, &shown);
+            commands += 1;
+        }
+    }
+    follower.stop();
+    assert!(commands >= 13, "{commands}");
+    assert!(dir.path().join("friday.html").is_file());
+    follower.lab.assert_state(&before);
+}
