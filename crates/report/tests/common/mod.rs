@@ -545,5 +545,5 @@ pub fn policed(periods: usize) -> nicety_model::policed::Policed {
         "notes": ["periods.jsonl: the last line was torn (12 bytes), as when a run is killed; it is left out"],
         "periods": periods,
     });
-    serde_json::from_value(run).expect("a record")
+    serde_json::from_value(run).unwrap()
 }
