@@ -4,8 +4,49 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::harness::{alone, open_dir, root};
+use crate::harness::{Ended, alone, open_dir, root};
 use crate::{can_boot, lab, machine_state, processes};
+
+/// The commands of the guide's page, in the lab that is up: how it is called is what this test
+/// does and, on a terminal, what `a_shell_has_a_terminal_of_the_same_size` does.
+fn follow_the_page(run: &dyn Fn(&[&str]) -> Ended) {
+    let page = include_str!("../../../../docs/guide/lab.md");
+    let blocks: Vec<&str> = page.split("\n```").skip(1).step_by(2).collect();
+    let [calls, functions] = blocks[..] else {
+        panic!("{} blocks, this test follows two", blocks.len());
+    };
+    let calls = calls.lines().flat_map(|line| {
+        let command = line.split('#').next().unwrap_or_default();
+        command.split(';').map(str::trim).collect::<Vec<_>>()
+    });
+    let calls: Vec<&str> = calls.filter(|call| !call.is_empty()).collect();
+    let [first, rest @ ..] = calls.as_slice() else {
+        panic!("no call");
+    };
+    let known = [
+        "nicety lab shell",
+        "nicety lab up",
+        "nicety lab run -- …",
+        "nicety lab down",
+    ];
+    assert_eq!(rest, known);
+    let words: Vec<&str> = first.split_whitespace().skip(4).collect();
+    let links = run(&words);
+    for port in ["eth0", "eth1"] {
+        assert!(
+            links.assert_code(0).stdout.contains(port),
+            "{}",
+            links.stdout
+        );
+    }
+    // The order in which virtual functions get a link.
+    let wait = "for try in $(seq 600); do [ -e $d/virtfn6/net ] && break; sleep 0.1; done
+        for vf in 0 6; do ls $d/virtfn$vf/net; done; cat $d/virtfn0/net/*/address";
+    let made = run(&["sh", "-ec", &format!("{functions}\n{wait}")]);
+    let told = &made.assert_code(0).stdout;
+    assert_eq!(told.lines().count(), 3, "{told}");
+    assert!(told.ends_with("\n02:00:00:00:00:00\n"), "{told}");
+}
 
 #[test]
 fn up_run_down() {
@@ -74,6 +115,7 @@ fn up_run_down() {
     );
     let many = run(&["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"]);
     assert_eq!(many.assert_code(0).stdout.len(), 3_000_000);
+    follow_the_page(&run);
     let missing = run(&["no-such-program"]);
     missing.assert_code(2);
     assert_eq!(
