@@ -17,11 +17,19 @@ const HEADER_BYTES: usize = 4;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Family(u16);
 
+#[cfg(test)]
+impl Family {
+    /// One that no kernel has handed out.
+    pub(crate) fn fake() -> Self {
+        Self(21)
+    }
+}
+
 impl Family {
     /// Looks a family up by name; ENOENT when the kernel does not have it.
     pub(crate) fn find(channel: &Channel, name: &str) -> io::Result<Self> {
         let mut request = GenlMessage::new(Self(GENL_ID_CTRL), CTRL_CMD_GETFAMILY);
-        request.put(CTRL_ATTR_FAMILY_NAME, &[name.as_bytes(), b"\0"].concat());
+        request.put_str(CTRL_ATTR_FAMILY_NAME, name);
         channel
             .ask(request, 0)?
             .iter()
@@ -46,11 +54,35 @@ impl GenlMessage {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn command(&self) -> u8 {
+        self.body[0]
+    }
+
+    #[cfg(test)]
+    pub(crate) fn length(&self) -> usize {
+        self.body.len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.body.truncate(length);
+    }
+
     pub(crate) fn put_u32(&mut self, kind: u16, value: u32) {
         self.put(kind, &value.to_ne_bytes());
     }
 
-    fn put(&mut self, kind: u16, value: &[u8]) {
+    pub(crate) fn put_u64(&mut self, kind: u16, value: u64) {
+        self.put(kind, &value.to_ne_bytes());
+    }
+
+    /// A string with its NUL.
+    pub(crate) fn put_str(&mut self, kind: u16, text: &str) {
+        self.put(kind, &[text.as_bytes(), b"\0"].concat());
+    }
+
+    pub(crate) fn put(&mut self, kind: u16, value: &[u8]) {
         let length = (HEADER_BYTES + value.len()) as u16;
         self.body.extend_from_slice(&length.to_ne_bytes());
         self.body.extend_from_slice(&kind.to_ne_bytes());
@@ -66,11 +98,15 @@ impl GenlMessage {
         self.value(kind)?.try_into().ok().map(u64::from_ne_bytes)
     }
 
-    fn u16(&self, kind: u16) -> Option<u16> {
+    pub(crate) fn u8(&self, kind: u16) -> Option<u8> {
+        self.value(kind)?.first().copied()
+    }
+
+    pub(crate) fn u16(&self, kind: u16) -> Option<u16> {
         self.value(kind)?.try_into().ok().map(u16::from_ne_bytes)
     }
 
-    fn value(&self, kind: u16) -> Option<&[u8]> {
+    pub(crate) fn value(&self, kind: u16) -> Option<&[u8]> {
         let mut rest = self.body.get(HEADER_BYTES..)?;
         while let Ok(attribute) = NlaBuffer::new_checked(rest) {
             let length = usize::from(attribute.length());

@@ -9,9 +9,12 @@ mod parse;
 mod place;
 mod registers;
 mod setting;
+mod switch;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 
+use crate::devlink::Devlink;
+use crate::ethtool::Ethtool;
 use crate::link::check_name;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
@@ -38,6 +41,9 @@ const RTEXT_FILTER_SKIP_STATS: u32 = 1 << 3;
 #[derive(Debug)]
 pub struct Functions {
     channel: Channel,
+    ethtool: Ethtool,
+    /// None where the kernel has none.
+    devlink: Option<Devlink>,
     ns: NetNs,
 }
 
@@ -49,6 +55,8 @@ impl Functions {
     pub fn open(ns: &NetNs) -> Result<Self, NetError> {
         Ok(Self {
             channel: Channel::open(ns, NETLINK_ROUTE)?,
+            ethtool: Ethtool::open(ns)?,
+            devlink: Devlink::open(ns)?,
             ns: ns.clone(),
         })
     }
@@ -60,13 +68,20 @@ impl Functions {
     /// # Errors
     /// [`NetError::BadName`], [`NetError::NotFound`], or what the driver says.
     pub fn read(&self, pf: &str) -> Result<Told, NetError> {
-        match self.ask(pf, RTEXT_FILTER_VF) {
+        let told = match self.ask(pf, RTEXT_FILTER_VF) {
             // The kernel had no room for its own answer.
             Err(error) if error.is_too_long() => {
                 self.ask(pf, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS)
             }
             other => other,
+        };
+        let mut told = told?;
+        if told.announced > 0
+            && let Some((_, ports)) = self.switch(pf)?
+        {
+            switch::merge(&mut told, &ports);
         }
+        Ok(told)
     }
 
     fn ask(&self, pf: &str, mask: u32) -> Result<Told, NetError> {
@@ -84,12 +99,15 @@ impl Functions {
     }
 
     /// Sets the rates of a function in Mbit/s; 0 is none. Read it back: some drivers take
-    /// another one.
+    /// another one. A NIC in switchdev mode is asked by devlink-rate(8) where it has that.
     ///
     /// # Errors
     /// [`NetError::NotPermitted`], [`NetError::Unsupported`], or what the driver says.
     pub fn set_rate(&self, pf: &str, vf: u32, max: u32, min: u32) -> Result<(), NetError> {
         check_name(pf)?;
+        if self.set_leaf(pf, vf, max, min)? {
+            return Ok(());
+        }
         self.channel
             .change(rate_request(pf, vf, max, min), 0)
             .map_err(|e| self.error("set rate of", &format!("{pf}/vf{vf}"), e))

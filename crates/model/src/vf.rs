@@ -37,6 +37,9 @@ pub struct PhysicalFunction {
     pub enabled: u32,
     /// Functions the driver could not tell about just now.
     pub untold: u32,
+    /// Its functions hang on a switch of its own (switchdev mode).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub switchdev: bool,
     /// What the driver can do.
     pub can: Abilities,
     /// The functions told about.
@@ -96,6 +99,12 @@ pub struct VirtualFunction {
     /// Driver it is bound to.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub driver: Option<String>,
+    /// Interface that represents it on the NIC's own switch, in switchdev mode.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub representor: Option<String>,
+    /// `devlink-rate` where the NIC's switch limits it; absent for the driver's own rates.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limited_by: Option<String>,
     /// Who has it: an interface, `another namespace`, a virtual machine, `vfio`, `nobody`.
     pub holder: String,
     /// Counters, where somebody counts.
@@ -124,8 +133,8 @@ pub struct Port {
 /// Counters of a function or port, named from its owner's side. What is absent is not counted.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PortCounters {
-    /// Who counts: `registers` (of the physical function; bytes with FCS), `driver`, `interface` or
-    /// `limiter`.
+    /// Who counts: `registers` (of the physical function; bytes with FCS), `driver`, `interface`,
+    /// `representor` or `limiter`.
     pub source: String,
     /// Width of the byte counters in bits, where they wrap; frames wrap at 32 bits then.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -77,6 +77,25 @@ impl Driver {
         }
     }
 
+    /// The same driver for a function that hangs on the NIC's switch and is limited there
+    /// (devlink-rate(8)): mlx5, ice and netdevsim take whole Mbit/s, and a guarantee.
+    #[must_use]
+    pub fn by_switch(self) -> Self {
+        Self {
+            rate: Some(RateRange {
+                low_mbit: 1,
+                top: Top::Open,
+                step_mbit: 1,
+                raises: false,
+            }),
+            minimum: match self.minimum {
+                Minimum::Relative => Minimum::Relative,
+                _ => Minimum::Honoured,
+            },
+            ..self
+        }
+    }
+
     /// How old counters may be.
     pub fn staleness(&self) -> Duration {
         match self.counters {

@@ -23,7 +23,7 @@ impl fmt::Display for Mac {
 }
 
 /// Operational state of an interface (RFC 2863 §3.1.14, as the kernel reports it).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OperState {
     /// The driver does not say; treat as up when there is carrier.
     Unknown,
@@ -34,11 +34,12 @@ pub enum OperState {
     /// Waiting for an interface below.
     LowerLayerDown,
     /// Anything else: dormant, testing, not present.
+    #[default]
     Other,
 }
 
 /// What the kernel says about one interface.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Link {
     /// Number, unique in its namespace.
     pub index: u32,

@@ -25,6 +25,8 @@ pub struct Told {
     pub announced: u32,
     /// Those it tells about, in its order: a function whose driver cannot answer is left out.
     pub functions: Vec<FunctionState>,
+    /// The NIC is in switchdev mode: its functions hang on a switch of its own.
+    pub switchdev: bool,
 }
 
 /// One function. What is absent is not told.
@@ -48,6 +50,10 @@ pub struct FunctionState {
     pub min_mbit: Option<u32>,
     /// Counters as the kernel shows them: zeros also where the driver has none.
     pub counters: Option<FunctionCounters>,
+    /// Interface that represents it on the NIC's switch.
+    pub representor: Option<String>,
+    /// Its rates are devlink's (devlink-rate(8)), not those of `IFLA_VF_RATE`.
+    pub by_switch: bool,
 }
 
 /// `IFLA_VF_STATS`: seen from the function.

@@ -14,7 +14,7 @@ use nicety_police::driver::{Top, VfCounters};
 use nicety_police::meter::{Counters, FCS, WIRE_OVERHEAD};
 use nicety_police::{Driver, Policy, PortName, Sample, Seen};
 
-use super::ports::{Moment, Place, sent_by};
+use super::ports::{Moment, Place, sent_by, turned};
 use super::totals::{Counts, Total};
 use crate::exit::Failure;
 
@@ -148,8 +148,13 @@ impl Nics {
         }
         let place = self.places.virtual_function(&nic.name, vf)?;
         let mut names = place.interfaces.iter();
-        let face = names.find_map(|name| survey.face(name))?;
-        Some(Counted::Interface(sent_by(face)))
+        if let Some(face) = names.find_map(|name| survey.face(name)) {
+            return Some(Counted::Interface(sent_by(face)));
+        }
+        // On the NIC's switch what the representor receives was sent by the function.
+        let representor = nic.function(vf)?.representor.as_ref()?;
+        let face = survey.face(representor)?;
+        Some(Counted::Interface(turned(sent_by(face))))
     }
 
     /// Sets the rate of a function; its minimum stays as far as the maximum leaves room for it.
@@ -186,6 +191,10 @@ impl Nic {
         };
         let Some(driver) = self.driver else {
             return waits(format!("the driver of {} is not known", self.name));
+        };
+        let driver = match self.function(vf).is_some_and(|f| f.by_switch) {
+            true => driver.by_switch(),
+            false => driver,
         };
         let Some(range) = driver.rate else {
             let why = format!("the driver {} cannot limit virtual functions", driver.name);

@@ -239,7 +239,8 @@ pub fn sent_by(face: &Face) -> Total {
     }
 }
 
-fn turned(total: Total) -> Total {
+/// The same from the other end.
+pub fn turned(total: Total) -> Total {
     Total {
         tx_bytes: total.rx_bytes,
         tx_frames: total.rx_frames,

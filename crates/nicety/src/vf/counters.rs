@@ -11,12 +11,21 @@ use nicety_police::driver::VfCounters;
 
 use super::bits_per_second;
 
+/// Where an interface stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// It is the function's own.
+    Own,
+    /// It is the other end, on the NIC's switch: what it receives the function has sent.
+    Representor,
+}
+
 /// Of a function: what the NIC's registers count, else its driver, else its interface when it is
-/// here. Where the driver has no counters the kernel shows zeros, which are none.
+/// here, else the one that represents it. Where the driver has no counters the kernel shows zeros, which are none.
 pub fn of_function(
     told: &FunctionState,
     driver: Option<&Driver>,
-    own: Option<&Link>,
+    own: Option<(&Link, Side)>,
     registers: Option<&Registers>,
 ) -> Option<PortCounters> {
     if let Some(registers) = registers
@@ -57,7 +66,15 @@ pub fn of_function(
             multicast: Some(counters.multicast),
             ..PortCounters::default()
         });
-    by_driver.or_else(|| own.map(|link| of_interface(link, false)))
+    by_driver.or_else(|| {
+        own.map(|(link, side)| {
+            let mut counters = of_interface(link, side == Side::Representor);
+            if side == Side::Representor {
+                counters.source = "representor".to_owned();
+            }
+            counters
+        })
+    })
 }
 
 /// Of a port: what its interface counts, and what its limiter let pass and dropped. The owner
@@ -164,6 +181,20 @@ mod tests {
         assert_eq!(counted("i40e", 0), Some(0));
         assert_eq!(counted("somenic", 0), None);
         assert_eq!(counted("somenic", 7), Some(7));
+    }
+
+    #[test]
+    fn what_a_representor_receives_the_function_has_sent() {
+        let mut link = Link {
+            name: "rep0".to_owned(),
+            ..Link::default()
+        };
+        link.counters.rx_packets = 5;
+        let driver = Driver::find("bnxt_en", None);
+        let counted = |side| of_function(&function(0), Some(&driver), Some((&link, side)), None);
+        let seen = counted(Side::Representor).unwrap();
+        assert_eq!((seen.tx_packets, seen.source.as_str()), (5, "representor"));
+        assert_eq!(counted(Side::Own).unwrap().rx_packets, 5);
     }
 
     #[test]

@@ -121,6 +121,12 @@ fn function(eyes: &Eyes, args: &LimitArgs, vf: u32) -> Result<Wanted, Failure> {
         )));
     };
     let link = eyes.places.speed_mbit(nic).map(BitRate::from_mbit);
+    let by_switch =
+        |function: &nicety_host::vf::FunctionState| function.vf == vf && function.by_switch;
+    let driver = match told.functions.iter().any(by_switch) {
+        true => driver.by_switch(),
+        false => driver,
+    };
     let taken = driver
         .check(args.max, args.min, link)
         .map_err(|refusal| Failure::usage(anyhow!("{nic}/vf{vf}: {refusal}")))?;
@@ -199,7 +205,7 @@ fn instead(name: &str, kind: &str, stands_for: Option<&str>) -> String {
         && vf.parse::<u32>().is_ok()
     {
         return format!(
-            "{name} stands for {port} of its NIC; limit that: nicety vf limit NIC {vf}, or, which nicety cannot, devlink port function rate set"
+            "{name} stands for {port} of its NIC; limit that: nicety vf limit NIC {vf}"
         );
     }
     match kind {
@@ -229,7 +235,7 @@ mod tests {
     #[test]
     fn what_cannot_be_limited_is_told_with_what_can() {
         let said = |kind, port| instead("x", kind, port);
-        assert!(said("", Some("pf0vf3")).contains("nicety vf limit NIC 3, or"));
+        assert!(said("", Some("pf0vf3")).contains("nicety vf limit NIC 3"));
         assert!(said("", Some("c1pf0vf12")).contains("stands for c1pf0vf12 of its NIC"));
         assert!(said("openvswitch", None).contains("own port of an Open vSwitch; "));
         for port in [

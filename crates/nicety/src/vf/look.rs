@@ -10,7 +10,7 @@ use nicety_model::vf::{Abilities, PhysicalFunction, Port, VfReport, VirtualFunct
 use nicety_police::Driver;
 use nicety_police::driver::{Minimum, VfCounters};
 
-use super::counters;
+use super::counters::{self, Side};
 use crate::exit::Failure;
 
 /// The kernel, asked in the calling process's network namespace.
@@ -103,6 +103,7 @@ impl Eyes {
             total: total.and_then(|text| text.parse().ok()),
             enabled: told.announced,
             untold,
+            switchdev: told.switchdev,
             can,
             functions: functions
                 .map(|function| {
@@ -128,6 +129,11 @@ impl Eyes {
             .virtual_function(nic, told.vf)
             .unwrap_or_default();
         let holder = holders.of(&place);
+        let driver = driver.copied().map(|driver| match told.by_switch {
+            true => driver.by_switch(),
+            false => driver,
+        });
+        let driver = driver.as_ref();
         let limits = driver.is_none_or(|driver| driver.rate.is_some());
         let minimum = driver
             .is_none_or(|driver| !matches!(driver.minimum, Minimum::Refused | Minimum::Ignored));
@@ -135,6 +141,12 @@ impl Eyes {
         let own = match &holder {
             Holder::Interface(name) => links.iter().find(|link| link.name == *name),
             _ => None,
+        };
+        let face = |name: &String| links.iter().find(|link| link.name == *name);
+        let representor = told.representor.as_ref().and_then(face);
+        let own = match (own, representor) {
+            (Some(link), _) => Some((link, Side::Own)),
+            (None, representor) => representor.map(|link| (link, Side::Representor)),
         };
         VirtualFunction {
             vf: told.vf,
@@ -149,6 +161,8 @@ impl Eyes {
             counters: counters::of_function(told, driver, own, registers),
             pci: (!place.address.is_empty()).then_some(place.address),
             driver: place.driver,
+            representor: told.representor.clone(),
+            limited_by: told.by_switch.then(|| "devlink-rate".to_owned()),
             holder: holder_words(&holder),
         }
     }

@@ -24,6 +24,7 @@ pub fn list(report: &VfReport, width: u16) -> String {
                     rate(f.min_mbit),
                     said(f.driver.as_ref()),
                     f.holder.clone(),
+                    said(f.representor.as_ref()),
                 ]
             })
             .collect();
@@ -38,6 +39,7 @@ pub fn list(report: &VfReport, width: u16) -> String {
             "min",
             "driver",
             "held by",
+            "representor",
         ];
         page.table("  virtual functions", &columns, &rows);
         page.line("");
@@ -151,6 +153,12 @@ fn abilities(nic: &PhysicalFunction) -> String {
         "none" => "counters unsupported".to_owned(),
         word => format!("counters {word}"),
     });
+    if nic.functions.iter().any(|f| f.limited_by.is_some()) {
+        words.push("limits by devlink-rate".to_owned());
+    }
+    if nic.switchdev {
+        words.push("switchdev mode".to_owned());
+    }
     if !can.note.is_empty() {
         words.push(can.note.clone());
     }

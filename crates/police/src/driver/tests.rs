@@ -19,6 +19,21 @@ fn mbit(driver: &str, max: &str, link_mbit: u64) -> u32 {
 }
 
 #[test]
+fn a_switch_takes_guarantees_and_whole_megabits() {
+    let rate = BitRate::from_mbit;
+    let ice = Driver::find("ice", None).by_switch();
+    let taken = ice.check(rate(500), Some(rate(100)), None).unwrap();
+    assert_eq!((taken.max_mbit, taken.min_mbit), (500, 100));
+    assert!(ice.check(rate(50), Some(rate(100)), None).is_err());
+    assert_eq!(ice.minimum, Minimum::Honoured);
+    let mlx5 = Driver::find("mlx5_core", None).by_switch();
+    assert_eq!(mlx5.minimum, Minimum::Relative);
+    // Of a driver that is not listed too.
+    let unknown = Driver::find("somenic", None).by_switch();
+    assert!(unknown.check(rate(7), Some(rate(1)), None).is_ok());
+}
+
+#[test]
 fn rates_are_checked_as_the_driver_would() {
     assert_eq!(mbit("igb", "500mbit", 1000), 500);
     assert_eq!(mbit("igb", "1gbit", 1000), 1000);
