@@ -230,7 +230,7 @@ fn a_virtual_machine_asks_through_virtio_serial() {
     let mut daemon = uplink.daemon(&[]);
     let socket = uplink.path("b.sock");
     let script = format!(
-        "{NICETY} guest status --json && {NICETY} guest limit 7mbit --json && {{ {NICETY} guest limit 41mbit; echo code $?; }}"
+        "{NICETY} guest status --json && {NICETY} guest limit 7mbit --json && {{ {NICETY} guest limit 41mbit; echo code $?; }} && {NICETY} guest status --json"
     );
     let ended = nicety([
         "lab",
@@ -252,19 +252,24 @@ fn a_virtual_machine_asks_through_virtio_serial() {
     .run();
     ended.assert_code(0);
     assert!(
-        ended.stdout.ends_with("code 1\n"),
+        ended.stdout.contains("code 1\n"),
         "{}{}",
         ended.stdout,
         ended.stderr
     );
-    let answers = ended.stdout.trim_end_matches("code 1\n");
-    let answers: Vec<Value> = serde_json::Deserializer::from_str(answers)
+    let answers = ended.stdout.replace("code 1\n", "");
+    let answers: Vec<Value> = serde_json::Deserializer::from_str(&answers)
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(answers.len(), 2, "{}", ended.stdout);
+    assert_eq!(answers.len(), 3, "{}", ended.stdout);
     assert_eq!(answers[0]["status"]["soft_bps"], Value::Null);
     assert_eq!(answers[1]["status"]["soft_bps"], 7e6);
+    // Refused, told on the host, and nothing changed.
+    assert_eq!(answers[2]["status"]["soft_bps"], 7e6);
+    daemon.until("the refusal in the log", |d| {
+        d.stderr().contains("guest of b: refused: 41mbit")
+    });
     // Told with the next period.
     daemon.until("the guest's limit", |_| {
         uplink.status()["decision"]["tenants"][1]["soft_bps"] == 7e6
