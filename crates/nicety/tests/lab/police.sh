@@ -110,3 +110,8 @@ echo "made anew: vf 0 $(kernel 0), vf 2 $(kernel 2)"
 kill $pid
 wait $pid
 echo "stopped: vf 0 $(kernel 0), vf 2 $(kernel 2)"
+
+# As it was found.
+ip netns del a
+echo 0 >$device/sriov_numvfs
+modprobe -r igbvf

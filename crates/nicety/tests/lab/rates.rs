@@ -10,10 +10,11 @@ use crate::{inside_only, lab, machine_state};
 
 const RATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/rates.sh");
 const SHARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/police.sh");
-/// Both, one after the other: a boot costs more than either.
-const BOTH: &str = "sh $0 $2; sh $1 $2";
-/// As long as a boot and both may take on a machine that is busy elsewhere.
-const LIMIT: Duration = Duration::from_secs(400);
+const SENDERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/share.sh");
+/// One after the other: a boot costs more than any.
+const ALL: &str = "for script; do sh $script $0; done";
+/// As long as a boot and all may take on a machine that is busy elsewhere.
+const LIMIT: Duration = Duration::from_secs(500);
 
 const SAID_OF_RATES: &str = "\
 eth0/vf0: max 0 min 0 → max 500 min 0
@@ -68,6 +69,22 @@ made anew: vf 0 500, vf 2 200
 stopped: vf 0 , vf 2 
 ";
 
+/// What TCP keeps beside a flood of UDP.
+const SAID_OF_SENDERS: &str = "\
+no control: TCP has the link
+no control: UDP takes it
+eth0/vf0: max 0 min 0 → max 2 min 0
+eth0/vf1: max 0 min 0 → max 2 min 0
+limits: TCP has its half
+limits: TCP has its half beside UDP
+eth0/vf0: max 2 min 0 → max 0 min 0
+eth0/vf1: max 2 min 0 → max 0 min 0
+police: TCP has the half of UDP too
+police: TCP has its half beside UDP
+police: TCP has the half of UDP again
+the limits of 2 ports are as they were found
+";
+
 #[test]
 fn functions_of_an_82576_have_rates_and_share_a_link() {
     let _alone = alone();
@@ -79,12 +96,12 @@ fn functions_of_an_82576_have_rates_and_share_a_link() {
     let out = dir.path().join("out");
     let out_name = out.to_str().unwrap();
     let words = [
-        "--out", out_name, "--cpus", "2", "--", "sh", "-ec", BOTH, RATES, SHARES, out_name,
+        "--out", out_name, "--cpus", "2", "--", "sh", "-ec", ALL, out_name, RATES, SHARES, SENDERS,
     ];
     let ended = lab("run", &words).dir(dir.path()).limit(LIMIT).run();
     ended.assert_code(0);
     // What rollback says is on standard error.
-    let said = [SAID_OF_RATES, SAID_OF_SHARES].concat();
+    let said = [SAID_OF_RATES, SAID_OF_SHARES, SAID_OF_SENDERS].concat();
     assert_eq!(ended.stdout, said, "{}", ended.stderr);
 
     let report: Value =
