@@ -28,7 +28,7 @@ install() (
     fi
     { apt-get update -q && apt-get install -q -y --no-install-recommends "$@"; } >&2 || exit 1
     have systemctl || exit 0
-    for service in openvswitch-switch irqbalance prometheus postgresql; do
+    for service in openvswitch-switch irqbalance prometheus postgresql tuned; do
         if [[ " $* " == *" $service "* ]]; then
             systemctl disable --quiet "$service.service" >&2 || true
         fi
@@ -94,6 +94,9 @@ if [ "$purpose" = test ]; then
     [ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ] || switches+=(openvswitch-switch-dpdk)
     have dpdk-testpmd || switches+=(dpdk-dev)
     PATH=$PATH:/usr/sbin have irqbalance || switches+=(irqbalance)
+    # Loads the profile that persist writes, in a mount namespace and with a bus of its own.
+    PATH=$PATH:/usr/sbin have tuned-adm || switches+=(tuned)
+    have dbus-daemon || switches+=(dbus)
     # Kills an apply before each of its system calls.
     have strace || switches+=(strace)
     wish "some tests will be skipped" "${switches[@]}"

@@ -11,6 +11,7 @@ mod measure;
 mod persist;
 mod refused;
 mod settings;
+mod tuned;
 
 use std::fs;
 use std::path::PathBuf;
