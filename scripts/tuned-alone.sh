@@ -77,7 +77,7 @@ tuned --log="$work/log" --pid="$work/pid" --profile nicety >"$work/said" 2>&1 &
 tries=0
 until [[ $(tuned-adm active 2>/dev/null) == *"Current active profile: nicety"* ]]; do
     tries=$((tries + 1))
-    if [ $tries -ge 60 ]; then
+    if [ $tries -ge 600 ]; then
         echo "tuned-alone: tuned does not take the profile: $(grep "ERROR *tuned\.daemon" "$work/log" | head -n 1)" >&2
         exit 1
     fi
