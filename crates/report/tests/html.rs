@@ -205,7 +205,7 @@ fn both_directions_stand_beside_one() {
         let size = self::text(&cells[1]);
         let ratio: f64 = cells[8].value().attr("data-v").unwrap().parse().unwrap();
         let wanted = 2.0 * fps(&format!("bridge/{size}/bi")) / fps(&format!("bridge/{size}/uni"));
-        assert!((ratio - wanted).abs() < 1e-9, "{size}: {ratio}");
+        assert!((ratio - wanted).abs() < 1e-6, "{size}: {ratio}");
     }
     // One direction alone has nothing to be compared with.
     let page = page(&common::many(20));
@@ -270,19 +270,14 @@ fn a_run_of_many_cells_has_a_page_that_opens_fast() {
         document.select(&rows).count()
     };
     // The results are whole: a browser without scripts shows the second part as it stands.
-    assert_eq!(rows("#throughput"), 300);
+    assert_eq!(rows("#throughput"), 100);
     let rest = Selector::parse("#throughput noscript.rest").unwrap();
     let rest: String = document.select(&rest).next().unwrap().text().collect();
     let rest = Html::parse_document(&rest);
     let row = Selector::parse("tbody tr").unwrap();
-    assert_eq!(rest.select(&row).count(), 600);
-    for (section, listed) in [
-        ("#latency", 500),
-        ("#cpu", 500),
-        ("#ledger", 500),
-        ("#trials", 1000),
-    ] {
-        assert_eq!(rows(section), listed, "{section}");
+    assert_eq!(rest.select(&row).count(), 800);
+    for section in ["#latency", "#cpu", "#ledger", "#trials"] {
+        assert_eq!(rows(section), 100, "{section}");
     }
     assert!(text.contains("The first 500 of 2,700 rows"));
     let data = Selector::parse("#run-data").unwrap();

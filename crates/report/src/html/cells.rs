@@ -54,10 +54,11 @@ fn field(group: &Group<'_>, column: Column, badge: fn(Verdict) -> Markup) -> Mar
         Column::Path => html! { th scope="row" { (text) } },
         Column::Verdict => html! { td { (badge(group.verdict())) } },
         Column::Throughput => html! {
-            td.num.strong data-v=[group.throughput_fps()] { (text) }
+            td.num.strong data-v=[group.throughput_fps().map(parts::sorted_by)] { (text) }
         },
         Column::Cpu => html! { td.nowrap { (text) } },
-        column => html! { td.num[column.is_number()] { (text) } },
+        column if column.is_number() => html! { td.num { (text) } },
+        _ => html! { td { (text) } },
     }
 }
 
@@ -79,9 +80,9 @@ pub fn ledger(groups: &[Group<'_>]) -> Markup {
             "Counters on the way that moved, in frames. “Overload” is the search trial just above the throughput: "
             "what gave out first. “Unexplained” frames were lost where no counter looks."
         }
-        (parts::table(
+        (parts::long_table(
             "Where frames died",
-            html! {
+            &html! {
                 tr {
                     th scope="col" { "cell" }
                     th.num scope="col" { "lost in confirm" }
@@ -92,28 +93,31 @@ pub fn ledger(groups: &[Group<'_>]) -> Markup {
                     th scope="col" { "verdict" }
                 }
             },
-            html! {
-                @for group in told.iter().take(parts::ROWS) {
-                    tr {
-                        th scope="row" { (group.name) }
-                        td.num data-v=[group.shown.frames.map(|f| f.lost)] {
-                            @match group.shown.frames {
-                                Some(frames) => {
-                                    (number::count(frames.lost))
-                                    span.sub { "of " (number::count(frames.sent)) }
-                                }
-                                None => { (ABSENT) }
-                            }
-                        }
-                        (places(&group.shown.loss_ledger))
-                        (places(&group.shown.overload_ledger))
-                        td { (badge(group.verdict())) }
-                    }
-                }
-            },
+            &told.iter().take(parts::ROWS).map(|group| died(group)).collect::<Vec<_>>(),
         ))
         (parts::cut_off(told.len()))
         (meanings(groups))
+    }
+}
+
+/// A row of the ledger.
+fn died(group: &Group<'_>) -> Markup {
+    html! {
+        tr {
+            th scope="row" { (group.name) }
+            td.num data-v=[group.shown.frames.map(|f| f.lost)] {
+                @match group.shown.frames {
+                    Some(frames) => {
+                        (number::count(frames.lost))
+                        span.sub { "of " (number::count(frames.sent)) }
+                    }
+                    None => { (ABSENT) }
+                }
+            }
+            (places(&group.shown.loss_ledger))
+            (places(&group.shown.overload_ledger))
+            td { (badge(group.verdict())) }
+        }
     }
 }
 

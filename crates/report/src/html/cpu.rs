@@ -134,9 +134,44 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
             .iter()
             .filter_map(|g| Some((g, g.shown.cpu.as_ref()?)))
     };
-    let listed = parts::table(
-        "CPU use during the confirm trial",
+    let row = |(group, cpu): (&Group<'_>, &CpuUse)| {
         html! {
+            tr {
+                th scope="row" { (group.name) }
+                @match &cpu.busiest {
+                    Some(busiest) => {
+                        td.num { (busiest.cpu) }
+                        td.num { (number::share(busiest.busy_ratio)) }
+                        td {
+                            (busiest.who)
+                            @if let Some(thread) = cpu.polls(&busiest.who) {
+                                " " span.muted { "(" (threads::polls(thread)) ")" }
+                            }
+                        }
+                    }
+                    None => { td.num { (ABSENT) } td.num { (ABSENT) } td { (ABSENT) } }
+                }
+                td.num {
+                    @match cpu.us_per_frame.filter(|us| us.is_finite()) {
+                        Some(us) => { (number::significant(us, 3)) }
+                        None => { (ABSENT) }
+                    }
+                }
+                td { (threads::users(cpu).unwrap_or_else(|| ABSENT.to_owned())) }
+                @if guests {
+                    td {
+                        @if cpu.guests.is_empty() { (ABSENT) } @else {
+                            ul.plain { @for guest in threads::guests(cpu) { li { (guest) } } }
+                        }
+                    }
+                }
+                td { (parts::badge(group.verdict())) }
+            }
+        }
+    };
+    let listed = parts::long_table(
+        "CPU use during the confirm trial",
+        &html! {
             tr {
                 th scope="col" { "cell" }
                 th.num scope="col" { "busiest CPU" }
@@ -148,41 +183,7 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                 th scope="col" { "verdict" }
             }
         },
-        html! {
-            @for (group, cpu) in rows().take(parts::ROWS) {
-                tr {
-                    th scope="row" { (group.name) }
-                    @match &cpu.busiest {
-                        Some(busiest) => {
-                            td.num { (busiest.cpu) }
-                            td.num { (number::share(busiest.busy_ratio)) }
-                            td {
-                                (busiest.who)
-                                @if let Some(thread) = cpu.polls(&busiest.who) {
-                                    " " span.muted { "(" (threads::polls(thread)) ")" }
-                                }
-                            }
-                        }
-                        None => { td.num { (ABSENT) } td.num { (ABSENT) } td { (ABSENT) } }
-                    }
-                    td.num {
-                        @match cpu.us_per_frame.filter(|us| us.is_finite()) {
-                            Some(us) => { (number::significant(us, 3)) }
-                            None => { (ABSENT) }
-                        }
-                    }
-                    td { (threads::users(cpu).unwrap_or_else(|| ABSENT.to_owned())) }
-                    @if guests {
-                        td {
-                            @if cpu.guests.is_empty() { (ABSENT) } @else {
-                                ul.plain { @for guest in threads::guests(cpu) { li { (guest) } } }
-                            }
-                        }
-                    }
-                    td { (parts::badge(group.verdict())) }
-                }
-            }
-        },
+        &rows().take(parts::ROWS).map(row).collect::<Vec<_>>(),
     );
     html! { (listed) (parts::cut_off(rows().count())) }
 }

@@ -88,7 +88,7 @@ pub fn table(groups: &[Group<'_>]) -> Option<Markup> {
     };
     let row = |pair: &Pair<'_, '_>| {
         let number = |value: Option<f64>, words: fn(f64) -> String| {
-            html! { td.num data-v=[value] { (value.map_or_else(|| ABSENT.to_owned(), words)) } }
+            html! { td.num data-v=[value.map(parts::sorted_by)] { (value.map_or_else(|| ABSENT.to_owned(), words)) } }
         };
         let key = pair.one.key;
         html! {

@@ -68,7 +68,7 @@ pub fn square(group: Option<&&Group<'_>>, best: f64) -> Markup {
     let share = if best > 0.0 { fps / best } else { 0.0 };
     let doubtful = group.verdict() != Verdict::Ok;
     html! {
-        td class={ "num heat" (shade(share)) } data-v=(fps) {
+        td class={ "num heat" (shade(share)) } data-v=(parts::sorted_by(fps)) {
             (number::short(fps)) @if doubtful { abbr title=(group.verdict().meaning()) { "*" } }
             span.sub { (number::share(share)) }
         }

@@ -135,9 +135,23 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
             .iter()
             .flat_map(|group| shares(group).into_iter().map(move |l| (group, l)))
     };
-    let listed = parts::table(
-        "One-way latency in µs of every frame received",
+    let row = |(group, latency): (&Group<'_>, &LatencySummary)| {
         html! {
+            tr {
+                th scope="row" { (group.name) }
+                td.num data-v=[latency.load_ratio] { (share(latency)) }
+                @for value in values(latency) {
+                    td.num data-v=(parts::sorted_by(value)) { (number::micros(value)) }
+                }
+                td.num data-v=(parts::sorted_by(latency.mean)) { (number::micros(latency.mean)) }
+                td.num data-v=(latency.samples) { (number::count(latency.samples)) }
+                td { (parts::badge(group.verdict())) }
+            }
+        }
+    };
+    let listed = parts::long_table(
+        "One-way latency in µs of every frame received",
+        &html! {
             tr {
                 th scope="col" { "cell" }
                 th.num scope="col" { "load" }
@@ -147,20 +161,7 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                 th scope="col" { "verdict" }
             }
         },
-        html! {
-            @for (group, latency) in rows().take(parts::ROWS) {
-                tr {
-                    th scope="row" { (group.name) }
-                    td.num data-v=[latency.load_ratio] { (share(latency)) }
-                    @for value in values(latency) {
-                        td.num data-v=(value) { (number::micros(value)) }
-                    }
-                    td.num data-v=(latency.mean) { (number::micros(latency.mean)) }
-                    td.num data-v=(latency.samples) { (number::count(latency.samples)) }
-                    td { (parts::badge(group.verdict())) }
-                }
-            }
-        },
+        &rows().take(parts::ROWS).map(row).collect::<Vec<_>>(),
     );
     html! { (listed) (parts::cut_off(rows().count())) }
 }

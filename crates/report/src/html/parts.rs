@@ -56,7 +56,13 @@ pub fn table(caption: &str, head: Markup, body: Markup) -> Markup {
 
 /// Rows that a long table shows until all are asked for. Parsing and laying out thousands takes a
 /// browser seconds.
-pub const SHOWN: usize = 300;
+pub const SHOWN: usize = 100;
+
+/// A value to sort a column by: seven digits tell apart what is shown, and a table of thousands of rows
+/// has tens of thousands of them.
+pub fn sorted_by(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
+}
 
 /// As [`table`]; of very many rows the first, and the others on demand. These stand in a `noscript`
 /// element: a browser that runs scripts reads it as text, another one shows it.

@@ -7,7 +7,7 @@ use super::parts;
 use crate::number;
 
 /// Trials listed; a page with more would be slow to open, and `trials.jsonl` has them all.
-const LISTED: usize = 1000;
+const LISTED: usize = 500;
 
 /// The trials as a table.
 pub fn table(run: &Run) -> Markup {
@@ -18,9 +18,9 @@ pub fn table(run: &Run) -> Markup {
                 " trials; trials.jsonl in the run’s directory has them all."
             }
         }
-        (parts::table(
+        (parts::long_table(
             "Trials in the order they were run",
-            html! {
+            &html! {
                 tr {
                     th scope="col" { "cell" }
                     th.num scope="col" { "repeat" }
@@ -35,7 +35,7 @@ pub fn table(run: &Run) -> Markup {
                     th scope="col" { "validity" }
                 }
             },
-            html! { @for trial in run.trials.iter().take(LISTED) { (row(trial)) } },
+            &run.trials.iter().take(LISTED).map(row).collect::<Vec<_>>(),
         ))
     }
 }
@@ -55,7 +55,7 @@ fn row(trial: &TrialRecord) -> Markup {
             td.num { (number::grouped(trial.forwarding_fps)) }
             td.num { (number::significant(trial.duration_s, 3)) }
             td.num { (number::count(trial.frames.lost)) }
-            td.num data-v=(trial.loss_ratio.0) { (number::loss(trial.loss_ratio.0)) }
+            td.num data-v=(parts::sorted_by(trial.loss_ratio.0)) { (number::loss(trial.loss_ratio.0)) }
             td.wrap {
                 (validity(&trial.validity))
                 @for note in &trial.notes { span.sub { (note) } }
