@@ -58,7 +58,10 @@ mod tests {
     fn whoever_sets_the_same_is_named() {
         let dropping = || {
             let nic = Host::new(1, 4).nic("eth0", 10_000, 0).ring(512, 4096);
-            nic.counter("rx_missed_errors", 9)
+            nic.window(5.0, |window| {
+                let moved = [("rx_missed_errors".to_owned(), 9)].into();
+                window.counters.insert("eth0".to_owned(), moved);
+            })
         };
         let link = |key: &str| {
             let owner = Owner {
