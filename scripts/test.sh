@@ -125,6 +125,19 @@ tally() {
     sed -n "s/^test \(.*\) \.\.\. ignored\(.*\)/SKIP $1: \1: ignored\2/p" "$work/one" >>"$work/skips"
 }
 
+# The tests of `run` that failed, alone: whether all pass now, which is noted.
+retry() {
+    local status=0
+    attempt --exact "${names[@]}" || status=$?
+    tally "$label"
+    if [ "$status" -eq 0 ] && [ "$(count_passed)" -lt ${#names[@]} ]; then
+        echo "skipped at a later attempt"
+        status=1
+    fi
+    [ "$status" -ne 0 ] || printf "$label: $name: %s\n" "${names[@]}" >>"$work/again"
+    return "$status"
+}
+
 # run LABEL FOLDER PROGRAM COMMAND…: runs one test program below a command. Up to three of its
 # tests may fail and are run once more, alone, and then a last time when all others have ended: what
 # is measured depends on what else the machine does at that moment. That is said, counted, and never
@@ -148,18 +161,11 @@ run() {
         cat "$work/one"
         echo "again $label: $name: ${names[*]}"
         status=0
-        attempt --exact "${names[@]}" || status=$?
-        tally "$label"
-        if [ "$status" -eq 0 ] && [ "$(count_passed)" -lt ${#names[@]} ]; then
-            echo "skipped at the second attempt"
-            status=1
-        fi
-        if [ "$status" -eq 0 ]; then
-            printf "$label: $name: %s\n" "${names[@]}" >>"$work/again"
-        elif [ "$status" -ne 124 ] && ! grep -q '^left behind: ' "$work/one"; then
+        retry || status=$?
+        if [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && ! grep -q '^left behind: ' "$work/one"; then
             cat "$work/one"
             echo "later $label: $name: ${names[*]}"
-            late+=("$(declare -p label folder program name below names)")
+            late+=("$(declare -p label folder program name below names arguments)")
             return
         fi
     fi
@@ -175,18 +181,12 @@ run() {
 
 # The last attempt at what failed twice; more than three programs are no accident.
 run_late() {
-    local saved status
+    local saved
     for saved in "${late[@]}"; do
-        local label folder program name below names arguments=(--show-output)
+        local label folder program name below names arguments
         eval "$saved"
-        status=0
         : >"$work/one"
-        if [ ${#late[@]} -le 3 ]; then
-            attempt --test-threads=1 --exact "${names[@]}" || status=$?
-            tally "$label"
-        fi
-        if [ "$status" -eq 0 ] && [ "$(count_passed)" -ge ${#names[@]} ]; then
-            printf "$label: $name: %s\n" "${names[@]}" >>"$work/again"
+        if [ ${#late[@]} -le 3 ] && retry; then
             echo "ok    $label: $name: ${names[*]}, at the last attempt"
         else
             cat "$work/one"

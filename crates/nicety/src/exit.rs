@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use nicety_store::StoreError;
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -56,6 +58,14 @@ impl Failure {
         Self {
             exit: Exit::Environment,
             error: error.into(),
+        }
+    }
+
+    /// A run directory that is refused is bad input; one that fails is the environment.
+    pub fn store(error: StoreError) -> Self {
+        match error.is_bad_input() {
+            true => Self::usage(error),
+            false => Self::environment(error),
         }
     }
 }

@@ -77,6 +77,15 @@ impl Driver {
         }
     }
 
+    /// The driver for a function: [`Self::by_switch`] where it is limited there.
+    #[must_use]
+    pub fn limiting(self, by_switch: bool) -> Self {
+        match by_switch {
+            true => self.by_switch(),
+            false => self,
+        }
+    }
+
     /// The same driver for a function that hangs on the NIC's switch and is limited there
     /// (devlink-rate(8)): mlx5, ice and netdevsim take whole Mbit/s, and a guarantee.
     #[must_use]

@@ -75,11 +75,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
                 source,
             })?;
     }
-    let bytes = csv.into_inner().map_err(|error| ReportError::Write {
-        format: "CSV",
-        source: error.into_error(),
-    })?;
-    write_text(out, "CSV", &String::from_utf8_lossy(&bytes))
+    finish(csv, out)
 }
 
 /// Load shares of all latency trials in per mille, lowest first: integers compare exactly.
@@ -178,11 +174,20 @@ fn row(cell: &CellResult, shares: &[u64]) -> Vec<String> {
     fields
 }
 
-fn number(value: Option<f64>) -> String {
+/// Hands what was gathered over.
+pub(crate) fn finish(csv: ::csv::Writer<Vec<u8>>, out: &mut impl Write) -> Result<(), ReportError> {
+    let bytes = csv.into_inner().map_err(|error| ReportError::Write {
+        format: "CSV",
+        source: error.into_error(),
+    })?;
+    write_text(out, "CSV", &String::from_utf8_lossy(&bytes))
+}
+
+pub(crate) fn number(value: Option<f64>) -> String {
     text(value.filter(|v| v.is_finite()))
 }
 
-fn text(value: Option<impl ToString>) -> String {
+pub(crate) fn text(value: Option<impl ToString>) -> String {
     value.map(|v| v.to_string()).unwrap_or_default()
 }
 

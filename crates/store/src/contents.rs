@@ -207,12 +207,7 @@ fn assemble(
         (file::CELLS, &cells_end),
         (file::SOCKETS, &sockets_end),
     ] {
-        if end.torn > 0 {
-            notes.push(format!(
-                "{name}: the last line was torn ({} bytes), as when a run is killed; it is left out",
-                end.torn
-            ));
-        }
+        notes.extend(end.note(name));
     }
     let contents = RunContents {
         // Lossy: the plan's parser names the line of whatever it cannot read.

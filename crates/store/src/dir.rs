@@ -1,7 +1,6 @@
 //! A run directory open for writing.
 
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use nicety_model::sock::SockResult;
@@ -36,12 +35,7 @@ impl RunDir {
         meta: &RunMeta,
         host: &Fingerprint,
     ) -> Result<Self, StoreError> {
-        fs::create_dir_all(path).map_err(|source| match source.kind() {
-            ErrorKind::AlreadyExists => StoreError::NotADirectory {
-                path: path.to_owned(),
-            },
-            _ => StoreError::io("create", path, source),
-        })?;
+        files::make_dir(path)?;
         // Lock first: of two that find the directory empty, one wins.
         let lock = lock(path)?;
         refuse_entries(path)?;

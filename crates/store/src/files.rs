@@ -10,6 +10,16 @@ use serde::de::DeserializeOwned;
 use crate::error::StoreError;
 use crate::lines::decode;
 
+/// Makes a directory and those above it, where they are not there yet.
+pub(crate) fn make_dir(path: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(path).map_err(|source| match source.kind() {
+        ErrorKind::AlreadyExists => StoreError::NotADirectory {
+            path: path.to_owned(),
+        },
+        _ => StoreError::io("create", path, source),
+    })
+}
+
 /// Writes `bytes` beside `path` and renames, with the data on disk before the name is.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut temporary = path.file_name().unwrap_or_default().to_owned();

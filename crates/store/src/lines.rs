@@ -60,6 +60,16 @@ impl<T> Lines<T> {
         };
         (self.records, end)
     }
+
+    /// What a reader should know of the end of the file `name`.
+    pub(crate) fn note(&self, name: &str) -> Option<String> {
+        (self.torn > 0).then(|| {
+            format!(
+                "{name}: the last line was torn ({} bytes), as when a run is killed; it is left out",
+                self.torn
+            )
+        })
+    }
 }
 
 /// The part of every object that says how to read the rest.

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 use crate::error::StoreError;
+use crate::files;
 
 /// Longest plan name kept in a directory's name, in bytes.
 const NAME_BYTES: usize = 64;
@@ -30,12 +31,7 @@ pub fn rfc3339(time: SystemTime) -> String {
 /// # Errors
 /// When `root` cannot be made or written to.
 pub fn new_dir(root: &Path, name: &str) -> Result<PathBuf, StoreError> {
-    fs::create_dir_all(root).map_err(|source| match source.kind() {
-        ErrorKind::AlreadyExists => StoreError::NotADirectory {
-            path: root.to_owned(),
-        },
-        _ => StoreError::io("create", root, source),
-    })?;
+    files::make_dir(root)?;
     let mut path = root.join(name);
     let mut number = 1_u32;
     loop {

@@ -1,8 +1,7 @@
 //! What a run of the police leaves behind, where it is asked to record: a run directory of its own
 //! kind, written and read like that of a bench.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
@@ -32,12 +31,7 @@ impl PolicedDir {
         head: &PolicedHead,
         host: &Fingerprint,
     ) -> Result<Self, StoreError> {
-        fs::create_dir_all(path).map_err(|source| match source.kind() {
-            ErrorKind::AlreadyExists => StoreError::NotADirectory {
-                path: path.to_owned(),
-            },
-            _ => StoreError::io("create", path, source),
-        })?;
+        files::make_dir(path)?;
         let lock = lock(path)?;
         refuse_entries(path)?;
         files::replace(&path.join(file::POLICY), policy_toml.as_bytes())?;
@@ -105,14 +99,7 @@ pub fn read_policed(path: &Path) -> Result<Policed, StoreError> {
     let host = lines::decode(&path.join(file::HOST), 1, &must(file::HOST)?)?;
     let at = path.join(file::PERIODS);
     let (periods, end) = lines::read::<PolicedPeriod>(&at, |_| ())?.split();
-    let mut notes = Vec::new();
-    if end.torn > 0 {
-        notes.push(format!(
-            "{}: the last line was torn ({} bytes), as when a run is killed; it is left out",
-            file::PERIODS,
-            end.torn
-        ));
-    }
+    let notes = end.note(file::PERIODS).into_iter().collect();
     let fits = |period: &PolicedPeriod| {
         period.tenants.len() == run.tenants.len() && period.ports.len() == run.ports.len()
     };

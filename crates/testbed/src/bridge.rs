@@ -55,7 +55,7 @@ impl BridgePath {
 /// What to say where a namespace's bridges hand IPv4 frames to netfilter. That is so in every new
 /// namespace while the module br_netfilter is loaded (`brnf_init_net` in
 /// net/bridge/br_netfilter_hooks.c), whatever the host's own setting.
-pub(crate) fn netfilter(ns: &NetNs) -> Option<String> {
+fn netfilter(ns: &NetNs) -> Option<String> {
     let read = || std::fs::read_to_string("/proc/sys/net/bridge/bridge-nf-call-iptables");
     let set = ns.run(read).ok()?.ok()?;
     (set.trim() != "0").then(|| {

@@ -14,7 +14,7 @@ use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Ver
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
 use nicety_search::{CellPlan, Settings};
 
-use nicety_store::{RunContents, RunDir, RunMeta, StoreError, TesterLimits};
+use nicety_store::{RunContents, RunDir, RunMeta, TesterLimits};
 
 use super::engines::Engines;
 use super::guests::Guests;
@@ -194,11 +194,11 @@ impl Sitting {
                     .to_toml()
                     .context("cannot write the plan down")
                     .map_err(Failure::usage)?;
-                let dir = RunDir::create(path, &toml, &meta, &facts).map_err(store_failure)?;
-                let contents = RunContents::read(path).map_err(store_failure)?;
+                let dir = RunDir::create(path, &toml, &meta, &facts).map_err(Failure::store)?;
+                let contents = RunContents::read(path).map_err(Failure::store)?;
                 (dir, contents)
             }
-            Place::Resume(path) => RunDir::open(path).map_err(store_failure)?,
+            Place::Resume(path) => RunDir::open(path).map_err(Failure::store)?,
         };
         // Said to end in a few minutes: on a machine that is not quiet something is left out.
         let boxed = matches!(place, Place::New(_)) && plan == Plan::default_bridge();
@@ -342,7 +342,7 @@ impl Sitting {
                     schedule.skip(task.cell);
                     self.save()?;
                 }
-                Err(MeasureError::Store(error)) => return Err(store_failure(error)),
+                Err(MeasureError::Store(error)) => return Err(Failure::store(error)),
                 Err(error) => return Err(Failure::environment(error)),
             }
         }
@@ -398,7 +398,9 @@ impl Sitting {
                 "the tester alone was not measured with {size} bytes, {direction}: {error}"
             )),
         }
-        self.dir.write_tester(&self.limits).map_err(store_failure)?;
+        self.dir
+            .write_tester(&self.limits)
+            .map_err(Failure::store)?;
         Ok(true)
     }
 
@@ -541,7 +543,7 @@ impl Sitting {
 
     fn save(&mut self) -> Result<(), Failure> {
         self.meta.elapsed_s = self.elapsed_s();
-        self.dir.write_meta(&self.meta).map_err(store_failure)
+        self.dir.write_meta(&self.meta).map_err(Failure::store)
     }
 
     /// Writes the run's last facts and its report.
@@ -555,7 +557,7 @@ impl Sitting {
             .map_err(Failure::environment)?;
         self.dir
             .write_report("report.html", &html)
-            .map_err(store_failure)?;
+            .map_err(Failure::store)?;
         let nothing = run.cells.is_empty() && run.sockets.is_empty();
         let faulty = |series: &SockSeries| series.results.iter().any(|r| r.ending == Faulty);
         let bad = |verdict| matches!(verdict, Verdict::Failed);
@@ -567,13 +569,5 @@ impl Sitting {
             _ if run.sockets.iter().any(faulty) => Exit::Negative,
             _ => Exit::Done,
         })
-    }
-}
-
-/// A run directory that is refused is bad input; one that fails is the environment.
-pub(super) fn store_failure(error: StoreError) -> Failure {
-    match error.is_bad_input() {
-        true => Failure::usage(error),
-        false => Failure::environment(error),
     }
 }

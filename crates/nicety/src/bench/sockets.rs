@@ -18,7 +18,7 @@ use nicety_workload::{Ends, Steps, result};
 
 use super::guests::Guests;
 use super::progress::Progress;
-use super::run::{Ending, store_failure};
+use super::run::Ending;
 use super::signals::Signals;
 use crate::exit::Failure;
 use crate::sock::args;
@@ -141,7 +141,7 @@ impl SocketRun<'_> {
                 }
             }
             self.meta.elapsed_s = self.elapsed_s();
-            self.dir.write_meta(self.meta).map_err(store_failure)?;
+            self.dir.write_meta(self.meta).map_err(Failure::store)?;
         }
         if let Some(Ok(stage)) = stage {
             for note in stage.notes {
@@ -217,7 +217,7 @@ impl SocketRun<'_> {
             let mut result = result(&ask, step.repeat, ends);
             result.cell.clone_from(&name);
             result.neighbours = neighbours;
-            self.dir.append_socket(&result).map_err(store_failure)?;
+            self.dir.append_socket(&result).map_err(Failure::store)?;
             self.making
                 .progress
                 .line(&format!("{what}: {}", told(&result)));

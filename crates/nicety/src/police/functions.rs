@@ -192,10 +192,7 @@ impl Nic {
         let Some(driver) = self.driver else {
             return waits(format!("the driver of {} is not known", self.name));
         };
-        let driver = match self.function(vf).is_some_and(|f| f.by_switch) {
-            true => driver.by_switch(),
-            false => driver,
-        };
+        let driver = driver.limiting(self.function(vf).is_some_and(|f| f.by_switch));
         let Some(range) = driver.rate else {
             let why = format!("the driver {} cannot limit virtual functions", driver.name);
             return Moment::without(Place::Unfit(why));

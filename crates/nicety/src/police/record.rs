@@ -35,7 +35,7 @@ impl Recorder {
         let head = record::head(policy, file, started, command);
         let privileged = rustix::process::geteuid().is_root();
         let host = bench::host::read(privileged, &[]);
-        let dir = PolicedDir::create(dir, text, &head, &host).map_err(stored)?;
+        let dir = PolicedDir::create(dir, text, &head, &host).map_err(Failure::store)?;
         let (to, from) = sync_channel(WAITING);
         let writer = std::thread::Builder::new()
             .name("record".to_owned())
@@ -81,10 +81,10 @@ impl Recorder {
             ));
         }
         if let Some(error) = failed {
-            return Err(stored(error));
+            return Err(Failure::store(error));
         }
         let page = report::policed::page(dir.path())?;
-        let page = dir.write_report(&page).map_err(stored)?;
+        let page = dir.write_report(&page).map_err(Failure::store)?;
         output::say(&format!("report: {}", page.display()));
         Ok(())
     }
@@ -98,11 +98,4 @@ fn write(mut dir: PolicedDir, from: &Receiver<PolicedPeriod>) -> (PolicedDir, Op
         }
     }
     (dir, None)
-}
-
-fn stored(error: StoreError) -> Failure {
-    match error.is_bad_input() {
-        true => Failure::usage(error),
-        false => Failure::environment(error),
-    }
 }

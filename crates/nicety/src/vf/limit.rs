@@ -123,10 +123,7 @@ fn function(eyes: &Eyes, args: &LimitArgs, vf: u32) -> Result<Wanted, Failure> {
     let link = eyes.places.speed_mbit(nic).map(BitRate::from_mbit);
     let by_switch =
         |function: &nicety_host::vf::FunctionState| function.vf == vf && function.by_switch;
-    let driver = match told.functions.iter().any(by_switch) {
-        true => driver.by_switch(),
-        false => driver,
-    };
+    let driver = driver.limiting(told.functions.iter().any(by_switch));
     let taken = driver
         .check(args.max, args.min, link)
         .map_err(|refusal| Failure::usage(anyhow!("{nic}/vf{vf}: {refusal}")))?;

@@ -129,10 +129,9 @@ impl Eyes {
             .virtual_function(nic, told.vf)
             .unwrap_or_default();
         let holder = holders.of(&place);
-        let driver = driver.copied().map(|driver| match told.by_switch {
-            true => driver.by_switch(),
-            false => driver,
-        });
+        let driver = driver
+            .copied()
+            .map(|driver| driver.limiting(told.by_switch));
         let driver = driver.as_ref();
         let limits = driver.is_none_or(|driver| driver.rate.is_some());
         let minimum = driver

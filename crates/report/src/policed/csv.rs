@@ -5,7 +5,8 @@ use std::io::Write;
 
 use nicety_model::policed::{Policed, PolicedPeriod};
 
-use crate::error::{ReportError, write_text};
+use crate::csv::{finish, number};
+use crate::error::ReportError;
 
 const HEADER: [&str; 10] = [
     "at_s",
@@ -36,11 +37,7 @@ pub fn render(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
                 .map_err(failed(format!("{} s", period.at_s)))?;
         }
     }
-    let bytes = csv.into_inner().map_err(|error| ReportError::Write {
-        format: "CSV",
-        source: error.into_error(),
-    })?;
-    write_text(out, "CSV", &String::from_utf8_lossy(&bytes))
+    finish(csv, out)
 }
 
 fn rows(run: &Policed, period: &PolicedPeriod) -> Vec<[String; 10]> {
@@ -61,12 +58,17 @@ fn rows(run: &Policed, period: &PolicedPeriod) -> Vec<[String; 10]> {
         ]
     };
     let tenants = period.tenants.iter().enumerate().map(|(tenant, of)| {
-        let limits = [Some(of.hard_bps), of.soft_bps, Some(of.limit_bps)];
-        let [hard, soft, limit] = limits;
+        let (rate, hard, limit) = (of.rate_bps, of.hard_bps, of.limit_bps);
         row(
             tenant,
             "",
-            [Some(of.rate_bps), of.demand_bps, hard, soft, limit],
+            [
+                Some(rate),
+                of.demand_bps,
+                Some(hard),
+                of.soft_bps,
+                Some(limit),
+            ],
         )
     });
     let ports = run.run.ports.iter().zip(&period.ports).map(|(port, of)| {
@@ -78,9 +80,4 @@ fn rows(run: &Policed, period: &PolicedPeriod) -> Vec<[String; 10]> {
         )
     });
     tenants.chain(ports).collect()
-}
-
-fn number(value: Option<f64>) -> String {
-    let value = value.filter(|value| value.is_finite());
-    value.map(|value| value.to_string()).unwrap_or_default()
 }

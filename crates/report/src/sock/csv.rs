@@ -5,7 +5,8 @@ use std::io::Write;
 use nicety_model::Run;
 use nicety_model::sock::{Family, SockResult};
 
-use crate::error::{ReportError, write_text};
+use crate::csv::{finish, number, text};
+use crate::error::ReportError;
 
 type Column = (&'static str, fn(&SockResult) -> String);
 
@@ -95,17 +96,5 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     for result in run.sockets.iter().flat_map(|series| &series.results) {
         write(&result.cell, COLUMNS.map(|(_, of)| of(result)).into())?;
     }
-    let bytes = csv.into_inner().map_err(|error| ReportError::Write {
-        format: "CSV",
-        source: error.into_error(),
-    })?;
-    write_text(out, "CSV", &String::from_utf8_lossy(&bytes))
-}
-
-fn number(value: Option<f64>) -> String {
-    text(value.filter(|v| v.is_finite()))
-}
-
-fn text(value: Option<impl ToString>) -> String {
-    value.map(|v| v.to_string()).unwrap_or_default()
+    finish(csv, out)
 }
