@@ -35,6 +35,7 @@ pub fn run(args: &PoliceArgs) -> Result<Exit, Failure> {
         PoliceCommand::Run(args) => start(args),
         PoliceCommand::Status(args) => told::status(args),
         PoliceCommand::Explain(args) => told::explain(args),
+        PoliceCommand::Reload(args) => told::reload(args),
         PoliceCommand::Restore(args) => restore(args.state.as_deref()),
     }
 }

@@ -14,6 +14,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml --out friday  record it; nicety report friday --html friday.html
   nicety police status                       what everybody sends, wants and may send
   nicety police explain blue                 what keeps blue from more
+  nicety police reload                       take the policy as its file is now
   nicety police restore                      put back what a killed daemon has left
 
 A policy:
@@ -46,6 +47,9 @@ pub enum PoliceCommand {
     Status(AskArgs),
     /// Tells in one line what keeps a tenant from more.
     Explain(ExplainArgs),
+    /// Has the running daemon take its policy as the file is now; exit code 1 when it refuses it and
+    /// goes on as before.
+    Reload(ReloadArgs),
     /// Puts back the limits that a killed daemon found and left changed.
     Restore(RestoreArgs),
 }
@@ -100,6 +104,14 @@ pub struct ExplainArgs {
     /// How to ask.
     #[command(flatten)]
     pub ask: AskArgs,
+}
+
+/// `nicety police reload`.
+#[derive(Debug, Args)]
+pub struct ReloadArgs {
+    /// Directory of the daemon's journal and state.
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
 }
 
 /// `nicety police restore`.

@@ -84,6 +84,11 @@ impl Board {
         inner.shown = Some(Arc::new(shown));
     }
 
+    /// Forgets all periods: the tenants are not those any more.
+    pub fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Inner::default();
+    }
+
     /// The last period; none before the first.
     pub fn last(&self) -> Option<Arc<Shown>> {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);

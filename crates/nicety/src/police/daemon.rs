@@ -1,5 +1,6 @@
 //! The loop: sample, decide, apply, read back.
 
+mod reload;
 mod says;
 
 use std::path::PathBuf;
@@ -15,14 +16,14 @@ use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
 use super::board::Board;
 use super::check::check;
 use super::found::Originals;
-use super::guests::{self, Softs};
+use super::guests::{self, Channels, Softs};
 use super::journal::Priority;
 use super::ports::{How, Look, Place, Ports};
 use super::record::Recorder;
 use super::serve;
-use super::service::{Told, stop_signals};
+use super::service::{Asked, Told, signals};
 use super::softly::Kept;
-use super::state::{self, Alone};
+use super::state::{self, Alone, Reloads};
 use super::totals::Adder;
 use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
@@ -38,7 +39,7 @@ const WRITE: Duration = Duration::from_millis(450);
 
 /// Runs until it is stopped.
 pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Exit, Failure> {
-    let stop = stop_signals()?;
+    let asked = signals()?;
     let ports = Ports::open(Some(policy))?;
     check(policy, file, &ports, args.absent_ok)?;
     let _alone = Alone::claim(ports.knobs.namespace())?;
@@ -58,13 +59,16 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
     }
     let board = Arc::default();
     // The sockets go with the daemon, however it ends but by a kill.
-    let (_channels, softs) = guests::start(policy, &board, Kept::open(state.path()))?;
+    let (channels, softs) = guests::start(policy, &board, Kept::open(state.path()), None)?;
     let mut daemon = Daemon {
         controller: Controller::new(policy.clone(), &[], Tuning::default()),
         names: policy.ports().map(|(_, port)| port.clone()).collect(),
         known: vec![Known::default(); policy.ports().count()],
         policy: Arc::new(policy.clone()),
         file,
+        absent_ok: args.absent_ok,
+        born_ticks: state::born_ticks(std::process::id()).unwrap_or(0),
+        reloads: Reloads::default(),
         ports,
         found,
         state,
@@ -77,6 +81,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         changed: false,
         written: None,
         board,
+        channels: Some(channels),
         softs,
         told: Told::new(),
         record,
@@ -94,8 +99,10 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         daemon.names.len(),
         policy.period
     ));
-    let ended = daemon.go_on(&stop, args.periods);
+    let ended = daemon.go_on(&asked, args.periods);
     daemon.told.stopping();
+    // No guest asks for anything from here on.
+    daemon.channels = None;
     // However the loop ended, the ports are put back first.
     let closed = match args.keep {
         true => daemon.found.keep(),
@@ -132,6 +139,9 @@ const LARGEST_BITS: f64 = 2.0 * 98_304.0 * 8.0;
 struct Daemon<'a> {
     policy: Arc<Policy>,
     file: &'a str,
+    absent_ok: bool,
+    born_ticks: u64,
+    reloads: Reloads,
     controller: Controller,
     names: Vec<PortName>,
     known: Vec<Known>,
@@ -150,13 +160,14 @@ struct Daemon<'a> {
     /// When the state was last written.
     written: Option<Instant>,
     board: Arc<Board>,
+    channels: Option<Channels>,
     softs: Arc<Softs>,
     told: Told,
     record: Option<Recorder>,
 }
 
 impl Daemon<'_> {
-    fn go_on(&mut self, stop: &Receiver<()>, most: Option<u64>) -> Result<Exit, Failure> {
+    fn go_on(&mut self, asked: &Receiver<Asked>, most: Option<u64>) -> Result<Exit, Failure> {
         let mut next = Instant::now();
         while most.is_none_or(|most| self.periods < most) {
             match self.period() {
@@ -171,9 +182,14 @@ impl Daemon<'_> {
             if next < now {
                 next = now;
             }
-            match stop.recv_timeout(next - now) {
+            match asked.recv_timeout(next - now) {
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Asked::Reload) => {
+                    self.reload();
+                    // What it says holds at once.
+                    next = Instant::now();
+                }
+                Ok(Asked::Stop) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         Ok(Exit::Done)

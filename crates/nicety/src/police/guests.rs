@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -24,7 +25,7 @@ use nicety_police::{Policy, Tenant};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::board::Board;
@@ -58,16 +59,28 @@ impl Softs {
         let softs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         softs.iter().map(|soft| soft.at(now)).collect()
     }
+
+    /// That of one tenant, with its lease.
+    fn of(&self, tenant: usize) -> Option<Soft> {
+        self.with(tenant, |soft| *soft)
+    }
 }
 
-/// The sockets; removed when dropped.
+/// The sockets and who serves them; gone when dropped.
 #[derive(Debug)]
 pub struct Channels {
     paths: Vec<PathBuf>,
+    /// Dropping it ends the thread.
+    serves: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Drop for Channels {
     fn drop(&mut self) {
+        if let Some((end, thread)) = self.serves.take() {
+            drop(end);
+            // It has nothing to hand over.
+            let _ = thread.join();
+        }
         for path in &self.paths {
             // Gone already, then.
             let _ = std::fs::remove_file(path);
@@ -90,20 +103,29 @@ struct Channel {
     kept: Arc<Kept>,
 }
 
-/// Makes the sockets of a policy and begins to serve them.
+/// Makes the sockets of a policy and begins to serve them. Soft limits go on as they were under the
+/// policy `before`, or else as they were kept.
 pub fn start(
     policy: &Policy,
     board: &Arc<Board>,
     kept: Kept,
+    before: Option<(&Policy, &Softs)>,
 ) -> Result<(Channels, Arc<Softs>), Failure> {
     let softs = policy.tenants.iter().map(|tenant| {
         let hard = tenant.cap.unwrap_or(policy.capacity);
-        // The policy may have become stricter.
-        Soft::permanent(kept.of(&tenant.name).map(|limit| limit.min(hard)))
+        let was = before.and_then(|(policy, softs)| {
+            let mut tenants = policy.tenants.iter();
+            softs.of(tenants.position(|was| was.name == tenant.name)?)
+        });
+        let soft = was.unwrap_or_else(|| Soft::permanent(kept.of(&tenant.name)));
+        soft.within(hard)
     });
     let softs = Arc::new(Softs(Mutex::new(softs.collect())));
     let kept = Arc::new(kept);
-    let mut channels = Channels { paths: Vec::new() };
+    let mut channels = Channels {
+        paths: Vec::new(),
+        serves: None,
+    };
     let mut served = Vec::new();
     let mut machines = BTreeMap::new();
     for (index, tenant) in policy.tenants.iter().enumerate() {
@@ -141,8 +163,8 @@ pub fn start(
         .enable_all()
         .build()
         .map_err(Failure::environment)?;
-    // Ends with the process.
-    std::thread::Builder::new()
+    let (end, ended) = oneshot::channel::<()>();
+    let thread = std::thread::Builder::new()
         .name("guests".to_owned())
         .spawn(move || {
             runtime.block_on(async {
@@ -152,10 +174,12 @@ pub fn start(
                 if let Some(vsock) = vsock {
                     tokio::spawn(accept_machines(vsock, machines));
                 }
-                std::future::pending::<()>().await;
+                // An error: nobody ever says anything.
+                let _ = ended.await;
             });
         })
         .map_err(Failure::environment)?;
+    channels.serves = Some((end, thread));
     Ok((channels, softs))
 }
 

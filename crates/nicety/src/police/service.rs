@@ -1,22 +1,40 @@
 //! What a service has to do with whoever started it: signals, and readiness for systemd.
 
+use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, channel};
 
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::exit::Failure;
 
-/// A channel that says when to stop.
-pub fn stop_signals() -> Result<Receiver<()>, Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::environment)?;
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// To put everything back and end.
+    Stop,
+    /// To take the policy as its file is now.
+    Reload,
+}
+
+/// A channel that says when to stop or to reload. A hang-up asks a service to reload; that of the
+/// terminal it was started from ends it.
+pub fn signals() -> Result<Receiver<Asked>, Failure> {
+    let all = [SIGINT, SIGTERM, SIGHUP, SIGUSR1];
+    let mut signals = Signals::new(all).map_err(Failure::environment)?;
+    let on_terminal = std::io::stderr().is_terminal();
     let (sender, receiver) = channel();
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            for _ in signals.forever() {
-                if sender.send(()).is_err() {
+            for signal in signals.forever() {
+                let asked = match signal {
+                    SIGUSR1 => Asked::Reload,
+                    SIGHUP if !on_terminal => Asked::Reload,
+                    _ => Asked::Stop,
+                };
+                if sender.send(asked).is_err() {
                     return;
                 }
             }

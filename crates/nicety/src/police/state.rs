@@ -8,6 +8,8 @@ use std::path::Path;
 use anyhow::anyhow;
 use nicety_host::journal::StateDir;
 use nicety_host::only::Only;
+use nicety_host::tasks::TaskSample;
+use nicety_host::topology::ProcRoot;
 use nicety_police::{Decision, Explanation};
 use serde::{Deserialize, Serialize};
 
@@ -69,11 +71,23 @@ fn another(holds: &str) -> Failure {
     ))
 }
 
+/// What became of the times the policy was to be read again.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Reloads {
+    pub taken: u64,
+    pub refused: u64,
+    /// Why the last one was refused; none when it was taken.
+    pub why: Option<String>,
+}
+
 /// What `status` and `explain` read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct State {
     pub schema: u32,
     pub pid: u32,
+    /// When the process was started, in ticks since boot: its number may be another's later.
+    #[serde(default)]
+    pub born_ticks: u64,
     /// Inode of the daemon's network namespace.
     pub netns: u64,
     pub policy: String,
@@ -88,8 +102,24 @@ pub struct State {
     pub writes: u64,
     /// Limits that could not be written since the start.
     pub errors: u64,
+    /// Policies taken and refused while it runs.
+    #[serde(default)]
+    pub reloads: Reloads,
     pub tenants: Vec<Explanation>,
     pub decision: Decision,
+}
+
+/// When a process was started; none when it is gone.
+pub fn born_ticks(pid: u32) -> Option<u64> {
+    let sample = TaskSample::read(&ProcRoot::live(), pid).ok()?;
+    Some(sample.start_ticks)
+}
+
+impl State {
+    /// Whether the daemon that wrote this is there still.
+    pub fn lives(&self) -> bool {
+        born_ticks(self.pid) == Some(self.born_ticks)
+    }
 }
 
 /// The directory asked for, or `police` below the usual one.

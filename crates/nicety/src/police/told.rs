@@ -1,13 +1,17 @@
-//! `nicety police status` and `explain`: what the daemon has written down.
+//! `nicety police status`, `explain` and `reload`: what the daemon has written down, and what it
+//! answers.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use nicety_host::journal::since_boot;
 use nicety_police::explain::readable;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::state::{self, State};
-use crate::cli::police::{AskArgs, ExplainArgs};
+use crate::cli::police::{AskArgs, ExplainArgs, ReloadArgs};
 use crate::exit::{Exit, Failure};
 use crate::inspect::page::Page;
 use crate::output;
@@ -104,6 +108,48 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Has the daemon take its policy as the file is now, and tells whether it did.
+pub fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
+    let ask = args.state.as_deref();
+    let before = read(ask)?;
+    let pid = i32::try_from(before.pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| Failure::environment(anyhow!("the daemon has no number")))?;
+    let refused = |error: Errno| {
+        Failure::environment(anyhow!(
+            "cannot ask process {}: {error}; ask as the user who started it",
+            before.pid
+        ))
+    };
+    let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(refused)?;
+    // From here on the number is nobody else's.
+    if !before.lives() {
+        return Err(Failure::environment(anyhow!("the daemon has just ended")));
+    }
+    pidfd_send_signal(&handle, Signal::USR1).map_err(refused)?;
+    let patience = Duration::from_secs_f64(10.0 + OLD * before.period_s.clamp(0.0, 3600.0));
+    let begin = Instant::now();
+    let count = |state: &State| state.reloads.taken + state.reloads.refused;
+    while begin.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = read(ask)?;
+        if count(&now) == count(&before) {
+            continue;
+        }
+        if let Some(why) = now.reloads.why {
+            return Err(Failure {
+                exit: Exit::Negative,
+                error: anyhow!("the old policy goes on: {why}"),
+            });
+        }
+        let tenants = now.tenants.len();
+        output::say(&format!("{} is taken: {tenants} tenants", now.policy));
+        return Ok(Exit::Done);
+    }
+    Err(Failure::environment(anyhow!(
+        "the daemon does not answer; see nicety police status"
+    )))
+}
+
 /// The state of a daemon that runs.
 fn read(asked: Option<&Path>) -> Result<State, Failure> {
     let directory = state::directory(asked)?;
@@ -127,8 +173,7 @@ fn read(asked: Option<&Path>) -> Result<State, Failure> {
     let state: State = serde_json::from_str(&text)
         .map_err(|error| Failure::environment(anyhow!("{} is damaged: {error}", path.display())))?;
     let age = since_boot().as_secs_f64() - state.written_s;
-    let runs = Path::new("/proc").join(state.pid.to_string()).exists();
-    if !runs || age < 0.0 {
+    if !state.lives() || age < 0.0 {
         return Err(none());
     }
     if age > OLD * state.period_s.max(1.0) {

@@ -14,7 +14,7 @@ use crate::harness::{Call, Ended, NICETY, alone, nicety, once, root};
 use crate::uplink::{POLICY, Uplink};
 
 /// The uplink with a channel for a and one for b.
-fn with_guests(test: &str) -> Option<Uplink> {
+pub fn with_guests(test: &str) -> Option<Uplink> {
     let uplink = Uplink::new(test)?;
     let mut policy = POLICY.to_owned();
     for name in ["a", "b"] {
@@ -28,7 +28,7 @@ fn with_guests(test: &str) -> Option<Uplink> {
 }
 
 /// `nicety guest` as the tenant's container runs it.
-fn guest(uplink: &Uplink, tenant: &str, words: &[&str]) -> Call {
+pub fn guest(uplink: &Uplink, tenant: &str, words: &[&str]) -> Call {
     let socket = uplink.path(&format!("{tenant}.sock"));
     let all = ["guest"].iter().chain(words).copied();
     let call = nicety(all.chain(["--channel", socket.to_str().unwrap()]));
@@ -40,7 +40,7 @@ fn guest(uplink: &Uplink, tenant: &str, words: &[&str]) -> Call {
     call.below(enter)
 }
 
-fn record(ended: &Ended) -> Value {
+pub fn record(ended: &Ended) -> Value {
     let reply: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
     reply["status"].clone()
 }

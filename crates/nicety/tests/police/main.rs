@@ -16,6 +16,7 @@ mod lab;
 mod guests;
 mod guide;
 mod limit;
+mod reload;
 mod served;
 mod shared;
 mod switched;

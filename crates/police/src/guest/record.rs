@@ -47,6 +47,15 @@ impl Soft {
         Self { limit, until: None }
     }
 
+    /// The same below a hard limit that may have become stricter.
+    #[must_use]
+    pub fn within(self, hard: BitRate) -> Self {
+        Self {
+            limit: self.limit.map(|limit| limit.min(hard)),
+            ..self
+        }
+    }
+
     /// The limit at a time; none when there is none, or its lease is over.
     pub fn at(&self, now: Duration) -> Option<BitRate> {
         self.limit

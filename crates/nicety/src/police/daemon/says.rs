@@ -78,6 +78,7 @@ impl Daemon<'_> {
         let state = State {
             schema: SCHEMA,
             pid: std::process::id(),
+            born_ticks: self.born_ticks,
             netns: self.ports.knobs.namespace(),
             policy: self.file.to_owned(),
             period_s: self.policy.period.as_secs_f64(),
@@ -86,6 +87,7 @@ impl Daemon<'_> {
             written_s: since_boot().as_secs_f64(),
             writes: self.writes,
             errors: self.errors,
+            reloads: self.reloads.clone(),
             tenants: Vec::new(),
             decision,
         };
