@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::link::{Links, check_name};
+use crate::link::{Links, Share, check_name};
 use crate::net_error::NetError;
 use crate::netns::NetNs;
 use crate::ns_sysfs::NsSysfs;
@@ -40,12 +40,12 @@ pub fn create(ns: &NetNs, name: &str, queues: u32) -> Result<Vec<OwnedFd>, NetEr
 /// # Errors
 /// As [`create`]; [`NetError::NotFound`] where `/dev` does not show new devices, and
 /// [`NetError::NotPermitted`] for whoever is not root of the host.
-pub fn create_macvtap(ns: &NetNs, name: &str, on: u32) -> Result<OwnedFd, NetError> {
+pub fn create_macvtap(ns: &NetNs, name: &str, on: u32, share: Share) -> Result<OwnedFd, NetError> {
     // The device is named after the interface's number, which is unique in its namespace only.
     static MADE: AtomicU32 = AtomicU32::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed) % 256;
     let index = 1_000_000 + std::process::id().wrapping_mul(256) + number;
-    Links::open(ns)?.add_macvtap(name, on, index)?;
+    Links::open(ns)?.add_macvtap(name, on, index, share)?;
     let device = format!("/dev/tap{index}");
     let error = |e: io::Error| NetError::new("open", &device, e);
     let open = || OpenOptions::new().read(true).write(true).open(&device);

@@ -4,12 +4,16 @@
 //!  namespace: a --- d2 - [switch] - d3 --- a :namespace
 //! ```
 
+use std::time::Duration;
+
 use nicety_host::ethtool::Ethtool;
-use nicety_host::link::{Links, VethEnd};
+use nicety_host::link::{Links, Share, VethEnd};
 use nicety_host::netns::NetNs;
 
 use crate::endpoints::{EndpointSite, MOST_NEIGHBOURS, UP};
 use crate::error::PathError;
+use crate::rig::Rig;
+use crate::sriov::{FunctionSet, LINK_LIMIT};
 use crate::veth::CARRIER_LIMIT;
 
 /// Name of every neighbour's interface.
@@ -21,6 +25,8 @@ pub(crate) struct Joining<'a> {
     pub(crate) middle: &'a Links,
     /// The interface there, up.
     pub(crate) inner: &'a str,
+    /// Number in its name.
+    pub(crate) number: usize,
     /// The neighbour's namespace.
     pub(crate) there: &'a Links,
 }
@@ -71,6 +77,7 @@ pub(crate) fn on_switch(
         let interface = join(&Joining {
             middle: &links,
             inner: &inner,
+            number: usize::from(number) - 1,
             there: &there,
         })?;
         Ok(EndpointSite::address(ns, &interface, number)?)
@@ -79,4 +86,55 @@ pub(crate) fn on_switch(
     (0..pairs.min(MOST_NEIGHBOURS) as u8)
         .map(|pair| Ok([one(2 * pair + 3)?, one(2 * pair + 4)?]))
         .collect()
+}
+
+/// Makes `pairs` pairs, at most 100, on macvlans: the first of each on the tester's own interface,
+/// the other at the far end of that wire, so that what they send crosses it.
+pub(crate) fn on_wire(rig: &Rig, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+    let one = |links: &Links, below: &str, number: u8| -> Result<EndpointSite, PathError> {
+        let ns = NetNs::create("neighbour")?;
+        let name = format!("n{number}");
+        links.add_macvlan(&name, links.get(below)?.index, Share::Bridge)?;
+        links.move_to(&name, &ns, PORT)?;
+        addressed(ns, number, CARRIER_LIMIT)
+    };
+    (0..pairs.min(MOST_NEIGHBOURS) as u8)
+        .map(|pair| {
+            Ok([
+                one(&rig.a.links, "a", 2 * pair + 3)?,
+                one(&rig.dut.links, "d0", 2 * pair + 4)?,
+            ])
+        })
+        .collect()
+}
+
+/// Makes pairs of the virtual functions that were made for neighbours, as many as there are.
+pub(crate) fn on_functions(
+    functions: &FunctionSet,
+    pairs: u32,
+) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+    let one = |vf: u32| -> Result<EndpointSite, PathError> {
+        let ns = NetNs::create("neighbour")?;
+        functions.interface(vf, &ns, PORT)?;
+        // The path's own four functions come first, its ends have the numbers 1 and 2.
+        addressed(ns, vf as u8 - 1, LINK_LIMIT)
+    };
+    let mut extra = functions.neighbours();
+    let mut made = Vec::new();
+    while let (Some(near), Some(far)) = (extra.next(), extra.next())
+        && made.len() < pairs as usize
+    {
+        made.push([one(near)?, one(far)?]);
+    }
+    Ok(made)
+}
+
+/// Sets the neighbour's interface up and gives it addresses.
+fn addressed(ns: NetNs, number: u8, limit: Duration) -> Result<EndpointSite, PathError> {
+    let there = Links::open(&ns)?;
+    for name in ["lo", PORT] {
+        there.change(name, &UP)?;
+    }
+    there.wait_carrier(PORT, limit)?;
+    Ok(EndpointSite::address(ns, PORT, number)?)
 }

@@ -6,16 +6,23 @@
 //!      a ------------ d0 = macvlan g0 - kernel bridge - g1 macvlan = d1 ------------ b
 //! ```
 //!
+//! Where sockets end in it there is no bridge: `g0` gets an address.
+//!
 //! With `nic = "sriov"` the interfaces are virtual functions, see the module `sriov`. There is no
 //! emulation and no copy: frames are handed on in the softirq or thread that received them.
 
-use nicety_host::link::{LinkChange, Mac};
+use nicety_host::ethtool::Ethtool;
+use nicety_host::link::{LinkChange, Mac, Share};
+use nicety_host::napi;
 use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
 use nicety_model::FrameSize;
 use nicety_model::plan::{VmAsk, VmNic};
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
+use crate::endpoints::EndpointSite;
 use crate::error::PathError;
+use crate::neighbours;
 use crate::path::{Coupling, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
 use crate::sriov::{self, FunctionSet};
@@ -34,6 +41,10 @@ pub struct NetnsSpec {
     pub largest_frame: FrameSize,
     /// CPUs for the receive threads of the tester's side, as of a bridge path.
     pub path_cpus: Vec<u32>,
+    /// Whether sockets end in it; it does not forward then.
+    pub serves: bool,
+    /// Pairs of neighbours that are to share its way to the tester.
+    pub neighbours: u32,
 }
 
 /// The path; gone when dropped.
@@ -56,8 +67,14 @@ impl NetnsPath {
             (VmNic::Sriov, Some(pf)) => on_functions(spec, pf, &guest)?,
             _ => on_macvlans(spec, &guest)?,
         };
-        guest.links.add_bridge("br0")?;
-        let master = Some(guest.links.get("br0")?.index);
+        let bridge = (!spec.serves).then_some("br0");
+        let master = match bridge {
+            Some(bridge) => {
+                guest.links.add_bridge(bridge)?;
+                Some(guest.links.get(bridge)?.index)
+            }
+            None => None,
+        };
         for name in NICS {
             let join = LinkChange {
                 up: Some(true),
@@ -66,16 +83,26 @@ impl NetnsPath {
             };
             guest.links.change(name, &join)?;
         }
-        veth::set_up(&guest, "br0")?;
-        if let Some(functions) = &rig.functions {
-            functions.trust()?;
-            take_stations(&guest)?;
+        if let Some(bridge) = bridge {
+            veth::set_up(&guest, bridge)?;
+        }
+        match &rig.functions {
+            Some(functions) if !spec.serves => {
+                functions.trust()?;
+                take_stations(&guest)?;
+            }
+            // Off for test frames, applications have it; what is on it follows.
+            None if spec.serves => {
+                let on = napi::SENDER_FEATURES.map(|(feature, _)| (feature, true));
+                Ethtool::open(&rig.dut.ns)?.set_features("d0", &on)?;
+            }
+            _ => {}
         }
         let limit = match rig.functions {
             Some(_) => sriov::LINK_LIMIT,
             None => CARRIER_LIMIT,
         };
-        for name in NICS.into_iter().chain(["br0"]) {
+        for name in NICS.into_iter().chain(bridge) {
             guest.links.wait_carrier(name, limit)?;
         }
         let mut path = Self { rig, guest };
@@ -87,17 +114,24 @@ impl NetnsPath {
     fn words(&self, spec: &NetnsSpec) -> String {
         let driver = self.guest.ethtool.driver(NICS[0]).ok();
         let driver = driver.map_or_else(|| "unknown".to_owned(), |driver| driver.driver);
-        format!(
-            "guest in a namespace with {}: kernel bridge between two interfaces of driver {driver}",
-            spec.ask.nic
-        )
+        let what = match spec.serves {
+            true => "sockets end at an interface of driver",
+            false => "kernel bridge between two interfaces of driver",
+        };
+        let nic = spec.ask.nic;
+        format!("guest in a namespace with {nic}: {what} {driver}")
+    }
+
+    /// Namespace and interface where sockets end.
+    pub fn end(&self) -> (&NetNs, &'static str) {
+        (&self.guest.ns, NICS[0])
     }
 }
 
 /// Gives the guest's functions to the namespace.
 fn on_functions(spec: &NetnsSpec, pf: &str, guest: &Site) -> Result<Rig, PathError> {
     FunctionSet::check(pf, false)?;
-    let rig = sriov::rig(pf, MACS, spec.largest_frame)?;
+    let rig = sriov::rig(pf, MACS, spec.largest_frame, spec.neighbours)?;
     if let Some(functions) = &rig.functions {
         for (vf, name) in sriov::GUESTS.into_iter().zip(NICS) {
             functions.interface(vf, &guest.ns, name)?;
@@ -124,10 +158,14 @@ fn on_macvlans(spec: &NetnsSpec, guest: &Site) -> Result<Rig, PathError> {
         queues: 1,
     })?;
     let links = &rig.dut.links;
+    let share = match spec.neighbours {
+        0 => Share::Passthru,
+        _ => Share::Bridge,
+    };
     for (below, name) in ["d0", "d1"].into_iter().zip(NICS) {
         let made = links
             .get(below)
-            .and_then(|link| links.add_macvlan(name, link.index));
+            .and_then(|link| links.add_macvlan(name, link.index, share));
         made.map_err(|error| match error {
             NetError::Unsupported { .. } => PathError::Guest {
                 why: format!("nic = \"macvlan\": {error}"),
@@ -165,6 +203,13 @@ impl Path for NetnsPath {
         let middle = counters.0.len() / 2;
         counters.0.splice(middle..middle, inner);
         Ok(counters)
+    }
+
+    fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+        match &self.rig.functions {
+            Some(functions) => neighbours::on_functions(functions, pairs),
+            None => neighbours::on_wire(&self.rig, pairs),
+        }
     }
 
     fn notes(&self) -> &[String] {

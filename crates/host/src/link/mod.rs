@@ -15,13 +15,14 @@ use std::time::{Duration, Instant};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoMacVtap, InfoVeth, LinkAttribute,
-    LinkFlags, LinkInfo, LinkMessage, MacVtapMode,
+    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
+    LinkMessage,
 };
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 pub use counters::LinkCounters;
 pub use name::{LONGEST_NAME, check_name};
+pub use place::Share;
 use state::link_of;
 pub use state::{Link, Mac, OperState};
 
@@ -206,29 +207,6 @@ impl Links {
             ..LinkChange::default()
         };
         self.change(name, &up)
-    }
-
-    /// Makes a macvtap in passthru mode on the interface with number `on`, which then gives it
-    /// every frame. It is down, and its device is `/dev/tap<index>`.
-    ///
-    /// # Errors
-    /// As [`Self::add_veth`]; [`NetError::Exists`] also when the number is taken.
-    pub fn add_macvtap(&self, name: &str, on: u32, index: u32) -> Result<(), NetError> {
-        check_name(name)?;
-        let mut message = LinkMessage::default();
-        message.header.index = index;
-        message.attributes = vec![
-            LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::Link(on),
-            LinkAttribute::LinkInfo(vec![
-                LinkInfo::Kind(InfoKind::MacVtap),
-                LinkInfo::Data(InfoData::MacVtap(vec![InfoMacVtap::Mode(
-                    MacVtapMode::Passthrough,
-                )])),
-            ]),
-        ];
-        self.create(message)
-            .map_err(|e| self.error("make macvtap", name, e))
     }
 
     /// Changes an interface.

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoMacVlan, LinkAttribute, LinkInfo, LinkMessage, MacVlanMode,
+    InfoData, InfoKind, InfoMacVlan, InfoMacVtap, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    MacVlanMode, MacVtapMode,
 };
 
 use super::{Links, Mac, check_name};
@@ -20,27 +21,85 @@ const NUD_PERMANENT: u16 = 0x80;
 const NTF_SELF: u8 = 0x02;
 const NDA_LLADDR: u16 = 2;
 
+/// Which frames a macvlan or macvtap gets of the interface below it (Linux
+/// include/uapi/linux/if_link.h, `enum macvlan_mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// All of them; nobody else can be on that interface.
+    Passthru,
+    /// Those for its own address; more of them may be there.
+    Bridge,
+}
+
 impl Links {
-    /// Makes a macvlan in passthru mode on the interface with number `on`, which then gives it
-    /// every frame. It is down. It goes with the one below it, wherever it has been moved.
+    /// Makes a macvlan on the interface with number `on`. It is down. It goes with the one below
+    /// it, wherever it has been moved.
     ///
     /// # Errors
     /// As [`Links::add_veth`].
-    pub fn add_macvlan(&self, name: &str, on: u32) -> Result<(), NetError> {
+    pub fn add_macvlan(&self, name: &str, on: u32, share: Share) -> Result<(), NetError> {
         check_name(name)?;
+        let mode = match share {
+            Share::Passthru => MacVlanMode::Passthrough,
+            Share::Bridge => MacVlanMode::Bridge,
+        };
         let mut message = LinkMessage::default();
         message.attributes = vec![
             LinkAttribute::IfName(name.to_owned()),
             LinkAttribute::Link(on),
             LinkAttribute::LinkInfo(vec![
                 LinkInfo::Kind(InfoKind::MacVlan),
-                LinkInfo::Data(InfoData::MacVlan(vec![InfoMacVlan::Mode(
-                    MacVlanMode::Passthrough,
-                )])),
+                LinkInfo::Data(InfoData::MacVlan(vec![InfoMacVlan::Mode(mode)])),
             ]),
         ];
         self.create(message)
             .map_err(|e| self.error("make macvlan", name, e))
+    }
+
+    /// Makes a macvtap on the interface with number `on`. It is down, and its device is
+    /// `/dev/tap<index>`.
+    ///
+    /// # Errors
+    /// As [`Links::add_veth`]; [`NetError::Exists`] also when the number is taken.
+    pub fn add_macvtap(
+        &self,
+        name: &str,
+        on: u32,
+        index: u32,
+        share: Share,
+    ) -> Result<(), NetError> {
+        check_name(name)?;
+        let mode = match share {
+            Share::Passthru => MacVtapMode::Passthrough,
+            Share::Bridge => MacVtapMode::Bridge,
+        };
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::Link(on),
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::MacVtap),
+                LinkInfo::Data(InfoData::MacVtap(vec![InfoMacVtap::Mode(mode)])),
+            ]),
+        ];
+        self.create(message)
+            .map_err(|e| self.error("make macvtap", name, e))
+    }
+
+    /// Lets an interface take frames for every group, whatever its own kernel has joined.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::NotPermitted`].
+    pub fn take_groups(&self, name: &str) -> Result<(), NetError> {
+        check_name(name)?;
+        let mut message = LinkMessage::default();
+        message.header.change_mask = LinkFlags::Allmulti;
+        message.header.flags = LinkFlags::Allmulti;
+        message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
+        self.channel
+            .change(RouteNetlinkMessage::SetLink(message), 0)
+            .map_err(|e| self.error("change interface", name, e))
     }
 
     /// Moves an interface into another namespace, under the name `there`. It is down then.

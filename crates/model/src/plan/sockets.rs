@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cell::{SkippedCell, path_name};
 use crate::plan::Plan;
+use crate::plan::VmAsk;
 use crate::plan::cells::product;
 use crate::sock::{Family, SockAsk, SockTest};
 
@@ -241,16 +242,47 @@ impl Plan {
         &self,
         wanted: fn(&Option<(String, String)>) -> bool,
     ) -> impl Iterator<Item = (SockCell, Option<(String, String)>)> + '_ {
-        self.refusals()
-            .filter(move |(_, refused)| wanted(refused))
-            .flat_map(move |(point, refused)| {
-                let cells: Vec<SockCell> = self
-                    .sockets
-                    .iter()
-                    .flat_map(|table| table.cells_over(&point))
-                    .collect();
-                cells.into_iter().map(move |cell| (cell, refused.clone()))
-            })
+        self.refusals().flat_map(move |(point, refused)| {
+            let cells: Vec<SockCell> = self
+                .sockets
+                .iter()
+                .flat_map(|table| table.cells_over(&point))
+                .collect();
+            let each = cells.into_iter().map(move |cell| {
+                let refused = refused.clone().or_else(|| refusal(&cell));
+                (cell, refused)
+            });
+            each.filter(move |(_, refused)| wanted(refused))
+        })
+    }
+}
+
+/// Why no machine can run a test, and what to do, where its path can be built.
+fn refusal(cell: &SockCell) -> Option<(String, String)> {
+    let refuse = |reason: &str, remedy: &str| Some((reason.to_owned(), remedy.to_owned()));
+    let beside = cell.neighbours > 0;
+    match cell.kind() {
+        "testpmd" if beside => refuse(
+            "testpmd joins two ports with each other: neighbours have no place on it",
+            "write neighbours = 0 for it, or kind = \"ovs-dpdk\"",
+        ),
+        "vm" => {
+            let ask = VmAsk::of(&cell.path);
+            if ask.vms > 1 || ask.switch.on_dpdk() {
+                return refuse(
+                    "sockets end in one guest on a switch of the kernel or ovs",
+                    "write vms = 1 and another switch",
+                );
+            }
+            if !ask.netns && !cell.server_pin.is_empty() {
+                return refuse(
+                    "the server runs in the guest, server_pin names CPUs of this host",
+                    "write pin in the [[path]], for the virtual CPUs",
+                );
+            }
+            None
+        }
+        _ => None,
     }
 }
 

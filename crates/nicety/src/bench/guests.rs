@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nicety_host::placement::Placement;
-use nicety_model::plan::{VmAsk, VmSwitch};
+use nicety_model::plan::VmAsk;
 use nicety_model::{CellKey, FrameSize, Plan};
 use nicety_port::Stop;
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, bundle};
@@ -72,6 +72,8 @@ impl Guests {
                 ask,
                 largest_frame: largest,
                 path_cpus: setup::path_cpus(placement),
+                serves: false,
+                neighbours: 0,
             })?));
         }
         let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
@@ -82,6 +84,7 @@ impl Guests {
             path_cpus: setup::path_cpus(placement),
             switch_cpus: switches::program_cpus(&placement.path),
             tester_cpus: placement.tester.iter().map(|tester| tester.cpu).collect(),
+            neighbours: 0,
             boot_limit: BOOT_LIMIT,
         };
         VmPath::check(&spec)?;
@@ -91,31 +94,16 @@ impl Guests {
         Ok(Box::new(path))
     }
 
-    /// Boots a guest in which sockets end. Nothing polls beside it, so it may use every CPU.
+    /// Boots a guest in which sockets end, with at most `neighbours` pairs beside it. Nothing polls
+    /// beside it, so it may use every CPU.
     pub fn serving(
         &mut self,
-        path: &BTreeMap<String, String>,
+        ask: VmAsk,
         serve: &Serve,
-        largest: FrameSize,
+        (largest, neighbours): (FrameSize, u32),
         stop: &Stop,
         say: &dyn Fn(&str),
     ) -> Result<VmPath, PathError> {
-        let ask = VmAsk::of(path);
-        if ask.netns {
-            return Err(refused(
-                "sockets end in machines, not in namespaces that stand for them; write guest = \"vm\"",
-            ));
-        }
-        if let VmSwitch::VlanBridge { .. } = ask.switch {
-            return Err(refused(
-                "sockets send frames without a tag, which a guest on vlan-bridge never gets; write switch = \"bridge\"",
-            ));
-        }
-        if ask.vms > 1 || ask.switch.on_dpdk() {
-            return Err(refused(
-                "sockets end in one guest on a switch of the kernel or ovs; write vms = 1 and another switch",
-            ));
-        }
         let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
         let spec = VmSpec {
             ask,
@@ -124,6 +112,7 @@ impl Guests {
             switch_cpus: Vec::new(),
             stations: Vec::new(),
             tester_cpus: Vec::new(),
+            neighbours,
             boot_limit: BOOT_LIMIT,
         };
         VmPath::check(&spec)?;

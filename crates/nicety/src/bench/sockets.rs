@@ -246,7 +246,13 @@ impl SocketRun<'_> {
             (0, _) => (in_namespace(), None),
             (_, Err(missing)) => return Err(missing.clone()),
             (wanted, Ok(pairs)) => {
-                let pairs = &pairs[..pairs.len().min(wanted as usize)];
+                let pairs = pairs.get(..wanted as usize).ok_or_else(|| Missing {
+                    reason: format!(
+                        "{} is the most pairs of neighbours there is room for",
+                        pairs.len()
+                    ),
+                    remedy: format!("write neighbours = {}", pairs.len()),
+                })?;
                 let (ran, sum) = neighbours::beside(pairs, cell.family, ask, &in_namespace)?;
                 (ran, Some(sum))
             }

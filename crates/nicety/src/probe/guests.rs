@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use nicety_host::link::{Links, VethEnd};
+use nicety_host::link::{Links, Share, VethEnd};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::tap;
@@ -68,7 +68,7 @@ fn macvtap(ns: &NetNs) -> Result<(), NetError> {
     let links = Links::open(ns)?;
     links.add_veth(VethEnd::plain(ns, "v0"), VethEnd::plain(ns, "v1"))?;
     let below = links.get("v0")?.index;
-    tap::create_macvtap(ns, "m0", below).map(drop)
+    tap::create_macvtap(ns, "m0", below, Share::Passthru).map(drop)
 }
 
 fn describe(path: &str, error: &io::Error) -> String {

@@ -244,6 +244,59 @@ time = "500ms"
 }
 
 #[test]
+fn neighbours_join_what_polls_and_share_the_wire_of_a_namespace() {
+    let _alone = alone();
+    let test = "neighbours_join_what_polls_and_share_the_wire_of_a_namespace";
+    if !root() {
+        println!("SKIP {test}: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let plan = r#"
+[[path]]
+kind = "vm"
+guest = "netns"
+[[path]]
+kind = "ovs-dpdk"
+[[path]]
+kind = "testpmd"
+[[sockets]]
+test = "udp_rr"
+neighbours = [0, 1]
+family = ["ipv4", "ipv6"]
+time = "300ms"
+"#;
+    let ended = bench(dir.path(), plan, &["--json"]).run();
+    ended.assert_code(0);
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    for cell in run["skipped"].as_array().unwrap() {
+        let (name, reason) = (cell["cell"].as_str().unwrap(), &cell["reason"]);
+        if name.starts_with("testpmd/") && name.ends_with("/neighbours=1") {
+            assert_eq!(
+                *reason,
+                "testpmd joins two ports with each other: neighbours have no place on it"
+            );
+            continue;
+        }
+        let remedy = cell["remedy"].as_str().unwrap();
+        let missing = ["apt install ", "modprobe macvlan"];
+        assert!(missing.iter().any(|m| remedy.starts_with(m)), "{cell}");
+        println!("SKIP {test}: {name}: {reason}; {remedy}");
+    }
+    for result in results(dir.path()) {
+        let beside = &result["neighbours"];
+        match result["cell"].as_str().unwrap().ends_with("/neighbours=1") {
+            true => assert!(beside["goodput_mbps"].as_f64() > Some(0.0), "{result}"),
+            false => assert!(beside.is_null(), "{result}"),
+        }
+        assert!(
+            result["transactions_per_s"].as_f64() > Some(0.0),
+            "{result}"
+        );
+    }
+}
+
+#[test]
 fn what_a_plan_asks_of_cpus_and_neighbours_and_cannot_have_is_skipped() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();

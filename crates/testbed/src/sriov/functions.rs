@@ -40,6 +40,8 @@ const DRIVERS: [(&str, &[u16]); 3] = [
 #[derive(Debug)]
 pub(crate) struct FunctionSet {
     pf: String,
+    /// Functions beside the path's own.
+    extra: u32,
     found: Found,
     host: NetNs,
     /// Where the functions are counted, or why not.
@@ -117,12 +119,16 @@ impl FunctionSet {
         Ok(())
     }
 
-    /// Makes them with the addresses of `macs`; no driver has them yet.
-    pub(crate) fn make(pf: &str, macs: [Mac; 4]) -> Result<Self, PathError> {
+    /// Makes them with the addresses of `macs`, and two more for each of `pairs` pairs of
+    /// neighbours as far as the port has them; no driver has them yet.
+    pub(crate) fn make(pf: &str, macs: [Mac; 4], pairs: u32) -> Result<Self, PathError> {
         let host = NetNs::current()?;
         let links = Links::open(&host)?;
         let places = Places::of(&host);
         let address = places.pci(pf).map(|function| function.address);
+        let most = places.attribute(pf, "device/sriov_totalvfs");
+        let most = most.and_then(|most| most.parse().ok()).unwrap_or(COUNT);
+        let extra = 2 * pairs.min(most.saturating_sub(COUNT) / 2);
         let dir = RunDir::create_for_host()?;
         let found = Found {
             address: address.unwrap_or_default(),
@@ -136,6 +142,7 @@ impl FunctionSet {
             .map_err(|e| PathError::io("write down the state of", pf, e))?;
         let set = Self {
             pf: pf.to_owned(),
+            extra,
             found,
             host,
             registers: match places.registers(pf) {
@@ -153,9 +160,12 @@ impl FunctionSet {
         // have to wait (drivers/net/ethernet/intel/igbvf/netdev.c, "PF still in reset state").
         links.change(pf, &up(true))?;
         set.write("sriov_drivers_autoprobe", "0")?;
-        set.write("sriov_numvfs", &COUNT.to_string())?;
+        set.write("sriov_numvfs", &(COUNT + extra).to_string())?;
         let functions = Functions::open(&set.host)?;
-        for (vf, (mac, vlan)) in (0..COUNT).zip(macs.into_iter().zip(VLANS)) {
+        let own = macs.into_iter().zip(VLANS);
+        // Neighbours are in the half of the path where its sockets end.
+        let others = (0..extra).map(|number| (neighbour(number), VLANS[0]));
+        for (vf, (mac, vlan)) in (0..).zip(own.chain(others)) {
             functions.set(pf, vf, FunctionSetting::Mac(mac))?;
             functions.set(pf, vf, FunctionSetting::Vlan(vlan))?;
         }
@@ -204,6 +214,11 @@ impl FunctionSet {
             }
         }
         Ok(())
+    }
+
+    /// Functions for neighbours, two of each pair.
+    pub(crate) fn neighbours(&self) -> std::ops::Range<u32> {
+        COUNT..COUNT + self.extra
     }
 
     /// Lets the host's driver have function `vf` and moves its interface to `ns`.
@@ -293,6 +308,11 @@ impl Drop for FunctionSet {
             self._dir.keep();
         }
     }
+}
+
+/// Hardware address of a neighbour's function: locally administered, the same in every run.
+fn neighbour(number: u32) -> Mac {
+    Mac([0x02, 0x6e, 0x69, 0, 2, number as u8])
 }
 
 fn write(file: &std::path::Path, text: &str) -> Result<(), PathError> {

@@ -31,9 +31,15 @@ const MTU: u32 = 1500;
 pub(crate) const STATIONS: [Mac; 2] = [MAC_B, MAC_A];
 
 /// Functions with the tester's two in their namespaces; the guest's belong to nobody yet.
-/// `macs` are the guest's.
-pub(crate) fn rig(pf: &str, macs: [Mac; 2], largest: FrameSize) -> Result<Rig, PathError> {
-    let set = FunctionSet::make(pf, [MAC_A, macs[0], macs[1], MAC_B])?;
+/// `macs` are the guest's; there are functions for `pairs` pairs of neighbours, or for as many as
+/// the port can have.
+pub(crate) fn rig(
+    pf: &str,
+    macs: [Mac; 2],
+    largest: FrameSize,
+    pairs: u32,
+) -> Result<Rig, PathError> {
+    let set = FunctionSet::make(pf, [MAC_A, macs[0], macs[1], MAC_B], pairs)?;
     let mut notes = Vec::new();
     let (a, dut, b) = (
         Site::create("A", &mut notes)?,

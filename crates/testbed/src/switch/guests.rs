@@ -270,10 +270,11 @@ fn open_vswitch(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathErr
 fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
     let polling = spec.dpdk.polling()?;
     let fars = ["p0", "p1"];
+    let queues = spec.dpdk.rig.queues.max(1);
     let mut numbers = 0..2;
     let interfaces = fars.map(|name| {
         let number = numbers.next().unwrap_or_default();
-        (name, ovs_dpdk::port(spec.dpdk, number))
+        (name, ovs_dpdk::port(spec.dpdk.vdev, number, queues))
     });
     let instance = Instance::start(&Setup {
         ns: spec.ns,

@@ -178,10 +178,32 @@ impl Instance {
         if datapath == super::Datapath::Userspace {
             joining.whole_frames()?;
         }
-        let set = |words: &[String]| set(&self.setter, &self.database, words);
-        set(&["add-port", bridge, joining.inner].map(str::to_owned))?;
-        switched(&mut self.daemon, &set, joining.inner)?;
+        self.add(bridge, joining.inner, &[])?;
         Ok(joining.plain())
+    }
+
+    /// The same for a switch that runs DPDK, whose threads poll the interface too.
+    pub(super) fn join_polled(
+        &mut self,
+        bridge: &str,
+        joining: &Joining<'_>,
+        vdev: super::Vdev,
+    ) -> Result<String, PathError> {
+        joining.whole_frames()?;
+        let columns = super::ovs_dpdk::port(vdev, joining.number, 1);
+        self.add(bridge, &format!("p{}", joining.number), &columns)?;
+        Ok(joining.plain())
+    }
+
+    fn add(&mut self, bridge: &str, name: &str, columns: &[String]) -> Result<(), PathError> {
+        let mut words = ["add-port", bridge, name].map(str::to_owned).to_vec();
+        if !columns.is_empty() {
+            words.extend(["--", "set", "interface", name].map(str::to_owned));
+            words.extend(columns.iter().cloned());
+        }
+        let set = |words: &[String]| set(&self.setter, &self.database, words);
+        set(&words)?;
+        switched(&mut self.daemon, &set, name)
     }
 
     /// Name and version.

@@ -5,14 +5,16 @@
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 
-use super::dpdk::DpdkSpec;
+use super::dpdk::{DpdkSpec, Vdev};
 use super::instance::{Instance, Setup, SwitchPort};
 use super::ovs_counters::{Datapath, DatapathPort};
 use super::place;
 use super::program::Packaged;
 use super::testpmd::list;
 use crate::counters::PathCounters;
+use crate::endpoints::EndpointSite;
 use crate::error::PathError;
+use crate::neighbours;
 use crate::path::{Coupling, Middle, Path, PathThread, Polling, Port};
 use crate::rig::Rig;
 
@@ -28,6 +30,7 @@ pub struct OvsDpdkPath {
     // Dropped in this order: the program before what it uses.
     instance: Instance,
     rig: Rig,
+    vdev: Vdev,
     threads: Vec<PathThread>,
 }
 
@@ -42,6 +45,7 @@ impl OvsDpdkPath {
         let polling = spec.polling()?;
         DAEMON.find()?;
         let mut rig = Rig::build(&spec.rig)?;
+        let queues = spec.rig.queues.max(1);
         let instance = Instance::start(&Setup {
             ns: &rig.dut.ns,
             daemon: &DAEMON,
@@ -49,8 +53,8 @@ impl OvsDpdkPath {
             config: configuration(spec, polling),
             datapath_type: "netdev",
             ports: vec![
-                SwitchPort::plain("p0", port(spec, 0)),
-                SwitchPort::plain("p1", port(spec, 1)),
+                SwitchPort::plain("p0", port(spec.vdev, 0, queues)),
+                SwitchPort::plain("p1", port(spec.vdev, 1, queues)),
             ],
             dpdk: true,
         })?;
@@ -61,6 +65,7 @@ impl OvsDpdkPath {
         Ok(Self {
             instance,
             rig,
+            vdev: spec.vdev,
             threads,
         })
     }
@@ -69,6 +74,10 @@ impl OvsDpdkPath {
 /// Memory in MiB, taken as ordinary pages: its buffers, of which it asks for half as many until
 /// they fit, need 390, and vhost-user's devices leave holes in what there is.
 const MEMORY_MIB: u32 = 768;
+
+/// Most pairs of neighbours: Debian's DPDK has 32 ports (RTE_MAX_ETHPORTS), and some are the
+/// path's own.
+const MOST_PAIRS: u32 = 12;
 
 /// What it is, for the run's notes.
 pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> String {
@@ -100,13 +109,12 @@ pub(super) fn configuration(spec: &DpdkSpec, polling: &[u32]) -> Vec<String> {
 }
 
 /// Columns of the port on interface `number`.
-pub(super) fn port(spec: &DpdkSpec, number: usize) -> Vec<String> {
-    let queues = spec.rig.queues.max(1);
+pub(super) fn port(vdev: Vdev, number: usize, queues: u32) -> Vec<String> {
     vec![
         "type=dpdk".to_owned(),
         format!(
             "options:dpdk-devargs=\"{}\"",
-            spec.vdev.arguments(number, queues)
+            vdev.arguments(number, queues)
         ),
         format!("options:n_rxq={queues}"),
     ]
@@ -174,6 +182,14 @@ impl Path for OvsDpdkPath {
             .0
             .splice(2..2, [near, place("ovs", lookups(&seen)), far]);
         Ok(counters)
+    }
+
+    fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+        let (instance, vdev) = (&mut self.instance, self.vdev);
+        let pairs = pairs.min(MOST_PAIRS);
+        neighbours::on_switch(&self.rig.dut.ns, pairs, &mut |joining| {
+            instance.join_polled("br0", joining, vdev)
+        })
     }
 
     fn notes(&self) -> &[String] {

@@ -395,10 +395,11 @@ impl Path for VmPath {
     fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
         let middle = &self.rig.dut.ns;
         let (nic, kind) = self.by;
-        // A macvtap in passthru mode has the interface below it to itself.
-        let alone = matches!(nic, VmNic::Sriov | VmNic::SriovMacvtap | VmNic::Macvtap);
+        if let Some(functions) = &self.rig.functions {
+            return neighbours::on_functions(functions, pairs);
+        }
         match (kind, &mut self.switch) {
-            _ if alone => Err(PathError::NoNeighbours { kind: "the guest" }),
+            _ if nic == VmNic::Macvtap => neighbours::on_wire(&self.rig, pairs),
             (_, Some(switch)) => {
                 neighbours::on_switch(middle, pairs, &mut |joining| switch.join(joining))
             }

@@ -32,6 +32,8 @@ pub struct VmSpec {
     pub stations: Vec<[Mac; 2]>,
     /// CPUs on which the tester polls: what is not pinned keeps away from them.
     pub tester_cpus: Vec<u32>,
+    /// Pairs of neighbours that are to share the guest's way to the tester.
+    pub neighbours: u32,
     /// Longest wait until the guest forwards.
     pub boot_limit: std::time::Duration,
 }
@@ -313,6 +315,7 @@ mod tests {
             switch_cpus: vec![1],
             stations: Vec::new(),
             tester_cpus: vec![0],
+            neighbours: 0,
             boot_limit: std::time::Duration::ZERO,
         };
         assert_eq!(rest(&spec("bridge"), &[0, 1, 2]), [1, 2]);
@@ -330,6 +333,7 @@ mod tests {
             switch_cpus: Vec::new(),
             stations: Vec::new(),
             tester_cpus: Vec::new(),
+            neighbours: 0,
             boot_limit: std::time::Duration::ZERO,
         };
         assert!(check(&spec("0+1+0"), &[0, 1]).is_ok());

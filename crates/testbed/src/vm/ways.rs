@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nicety_host::link::LinkChange;
+use nicety_host::link::{LinkChange, Mac, Share};
 use nicety_host::net_error::NetError;
 use nicety_host::tap;
 use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
@@ -95,7 +95,8 @@ pub(super) fn build(spec: &VmSpec) -> Result<Ways, PathError> {
         });
     }
     if matches!(ask.nic, VmNic::Macvtap) {
-        return macvtaps(rig);
+        // Beside neighbours it gets no frames but its own.
+        return macvtaps(rig, (spec.neighbours > 0).then_some(spec::MACS));
     }
     let mut ends = [Vec::new(), Vec::new()];
     for (side, end) in ends.iter_mut().enumerate() {
@@ -202,9 +203,10 @@ fn up(master: Option<u32>, mtu: Option<u32>) -> LinkChange {
     }
 }
 
-/// Macvtaps on the tester's side itself.
-fn macvtaps(rig: Rig) -> Result<Ways, PathError> {
-    let backends = [macvtap(&rig, 0)?, macvtap(&rig, 1)?];
+/// Macvtaps on the tester's side itself; `shared` are their addresses where others are there too.
+fn macvtaps(rig: Rig, shared: Option<[Mac; 2]>) -> Result<Ways, PathError> {
+    let shared = |side: usize| shared.map(|macs| macs[side]);
+    let backends = [macvtap(&rig, 0, shared(0))?, macvtap(&rig, 1, shared(1))?];
     Ok(Ways {
         rig,
         backends: vec![backends],
@@ -214,10 +216,20 @@ fn macvtaps(rig: Rig) -> Result<Ways, PathError> {
     })
 }
 
-fn macvtap(rig: &Rig, side: usize) -> Result<Backend, PathError> {
+fn macvtap(rig: &Rig, side: usize, shared: Option<Mac>) -> Result<Backend, PathError> {
     let (dut, name) = (&rig.dut, MACVTAPS[side]);
     let below = dut.links.get(FARS[side])?.index;
-    let queue = tap::create_macvtap(&dut.ns, name, below).map_err(no_macvtap)?;
+    let share = shared.map_or(Share::Passthru, |_| Share::Bridge);
+    let queue = tap::create_macvtap(&dut.ns, name, below, share).map_err(no_macvtap)?;
+    if shared.is_some() {
+        let own = LinkChange {
+            mac: shared,
+            ..LinkChange::default()
+        };
+        dut.links.change(name, &own)?;
+        // The host does not know which groups the guest is in.
+        dut.links.take_groups(name)?;
+    }
     dut.links.change(name, &up(None, None))?;
     Ok(Backend::Tap {
         queues: vec![queue],
@@ -227,7 +239,7 @@ fn macvtap(rig: &Rig, side: usize) -> Result<Backend, PathError> {
 
 fn on_functions(spec: &VmSpec, pf: &str) -> Result<Ways, PathError> {
     let ask: &VmAsk = &spec.ask;
-    let rig = sriov::rig(pf, spec::MACS, spec.largest_frame)?;
+    let rig = sriov::rig(pf, spec::MACS, spec.largest_frame, spec.neighbours)?;
     let functions = rig.functions.as_ref().ok_or(PathError::Stopped)?;
     let [near, far] = sriov::GUESTS;
     if ask.nic == VmNic::Sriov {
@@ -249,7 +261,7 @@ fn on_functions(spec: &VmSpec, pf: &str) -> Result<Ways, PathError> {
     for (name, station) in FARS.into_iter().zip(sriov::STATIONS) {
         rig.dut.links.add_station(name, station)?;
     }
-    macvtaps(rig)
+    macvtaps(rig, None)
 }
 
 const VHOST: &str = "/dev/vhost-net";

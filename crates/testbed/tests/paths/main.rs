@@ -70,6 +70,8 @@ fn namespace_guest(_: Privilege) {
         ask: VmAsk::of(&words.into_iter().collect()),
         largest_frame: FrameSize::new(9018).unwrap(),
         path_cpus: vec![path_cpu()],
+        serves: false,
+        neighbours: 0,
     })
     .unwrap();
     assert_eq!((path.kind(), path.own_stations()), ("vm", false));

@@ -103,6 +103,7 @@ fn spec(words: &[(&str, &str)]) -> VmSpec {
         path_cpus: vec![0],
         switch_cpus: vec![1],
         stations: stations().to_vec(),
+        neighbours: 0,
         tester_cpus: Vec::new(),
         boot_limit: BOOT,
     }

@@ -3,16 +3,16 @@
 use std::net::{IpAddr, SocketAddr};
 
 use nicety_host::ethtool::Ethtool;
-use nicety_host::link::{LinkChange, Links};
+use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_host::placement::Placement;
 use nicety_host::{napi, sysctl};
-use nicety_model::plan::{PathPlan, SockCell, SwitchKind};
+use nicety_model::plan::{PathPlan, SockCell, SwitchKind, VmAsk};
 use nicety_model::sock::Family;
 use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_socket::Token;
 use nicety_testbed::vm::wire::Serve;
-use nicety_testbed::{EndpointSite, Endpoints, Path};
+use nicety_testbed::{EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, Port};
 
 use super::{Making, Missing};
 use crate::bench::setup;
@@ -79,8 +79,7 @@ impl Stage {
                 })
             }
             Some(PathPlan::Switch { kind, .. }) => {
-                let ipv6 = |cell: SockCell| cell.family == Family::Ipv6;
-                let ipv6 = plan.sock_cells().any(ipv6);
+                let ipv6 = wants_ipv6(making);
                 switch(*kind, cell, making.placement, ipv6, neighbours)
             }
             Some(PathPlan::Ports { .. }) => Err(Missing {
@@ -90,6 +89,9 @@ impl Stage {
                 remedy: "run nicety sock serve on the far host and nicety sock TEST --to here"
                     .to_owned(),
             }),
+            Some(PathPlan::Vm { .. }) if VmAsk::of(&cell.path).netns => {
+                namespace(making, cell, neighbours)
+            }
             Some(PathPlan::Vm { .. }) => guest(making, cell, neighbours),
             _ => Err(Missing {
                 reason: format!("socket tests do not run over {} yet", cell.kind()),
@@ -104,13 +106,6 @@ impl Stage {
         let site = match &self.far {
             FarEnd::Site(site) => site,
             FarEnd::Guest { ipv6: false, .. } if family == Family::Ipv6 => return Err(no_ipv6()),
-            FarEnd::Guest { .. } if !pin.is_empty() => {
-                return Err(Missing {
-                    reason: "the server runs in the guest, server_pin names CPUs of this host"
-                        .to_owned(),
-                    remedy: "write pin in the [[path]], for the virtual CPUs".to_owned(),
-                });
-            }
             FarEnd::Guest { token, .. } => {
                 return Ok(Far {
                     address: SocketAddr::new(address(family, GUEST), PORT).to_string(),
@@ -159,8 +154,7 @@ fn address(family: Family, number: u8) -> IpAddr {
 /// A namespace at one end, a guest at the other.
 fn guest(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Stage, Missing> {
     let token = Token::random().map_err(|error| missing(&error))?;
-    let family = |cell: SockCell| cell.family == Family::Ipv6;
-    let ipv6 = making.plan.sock_cells().any(family);
+    let ipv6 = wants_ipv6(making);
     let mut addresses = vec![(address(Family::Ipv4, GUEST), 24)];
     if ipv6 {
         addresses.push((address(Family::Ipv6, GUEST), 64));
@@ -174,27 +168,85 @@ fn guest(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Stage, 
     let say = |step: &str| progress.stage(step);
     let stop = making.signals.stop();
     let largest = FrameSize::new(LARGEST).map_err(|error| missing(&error))?;
+    let ask = VmAsk::of(&cell.path);
     let path = making
         .guests
-        .serving(&cell.path, &serve, largest, &stop, &say);
+        .serving(ask, &serve, (largest, pairs), &stop, &say);
     let mut path = path.map_err(|error| refused(error.into()))?;
     let neighbours = beside(&mut path, pairs);
-    let near = &path.ports()[0];
-    if path.coupling() != nicety_testbed::Coupling::Unknown {
-        segmentation(&near.ns, &near.name)?;
-    }
-    if ipv6 {
-        sysctl::enable_ipv6(&near.ns).map_err(|error| missing(&error))?;
-    }
-    let client = EndpointSite::address(near.ns.clone(), &near.name, GUEST - 1);
     Ok(Stage {
-        client: client.map_err(|error| missing(&error))?,
+        client: near(&path, ipv6)?,
         far: FarEnd::Guest { ipv6, token },
         neighbours,
         shared_host: false,
         notes: path.notes().to_vec(),
         between: Between::Path(Box::new(path)),
     })
+}
+
+/// A namespace at either end, of which the far one stands for a guest.
+fn namespace(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Stage, Missing> {
+    let ipv6 = wants_ipv6(making);
+    let path = NetnsPath::build(&NetnsSpec {
+        ask: VmAsk::of(&cell.path),
+        largest_frame: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
+        path_cpus: setup::path_cpus(making.placement),
+        serves: true,
+        neighbours: pairs,
+    });
+    let mut path = path.map_err(|error| refused(error.into()))?;
+    let neighbours = beside(&mut path, pairs);
+    let client = near(&path, ipv6)?;
+    let (ns, name) = path.end();
+    if ipv6 {
+        sysctl::enable_ipv6(ns).map_err(|error| missing(&error))?;
+    }
+    let far = EndpointSite::address(ns.clone(), name, GUEST);
+    Ok(Stage {
+        client,
+        far: FarEnd::Site(far.map_err(|error| missing(&error))?),
+        neighbours,
+        shared_host: true,
+        notes: path.notes().to_vec(),
+        between: Between::Path(Box::new(path)),
+    })
+}
+
+/// The client's end of a path to a guest.
+fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Missing> {
+    let near = &path.ports()[0];
+    if path.coupling() != nicety_testbed::Coupling::Unknown {
+        segmentation(&near.ns, &near.name)?;
+    }
+    let name = tagged(path, near)?;
+    if ipv6 {
+        sysctl::enable_ipv6(&near.ns).map_err(|error| missing(&error))?;
+    }
+    let client = EndpointSite::address(near.ns.clone(), &name, GUEST - 1);
+    client.map_err(|error| missing(&error))
+}
+
+/// The interface of a port that gets addresses: one that tags its frames, where the path wants
+/// tags.
+fn tagged(path: &dyn Path, port: &Port) -> Result<String, Missing> {
+    let Some(id) = path.vlan() else {
+        return Ok(port.name.clone());
+    };
+    let links = Links::open(&port.ns).map_err(|error| missing(&error))?;
+    let name = format!("{}.{id}", port.name);
+    let made = links.add_vlan(&name, port.index, id);
+    made.map_err(|error| Missing {
+        reason: format!("the endpoints cannot tag their frames: {error}"),
+        remedy: "modprobe 8021q, then go on with --resume".to_owned(),
+    })?;
+    links.set_up(&name).map_err(|error| missing(&error))?;
+    Ok(name)
+}
+
+/// Whether any test of the plan is over IPv6.
+fn wants_ipv6(making: &Making<'_>) -> bool {
+    let ipv6 = |cell: SockCell| cell.family == Family::Ipv6;
+    making.plan.sock_cells().any(ipv6)
 }
 
 /// Pairs on the same switch: without them the other tests can run all the same.
@@ -255,25 +307,7 @@ fn switch(
         } else {
             segmentation(&port.ns, &port.name)?;
         }
-        let links = Links::open(&port.ns).map_err(|error| missing(&error))?;
-        let name = match path.vlan() {
-            None => port.name.clone(),
-            Some(id) => {
-                let name = format!("{}.{id}", port.name);
-                links
-                    .add_vlan(&name, port.index, id)
-                    .map_err(|error| Missing {
-                        reason: format!("the endpoints cannot tag their frames: {error}"),
-                        remedy: "modprobe 8021q, then go on with --resume".to_owned(),
-                    })?;
-                let up = LinkChange {
-                    up: Some(true),
-                    ..LinkChange::default()
-                };
-                links.change(&name, &up).map_err(|error| missing(&error))?;
-                name
-            }
-        };
+        let name = tagged(path.as_ref(), port)?;
         // Off for test frames, whose stations have no use for it.
         if ipv6 {
             sysctl::enable_ipv6(&port.ns).map_err(|error| missing(&error))?;
