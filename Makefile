@@ -50,7 +50,7 @@ lab-matrix: ## three ready plans in the lab, 5 min each (LAB_MATRIX_BOX), with t
 
 bench-inspect: ## facts of a large recorded host and of this one, beside ethtool, ip and lscpu
 	@scripts/setup.sh bench
-	@scripts/bench-peers.sh ethtool=ethtool ip=iproute2 lscpu=util-linux
+	@scripts/bench-peers.sh ethtool=ethtool ip=iproute2 lscpu=util-linux tuned-adm=tuned dbus-daemon=dbus
 	@$(CARGO) bench --locked -p nicety --bench inspect
 
 bench-report: ## report, page, comparison and trend of runs as large as they get

@@ -1,7 +1,11 @@
 //! Whether measured changes are worth keeping.
 //!
-//! Kept is what gains at least 2 % and at least two standard deviations of a single measurement.
+//! Kept is what gains at least 2 % and at least two standard deviations of a single measurement, in
+//! logarithms.
+//! A cell that failed in a measurement is measured again; where it fails for good nothing is kept,
+//! because it may be the change that broke it.
 
+mod failed;
 mod sockets;
 
 use nicety_model::Run;
@@ -11,7 +15,9 @@ use nicety_model::measured::{
     CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredGain, MeasuredTarget,
     MeasuredUnit,
 };
-use nicety_model::{CellResult, Purpose};
+use nicety_model::{CellResult, Purpose, Validity};
+
+pub use failed::{failed, mend};
 
 /// Smallest gain that is kept, however quiet the machine.
 const LEAST: f64 = 0.02;
@@ -43,7 +49,9 @@ pub fn judge(
                 curve_before: curve(before, &cell),
                 curve_after: curve(after, &cell),
                 unit: match target {
-                    MeasuredTarget::Throughput => MeasuredUnit::FramesPerS,
+                    MeasuredTarget::Throughput | MeasuredTarget::ForwardingRate => {
+                        MeasuredUnit::FramesPerS
+                    }
                     MeasuredTarget::LatencyP99 => MeasuredUnit::P99Us,
                 },
                 rates_before: Vec::new(),
@@ -55,13 +63,19 @@ pub fn judge(
     cells.extend(sockets::cells(target, before, after));
     let side = |of: fn(&MeasuredCell) -> &Vec<f64>| scores(target, &cells, of);
     let gain = gain(&side(|cell| &cell.before), &side(|cell| &cell.after));
+    let failed = failed::anywhere(target, before, after);
+    let decision = match failed.is_empty() {
+        true => decide(gain),
+        false => MeasuredDecision::NotMeasured,
+    };
     Measured {
         schema: nicety_model::SCHEMA,
         target,
         changes,
         cells,
+        failed,
         gain,
-        decision: decide(gain),
+        decision,
     }
 }
 
@@ -72,23 +86,38 @@ fn cells(run: &Run) -> Vec<String> {
     names
 }
 
-/// One number per run, the mean of its repeats; `None` when a run has none.
+/// One number per run; `None` when a run has none.
 fn values(target: MeasuredTarget, runs: &[Run], cell: &str) -> Option<Vec<f64>> {
-    let one = |run: &Run| {
-        let mine = |result: &&CellResult| result.cell == cell && result.control.is_none();
-        let numbers: Vec<f64> = run
-            .cells
-            .iter()
-            .filter(mine)
-            .filter_map(|result| match target {
-                MeasuredTarget::Throughput => result.throughput_fps,
-                MeasuredTarget::LatencyP99 => Some(result.latency_us.as_ref()?.p99),
-            })
-            .filter(|number| number.is_finite() && *number > 0.0)
-            .collect();
-        (!numbers.is_empty()).then(|| mean(&numbers))
-    };
-    runs.iter().map(one).collect()
+    runs.iter().map(|run| value(target, run, cell)).collect()
+}
+
+/// The target's number of a cell: the mean of its repeats, or the best of its trials.
+fn value(target: MeasuredTarget, run: &Run, cell: &str) -> Option<f64> {
+    let usable = |number: &f64| number.is_finite() && *number > 0.0;
+    if target == MeasuredTarget::ForwardingRate {
+        let trials = run.trials.iter().filter(|trial| {
+            // What came through did so, whatever load was meant.
+            let counted = matches!(
+                trial.validity,
+                Validity::Valid | Validity::LoadMissed { .. }
+            );
+            counted && trial.cell == cell && trial.control.is_none()
+        });
+        let rates = trials.map(|trial| trial.forwarding_fps).filter(usable);
+        return rates.reduce(f64::max);
+    }
+    let mine = |result: &&CellResult| result.cell == cell && result.control.is_none();
+    let numbers: Vec<f64> = run
+        .cells
+        .iter()
+        .filter(mine)
+        .filter_map(|result| match target {
+            MeasuredTarget::LatencyP99 => Some(result.latency_us.as_ref()?.p99),
+            _ => result.throughput_fps,
+        })
+        .filter(usable)
+        .collect();
+    (!numbers.is_empty()).then(|| mean(&numbers))
 }
 
 fn curve(runs: &[Run], cell: &str) -> Vec<CurvePoint> {
@@ -124,27 +153,31 @@ fn scores(
             .map(|value| value.ln())
             .collect();
         match target {
-            MeasuredTarget::Throughput => mean(&logs).exp(),
             MeasuredTarget::LatencyP99 => (-mean(&logs)).exp(),
+            _ => mean(&logs).exp(),
         }
     };
     (0..runs).map(score).collect()
 }
 
+/// In logarithms: what disturbs a measurement takes its share of it, so that a rate ten times as high
+/// scatters ten times as much, which says nothing against the gain.
 fn gain(before: &[f64], after: &[f64]) -> Option<MeasuredGain> {
     // A single measurement says nothing about noise.
     if before.len() < 2 || after.len() < 2 {
         return None;
     }
-    let base = mean(before);
+    let logs = |values: &[f64]| -> Vec<f64> { values.iter().map(|value| value.ln()).collect() };
+    let (before, after) = (logs(before), logs(after));
     let variance = |values: &[f64]| {
         let mean = mean(values);
         let squares = values.iter().map(|value| (value - mean).powi(2));
         squares.sum::<f64>() / (values.len() - 1) as f64
     };
+    let sigma = f64::midpoint(variance(&before), variance(&after)).sqrt();
     let result = MeasuredGain {
-        gain: mean(after) / base - 1.0,
-        sigma: f64::midpoint(variance(before), variance(after)).sqrt() / base,
+        gain: (mean(&after) - mean(&before)).exp_m1(),
+        sigma: (SIGMAS * sigma).exp_m1() / SIGMAS,
     };
     (result.gain.is_finite() && result.sigma.is_finite()).then_some(result)
 }
@@ -154,9 +187,11 @@ fn decide(gain: Option<MeasuredGain>) -> MeasuredDecision {
         None => MeasuredDecision::NotMeasured,
         Some(MeasuredGain { gain, sigma }) => {
             let noise = LEAST.max(SIGMAS * sigma);
+            // What there was before, seen from after.
+            let lost = 1.0 / (1.0 + gain) - 1.0;
             if gain >= noise {
                 MeasuredDecision::Kept
-            } else if gain <= -noise {
+            } else if lost >= noise {
                 MeasuredDecision::Worse
             } else {
                 MeasuredDecision::NoEffect
@@ -171,7 +206,7 @@ pub fn words(measured: &Measured) -> String {
         MeasuredDecision::Kept => "better here",
         MeasuredDecision::NoEffect => "no effect here",
         MeasuredDecision::Worse => "worse here",
-        MeasuredDecision::NotMeasured => "not measured: no cell has a number on every side",
+        MeasuredDecision::NotMeasured => return cannot_tell(measured),
     };
     match measured.gain {
         Some(MeasuredGain { gain, sigma }) => format!(
@@ -180,6 +215,17 @@ pub fn words(measured: &Measured) -> String {
             SIGMAS * sigma * 100.0
         ),
         None => decision.to_owned(),
+    }
+}
+
+fn cannot_tell(measured: &Measured) -> String {
+    match measured.failed.as_slice() {
+        [] => "cannot tell: no cell has a number on every side".to_owned(),
+        [first] => format!("cannot tell: {first} failed, also when repeated"),
+        [first, rest @ ..] => format!(
+            "cannot tell: {first} and {} more failed, also when repeated",
+            rest.len()
+        ),
     }
 }
 
@@ -204,6 +250,10 @@ mod tests {
             // 10 % more, but measurements differ by as much.
             (&[100.0, 112.0], &[110.0, 122.0], NoEffect),
             (&[100.0, 104.0], &[150.0, 156.0], Kept),
+            // Disturbed by half, but five times as much at the least.
+            (&[10.0, 12.0], &[60.0, 120.0], Kept),
+            (&[60.0, 120.0], &[10.0, 12.0], Worse),
+            (&[10.0, 12.0], &[11.0, 60.0], NoEffect),
             (&[100.0, 100.0], &[90.0, 90.0], Worse),
             (&[100.0, 120.0], &[90.0, 110.0], NoEffect),
             (&[100.0], &[200.0], NotMeasured),
@@ -230,6 +280,7 @@ mod tests {
         for (target, expected) in [
             (MeasuredTarget::LatencyP99, 1.0),
             (MeasuredTarget::Throughput, -0.5),
+            (MeasuredTarget::ForwardingRate, -0.5),
         ] {
             let found = gain(&side(target, |c| &c.before), &side(target, |c| &c.after));
             assert!((found.unwrap().gain - expected).abs() < 1e-9, "{target:?}");
@@ -245,6 +296,7 @@ mod tests {
             target: MeasuredTarget::Throughput,
             changes: Vec::new(),
             cells: Vec::new(),
+            failed: Vec::new(),
             gain: Some(MeasuredGain {
                 gain: 0.0042,
                 sigma: 0.006,
@@ -254,6 +306,15 @@ mod tests {
         assert_eq!(
             words(&measured),
             "no effect here: +0.4 %, noise (2 σ) 1.2 %"
+        );
+        let failed = Measured {
+            failed: vec!["a".to_owned(), "b".to_owned()],
+            decision: MeasuredDecision::NotMeasured,
+            ..measured
+        };
+        assert_eq!(
+            words(&failed),
+            "cannot tell: a and 1 more failed, also when repeated"
         );
     }
 }

@@ -11,6 +11,10 @@ use crate::knob::Change;
 pub enum MeasuredTarget {
     /// Frames per second within the loss goal: more is better.
     Throughput,
+    /// Most frames per second that came through in any trial, whatever was offered and lost
+    /// (RFC 2285 3.6.3, maximum forwarding rate): more is better. It needs no search that ends,
+    /// which a busy or emulated machine may not have.
+    ForwardingRate,
     /// 99th percentile of latency: less is better.
     LatencyP99,
 }
@@ -25,16 +29,18 @@ pub enum MeasuredDecision {
     NoEffect,
     /// They cost more than the noise: undone.
     Worse,
-    /// No cell has a number on all sides: undone.
+    /// Nothing can be told: a cell has no number in some measurement, however often it was
+    /// repeated, or none has any. Undone.
     NotMeasured,
 }
 
 /// Gain, noise and what follows from them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredGain {
-    /// Mean after over mean before, less one; of latency, before over after.
+    /// Geometric mean after over the one before, less one; of latency, before over after.
     pub gain: f64,
-    /// One standard deviation of a measurement, as a share of the mean before.
+    /// Half the gain that two standard deviations of a measurement's logarithm make: noise is
+    /// in proportion to what it disturbs. For little noise the standard deviation as a share.
     pub sigma: f64,
 }
 
@@ -106,6 +112,10 @@ pub struct Measured {
     pub changes: Vec<Change>,
     /// Cells that have a number on every side.
     pub cells: Vec<MeasuredCell>,
+    /// Cells that failed in some measurement and in its repetitions: with one of these nothing
+    /// is kept.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failed: Vec<String>,
     /// Over all cells; absent when none has numbers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gain: Option<MeasuredGain>,

@@ -123,6 +123,7 @@ fn measured_changes_show_both_curves() {
             rates_before: Vec::new(),
             rates_after: Vec::new(),
         }],
+        failed: Vec::new(),
         gain: Some(MeasuredGain {
             gain: 0.3,
             sigma: 0.007,

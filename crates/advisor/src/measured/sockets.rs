@@ -30,8 +30,8 @@ fn unit(target: MeasuredTarget, test: &SockSeries) -> Option<MeasuredUnit> {
     let transactions = complete(test).next()?.transactions_per_s.is_some();
     Some(match target {
         MeasuredTarget::LatencyP99 => MeasuredUnit::P99Us,
-        MeasuredTarget::Throughput if transactions => MeasuredUnit::TransactionsPerS,
-        MeasuredTarget::Throughput => MeasuredUnit::GoodputMbps,
+        _ if transactions => MeasuredUnit::TransactionsPerS,
+        _ => MeasuredUnit::GoodputMbps,
     })
 }
 
@@ -44,23 +44,34 @@ fn complete(test: &SockSeries) -> impl Iterator<Item = &SockResult> {
 fn values(target: MeasuredTarget, runs: &[Run], name: &str) -> Option<Vec<f64>> {
     let one = |run: &Run| {
         let test = run.sockets.iter().find(|test| test.name == name)?;
-        let number = |result: &SockResult| match target {
-            MeasuredTarget::Throughput => result.headline(),
-            MeasuredTarget::LatencyP99 => result.latency_us.as_ref().map(|latency| latency.p99),
-        };
-        let numbers: Vec<f64> = complete(test)
-            .filter_map(number)
-            .filter(|number| number.is_finite() && *number > 0.0)
-            .collect();
-        match (numbers.as_slice(), test.curve.is_empty(), target) {
-            ([], _, _) => None,
-            (repeats, true, _) => Some(mean(repeats)),
-            // More and more pairs: the most that came through, or the latency of the fewest.
-            (steps, false, MeasuredTarget::Throughput) => steps.iter().copied().reduce(f64::max),
-            (steps, false, MeasuredTarget::LatencyP99) => steps.first().copied(),
-        }
+        value(target, test)
     };
     runs.iter().map(one).collect()
+}
+
+/// The target's number of a test.
+pub(super) fn value(target: MeasuredTarget, test: &SockSeries) -> Option<f64> {
+    let number = |result: &SockResult| match target {
+        MeasuredTarget::LatencyP99 => result.latency_us.as_ref().map(|latency| latency.p99),
+        _ => result.headline(),
+    };
+    let numbers: Vec<f64> = complete(test)
+        .filter_map(number)
+        .filter(|number| number.is_finite() && *number > 0.0)
+        .collect();
+    match (numbers.as_slice(), test.curve.is_empty(), target) {
+        ([], _, _) => None,
+        (repeats, true, _) => Some(mean(repeats)),
+        // More and more pairs: the most that came through, or the latency of the fewest.
+        (steps, false, MeasuredTarget::LatencyP99) => steps.first().copied(),
+        (steps, false, _) => steps.iter().copied().reduce(f64::max),
+    }
+}
+
+/// Whether it has transactions, and so a latency.
+pub(super) fn has_transactions(test: &SockSeries) -> bool {
+    let mut results = test.results.iter();
+    results.any(|result| result.ask.test.has_transactions())
 }
 
 /// Every repeat, fewest pairs first.
@@ -87,7 +98,7 @@ mod tests {
     use nicety_model::sock::{Family, SockAsk, SockTest};
 
     use super::*;
-    use crate::measured::{judge, target};
+    use crate::measured::{failed, judge, mend, target};
 
     fn result(test: SockTest, rate: f64) -> SockResult {
         let mut result = SockResult {
@@ -192,8 +203,27 @@ mod tests {
         for result in &mut broken.sockets[0].results {
             result.ending = Ending::PeerLost;
         }
-        let (before, after) = ([run(1000.0), run(1000.0)], [run(1000.0), broken]);
-        let found = judge(target(Goal::Latency), Vec::new(), &before, &after);
+        let before = [run(1000.0), run(1000.0)];
+        let judged = |goal, last: &Run| {
+            let after = [run(2000.0), last.clone()];
+            judge(target(goal), Vec::new(), &before, &after)
+        };
+        // The other test gains, but nothing is kept that may have broken one.
+        for goal in [Goal::Latency, Goal::Throughput] {
+            let found = judged(goal, &broken);
+            assert_eq!(found.decision, MeasuredDecision::NotMeasured, "{goal}");
+            assert_eq!(found.failed, ["veth/tcp_rr/64"]);
+        }
+        // It has a number when it is repeated.
+        let asked = target(Goal::Throughput);
+        mend(asked, &mut broken, &run(2000.0));
+        assert!(failed(asked, &broken).is_empty());
+        let found = judged(Goal::Throughput, &broken);
+        assert_eq!(found.decision, MeasuredDecision::Kept);
+        // Not even there, in one of them.
+        broken.sockets.pop();
+        let found = judged(Goal::Throughput, &broken);
+        assert_eq!(found.failed, ["veth/tcp_stream/65536"]);
         assert_eq!(found.decision, MeasuredDecision::NotMeasured);
     }
 }

@@ -30,13 +30,13 @@ pub(super) fn read(source: &Source) -> Option<Vec<FirewallChain>> {
         return None;
     }
     let mut chains = match may_ask(&source.roots) {
-        true => parse(&output("nft", &["-j", "list", "ruleset"])?)?,
+        true => parse(&source.ask(&["nft", "-j", "list", "ruleset"])?)?,
         false => Vec::new(),
     };
     for (family, program, names) in OLDER {
         let names = source.roots.proc.text(names).unwrap_or_default();
         if !names.trim().is_empty() {
-            chains.extend(older(family, &output(program, &[])?));
+            chains.extend(older(family, &source.ask(&[program])?));
         }
     }
     source.keep(RECORDED, || {
@@ -52,18 +52,6 @@ fn may_ask(roots: &Roots) -> bool {
         Some(modules) => modules.lines().any(|line| line.starts_with("nf_tables ")),
         None => true,
     }
-}
-
-fn output(program: &str, arguments: &[&str]) -> Option<String> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let output = std::process::Command::new(program)
-        .args(arguments)
-        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
-        .stdin(std::process::Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    output.status.success().then_some(text)
 }
 
 /// Family, table and chain.

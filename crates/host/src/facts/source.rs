@@ -138,14 +138,17 @@ impl Source {
         if !self.live {
             return self.top.text(file);
         }
-        let (program, arguments) = words.split_first()?;
-        let output = std::process::Command::new(program)
-            .args(arguments)
-            .output()
-            .ok()?;
-        let text = public(&String::from_utf8_lossy(&output.stdout));
+        let (text, done) = output(words)?;
+        let text = public(&text);
         self.keep(file, || text.clone());
-        output.status.success().then_some(text)
+        done.then_some(text)
+    }
+
+    /// Output of a command of the running host that says it has done its work, not recorded: for
+    /// what is recorded in another form.
+    pub(super) fn ask(&self, words: &[&str]) -> Option<String> {
+        let (text, done) = self.live.then(|| output(words))??;
+        done.then_some(text)
     }
 
     pub(super) fn keep(&self, file: &str, text: impl FnOnce() -> String) {
@@ -153,5 +156,39 @@ impl Source {
             // `recording` has tried the folder; a full disk shows as a note of its reader.
             let _ = std::fs::write(record.join(file), text());
         }
+    }
+}
+
+/// What a program writes, and whether it ended well. Administrators' programs are found too where an
+/// ordinary user's path has none of them.
+fn output(words: &[&str]) -> Option<(String, bool)> {
+    let (program, arguments) = words.split_first()?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+        .stdin(std::process::Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some((text, output.status.success()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_asked_of_the_running_host_only() {
+        let live = Source::live();
+        assert_eq!(live.ask(&["echo", "here"]).as_deref(), Some("here\n"));
+        assert_eq!(live.ask(&["false"]), None);
+        assert_eq!(live.ask(&["no-such-program-of-nicety"]), None);
+        assert_eq!(live.ask(&[]), None);
+        let path = live.ask(&["sh", "-c", "echo $PATH"]).unwrap_or_default();
+        assert!(path.trim_end().ends_with(":/usr/sbin:/sbin"), "{path}");
+        let recorded = Source::under(Path::new("/nowhere"));
+        assert!(!recorded.is_live());
+        assert_eq!(recorded.ask(&["echo", "here"]), None);
     }
 }

@@ -11,6 +11,7 @@
 #[allow(dead_code, reason = "the other benchmark uses the rest")]
 mod figures;
 mod tree;
+mod tuned;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -68,7 +69,7 @@ fn main() -> Result<()> {
     let mut figures = Figures::default();
     figures.next_round();
     let peers = peers(&mut figures);
-    let tuned = peers.contains_key("tuned-adm") && can_verify(&mut figures);
+    let tuned = tuned::Tuned::start(dir.path(), &mut figures)?;
     // Once unmeasured: files and programs come from the disk.
     inspect(&["--sysroot", path(&host)?])?;
     for round in 0..rounds {
@@ -102,8 +103,8 @@ fn main() -> Result<()> {
         let state = dir.path().join("state");
         let check = [&check[..], &[path(&state)?]].concat();
         figures.put("settings verified ms", run(NICETY, &check)?.0);
-        if tuned {
-            figures.put("tuned-adm verify ms", run("tuned-adm", &["verify"])?.0);
+        if let Some(tuned) = &tuned {
+            figures.put("tuned-adm verify ms", tuned.verify()?);
         }
     }
     figures.ratio(
@@ -224,26 +225,8 @@ fn peers(figures: &mut Figures) -> Map<String, serde_json::Value> {
     found
 }
 
-/// Whether tuned runs with a profile that it can verify.
-fn can_verify(figures: &mut Figures) -> bool {
-    let output = Command::new("tuned-adm")
-        .arg("verify")
-        .env("PATH", search_path())
-        .stdin(Stdio::null())
-        .output();
-    // 1: a value differs, which it has found out by reading all of them.
-    let done = output.as_ref().is_ok_and(|output| {
-        let text = String::from_utf8_lossy(&output.stdout);
-        text.contains("erification succeeded") || text.contains("erification failed")
-    });
-    if !done {
-        figures.skip("tuned-adm verify", "tuned does not run here with a profile");
-    }
-    done
-}
-
-/// The settings of tuned's network profiles as they are now, for `nicety tune boot --check`.
-fn kept_settings() -> Result<String> {
+/// The settings that tuned's network profiles have, and their values now.
+fn settings() -> impl Iterator<Item = (&'static str, String)> {
     let names = [
         "net.core.busy_poll",
         "net.core.busy_read",
@@ -254,15 +237,21 @@ fn kept_settings() -> Result<String> {
         "net.core.wmem_max",
         "net.core.netdev_max_backlog",
     ];
-    let settings: Vec<serde_json::Value> = names
-        .iter()
-        .filter_map(|name| {
-            let file = format!("/proc/sys/{}", name.replace('.', "/"));
-            let value = std::fs::read_to_string(file).ok()?;
-            let value: Vec<&str> = value.split_whitespace().collect();
+    names.into_iter().filter_map(|name| {
+        let file = format!("/proc/sys/{}", name.replace('.', "/"));
+        let value = std::fs::read_to_string(file).ok()?;
+        let value: Vec<&str> = value.split_whitespace().collect();
+        Some((name, value.join(" ")))
+    })
+}
+
+/// The same for `nicety tune boot --check`.
+fn kept_settings() -> Result<String> {
+    let settings: Vec<serde_json::Value> = settings()
+        .map(|(name, value)| {
             let knob = json!({"kind": "sysctl", "name": name});
             let target = json!({"what": "setting", "knob": knob});
-            Some(json!({"target": target, "value": value.join(" ")}))
+            json!({"target": target, "value": value})
         })
         .collect();
     Ok(serde_json::to_string(

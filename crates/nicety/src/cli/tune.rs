@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use nicety_model::finding::Goal;
+use nicety_model::measured::MeasuredTarget;
 use nicety_model::plan::parse_duration;
 
 pub const EXAMPLES: &str = "Examples:
@@ -136,6 +137,9 @@ pub struct ApplyArgs {
     /// when they gain more than the noise.
     #[arg(long, value_name = "BENCH_PLAN")]
     pub measure: Option<PathBuf>,
+    /// What is to become better [default: as the goal says, throughput or latency].
+    #[arg(long, value_name = "NUMBER", requires = "measure", value_enum)]
+    pub by: Option<By>,
     /// How often before and after are measured.
     #[arg(long, value_name = "N", default_value_t = 2, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20))]
     pub pairs: u32,
@@ -215,6 +219,27 @@ pub struct PersistArgs {
     /// Print what was done as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The number that `--measure` compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Highest load within the plan's loss goal.
+    Throughput,
+    /// Most frames that came through at any load: also where no search ends, as on a busy host.
+    ForwardingRate,
+    /// 99th percentile.
+    Latency,
+}
+
+impl From<By> for MeasuredTarget {
+    fn from(by: By) -> Self {
+        match by {
+            By::Throughput => Self::Throughput,
+            By::ForwardingRate => Self::ForwardingRate,
+            By::Latency => Self::LatencyP99,
+        }
+    }
 }
 
 /// What `persist` writes.

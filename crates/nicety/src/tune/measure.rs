@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
-use nicety_advisor::measured;
+use nicety_advisor::measured::{self, failed};
 use nicety_host::journal::JournalFile;
 use nicety_model::Run;
 use nicety_model::finding::Goal;
 use nicety_model::knob::Change;
-use nicety_model::measured::{Measured, MeasuredDecision};
+use nicety_model::measured::{Measured, MeasuredDecision, MeasuredTarget};
 
 use super::state::Work;
 use super::{apply, print_json, report, transaction};
@@ -21,6 +21,9 @@ use crate::output;
 
 /// Why the changes are undone between two measurements.
 const AGAIN: &str = "measured, taken back to measure again";
+/// How often a measurement with failed cells is repeated: what disturbed it may be over by then, and
+/// three failures are no accident.
+const REPETITIONS: u32 = 2;
 
 /// Measures and decides.
 pub fn run(
@@ -35,14 +38,25 @@ pub fn run(
         .context("cannot take over SIGINT and SIGTERM")
         .map_err(Failure::environment)?;
     let out = directory(args.out.as_deref())?;
+    let target = args
+        .by
+        .map_or_else(|| measured::target(goal), MeasuredTarget::from);
     let bench = |side: &str, pair: u32| {
         output::say(&format!("measuring {side}, {pair} of {}", args.pairs));
-        leg(plan, &out.join(format!("{side}-{pair}")), &signals)
+        side_of(target, plan, &out.join(format!("{side}-{pair}")), &signals)
+    };
+    // A cell that fails for good leaves nothing to decide: the rest is not measured any more.
+    let hopeless = |runs: &[Run]| {
+        runs.last()
+            .is_some_and(|run| !failed(target, run).is_empty())
     };
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let mut kept = None;
     for pair in 1..=args.pairs {
         before.push(bench("before", pair)?);
+        if hopeless(&before) {
+            break;
+        }
         let (id, mut file) = apply::open(work, changes, args.confirm_within)?;
         match bench("after", pair) {
             Ok(run) => after.push(run),
@@ -51,30 +65,35 @@ pub fn run(
                 return Err(failure);
             }
         }
-        match pair == args.pairs {
-            true => kept = Some((id, file)),
-            false => undo(work, id, &mut file, AGAIN)?,
+        if pair == args.pairs || hopeless(&after) {
+            kept = Some((id, file));
+            break;
         }
+        undo(work, id, &mut file, AGAIN)?;
     }
-    let Some((id, mut file)) = kept else {
-        return Err(Failure::environment(anyhow!("nothing was measured")));
-    };
     let owned = changes.iter().map(|change| (*change).clone()).collect();
-    let found = measured::judge(measured::target(goal), owned, &before, &after);
+    let found = measured::judge(target, owned, &before, &after);
     let verdict = measured::words(&found);
     let keep = found.decision == MeasuredDecision::Kept;
     // Settings first: a full disk of reports must not keep them from going back.
-    match keep {
-        true => apply::keep(work, id, file, changes, args.confirm_within)?,
-        false => undo(work, id, &mut file, &verdict)?,
-    }
+    let id = match kept {
+        Some((id, file)) if keep => {
+            apply::keep(work, id, file, changes, args.confirm_within)?;
+            Some(id)
+        }
+        Some((id, mut file)) => {
+            undo(work, id, &mut file, &verdict)?;
+            Some(id)
+        }
+        None => None,
+    };
     let page = write(&out, &found, &verdict)?;
     output::say(&verdict);
     output::say(&format!("report: {}", page.display()));
-    if keep {
+    if let (true, Some(id)) = (keep, id) {
         return apply::tell(work, id, changes, args);
     }
-    if args.json {
+    if let (true, Some(id)) = (args.json, id) {
         let journal = work.state.read(id).map_err(Failure::environment)?;
         print_json(&report::transaction(id, &journal))?;
     }
@@ -92,6 +111,33 @@ fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
             nicety_store::new_dir(Path::new("runs"), &name).map_err(Failure::environment)
         }
     }
+}
+
+/// One measurement; as often again as allowed while cells of it fail, which fills those in.
+fn side_of(
+    target: MeasuredTarget,
+    plan: &Path,
+    out: &Path,
+    signals: &Signals,
+) -> Result<Run, Failure> {
+    let mut run = leg(plan, out, signals)?;
+    for again in 1..=REPETITIONS {
+        let lacking = failed(target, &run);
+        let Some(first) = lacking.first() else {
+            break;
+        };
+        let more = match lacking.len() {
+            1 => String::new(),
+            more => format!(" and {} more", more - 1),
+        };
+        output::say(&format!(
+            "{first}{more} failed; measuring again, {again} of {REPETITIONS}"
+        ));
+        let mut name = out.as_os_str().to_owned();
+        name.push(format!("-again-{again}"));
+        measured::mend(target, &mut run, &leg(plan, Path::new(&name), signals)?);
+    }
+    Ok(run)
 }
 
 /// One measurement, by this program in a process of its own: an ordinary user's measurement

@@ -57,7 +57,7 @@ pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Resul
                 (parts::section("changes", "Changes", changes(measured)))
             }
             footer {
-                p { "Kept is what gains at least 2 % and at least two standard deviations of a single measurement." }
+                p { "Kept is what gains at least 2 % and at least two standard deviations of a single measurement, in logarithms." }
                 button #save .download type="button" hidden { "Save this as JSON" }
             }
         },

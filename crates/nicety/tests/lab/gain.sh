@@ -1,0 +1,77 @@
+# Runs in the lab: a rule's change that is a true gain there and is kept, and one that has no effect there
+# and is taken back, each measured before, after, before and after. The directory of the results is the argument. Every line printed is asserted.
+set -eu
+PATH=$PATH:/usr/sbin:/sbin
+out=$1
+state=$out/gain-state
+
+# Two ports joined by a bridge, and a firewall of many rules that no frame fits.
+for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link add p0 type veth peer name q0
+ip link add p1 type veth peer name q1
+ip link add sw type bridge
+for port in q0 q1; do ip link set $port master sw; done
+for port in sw q0 q1 p0 p1; do ip link set $port up; done
+# The path receives in threads of its own: else it is the sender who walks through the rules.
+for port in q0 q1; do
+    ethtool -K $port gro on
+    echo 1 >/sys/class/net/$port/threaded
+done
+{
+    echo 'table ip many { chain rules {'
+    for b in $(seq 1 200); do echo "ip saddr 203.0.0.$b tcp dport 9 counter drop"; done
+    # Again and again: the machine may be busy, and the gain has to be far above what that makes.
+    echo '}; chain forwarded { type filter hook forward priority 0;'
+    for again in $(seq 1 50); do echo 'jump rules'; done
+    echo '}; }'
+} | nft -f -
+modprobe br_netfilter
+bridged=net.bridge.bridge-nf-call-iptables
+sysctl -qw $bridged=1
+
+# Under emulation no load is offered exactly and searches hardly end: what came through counts.
+cat >$out/gain.toml <<'PLAN'
+name = "gain"
+[traffic]
+frame_sizes = [512]
+directions = ["uni"]
+[search]
+preset = "quick"
+confirm = "0s"
+[[path]]
+kind = "ports"
+a = "p0"
+b = "p1"
+PLAN
+# apply RULE WORDS MORE...: measures until the machine lets it be seen; the exit code, and what was decided.
+apply() {
+    rule=$1 words=$2
+    shift 2
+    for try in 1 2 3; do
+        code=0
+        nicety tune apply --only $rule --out $out/$rule-$try --state $state --confirm-within 600s "$@" \
+            >/dev/null 2>$out/$rule-$try.said || code=$?
+        grep -q "^$words: " $out/$rule-$try.said && break
+    done
+    echo "$rule: code $code, $(grep -o '^[a-z ]* here' $out/$rule-$try.said)"
+}
+apply T21 "better here" --measure $out/gain.toml --by forwarding-rate
+nicety tune confirm --state $state | sed 's/[0-9]* //g'
+nicety tune verify --state $state
+nicety tune rollback --state $state | sed 's/[0-9]* //g'
+echo "$bridged $(sysctl -n $bridged)"
+
+# The tests' sockets are in namespaces of their own, which this setting does not reach.
+cat >$out/none.toml <<'PLAN'
+name = "none"
+[[path]]
+kind = "bridge"
+[[sockets]]
+test = ["tcp_rr"]
+message_bytes = [64]
+time = "1s"
+PLAN
+window=net.ipv4.tcp_moderate_rcvbuf
+sysctl -qw $window=0
+apply T18 "no effect here" --measure $out/none.toml
+echo "$window $(sysctl -n $window)"
