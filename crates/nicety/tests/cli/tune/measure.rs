@@ -87,7 +87,7 @@ fn measure(
         "--out",
         out.to_str().unwrap(),
     ];
-    let ended = bench.call(&words).limit(Duration::from_secs(300)).run();
+    let ended = bench.call(&words).limit(Duration::from_secs(600)).run();
     let text = fs::read_to_string(out.join("measured.json"));
     let text = text.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     let page = fs::read_to_string(out.join("measured.html")).unwrap();
