@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use nicety_model::HostFacts;
 use nicety_model::facts::{InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, VmFacts, WindowFacts};
 use nicety_model::finding::Goal;
+use nicety_model::path_mtu::PathProbe;
 
 use crate::draft::Report;
 use crate::stacks::Stacks;
@@ -18,6 +19,8 @@ pub struct Wishes {
     pub rate_mbps: Option<u32>,
     /// Frames of 9000 bytes have been tried on the whole path.
     pub jumbo_path: bool,
+    /// A host at the far end of the path, and whether it answers packets of the size there is now.
+    pub peer: Option<PathProbe>,
 }
 
 /// Facts, goal and wishes.

@@ -10,6 +10,7 @@ mod draft;
 mod fixture;
 pub mod measured;
 mod owners;
+pub mod path_mtu;
 pub mod persist;
 mod picture;
 mod place;
@@ -38,6 +39,7 @@ pub fn advise(facts: &HostFacts, goal: Goal, wishes: Wishes) -> Advice {
         schema: nicety_model::SCHEMA,
         goal,
         boot_id: None,
+        peer: wishes.peer.map(|probe| probe.peer),
         findings,
         waiting,
     }

@@ -17,6 +17,7 @@ pub mod netns;
 pub mod ns_sysfs;
 pub mod only;
 pub mod openvswitch;
+pub mod path_mtu;
 pub mod placement;
 pub mod privilege;
 pub mod qdisc;

@@ -124,6 +124,9 @@ pub struct Advice {
     /// The boot the facts were read in; numbers of interrupts and threads hold no longer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub boot_id: Option<String>,
+    /// Who has to answer packets of a larger MTU for it to stay.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub peer: Option<std::net::IpAddr>,
     /// Findings by rule.
     pub findings: Vec<Finding>,
     /// Rules that could not decide.

@@ -22,6 +22,7 @@ pub mod latency;
 pub mod ledger;
 pub mod measured;
 pub mod pacing;
+pub mod path_mtu;
 pub mod picture;
 pub mod plan;
 pub mod policed;

@@ -6,6 +6,7 @@ pub mod commit;
 mod finish;
 mod guard;
 mod measure;
+mod path_mtu;
 mod persist;
 mod plan;
 pub mod report;

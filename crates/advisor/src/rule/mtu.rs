@@ -2,6 +2,7 @@
 
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
+use nicety_model::path_mtu::Carried;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
@@ -47,11 +48,9 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             "set net.ipv4.tcp_mtu_probing = 1 as a safety net; give the guests the same MTU"
                 .to_owned(),
         );
-        if !case.wishes.jumbo_path {
-            finding.advice.push(
-                "nothing is changed until --jumbo-path says that the path has been tried"
-                    .to_owned(),
-            );
+        let tried = tried(case);
+        finding.advice.extend(tried.told);
+        if !tried.may_change {
             continue;
         }
         // A bridge takes the smallest MTU of its ports: ports first, in the order of the stack.
@@ -67,9 +66,45 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     }
 }
 
+/// Whether the MTU may be changed, and why.
+struct Tried {
+    may_change: bool,
+    told: Option<String>,
+}
+
+/// The user has tried the path, or there is somebody at its end with whom apply can.
+fn tried(case: &Case<'_>) -> Tried {
+    let (may_change, told) = match case.wishes.peer {
+        Some(probe) if probe.carried == Carried::Yes => (
+            true,
+            Some(format!(
+                "{probe}; apply tries {WANTED} with it, and undoes the change when they do not come \
+                 through"
+            )),
+        ),
+        Some(probe) => (
+            false,
+            Some(format!(
+                "{probe}: with it the path cannot be tried, so nothing is changed"
+            )),
+        ),
+        None if case.wishes.jumbo_path => (true, None),
+        None => (
+            false,
+            Some(
+                "nothing is changed until --peer names a host with which apply tries the path, or \
+                 --jumbo-path says that it has been tried"
+                    .to_owned(),
+            ),
+        ),
+    };
+    Tried { may_change, told }
+}
+
 #[cfg(test)]
 mod tests {
     use nicety_model::finding::Goal;
+    use nicety_model::path_mtu::{Carried, PathProbe};
 
     use crate::fixture::Host;
 
@@ -82,6 +117,22 @@ mod tests {
         let tried = host.clone().wish(|w| w.jumbo_path = true).one("mtu");
         let knobs: Vec<String> = tried.changes.iter().map(|c| c.knob.to_string()).collect();
         assert_eq!(knobs, ["eth0 MTU", "br0 MTU"]);
+        let peer = |carried| PathProbe {
+            peer: [192, 0, 2, 1].into(),
+            bytes: 1500,
+            carried,
+        };
+        let near = host.clone().wish(|w| w.peer = Some(peer(Carried::Yes)));
+        let near = near.one("mtu");
+        assert_eq!(near.changes.len(), 2);
+        assert!(near.advice.iter().any(|a| a.contains("apply tries 9000")));
+        let mute = host.clone().wish(|w| {
+            w.jumbo_path = true;
+            w.peer = Some(peer(Carried::Silent));
+        });
+        let mute = mute.one("mtu");
+        assert!(mute.changes.is_empty());
+        assert!(mute.advice.iter().any(|a| a.contains("cannot be tried")));
         host.goal(Goal::Latency).none("mtu");
         Host::new(1, 4).nic("eth0", 1_000, 0).none("mtu");
         Host::new(1, 4)

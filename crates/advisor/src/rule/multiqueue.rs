@@ -1,5 +1,7 @@
 //! Queues of a virtio NIC (T28).
 
+use std::collections::BTreeSet;
+
 use nicety_model::finding::{Certainty, Effect, Goal, Risk};
 
 use crate::case::Case;
@@ -21,8 +23,36 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal == Goal::Latency {
         return;
     }
+    // Each queue is a vhost thread, which needs a CPU that no vCPU is pinned to.
+    let busy = case.facts.vms.iter().flat_map(|vm| &vm.vcpus);
+    let pinned: BTreeSet<u32> = busy
+        .filter(|vcpu| vcpu.cpus.len() == 1)
+        .flat_map(|vcpu| vcpu.cpus.iter().copied())
+        .collect();
+    let free = case.facts.cpu.cpus.len().saturating_sub(pinned.len());
     for vm in &case.facts.vms {
-        let wanted = vm.vcpus.len().min(MOST);
+        let wanted = vm.vcpus.len().min(MOST).min(free.max(1));
+        let too_many = vm.nics.iter().filter_map(|nic| nic.queues);
+        for queues in too_many.filter(|queues| *queues as usize > vm.vcpus.len().max(1)) {
+            let finding = report.find(
+                &vm.name,
+                format!("{queues} queues for {} vCPUs", vm.vcpus.len()),
+                format!("{wanted} queues"),
+                &QUEUES,
+            );
+            finding.why =
+                "A guest has no vCPU for queues beyond their number, and sets them not up: \
+                           the host keeps their memory and vhost threads for nothing."
+                    .to_owned();
+            finding.formula = Some(format!(
+                "min({} vCPUs, {MOST}, {free} free CPUs)",
+                vm.vcpus.len()
+            ));
+            finding.effect = Effect::VmRestart;
+            finding
+                .advice
+                .push(format!("<driver name='vhost' queues='{wanted}'/>"));
+        }
         let single = vm.nics.iter().filter(|nic| {
             let virtio = nic
                 .model
@@ -38,7 +68,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 &QUEUES,
             );
             finding.formula = Some(format!(
-                "min({} vCPUs, {MOST}); vectors 2 × {wanted} + 2",
+                "min({} vCPUs, {MOST}, {free} free CPUs); vectors 2 × {wanted} + 2",
                 vm.vcpus.len()
             ));
             finding.effect = Effect::VmRestart;
@@ -72,5 +102,15 @@ mod tests {
         assert!(host(&[&[1], &[2]], None).one("multiqueue").advice[0].contains("queues='2'"));
         host(&[&[1]], None).none("multiqueue");
         host(&[&[1], &[2]], Some(2)).none("multiqueue");
+        let many = host(&[&[1], &[2]], Some(4)).one("multiqueue");
+        assert!(many.is.starts_with("4 queues for 2") && many.advice[0].contains("queues='2'"));
+        // 8 CPUs, 6 of them taken: no more than two vhost threads have one of their own.
+        let six: [&[u32]; 6] = [&[0], &[1], &[2], &[3], &[4], &[5]];
+        let full = host(&six, None).one("multiqueue");
+        assert!(full.advice[0].contains("queues='2'"), "{:?}", full.advice);
+        assert!(full.formula.unwrap_or_default().contains("2 free CPUs"));
+        let all: Vec<[u32; 1]> = (0..8).map(|cpu| [cpu]).collect();
+        let all: Vec<&[u32]> = all.iter().map(<[u32; 1]>::as_slice).collect();
+        host(&all, None).none("multiqueue");
     }
 }

@@ -22,6 +22,8 @@ const MOST: u64 = 1 << 30;
 /// First send buffer of figure 1, for ports of 10 Gbit/s and more.
 const FIRST_SEND: u64 = 65_536;
 const FAST_MBPS: u32 = 10_000;
+/// Bytes of a page, the unit of `tcp_mem`.
+const PAGE: u64 = 4096;
 
 /// The window in bytes that rate and round trip time ask for: the next power of two, not more
 /// than a 32nd of the memory. `None` until both are known.
@@ -74,8 +76,27 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         let to = format!("{least} {first} {wanted}");
         let finding = report.find("host", format!("{name} = {now}"), to.clone(), &LARGER);
         finding.formula = formula(case, wanted);
+        finding.advice.extend(all_together(case, wanted));
         finding.changes.push(change(Knob::sysctl(name), now, to));
     }
+}
+
+/// The memory that all connections share (`tcp_mem`, in pages), where a quarter of a window for each
+/// busy one is more than from which on the kernel presses for less.
+fn all_together(case: &Case<'_>, wanted: u64) -> Option<String> {
+    let busy = u64::from(case.facts.tcp.as_ref()?.busy);
+    let limits = case.facts.sysctl.get("net.ipv4.tcp_mem")?;
+    let pressure: u64 = limits.split_whitespace().nth(1)?.parse().ok()?;
+    let shared = pressure.saturating_mul(PAGE);
+    let needed = busy.saturating_mul(wanted / 4);
+    (needed > shared).then(|| {
+        format!(
+            "net.ipv4.tcp_mem = {limits} lets all connections share {shared} bytes, {busy} busy ones \
+             with a quarter of a window each need {needed}: raise its second and third number to at \
+             least {} pages, or use fewer connections",
+            needed.div_ceil(PAGE)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -127,6 +148,27 @@ mod tests {
             .wish(|w| w.rtt_ms = Some(100.0));
         let small = host.facts_with(|f| f.memory.total_mib = Some(3 * 1024));
         assert_eq!(small.one("tcp-buffer").changes[0].to, "4096 87380 67108864");
+    }
+
+    #[test]
+    fn the_memory_of_all_connections_is_looked_at() {
+        let advice = |busy: u32| {
+            let tcp = nicety_model::facts::TcpFacts {
+                connections: busy,
+                busy,
+                rtt_ms: Some(100.0),
+            };
+            let host = Host::new(1, 4)
+                .nic("eth0", 10_000, 0)
+                .sysctl("net.ipv4.tcp_rmem", "4096 87380 4194304")
+                .sysctl("net.ipv4.tcp_mem", "90000 120000 180000")
+                .facts_with(|f| f.tcp = Some(tcp));
+            host.one("tcp-buffer").advice
+        };
+        // 120000 pages are 491 MB; a quarter of a window is 33.5 MB.
+        assert!(advice(14).is_empty());
+        let many = advice(15);
+        assert!(many[0].contains("122880 pages"), "{many:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `nicety tune` on the command line.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -67,6 +68,10 @@ pub struct Ask {
     /// Frames of 9000 bytes have been tried on the whole path.
     #[arg(long)]
     pub jumbo_path: bool,
+    /// Address of a host at the far end of the path. A larger MTU stays only if it answers packets of
+    /// that size which must not be fragmented.
+    #[arg(long, value_name = "ADDRESS")]
+    pub peer: Option<IpAddr>,
     /// Look on for this time first, 100ms to 1h: rules about drops and interrupts need counters that
     /// move, under the load that matters.
     #[arg(long, value_name = "TIME", value_parser = super::window)]
@@ -137,8 +142,15 @@ pub struct ApplyArgs {
     /// when they gain more than the noise.
     #[arg(long, value_name = "BENCH_PLAN")]
     pub measure: Option<PathBuf>,
-    /// What is to become better [default: as the goal says, throughput or latency].
-    #[arg(long, value_name = "NUMBER", requires = "measure", value_enum)]
+    /// What is to become better: throughput, latency, or forwarding-rate, the most that came through at
+    /// any load, also where no search ends [default: as the goal says].
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "measure",
+        value_enum,
+        hide_possible_values = true
+    )]
     pub by: Option<By>,
     /// How often before and after are measured.
     #[arg(long, value_name = "N", default_value_t = 2, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20))]

@@ -1,6 +1,7 @@
 //! `nicety tune apply`: changes settings, and has them changed back unless somebody confirms.
 
 use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use nicety_model::finding::Advice;
 use nicety_model::journal::{Event, Phase};
 use nicety_model::knob::Change;
 
+use super::path_mtu::PathCheck;
 use super::state::Work;
 use super::transaction::{self, Need, Stop};
 use super::{measure, plan, report};
@@ -28,7 +30,7 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     let mut work = Work::begin(args.state.as_deref())?;
     let advice = match &args.plan {
         Some(path) => read_plan(path, &args.ask, Some(&work.boot_id))?,
-        None => plan::ask(&Source::live(), &args.ask),
+        None => plan::ask(&Source::live(), &args.ask)?,
     };
     let changes = advice.changes();
     if changes.is_empty() {
@@ -50,20 +52,23 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
         });
     }
     if let Some(plan) = &args.measure {
-        return measure::run(&mut work, args, plan, advice.goal, &changes);
+        return measure::run(&mut work, args, plan, &advice, &changes);
     }
-    let (id, file) = open(&mut work, &changes, args.confirm_within)?;
+    let peer = args.ask.peer.or(advice.peer);
+    let (id, file) = open(&mut work, &changes, args.confirm_within, peer)?;
     keep(&mut work, id, file, &changes, args.confirm_within)?;
     tell(&work, id, &changes, args)
 }
 
-/// Begins a transaction under a guard and makes all changes. When that fails everything is as it
-/// was. Until [`keep`] the guard undoes it as soon as this process ends.
+/// Begins a transaction under a guard and makes all changes. When that fails, or `peer` does not
+/// answer packets of a larger MTU, everything is as it was. Until [`keep`] the guard undoes it as soon as this process ends.
 pub fn open(
     work: &mut Work,
     changes: &[&Change],
     within: Duration,
+    peer: Option<IpAddr>,
 ) -> Result<(u32, JournalFile), Failure> {
+    let path = PathCheck::before(peer, changes)?;
     let ids = work.state.ids().map_err(Failure::environment)?;
     let id = ids.last().map_or(1, |last| last + 1);
     let mut file = work.state.create(id).map_err(Failure::environment)?;
@@ -75,8 +80,15 @@ pub fn open(
         return Err(failure);
     }
     match transaction::write_all(&work.knobs, &mut file, changes) {
+        Ok(()) => {}
+        Err(stop) => return Err(give_up(work, file, id, changes, stop)),
+    }
+    match path.map_or(Ok(()), |path| path.after()) {
         Ok(()) => Ok((id, file)),
-        Err(stop) => Err(give_up(work, file, id, changes, stop)),
+        Err(why) => {
+            let stop = Stop::Setting(why, Need::Nothing);
+            Err(give_up(work, file, id, changes, stop))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use nicety_advisor::measured::{self, failed};
 use nicety_host::journal::JournalFile;
 use nicety_model::Run;
-use nicety_model::finding::Goal;
+use nicety_model::finding::Advice;
 use nicety_model::knob::Change;
 use nicety_model::measured::{Measured, MeasuredDecision, MeasuredTarget};
 
@@ -30,7 +30,7 @@ pub fn run(
     work: &mut Work,
     args: &ApplyArgs,
     plan: &Path,
-    goal: Goal,
+    advice: &Advice,
     changes: &[&Change],
 ) -> Result<Exit, Failure> {
     // The one who sends Ctrl-C reaches the measurement as well; it ends, and the changes go back.
@@ -38,9 +38,10 @@ pub fn run(
         .context("cannot take over SIGINT and SIGTERM")
         .map_err(Failure::environment)?;
     let out = directory(args.out.as_deref())?;
+    let peer = args.ask.peer.or(advice.peer);
     let target = args
         .by
-        .map_or_else(|| measured::target(goal), MeasuredTarget::from);
+        .map_or_else(|| measured::target(advice.goal), MeasuredTarget::from);
     let bench = |side: &str, pair: u32| {
         output::say(&format!("measuring {side}, {pair} of {}", args.pairs));
         side_of(target, plan, &out.join(format!("{side}-{pair}")), &signals)
@@ -57,7 +58,7 @@ pub fn run(
         if hopeless(&before) {
             break;
         }
-        let (id, mut file) = apply::open(work, changes, args.confirm_within)?;
+        let (id, mut file) = apply::open(work, changes, args.confirm_within, peer)?;
         match bench("after", pair) {
             Ok(run) => after.push(run),
             Err(failure) => {

@@ -92,7 +92,7 @@ fn wanted(
             let boot = args.sysroot.is_none().then_some(work.boot_id.as_str());
             apply::read_plan(path, &args.ask, boot)?
         }
-        None => plan::advice(&facts, &args.ask),
+        None => plan::advice(&facts, &args.ask, None),
     };
     let changes = match (&args.plan, &args.sysroot) {
         (None, None) => confirmed(work, args.transaction)?,

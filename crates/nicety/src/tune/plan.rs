@@ -7,8 +7,9 @@ use nicety_advisor::{Wishes, advise};
 use nicety_host::facts::Source;
 use nicety_model::HostFacts;
 use nicety_model::finding::Advice;
+use nicety_model::path_mtu::PathProbe;
 
-use super::text;
+use super::{path_mtu, text};
 use crate::cli::tune::{Ask, PlanArgs};
 use crate::exit::{Exit, Failure};
 use crate::{inspect, output};
@@ -16,7 +17,7 @@ use crate::{inspect, output};
 /// Runs the command.
 pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let source = inspect::source(args.sysroot.as_deref())?;
-    let advice = ask(&source, &args.ask);
+    let advice = ask(&source, &args.ask)?;
     if args.json {
         super::print_json(&advice)?;
     } else {
@@ -36,22 +37,35 @@ pub fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// What the rules say about a source, as far as it was asked.
-pub fn ask(source: &Source, ask: &Ask) -> Advice {
-    let mut advice = advice(&inspect::read(source, ask.window), ask);
+///
+/// # Errors
+/// When the peer cannot be asked.
+pub fn ask(source: &Source, ask: &Ask) -> Result<Advice, Failure> {
+    let probe = match ask.peer {
+        Some(_) if !source.is_live() => {
+            return Err(Failure::usage(anyhow!(
+                "--peer is asked by the running host; leave --sysroot or --peer away"
+            )));
+        }
+        Some(peer) => Some(path_mtu::now(peer)?),
+        None => None,
+    };
+    let mut advice = advice(&inspect::read(source, ask.window), ask, probe);
     advice.boot_id = source
         .roots
         .proc
         .text("sys/kernel/random/boot_id")
         .filter(|_| source.is_live());
-    advice
+    Ok(advice)
 }
 
 /// What the rules say about facts, as far as it was asked.
-pub fn advice(facts: &HostFacts, ask: &Ask) -> Advice {
+pub fn advice(facts: &HostFacts, ask: &Ask, peer: Option<PathProbe>) -> Advice {
     let wishes = Wishes {
         rtt_ms: ask.rtt,
         rate_mbps: ask.rate,
         jumbo_path: ask.jumbo_path,
+        peer,
     };
     let mut advice = advise(facts, ask.goal, wishes);
     only(&mut advice, ask);

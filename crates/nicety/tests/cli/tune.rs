@@ -8,6 +8,7 @@ mod faults;
 mod kept;
 mod killed;
 mod measure;
+mod path;
 mod persist;
 mod refused;
 mod settings;
