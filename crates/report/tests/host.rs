@@ -163,6 +163,7 @@ fn measured_sockets_show_rates_of_both_sides() {
             rates_before: rates(10_000.0),
             rates_after: rates(10_100.0),
         }],
+        failed: Vec::new(),
         gain: None,
         decision: MeasuredDecision::NoEffect,
     };

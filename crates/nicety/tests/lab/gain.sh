@@ -56,9 +56,9 @@ apply() {
     echo "$rule: code $code, $(grep -o '^[a-z ]* here' $out/$rule-$try.said)"
 }
 apply T21 "better here" --measure $out/gain.toml --by forwarding-rate
-nicety tune confirm --state $state | sed 's/[0-9]* //g'
+nicety tune confirm --state $state
 nicety tune verify --state $state
-nicety tune rollback --state $state | sed 's/[0-9]* //g'
+nicety tune rollback --state $state
 echo "$bridged $(sysctl -n $bridged)"
 
 # The tests' sockets are in namespaces of their own, which this setting does not reach.

@@ -64,11 +64,9 @@ IRQ N CPUs: holds: 1 set, 1 now
 /// What was measured before, after, before and after.
 const MEASURED: &str = "\
 T21: code 0, better here
-transaction is kept; nicety tune rollback undoes it
 net.bridge.bridge-nf-call-iptables: holds: 0 set, 0 now
 net.bridge.bridge-nf-call-ip6tables: holds: 0 set, 0 now
 net.bridge.bridge-nf-call-arptables: holds: 0 set, 0 now
-transaction undone
 net.bridge.bridge-nf-call-iptables 1
 T18: code 1, no effect here
 net.ipv4.tcp_moderate_rcvbuf 0
