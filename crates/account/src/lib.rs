@@ -8,11 +8,13 @@
 
 pub mod latency;
 pub mod port;
+pub mod probes;
 pub mod runs;
 pub mod sequence;
 
 pub use latency::{Exact, Latency};
 pub use port::{Account, PortCounts, StreamTotals};
+pub use probes::{Offset, OffsetSample, ProbeTotals, Reading, Stamps};
 pub use runs::Runs;
 pub use sequence::{Arrival, SequenceCounts, Tracker};
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cpu::CpuUse;
 use crate::frame::{Direction, FrameSize};
 use crate::frames::FrameCounts;
+use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
 use crate::ledger::LossEntry;
 use crate::trial::GuestFrames;
@@ -132,6 +133,10 @@ pub struct CellResult {
     /// Latency at every share measured, lowest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub latency_by_load_us: Vec<LatencySummary>,
+    /// Latency by the NICs' own stamps at every share measured, lowest first; empty where they have
+    /// none or were not used.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub hardware_latency: Vec<HardwareLatency>,
     /// CPU use during the confirm trial.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cpu: Option<CpuUse>,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpu::CpuUse;
 use crate::frames::{FrameCounts, StreamCounts};
+use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
 use crate::ledger::LossEntry;
 use crate::pacing::PacingReport;
@@ -126,6 +127,9 @@ pub struct TrialRecord {
     /// Latency of every frame received; absent when the clock stepped or nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<LatencySummary>,
+    /// Latency by the NICs' own stamps, of probes sent beside the load; absent when not measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hardware_latency: Option<HardwareLatency>,
     /// CPU use while sending.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cpu: Option<CpuUse>,

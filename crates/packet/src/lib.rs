@@ -14,6 +14,7 @@ pub mod ipv4;
 pub mod mac;
 pub mod parse;
 pub mod pattern;
+pub mod ptp;
 pub mod stamp;
 pub mod template;
 pub mod udp;

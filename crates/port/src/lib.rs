@@ -8,6 +8,7 @@
 //! - [`af_xdp`]: AF_XDP sockets that send, and the same program that counts; for drivers and
 //!   kernels that do not transmit what a program makes.
 //! - [`pktgen`]: the kernel's own generator, stamped on the way out; for drivers that have neither.
+//! - [`probes`]: frames beside the load that NICs stamp, whatever engine sends it.
 //! - [`af_packet`]: packet sockets; works on every interface, and without root in a user
 //!   namespace.
 
@@ -22,6 +23,7 @@ mod marks;
 pub mod pace;
 pub mod pin;
 pub mod pktgen;
+pub mod probes;
 mod rest;
 mod sending;
 pub mod stalls;

@@ -8,6 +8,7 @@
 //! well down once and confirms there, so that the reader gets a load that held.
 
 mod evidence;
+mod hardware;
 mod invalid;
 mod left;
 
@@ -166,6 +167,7 @@ pub struct Cell {
     tried: Vec<f64>,
     late: Option<String>,
     latency: Vec<nicety_model::LatencySummary>,
+    hardware: Vec<nicety_model::HardwareLatency>,
     notes: Vec<String>,
 }
 
@@ -204,6 +206,7 @@ impl Cell {
             tried: Vec::new(),
             late: None,
             latency: Vec::new(),
+            hardware: Vec::new(),
             notes: Vec::new(),
         })
     }
@@ -299,10 +302,12 @@ impl Cell {
                 self.stage = Stage::Latency(0);
             }
             Stage::Latency(number) => {
+                let share = self.plan.latency_shares.get(number).copied();
                 if let Some(mut summary) = record.latency_us {
-                    summary.load_ratio = self.plan.latency_shares.get(number).copied();
+                    summary.load_ratio = share;
                     self.latency.push(summary);
                 }
+                self.hardware(record, share);
                 self.stage = Stage::Latency(number + 1);
             }
             Stage::Ended => {}

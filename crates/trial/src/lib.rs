@@ -3,6 +3,7 @@
 //!
 //! It does not choose loads and does not retry: that is the search's job.
 
+mod hardware;
 mod ledger;
 mod record;
 mod stalls;
@@ -14,6 +15,7 @@ use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
 use nicety_host::topology::{FactError, ProcRoot};
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
+use nicety_port::probes::Prober;
 use nicety_port::stalls::StallWatch;
 use nicety_port::{Engine, EngineReport, PortError, Rest, Stop, TrialOrder};
 use nicety_testbed::counters::PathCounters;
@@ -65,6 +67,7 @@ pub struct Trials<'a> {
     proc: ProcRoot,
     rest: Option<Rest>,
     stalls: Option<&'a StallWatch>,
+    prober: Option<&'a Prober>,
     learned: bool,
     counter: u8,
 }
@@ -88,6 +91,7 @@ impl<'a> Trials<'a> {
             proc: ProcRoot::live(),
             rest: None,
             stalls: None,
+            prober: None,
             learned: false,
             counter: first,
         }
@@ -107,6 +111,13 @@ impl<'a> Trials<'a> {
         let threads = self.path.threads();
         let path: Vec<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
         self.stalls = stalls.filter(|stalls| stalls.spare(&path).is_ok());
+        self
+    }
+
+    /// Has the NICs of both ports stamp probes beside the load of latency trials.
+    #[must_use]
+    pub fn probing(mut self, prober: Option<&'a Prober>) -> Self {
+        self.prober = prober;
         self
     }
 
@@ -136,7 +147,10 @@ impl<'a> Trials<'a> {
         if let Some(stalls) = self.stalls {
             stalls.forget();
         }
-        let report = match self.send(&order, stop) {
+        let asked = matches!(ask.purpose, Purpose::Latency { .. });
+        let prober = self.prober.filter(|_| asked);
+        let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
+        let report = match report {
             Ok(report) => report,
             Err(error) => {
                 return Ok(record::broken(ask, started, begun, error.to_string()));
@@ -150,6 +164,9 @@ impl<'a> Trials<'a> {
         let counters = self.path.counters();
         let polling = self.path.polling();
         let mut record = record::of(ask, &report);
+        if let Some(hardware) = hardware {
+            hardware::add(&mut record, hardware);
+        }
         let stalls = self.stalls.and_then(StallWatch::seen);
         if let Some(stalls) = stalls::report(stalls.as_deref(), self.engine) {
             record::set_apart(&mut record, stalls);

@@ -104,6 +104,10 @@ pub struct HardwareStamps {
     pub rx: bool,
     /// Every received one, whatever is in it.
     pub rx_all: bool,
+    /// Received ones, by filter: bit n is hwtstamp_rx_filters n.
+    pub rx_filters: u32,
+    /// Number of the clock that stamps, as in /dev/ptpN.
+    pub clock: Option<u32>,
 }
 
 /// The drivers of one namespace. Stays in that namespace whatever thread uses it.
@@ -179,6 +183,9 @@ impl Ethtool {
             tx: bits & SOF_TIMESTAMPING_TX_HARDWARE != 0,
             rx: bits & SOF_TIMESTAMPING_RX_HARDWARE != 0,
             rx_all: answer.word(28) & 1 << HWTSTAMP_FILTER_ALL != 0,
+            rx_filters: answer.word(28),
+            // -1 where there is none.
+            clock: Some(answer.word(8)).filter(|index| *index <= i32::MAX as u32),
         })
     }
 

@@ -103,6 +103,7 @@ impl Cell {
             held: self.second_confirm.filter(|second| second.met),
             latency_us: self.latency.last().copied(),
             latency_by_load_us: self.latency.clone(),
+            hardware_latency: self.hardware.clone(),
             loss_ledger: self
                 .confirm
                 .as_ref()

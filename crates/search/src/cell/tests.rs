@@ -462,3 +462,56 @@ fn a_replay_ends_where_the_machine_wants_something_else() {
     assert_eq!(cell.replay(&other), 3);
     assert_eq!(cell.next().unwrap().load.0, records[3].load_fps);
 }
+
+#[test]
+fn stamps_of_nics_stand_beside_the_kernels() {
+    let is_latency = |record: &TrialRecord| matches!(record.purpose, Purpose::Latency { .. });
+    let mut sut = Sut::new(clean(), 1);
+    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let all = run(&mut cell, &mut sut, |record| {
+        if is_latency(record) {
+            record.hardware_latency = Some(nicety_model::HardwareLatency {
+                latency_us: Some(LatencySummary {
+                    p50: 2.0,
+                    p99: 3.0,
+                    samples: 70,
+                    ..LatencySummary::default()
+                }),
+                drivers: vec!["igb".to_owned(), "igb".to_owned()],
+                clocks: vec!["ptp0".to_owned(), "ptp1".to_owned()],
+                offset_error_ns: 20.0,
+                drift_ppb: 0.0,
+                probes: nicety_model::HardwareProbes {
+                    sent: 80,
+                    stamped: 70,
+                    lost: 4,
+                    not_stamped: 6,
+                    clock_errors: 0,
+                },
+                load_share: 0.001,
+            });
+        }
+    });
+    let result = cell.finish(context());
+    let latency = all.iter().filter(|record| is_latency(record)).count();
+    assert!(latency > 0);
+    assert_eq!(result.hardware_latency.len(), latency);
+    assert_eq!(result.latency_by_load_us.len(), latency);
+    for (hardware, software) in result
+        .hardware_latency
+        .iter()
+        .zip(&result.latency_by_load_us)
+    {
+        let summary = hardware.latency_us.unwrap();
+        assert_eq!(summary.load_ratio, software.load_ratio);
+        assert_eq!((summary.p50, software.p50), (2.0, 9.0));
+    }
+    let said = "latency at 90 %: p50 2.0, p99 3.0 µs by the NICs' clocks; p50 9.0, p99 0.0 µs by \
+                the kernel's; hardware stamps of igb, PHC ptp0 and ptp1, offset error ± 20 ns, 80 \
+                probes, 4 lost, 6 not stamped";
+    assert!(
+        result.notes.iter().any(|note| note == said),
+        "{:?}",
+        result.notes
+    );
+}

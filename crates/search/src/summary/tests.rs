@@ -25,6 +25,7 @@ fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) -> CellResult
         held: None,
         latency_us: None,
         latency_by_load_us: Vec::new(),
+        hardware_latency: Vec::new(),
         cpu: None,
         loss_ledger: Vec::new(),
         overload_ledger: Vec::new(),
