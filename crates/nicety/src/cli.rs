@@ -14,6 +14,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use nicety_model::plan::{Preset, parse_duration};
 use nicety_port::auto::Choice;
+use nicety_port::probes::Stamps;
 use nicety_testbed::qemu::bundle::MIRROR;
 
 /// Measures, tunes and polices the network path of virtual machines.
@@ -132,6 +133,11 @@ pub struct BenchArgs {
     /// ports.
     #[arg(long, value_name = "NAME", default_value_t)]
     pub engine: Choice,
+    /// Whose time stamps latency is taken with: the kernel's always; with auto also those of the
+    /// NICs of both ports where they have them, of probes sent beside the load; hardware insists on
+    /// that, software leaves them alone.
+    #[arg(long, value_name = "WHOSE", default_value_t)]
+    pub stamps: Stamps,
     /// How the throughput is searched: quick, std, csit, rfc2544 or binary.
     #[arg(long, value_name = "NAME")]
     pub preset: Option<Preset>,

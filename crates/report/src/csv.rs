@@ -1,5 +1,7 @@
 //! One row per repeat of a cell, units in the header names, absent values empty.
 
+mod hardware;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -55,21 +57,25 @@ const FIXED: [&str; 42] = [
 /// Writes a header and one row per cell repeat in the order measured; visits of the control
 /// cell carry their number in `control_visit`. Behind the fixed columns come the latency
 /// percentiles of every load share measured in the run: `latency_50pct_p99_us`. Lists are
-/// joined by `; `.
+/// joined by `; `. Where NICs stamped probes, theirs come last: `hardware_latency_50pct_p99_us`.
 ///
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
 /// fails.
 pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     let shares = load_shares(run);
+    let stamped = hardware::shares(run);
     let mut csv = ::csv::Writer::from_writer(Vec::new());
-    csv.write_record(header(&shares))
-        .map_err(|source| ReportError::Csv {
-            row: "the header".to_owned(),
-            source,
-        })?;
+    let mut names = header(&shares);
+    names.extend(hardware::header(&stamped));
+    csv.write_record(names).map_err(|source| ReportError::Csv {
+        row: "the header".to_owned(),
+        source,
+    })?;
     for cell in &run.cells {
-        csv.write_record(row(cell, &shares))
+        let mut fields = row(cell, &shares);
+        fields.extend(hardware::fields(cell, &stamped));
+        csv.write_record(fields)
             .map_err(|source| ReportError::Csv {
                 row: cell.cell.clone(),
                 source,

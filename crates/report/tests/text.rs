@@ -286,3 +286,65 @@ fn guests_and_polling_threads_are_told_of() {
         assert!(page.contains(told), "{told}");
     }
 }
+
+#[test]
+fn stamps_of_nics_stand_beside_the_kernels_and_only_where_there_are_any() {
+    let mut run = common::rich();
+    let bare = text(|out| csv::render(&run, out));
+    assert!(!bare.contains("hardware_latency"));
+    assert!(!text(|out| html::render(&run, out)).contains("stamped by the NICs"));
+    let cell = run
+        .cells
+        .iter_mut()
+        .find(|cell| !cell.latency_by_load_us.is_empty());
+    let cell = cell.expect("one with latency");
+    let kernel = cell.latency_by_load_us[0];
+    let mut latency = kernel;
+    latency.p50 = 4.125;
+    cell.hardware_latency.push(nicety_model::HardwareLatency {
+        latency_us: Some(latency),
+        drivers: vec!["igb".to_owned(), "igb".to_owned()],
+        clocks: vec!["ptp0".to_owned(), "ptp1".to_owned()],
+        offset_error_ns: 320.0,
+        drift_ppb: 12.0,
+        probes: nicety_model::HardwareProbes {
+            sent: 80,
+            stamped: 77,
+            lost: 1,
+            not_stamped: 2,
+            clock_errors: 0,
+        },
+        load_share: 0.01,
+    });
+    let name = cell.cell.clone();
+    let page = text(|out| csv::render(&run, out));
+    let mut reader = ::csv::Reader::from_reader(page.as_bytes());
+    let names = reader.headers().expect("a header").clone();
+    let share = kernel.load_ratio.expect("at a share") * 100.0;
+    let column = |of: &str| {
+        let name = format!("hardware_latency_{share}pct_{of}");
+        names.iter().position(|n| n == name).expect("a column")
+    };
+    for row in reader.records().map(|row| row.expect("a row")) {
+        let has = row[0] == name && !row[column("p50_us")].is_empty();
+        let expected = if has {
+            ["4.125", "320", "80", "77", "1"]
+        } else {
+            [""; 5]
+        };
+        let columns = [
+            "p50_us",
+            "offset_error_ns",
+            "probes_sent",
+            "probes_stamped",
+            "probes_lost",
+        ];
+        assert_eq!(columns.map(|of| &row[column(of)]), expected);
+    }
+    assert!(page.contains("4.125"));
+    let named = "hardware stamps of igb, PHC ptp0 and ptp1, offset error ± 320 ns, 80 probes, 1 lost, 2 not stamped";
+    assert!(text(|out| html::render(&run, out)).contains(named));
+    assert!(
+        text(|out| json::render(&run, out, json::Style::Compact)).contains("\"offset_error_ns\"")
+    );
+}

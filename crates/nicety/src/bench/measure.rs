@@ -6,6 +6,7 @@ use std::time::Duration;
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, CellResult, Fps, TrialRecord};
 use nicety_port::Stop;
+use nicety_port::probes::Stamps;
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
 use nicety_store::{RunDir, StoreError};
 use nicety_testbed::Coupling;
@@ -74,6 +75,8 @@ pub struct Bench<'a> {
     pub paths: &'a mut Paths,
     /// What sends and counts.
     pub engines: &'a mut Engines,
+    /// Whose time stamps latency is taken with.
+    pub stamps: Stamps,
     /// Set by Ctrl-C.
     pub stop: Stop,
     /// Where results go.
@@ -114,8 +117,11 @@ impl Bench<'_> {
             Err(error) => return Err(error.into()),
         };
         self::note(&mut self.notes, path.notes());
-        if !setup::on_veths(path)? {
-            self::note(&mut self.notes, &[stamps::note(path)]);
+        let mut prober = None;
+        if !visit.plan.latency_shares.is_empty() {
+            let (found, note) = stamps::prober(path, visit.key.direction, self.stamps)?;
+            prober = found;
+            self::note(&mut self.notes, note.as_slice());
         }
         let traffic = setup::traffic(&visit.key, path);
         let opened = self.engines.open(path, traffic, placement)?;
@@ -128,7 +134,10 @@ impl Bench<'_> {
         let engine_name = engine.name();
         // Frames of an earlier sitting or cell carry other trial numbers.
         let first = (earlier.len() as u8).wrapping_mul(31);
-        let mut trials = self.machine.trials(engine.as_mut(), path, first);
+        let mut trials = self
+            .machine
+            .trials(engine.as_mut(), path, first)
+            .probing(prober.as_ref());
         while let Some(step) = cell.next() {
             self.progress
                 .left(rest + Duration::from_secs_f64(cell.left().seconds));

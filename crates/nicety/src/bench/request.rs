@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::anyhow;
 use nicety_model::plan::{Plan, PortsError};
 use nicety_port::auto::Choice;
+use nicety_port::probes::Stamps;
 use nicety_search::default_loss_ratio;
 
 use crate::cli::BenchArgs;
@@ -30,6 +31,8 @@ pub struct Request {
     pub time_box: Option<Duration>,
     /// What sends and counts.
     pub engine: Choice,
+    /// Whose time stamps latency is taken with.
+    pub stamps: Stamps,
     /// Where QEMU and a kernel are kept; the user's own cache when absent.
     pub cache: Option<PathBuf>,
     /// Debian mirror they are fetched from.
@@ -69,6 +72,7 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
         seed: args.seed,
         time_box: args.time_box,
         engine: args.engine,
+        stamps: args.stamps,
         cache: args.cache.clone(),
         mirror: args.mirror.clone(),
         json: args.json,
@@ -185,7 +189,7 @@ pub fn loss_goal(plan: &Plan) -> f64 {
 }
 
 /// The command line that repeats a run.
-pub fn command(plan_file: &Path, seed: u64, engine: Choice) -> String {
+pub fn command(plan_file: &Path, seed: u64, engine: Choice, stamps: Stamps) -> String {
     let file = plan_file.display().to_string();
     // For a shell: a quote inside single quotes ends them, stands escaped, and begins them anew.
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,".contains(c);
@@ -197,5 +201,9 @@ pub fn command(plan_file: &Path, seed: u64, engine: Choice) -> String {
         Choice::Auto => String::new(),
         asked => format!(" --engine {asked}"),
     };
-    format!("nicety bench {file} --seed {seed}{engine}")
+    let stamps = match stamps {
+        Stamps::Auto => String::new(),
+        asked => format!(" --stamps {asked}"),
+    };
+    format!("nicety bench {file} --seed {seed}{engine}{stamps}")
 }

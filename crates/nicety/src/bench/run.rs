@@ -11,6 +11,7 @@ use nicety_model::plan::PathPlan;
 use nicety_model::sock::Ending::Faulty;
 use nicety_model::sock::{SockResult, SockSeries};
 use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Verdict};
+use nicety_port::probes::Stamps;
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
 use nicety_search::{CellPlan, Settings};
 
@@ -28,7 +29,7 @@ use super::signals::Signals;
 use super::sockets::{Making, SocketRun};
 use super::{assemble, host, setup, tester_limit};
 use crate::exit::{Exit, Failure};
-use crate::{output, report};
+use crate::{output, report, stamps};
 
 /// Wall time a trial takes beyond its sending: start, drain, counters.
 const TRIAL_OVERHEAD_S: f64 = 0.1;
@@ -55,6 +56,7 @@ struct Sitting {
     limits: TesterLimits,
     paths: Paths,
     engines: Engines,
+    stamps: Stamps,
     /// Sizes and directions for which the tester was measured in this sitting.
     limits_tried: BTreeSet<String>,
     /// Trials of cells without a result, from an earlier sitting.
@@ -159,8 +161,12 @@ impl Sitting {
             seed,
             time_box,
             engine,
+            stamps,
             ..
         } = request;
+        for restored in stamps::restore() {
+            output::say(&restored);
+        }
         let placement = setup::placement(&plan.paths).map_err(Failure::environment)?;
         let (machine, unwatched) = Machine::new(placement);
         let loss_goal = request::loss_goal(&plan);
@@ -178,7 +184,7 @@ impl Sitting {
                     seed,
                     preset: plan.search.preset.word().to_owned(),
                     loss_goal,
-                    command: request::command(&path.join("plan.toml"), seed, engine),
+                    command: request::command(&path.join("plan.toml"), seed, engine, stamps),
                     elapsed_s: 0.0,
                     complete: false,
                     notes: given_up,
@@ -222,6 +228,7 @@ impl Sitting {
             limits_tried: BTreeSet::new(),
             paths: Paths::new(guests, largest),
             engines: Engines::new(engine, signals.stop()),
+            stamps,
             elapsed_before: meta.elapsed_s,
             started: Instant::now(),
             plan,
@@ -499,6 +506,7 @@ impl Sitting {
             machine: &self.machine,
             paths: &mut self.paths,
             engines: &mut self.engines,
+            stamps: self.stamps,
             stop: signals.stop(),
             dir: &mut self.dir,
             progress,

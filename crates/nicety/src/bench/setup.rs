@@ -12,6 +12,7 @@ use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::CheckError;
 use nicety_port::pktgen::{self, Pktgen};
+use nicety_port::probes::ProbeError;
 use nicety_port::xdp::{Opening, Xdp};
 use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
@@ -34,6 +35,9 @@ pub enum SetupError {
     /// The engine that was asked for does not work on these ports.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// The ports' NICs do not stamp, or may not be told to.
+    #[error("no hardware time stamps, which --stamps hardware asks for: {0}")]
+    Stamps(ProbeError),
     /// The kernel refused something.
     #[error(transparent)]
     Net(#[from] nicety_host::net_error::NetError),
@@ -44,6 +48,10 @@ impl SetupError {
     pub fn remedy(&self) -> String {
         let known = match self {
             Self::Path(error) => error.remedy(),
+            Self::Stamps(_) => Some(
+                "measure between NICs that have them (nicety probe), or without --stamps hardware"
+                    .to_owned(),
+            ),
             _ => None,
         };
         format!(

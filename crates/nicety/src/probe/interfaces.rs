@@ -8,7 +8,7 @@ use nicety_model::HostFacts;
 use nicety_model::facts::{InterfaceClass, VfFacts};
 use nicety_model::probe::{Ability, Answer, Area};
 
-use crate::stamps::{LOST, in_words};
+use crate::stamps::{LOST, in_words, usable};
 
 /// All of them.
 pub fn all(facts: &HostFacts) -> Vec<Ability> {
@@ -83,6 +83,7 @@ fn stamps(interface: &str, told: Result<HardwareStamps, NetError>) -> Ability {
     let ability = |answer, finding| ability(interface, "hardware time stamps", answer, finding);
     let finding = in_words(&told);
     match told {
+        Ok(stamps) if usable(&stamps) => ability(Answer::Yes, finding),
         Err(error) if !matches!(error, NetError::Unsupported { .. }) => {
             ability(Answer::Unknown, finding)
         }
@@ -137,7 +138,9 @@ mod tests {
                 Ok(HardwareStamps {
                     tx: false,
                     rx: false,
-                    rx_all: false
+                    rx_all: false,
+                    rx_filters: 0,
+                    clock: None
                 })
             )
             .name,

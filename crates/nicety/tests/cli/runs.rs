@@ -154,6 +154,7 @@ fn ports_are_measured_and_left_as_they_were() {
     let cell = &lines(&run.join("cells.jsonl"))[0];
     let rate = cell["throughput_l2_mbps"].as_f64().unwrap();
     assert!((38.0..44.0).contains(&rate), "{cell}");
+    no_stamps_on_veths(&lab, dir.path());
     rendered(dir.path());
     closed_output(dir.path());
     // A finished run resumed: nothing is measured again.
@@ -164,6 +165,25 @@ fn ports_are_measured_and_left_as_they_were() {
         .run();
     check_json(&again.assert_code(0).stdout);
     assert_eq!(fs::read(run.join("trials.jsonl")).unwrap(), trials);
+}
+
+/// Why the ports' hardware does not stamp is said, and a run that insists on it has no result.
+fn no_stamps_on_veths(lab: &Lab, dir: &Path) {
+    let meta = |run: &str| -> Value {
+        serde_json::from_slice(&fs::read(dir.join(run).join("run.json")).unwrap()).unwrap()
+    };
+    let why = "p0: its driver stamps in software only";
+    let notes = meta("run")["notes"].to_string();
+    let said = format!("hardware time stamps are not used: {why}");
+    assert!(notes.contains(&said), "{notes}");
+    let words = ["bench", "tiny.toml", "--ports", "p0,p1", "--stamps", "hardware"];
+    let asked = nicety(words.iter().chain(&["--out", "stamped"])).dir(dir).limit(LONG);
+    let ended = lab.inside(asked).run();
+    ended.assert_code(1);
+    let skipped = &meta("stamped")["skipped"][0];
+    let reason = format!("no hardware time stamps, which --stamps hardware asks for: {why}");
+    assert_eq!(skipped["reason"], reason.as_str(), "{ended:?}");
+    fs::remove_dir_all(dir.join("stamped")).unwrap();
 }
 
 /// A run whose sender got the CPU in time, of three: other programs' doing is not what is tried.

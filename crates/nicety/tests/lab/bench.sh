@@ -1,8 +1,10 @@
 # Runs in the lab, whose kernel is another one than this machine's: the engines, a wall clock that
-# somebody steps, and pktgen on a NIC. The directory with the plans is the argument; results go there.
+# somebody steps, pktgen on a NIC, and the NIC's time stamps. The directory with the plans, where results
+# go, and the program with the tests of stamps.rs are the arguments.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 out=$1
+tests=$2
 
 uname -r
 # Slow under emulation: a cell may well end without a result, which is a negative answer.
@@ -34,15 +36,26 @@ for port in eth0 eth1; do wait_for has_link $port; done
 packets() { cat "/sys/class/net/$1/statistics/$2_packets"; }
 runs() { grep -qh '^Running: eth0' /proc/net/pktgen/kpktgend_*; }
 rests() { ! runs; }
+# Probes that the NIC stamps; a nicety that is killed meanwhile.
+inside() { "$tests" --ignored --exact --nocapture --test-threads 1 "stamps::$1"; }
+inside probes_between_two_ports >"$out/stamps.txt" 2>&1 || { cat "$out/stamps.txt"; exit 1; }
+inside somebody_elses_stamps_stay >"$out/others.txt" 2>&1 || { cat "$out/others.txt"; exit 1; }
+! inside killed_while_nics_stamp >/dev/null 2>&1
+echo "stamps, killed: ledgers $(ls /run/nicety | grep -c '^hwtstamp-[0-9]*$')"
+
 # What pktgen has been given, and ledgers.
 left() {
     given=$(grep -h '^Running\|^Stopped' /proc/net/pktgen/kpktgend_* | cut -d: -f2 | tr -d ' \n')
     echo "$1: given <$given>, ledgers $(ls /run/nicety 2>/dev/null | grep -c '^pktgen-[0-9]*$')"
 }
 
-tx=$(packets eth0 tx) rx=$(packets eth1 rx)
-nicety bench "$out/ports.toml" --engine pktgen --time-box 30s --out "$out/pktgen" >/dev/null || [ $? -eq 1 ]
-echo "pktgen $(($(packets eth0 tx) - tx)) $(($(packets eth1 rx) - rx))"
+both() { echo $(($(packets eth0 $1) + $(packets eth1 $1))); }
+tx=$(both tx) rx=$(both rx)
+nicety bench "$out/ports.toml" --engine pktgen --time-box 30s --out "$out/pktgen" 2>"$out/said" >/dev/null ||
+    [ $? -eq 1 ]
+grep -o 'eth[01]: stamps again.*' "$out/said"
+echo "stamps: ledgers $(ls /run/nicety | grep -c '^hwtstamp-')"
+echo "pktgen $(($(both tx) - tx)) $(($(both rx) - rx))"
 left measured
 
 nicety bench "$out/ports.toml" --engine pktgen --out "$out/killed" >/dev/null 2>&1 &

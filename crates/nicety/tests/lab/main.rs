@@ -26,6 +26,7 @@ mod old_kernel;
 mod paths;
 mod rates;
 mod sockets;
+mod stamps;
 mod tune;
 
 use std::ffi::OsString;

@@ -25,7 +25,7 @@ const PORTS: &str = r#"
 name = "ports"
 [traffic]
 frame_sizes = [128]
-directions = ["uni"]
+directions = ["bi"]
 [search]
 preset = "quick"
 loss_ratio = 0.2
@@ -65,9 +65,13 @@ fn another_kernel_and_a_stepped_clock() {
     fs::write(out.join("plan.toml"), PLAN).unwrap();
     fs::write(out.join("ports.toml"), PORTS).unwrap();
     let name = out.to_str().unwrap();
+    let tests = std::env::current_exe().unwrap();
+    let tests = tests.to_str().unwrap();
     let ended = lab(
         "run",
-        &["--out", name, "--cpus", "2", "--", "sh", SCRIPT, name],
+        &[
+            "--out", name, "--cpus", "2", "--", "sh", SCRIPT, name, tests,
+        ],
     )
     .limit(BOOT * 2)
     .run();
@@ -77,6 +81,13 @@ fn another_kernel_and_a_stepped_clock() {
     let (_, said) = ended.stdout.split_once('\n').unwrap();
     let said = said.strip_prefix("measured xdp\nmeasured af_packet\n");
     let said = said.unwrap_or_else(|| panic!("{ended:?}"));
+    let stamps = "stamps, killed: ledgers 1\n\
+                  eth0: stamps again what it did before a run that was killed\n\
+                  eth1: stamps again what it did before a run that was killed\n\
+                  stamps: ledgers 0\n";
+    let said = said
+        .strip_prefix(stamps)
+        .unwrap_or_else(|| panic!("{ended:?}"));
     pktgen(&out.join("pktgen"), said);
     for trial in trials(&out.join("xdp")) {
         // The programs passed this kernel's verifier, and their counts agree.
@@ -126,6 +137,12 @@ fn pktgen(run: &Path, said: &str) {
         );
     }
     for trial in &trials {
+        // Both directions at once, each by a thread of its own.
+        let streams = trial["streams"].as_array().unwrap();
+        let sent = streams
+            .iter()
+            .map(|stream| stream["frames"]["sent"].as_u64());
+        assert_eq!(sent.filter(|sent| *sent > Some(0)).count(), 2, "{trial}");
         assert_eq!(count(trial, "corrupt"), 0, "{trial}");
         assert_eq!(count(trial, "duplicate"), 0, "{trial}");
         assert_eq!(

@@ -2,6 +2,7 @@
 //! measure and what they do not: `docs/methodology/engines.md`.
 
 mod arm;
+mod choice;
 mod run;
 mod socket;
 
@@ -17,6 +18,7 @@ use nicety_packet::MacAddr;
 use nicety_packet::ptp;
 
 pub use arm::{Armed, restore_left};
+pub use choice::{NoStampsWord, Stamps};
 
 use crate::error::PortError;
 

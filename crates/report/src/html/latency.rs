@@ -34,7 +34,7 @@ fn shares<'a>(group: &'a Group<'_>) -> Vec<&'a LatencySummary> {
 }
 
 /// Load share in words: `90 %`, or that it is unknown.
-fn share(latency: &LatencySummary) -> String {
+pub fn share(latency: &LatencySummary) -> String {
     latency
         .load_ratio
         .map_or_else(|| "unknown".to_owned(), number::share)

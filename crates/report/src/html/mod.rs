@@ -8,6 +8,7 @@ mod cpu;
 mod directions;
 mod flow;
 mod front;
+mod hardware;
 mod heat;
 pub mod host;
 mod latency;
@@ -220,6 +221,7 @@ fn latencies(groups: &[Group<'_>]) -> Result<Markup, ReportError> {
             (latency::legend(&known))
             (grid)
             (latency::table(groups))
+            (hardware::table(groups))
         },
         None => html! { p { "Latency was not measured." } },
     })

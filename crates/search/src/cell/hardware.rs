@@ -4,11 +4,21 @@ use nicety_model::{LatencySummary, TrialRecord};
 
 use super::Cell;
 
+/// How a trial's note begins that says why stamps were not used.
+const NOT_USED: &str = "hardware time stamps are not used";
+
 impl Cell {
     /// Keeps what NICs' stamps said in a latency trial at this share of the throughput, where they
     /// were used.
     pub(super) fn hardware(&mut self, record: &TrialRecord, share: Option<f64>) {
         let Some(mut hardware) = record.hardware_latency.clone() else {
+            let why = record.notes.iter().find(|note| note.starts_with(NOT_USED));
+            self.notes.extend(
+                why.filter(|why| !self.notes.contains(why))
+                    .cloned()
+                    .into_iter()
+                    .collect::<Vec<_>>(),
+            );
             return;
         };
         if let Some(summary) = &mut hardware.latency_us {

@@ -56,7 +56,7 @@ pub fn trial(index: u32) -> TrialRecord {
         },
         loss_ratio: LossRatio(0.001),
         stalls: None,
-            hardware_latency: None,
+        hardware_latency: None,
         forwarding_fps: 999.0,
         guests: Vec::new(),
         streams: Vec::new(),
