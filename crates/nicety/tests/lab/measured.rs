@@ -137,7 +137,7 @@ fn pktgen(run: &Path, said: &str) {
         );
     }
     for trial in &trials {
-        // Both directions at once, each by a thread of its own.
+        // Both directions at once.
         let streams = trial["streams"].as_array().unwrap();
         let sent = streams
             .iter()
@@ -154,7 +154,7 @@ fn pktgen(run: &Path, said: &str) {
     assert_eq!(
         left,
         "measured: given <>, ledgers 0\n\
-         killed: given <eth0>, ledgers 1\n\
+         killed: given <eth0eth1>, ledgers 1\n\
          code 4\n\
          interrupted: given <>, ledgers 0\n\
          somebody else has given it eth1\n\
