@@ -1,6 +1,6 @@
 //! Which time stamps latency is taken with, and why not the NIC's.
 
-use nicety_host::ethtool::{Ethtool, HardwareStamps};
+use nicety_host::ethtool::HardwareStamps;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_model::Direction;
