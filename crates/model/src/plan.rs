@@ -28,7 +28,7 @@ pub use cells::MAX_CELLS;
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
 pub use file::PlanFile;
 pub use path::PathParams;
-pub use sockets::{HowOften, MAX_NEIGHBOURS, SockCell, SockPlan};
+pub use sockets::{HowOften, MAX_NEIGHBOURS, SockCell, SockClient, SockPlan};
 pub use switch::SwitchKind;
 pub use vm::{VmAsk, VmNic, VmSwitch};
 pub use words::UnknownPreset;

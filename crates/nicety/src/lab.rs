@@ -2,7 +2,7 @@
 
 pub mod args;
 mod command;
-mod guest;
+pub mod guest;
 pub mod progress;
 mod run;
 mod setup;

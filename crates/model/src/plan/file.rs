@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::{Direction, FrameSize};
-use crate::plan::{HowOften, PathParams, PathPlan, Plan, Preset, SockPlan, format_duration};
+use crate::plan::{
+    HowOften, PathParams, PathPlan, Plan, Preset, SockClient, SockPlan, format_duration,
+};
 use crate::sock::{Family, SockTest};
 
 /// A plan file. Every list multiplies the matrix; a single value may stand for a list of one.
@@ -79,6 +81,10 @@ struct SockFile {
     family: Option<OneOrMany<Family>>,
     /// Pairs that flood the same switch meanwhile, 0 to 64.
     neighbours: Option<OneOrMany<u32>>,
+    /// Where the client runs: `host`, in a namespace (when absent), or `guest`, in a guest beside
+    /// the server's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<OneOrMany<SockClient>>,
     /// CPUs of the client's workers in turn, a list per placement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pin: Option<Vec<Vec<u32>>>,
@@ -121,6 +127,7 @@ impl From<&SockPlan> for SockFile {
             rate: some(&plan.rates),
             family: some(&plan.families),
             neighbours: some(&plan.neighbours),
+            client: some(&plan.clients).filter(|_| plan.clients != [SockClient::Host]),
             pin: (!plan.pins.is_empty()).then(|| plan.pins.clone()),
             server_pin: (!plan.server_pins.is_empty()).then(|| plan.server_pins.clone()),
             time: Some(format_duration(plan.time)),

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::cell::{SkippedCell, path_name};
 use crate::plan::Plan;
-use crate::plan::VmAsk;
 use crate::plan::cells::product;
+use crate::plan::{VmAsk, VmNic};
 use crate::sock::{Family, SockAsk, SockTest};
 
 /// Most pairs of neighbours: each has two namespaces of its own.
@@ -26,6 +29,8 @@ pub struct SockPlan {
     pub families: Vec<Family>,
     /// Pairs that flood the same switch meanwhile; never empty.
     pub neighbours: Vec<u32>,
+    /// Where the client runs; never empty.
+    pub clients: Vec<SockClient>,
     /// CPUs of the client's workers in turn; no entry leaves them to the scheduler.
     pub pins: Vec<Vec<u32>>,
     /// The same of the server's workers.
@@ -34,6 +39,29 @@ pub struct SockPlan {
     pub time: Duration,
     /// How often each of them.
     pub how_often: HowOften,
+}
+
+/// Where the client of a socket test runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SockClient {
+    /// In a namespace of this host.
+    Host,
+    /// In a guest beside that of the server, on the same switch.
+    Guest,
+}
+
+impl SockClient {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Host, Self::Guest];
+
+    /// As plans write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Guest => "guest",
+        }
+    }
 }
 
 /// How often one socket test is run.
@@ -65,6 +93,8 @@ pub struct SockCell {
     pub family: Family,
     /// Pairs that flood the same switch meanwhile.
     pub neighbours: u32,
+    /// Where the client runs.
+    pub client: SockClient,
     /// CPUs of the client's workers in turn; empty leaves them to the scheduler.
     pub pin: Vec<u32>,
     /// The same of the server's workers.
@@ -101,6 +131,9 @@ impl SockCell {
         }
         if self.neighbours > 0 {
             name.push_str(&format!("/neighbours={}", self.neighbours));
+        }
+        if self.client == SockClient::Guest {
+            name.push_str("/client=guest");
         }
         for (key, cpus) in [("pin", &self.pin), ("server_pin", &self.server_pin)] {
             if !cpus.is_empty() {
@@ -168,9 +201,16 @@ impl SockPlan {
                 ask: ask.clone(),
                 family,
                 neighbours: *neighbours,
+                client: SockClient::Host,
                 pin: Vec::new(),
                 server_pin: Vec::new(),
                 how_often: self.how_often,
+            })
+        };
+        let clients = move |cell: SockCell| {
+            self.clients.iter().map(move |client| SockCell {
+                client: *client,
+                ..cell.clone()
             })
         };
         let pins = move |cell: SockCell| {
@@ -186,7 +226,8 @@ impl SockPlan {
             })
         };
         let asks = self.asks().flat_map(families).flat_map(neighbours);
-        asks.flat_map(pins).flat_map(server_pins)
+        let cells = asks.flat_map(clients);
+        cells.flat_map(pins).flat_map(server_pins)
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -197,6 +238,7 @@ impl SockPlan {
             self.rates.len().max(1),
             self.families.len(),
             self.neighbours.len(),
+            self.clients.len(),
             self.pins.len().max(1),
             self.server_pins.len().max(1),
         ])
@@ -261,6 +303,7 @@ impl Plan {
 fn refusal(cell: &SockCell) -> Option<(String, String)> {
     let refuse = |reason: &str, remedy: &str| Some((reason.to_owned(), remedy.to_owned()));
     let beside = cell.neighbours > 0;
+    let from_guest = cell.client == SockClient::Guest;
     match cell.kind() {
         "testpmd" if beside => refuse(
             "testpmd joins two ports with each other: neighbours have no place on it",
@@ -280,8 +323,27 @@ fn refusal(cell: &SockCell) -> Option<(String, String)> {
                     "write pin in the [[path]], for the virtual CPUs",
                 );
             }
+            if !from_guest {
+                return None;
+            }
+            if ask.netns || ask.nic.on_function() || ask.nic == VmNic::Macvtap {
+                return refuse(
+                    "client = \"guest\" needs two guests on a switch of the host",
+                    "write nic = \"virtio-net\", \"vhost-net\" or \"e1000\", or client = \"host\"",
+                );
+            }
+            if !cell.pin.is_empty() {
+                return refuse(
+                    "the client runs in a guest, pin in [[sockets]] names CPUs of this host",
+                    "write pin in the [[path]], for the virtual CPUs",
+                );
+            }
             None
         }
+        _ if from_guest => refuse(
+            "client = \"guest\" over a path without guests",
+            "write kind = \"vm\", or client = \"host\"",
+        ),
         _ => None,
     }
 }
@@ -325,11 +387,52 @@ mod tests {
     }
 
     #[test]
+    fn what_no_machine_can_run_is_refused_with_the_plan() {
+        let refused = |path: &str, sockets: &str| {
+            let text = format!("[[path]]\n{path}\n[[sockets]]\ntest = \"udp_rr\"\n{sockets}");
+            let plan = Plan::parse("p.toml", &text).unwrap();
+            assert_eq!(plan.sock_cells().count(), 0, "{text}");
+            let mut all = plan.unavailable_sock_cells();
+            all.next().map(|cell| cell.reason).unwrap()
+        };
+        for (path, sockets, reason) in [
+            (
+                "kind = \"testpmd\"",
+                "neighbours = 1",
+                "testpmd joins two ports with each other: neighbours have no place on it",
+            ),
+            (
+                "kind = \"bridge\"",
+                "client = \"guest\"",
+                "client = \"guest\" over a path without guests",
+            ),
+            (
+                "kind = \"vm\"\nnic = \"macvtap\"",
+                "client = \"guest\"",
+                "client = \"guest\" needs two guests on a switch of the host",
+            ),
+            (
+                "kind = \"vm\"\nvms = 2",
+                "",
+                "sockets end in one guest on a switch of the kernel or ovs",
+            ),
+            (
+                "kind = \"vm\"",
+                "server_pin = [[0]]",
+                "the server runs in the guest, server_pin names CPUs of this host",
+            ),
+        ] {
+            assert_eq!(refused(path, sockets), reason);
+        }
+    }
+
+    #[test]
     fn what_is_written_is_read_back() {
         for sockets in [
             "test = \"tcp_stream\"",
             "test = \"udp_rr\"\nrate = [10, 1000]\nfamily = [\"ipv4\", \"ipv6\"]\nneighbours = [0, 2]",
             "test = \"tcp_rr\"\nconfidence = \"95,2.5\"\nrepeats = 7\ntime = \"250ms\"",
+            "test = \"tcp_rr\"\nclient = [\"host\", \"guest\"]",
             "test = \"tcp_rr\"\nsaturate = true\nparallel = 64",
             "test = \"tcp_rr\"\nsaturate = false\nrepeats = 2",
             "test = \"tcp_rr\"\npin = [[0], [0, 1]]\nserver_pin = [[1]]",

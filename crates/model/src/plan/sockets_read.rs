@@ -7,17 +7,18 @@ use crate::plan::cells::thousands;
 use crate::plan::duration::parse_duration;
 use crate::plan::path::placements;
 use crate::plan::read::{Entry, Section};
-use crate::plan::{HowOften, MAX_CELLS, MAX_NEIGHBOURS, PlanError, SockPlan};
+use crate::plan::{HowOften, MAX_CELLS, MAX_NEIGHBOURS, PlanError, SockClient, SockPlan};
 use crate::sock::{Family, MAX_FLOWS, SockAskError, SockTest};
 
 /// Keys of a `[[sockets]]`.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "test",
     "message_bytes",
     "parallel",
     "rate",
     "family",
     "neighbours",
+    "client",
     "pin",
     "server_pin",
     "time",
@@ -95,6 +96,14 @@ fn read_one(section: &Section<'_, '_>, offset: usize) -> Result<SockPlan, PlanEr
         None => Ok(Vec::new()),
     };
     let or = |list: Vec<u32>, usual: u32| if list.is_empty() { vec![usual] } else { list };
+    let clients = match section.get("client") {
+        Some(entry) => entry.list(|item| {
+            let word = item.word(&SockClient::ALL.map(SockClient::word))?;
+            let mut all = SockClient::ALL.into_iter();
+            Ok(all.find(|c| c.word() == word).unwrap_or(SockClient::Host))
+        })?,
+        None => vec![SockClient::Host],
+    };
     let families = match section.get("family") {
         Some(entry) => entry.list(|item| {
             Ok(match item.word(&["ipv4", "ipv6"])? {
@@ -134,6 +143,7 @@ fn read_one(section: &Section<'_, '_>, offset: usize) -> Result<SockPlan, PlanEr
             )?,
             0,
         ),
+        clients,
         pins: placements(section, "pin")?,
         server_pins: placements(section, "server_pin")?,
         families,

@@ -94,12 +94,12 @@ impl Guests {
         Ok(Box::new(path))
     }
 
-    /// Boots a guest in which sockets end, with at most `neighbours` pairs beside it. Nothing polls
+    /// Boots a guest for each of `serve` in which sockets end, with at most `neighbours` pairs beside it. Nothing polls
     /// beside it, so it may use every CPU.
     pub fn serving(
         &mut self,
         ask: VmAsk,
-        serve: &Serve,
+        serve: &[Serve],
         (largest, neighbours): (FrameSize, u32),
         stop: &Stop,
         say: &dyn Fn(&str),

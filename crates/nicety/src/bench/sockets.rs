@@ -9,7 +9,7 @@ use std::time::Instant;
 use nicety_host::placement::Placement;
 use nicety_model::Plan;
 use nicety_model::cell::SkippedCell;
-use nicety_model::plan::SockCell;
+use nicety_model::plan::{SockCell, SockClient};
 use nicety_model::sock::{Ending as TestEnding, Neighbours, SockAsk, SockResult};
 use nicety_search::order::shuffled;
 use nicety_socket::{Connection, Ran, SocketError};
@@ -121,7 +121,9 @@ impl SocketRun<'_> {
             }
             self.meta.skipped.retain(|skipped| skipped.cell != name);
             let most = cells.iter().map(|cell| cell.neighbours).max().unwrap_or(0);
-            let stage = stage.get_or_insert_with(|| Stage::build(&mut self.making, cell, most));
+            let from_guest = cells.iter().any(|cell| cell.client == SockClient::Guest);
+            let making = &mut self.making;
+            let stage = stage.get_or_insert_with(|| Stage::build(making, cell, most, from_guest));
             let went = match stage {
                 Ok(stage) => self.cell(stage, cell, &mut steps)?,
                 Err(missing) => Went::Missing(missing.clone()),
@@ -241,9 +243,16 @@ impl SocketRun<'_> {
             connection.pin(&cell.pin)?;
             connection.run(ask, threads, &stop, &mut |_| ())
         };
-        let in_namespace = || stage.client.ns.run(test);
+        let run = || match cell.client {
+            SockClient::Guest => stage.run_in_guest(&server, ask, &stop),
+            SockClient::Host => {
+                let ran = stage.client.ns.run(test);
+                let ran = ran.map_err(|error| Missing::of(&error.to_string()))?;
+                ran.map_err(|error| Missing::of(&error.to_string()))
+            }
+        };
         let (ran, neighbours) = match (cell.neighbours, &stage.neighbours) {
-            (0, _) => (in_namespace(), None),
+            (0, _) => (run(), None),
             (_, Err(missing)) => return Err(missing.clone()),
             (wanted, Ok(pairs)) => {
                 let pairs = pairs.get(..wanted as usize).ok_or_else(|| Missing {
@@ -253,13 +262,11 @@ impl SocketRun<'_> {
                     ),
                     remedy: format!("write neighbours = {}", pairs.len()),
                 })?;
-                let (ran, sum) = neighbours::beside(pairs, cell.family, ask, &in_namespace)?;
+                let (ran, sum) = neighbours::beside(pairs, cell.family, ask, &run)?;
                 (ran, Some(sum))
             }
         };
-        let ran = ran.map_err(|error| Missing::of(&error.to_string()))?;
-        let ran = ran.map_err(|error| Missing::of(&error.to_string()))?;
-        Ok((ran, neighbours))
+        Ok((ran?, neighbours))
     }
 }
 

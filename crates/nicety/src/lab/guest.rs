@@ -4,10 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
-use nicety_socket::{Server, ServerConfig, Token};
+use nicety_model::sock::{EndReport, Ending, SockAsk};
+use nicety_socket::{Connection, Server, ServerConfig, Token};
 use nicety_testbed::lab::{agent, init};
 use nicety_testbed::vm;
 use nicety_testbed::vm::wire::Serve;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -27,7 +30,7 @@ pub fn run(part: &str) -> Result<Exit, Failure> {
             Err(Failure::environment(error))
         }
         "vm" if rustix::process::getpid().is_init() => {
-            let Err(error) = vm::init::run(&serve);
+            let Err(error) = vm::init::run(&serve, &work);
             output::error(&format!("the guest's first process: {error}"));
             init::power_off();
             Err(Failure::environment(error))
@@ -52,4 +55,52 @@ fn serve(serve: &Serve, address: IpAddr) -> Result<(), String> {
     let server = server.map_err(|error| error.to_string())?;
     std::thread::spawn(move || server.run(&AtomicBool::new(false), &|_| ()));
     Ok(())
+}
+
+/// What the host asks a guest to do that has the client.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Test {
+    /// Address and port of the server.
+    pub to: String,
+    /// What it wants to be shown.
+    pub token: String,
+    /// The test.
+    pub ask: SockAsk,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was run.
+    Ran {
+        /// How it ended.
+        ending: Ending,
+        /// Client's counts.
+        client: Box<EndReport>,
+        /// Server's counts; absent when it went away.
+        server: Option<Box<EndReport>>,
+    },
+    /// It could not begin: what and what to do.
+    Failed(String),
+}
+
+/// A test with its client in this guest.
+fn work(test: Value) -> Value {
+    let run = || -> Result<Outcome, String> {
+        let test: Test = serde_json::from_value(test).map_err(|error| error.to_string())?;
+        let token = Token::new(&test.token).map_err(|error| error.to_string())?;
+        let opened = Connection::open(&test.to, &token, None);
+        let mut connection = opened.map_err(|error| error.to_string())?;
+        let never = AtomicBool::new(false);
+        let ran = connection.run(&test.ask, threads(None), &never, &mut |_| ());
+        let ran = ran.map_err(|error| error.to_string())?;
+        Ok(Outcome::Ran {
+            ending: ran.ending,
+            client: Box::new(ran.client),
+            server: ran.server.map(Box::new),
+        })
+    };
+    let outcome = run().unwrap_or_else(Outcome::Failed);
+    serde_json::to_value(outcome).unwrap_or_default()
 }

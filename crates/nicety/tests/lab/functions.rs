@@ -17,6 +17,19 @@ preset = \"quick\"
 loss_ratio = 0.2
 confirm = \"0s\"
 ";
+/// Sockets that end on functions of the port; two of the cells are for neighbours that fit, and that
+/// do not.
+const SOCKETS: &str = "pf = \"eth0\"
+[[sockets]]
+test = [\"tcp_rr\", \"tcp_stream\"]
+time = \"1s\"
+[[sockets]]
+test = \"udp_rr\"
+neighbours = [1, 2]
+time = \"1s\"
+";
+/// Runs them, before all else: nobody has functions yet.
+const RUN_SOCKETS: &str = "nicety bench sockets.toml --out out/sockets --cache \"$1\"\n";
 /// Looks at the port after a run, and runs again while somebody else has functions.
 const AFTER: &str = "
 functions=/sys/class/net/eth0/device/sriov_numvfs
@@ -53,6 +66,9 @@ fn run(path: &str, script: &str) -> (tempfile::TempDir, Ended) {
     let out = dir.path().join("out");
     fs::create_dir(&out).unwrap();
     fs::write(dir.path().join("plan.toml"), format!("{HEAD}{path}")).unwrap();
+    let (first, rest) = path.split_once("pf = ").unwrap();
+    fs::write(dir.path().join("sockets.toml"), format!("{first}{SOCKETS}")).unwrap();
+    assert_eq!(rest, "\"eth0\"\n");
     let script = format!("{}{script}", include_str!("carried.sh"));
     fs::write(dir.path().join("run.sh"), script).unwrap();
     let (cache, out) = (cache(), out.to_str().unwrap().to_owned());
@@ -88,7 +104,7 @@ fn functions_in_a_namespace() {
         return;
     }
     let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nnic = \"sriov\"\npf = \"eth0\"\n";
-    let (dir, _) = run(path, AFTER);
+    let (dir, _) = run(path, &format!("{RUN_SOCKETS}{AFTER}"));
     let out = dir.path().join("out");
     carried(
         &out.join("run"),
@@ -97,6 +113,42 @@ fn functions_in_a_namespace() {
     let notes = meta(&out.join("run"))["notes"].to_string();
     assert!(notes.contains("two interfaces of driver igbvf"), "{notes}");
     refused(&out, "eth0 has 1 virtual functions already, vf0 is eth");
+    sockets(&out, "vm,guest=netns,nic=sriov,pf=eth0", 2);
+}
+
+/// What sockets on a path got: its `cpus` are those of whoever serves.
+fn sockets(out: &Path, path: &str, cpus: u64) {
+    let results = lines(&out.join("sockets/sockets.jsonl"));
+    let mut names: Vec<&str> = Vec::new();
+    for result in &results {
+        let name = result["cell"].as_str().unwrap().strip_prefix(path).unwrap();
+        names.push(name);
+        assert_eq!(result["ending"], "complete", "{result}");
+        let cpu = &result["server"]["cpu"];
+        assert_eq!(cpu["host_cpus"], cpus, "{result}");
+        assert!(cpu["host_busy_cpus"].as_f64() > Some(0.0), "{result}");
+        let figure = match name.contains("_rr/") {
+            true => "transactions_per_s",
+            false => "goodput_mbps",
+        };
+        let beside = &result["neighbours"];
+        match name.ends_with("/neighbours=1") {
+            // A neighbour may let nothing through.
+            true => assert!(beside["goodput_mbps"].as_f64() > Some(0.0), "{beside}"),
+            false => assert!(result[figure].as_f64() > Some(0.0), "{result}"),
+        }
+    }
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["/tcp_rr/1", "/tcp_stream/131072", "/udp_rr/1/neighbours=1"]
+    );
+    // An 82576 has functions for one pair beside the path's own four.
+    let skipped = meta(&out.join("sockets"))["skipped"][0].clone();
+    assert_eq!(
+        skipped["reason"],
+        "1 is the most pairs of neighbours there is room for"
+    );
 }
 
 /// Somebody else's functions are left alone.

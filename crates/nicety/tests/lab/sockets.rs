@@ -56,12 +56,18 @@ test = "udp_rr"
 message_bytes = 64
 neighbours = 1
 time = "500ms"
+[[sockets]]
+test = ["tcp_rr", "tcp_maerts"]
+client = "guest"
+message_bytes = 1000
+time = "500ms"
 "#,
     );
     ended.assert_code(0);
     let run = run(&ended);
     let series = run["sockets"].as_array().unwrap();
-    assert_eq!(series.len(), 7, "{}", run["skipped"]);
+    assert_eq!(series.len(), 9, "{}", run["skipped"]);
+    let two_cpus = std::thread::available_parallelism().unwrap().get() == 2;
     for series in series {
         let result = &series["results"][0];
         assert_eq!(result["ending"], "complete");
@@ -69,6 +75,10 @@ time = "500ms"
         let cpu = &result["server"]["cpu"];
         assert_eq!(cpu["host_cpus"], 2, "{result}");
         assert!(cpu["host_busy_cpus"].as_f64().unwrap() > 0.0, "{result}");
+        // Both ends are guests then, or one is.
+        let from_guest = series["name"].as_str().unwrap().ends_with("/client=guest");
+        let there = &result["client"]["cpu"]["host_cpus"];
+        assert_eq!(*there == 2, from_guest || two_cpus, "{result}");
         let demand = &result["service_demand"];
         let beside = &result["neighbours"];
         // A neighbour may let nothing through: then, and only then, there is nothing to divide by.

@@ -42,6 +42,8 @@ pub(crate) struct GuestSwitchSpec<'a> {
     pub(crate) sockets: &'a [[PathBuf; 2]],
     /// Stations at the tester's ports, a pair per guest.
     pub(crate) stations: &'a [[Mac; 2]],
+    /// Whether frames go through the guests.
+    pub(crate) forward: bool,
 }
 
 /// A running switch; gone when dropped.
@@ -213,7 +215,7 @@ fn ports(
             bridge,
             name: port(number, side),
             columns: guest(number, side),
-            protected: guests > 1,
+            protected: spec.forward && guests > 1,
         }));
     }
     ports
@@ -225,7 +227,7 @@ fn steer(
     spec: &GuestSwitchSpec<'_>,
     fars: [&str; 2],
 ) -> Result<(), PathError> {
-    if spec.stations.len() < 2 {
+    if !spec.forward || spec.stations.len() < 2 {
         return Ok(());
     }
     for (guest, stations) in spec.stations.iter().enumerate() {

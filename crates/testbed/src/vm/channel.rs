@@ -4,10 +4,12 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::wire::{Ask, FromGuest, Hello, Report};
 
-/// Longest line that is read.
-const LONGEST_LINE: usize = 1 << 20;
+/// Longest line that is read: both ends' reports of a socket test.
+const LONGEST_LINE: usize = 16 << 20;
 /// How often a wait looks whether it is still wanted.
 const STEP: Duration = Duration::from_millis(200);
 
@@ -54,10 +56,18 @@ impl Channel {
         }
     }
 
-    /// Asks for the guest's counters.
-    pub(super) fn report(&mut self, limit: Duration) -> Result<Report, Missed> {
+    /// Asks for the guest's counters, after it has done some work.
+    pub(super) fn after(
+        &mut self,
+        work: Option<Value>,
+        limit: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Report, Missed> {
         self.asked += 1;
-        let ask = Ask { number: self.asked };
+        let ask = Ask {
+            number: self.asked,
+            work,
+        };
         let mut text = serde_json::to_string(&ask).map_err(|e| Missed::Gone(e.into()))?;
         text.push('\n');
         let stream = self.stream.get_mut();
@@ -65,7 +75,7 @@ impl Channel {
         let end = Instant::now() + limit;
         loop {
             // One that was given up on may still come in.
-            if let FromGuest::Report(report) = self.next(end, &|| false)?
+            if let FromGuest::Report(report) = self.next(end, stopped)?
                 && report.number == self.asked
             {
                 return Ok(report);
@@ -136,7 +146,7 @@ mod tests {
             let text = serde_json::to_string(&FromGuest::Report(report)).unwrap();
             writeln!(guest, "{text}").unwrap();
         }
-        assert_eq!(channel.report(LIMIT).unwrap().number, 1);
+        assert_eq!(channel.after(None, LIMIT, &|| false).unwrap().number, 1);
     }
 
     #[test]
@@ -155,6 +165,9 @@ mod tests {
             channel.hello(LIMIT, &|| false),
             Err(Missed::Gone(_))
         ));
-        assert!(matches!(channel.report(LIMIT), Err(Missed::Gone(_))));
+        assert!(matches!(
+            channel.after(None, LIMIT, &|| false),
+            Err(Missed::Gone(_))
+        ));
     }
 }

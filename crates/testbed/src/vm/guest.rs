@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nicety_host::net_error::NetError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::channel::{Channel, Missed};
 use super::place::Plan;
@@ -52,8 +52,8 @@ pub(super) struct Boot<'a> {
     pub(super) function_driver: Option<&'static str>,
     /// MTU of its NICs in bytes.
     pub(super) mtu: u32,
-    /// What makes it an endpoint; without, it forwards.
-    pub(super) serve: Option<&'a Serve>,
+    /// What makes each of them an endpoint; without, they forward.
+    pub(super) serve: &'a [Serve],
     /// Says when nobody wants the guest any more.
     pub(super) stopped: &'a dyn Fn() -> bool,
 }
@@ -84,7 +84,7 @@ impl Boot<'_> {
             mtu: self.mtu,
             queues: ask.queues,
             ring: ask.ring,
-            serve: self.serve.cloned(),
+            serve: self.serve.get(number).cloned(),
         };
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;
         let initramfs = initramfs::build(&Contents {
@@ -218,13 +218,36 @@ impl Guest {
     /// # Errors
     /// When it has ended or does not answer, with the last lines of its console.
     fn report(&self) -> Result<Report, NetError> {
+        self.after(None, REPORT_LIMIT, &|| false)
+    }
+
+    /// Lets the guest do some work for at most `limit`, and returns what came of it.
+    ///
+    /// # Errors
+    /// As those of the report.
+    pub(super) fn work(
+        &self,
+        work: Value,
+        limit: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Value, NetError> {
+        let report = self.after(Some(work), limit, stopped)?;
+        Ok(report.done.unwrap_or_default())
+    }
+
+    fn after(
+        &self,
+        work: Option<Value>,
+        limit: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Report, NetError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { machine, channel } = &mut *inner;
         let silent = |why: String| NetError::Silent {
             object: format!("the {}", self.name),
             why,
         };
-        match channel.report(REPORT_LIMIT) {
+        match channel.after(work, limit, stopped) {
             Ok(report) => Ok(report),
             Err(Missed::Gone(e)) => {
                 let other = QemuError::io("read from", "its channel", e);
@@ -237,7 +260,7 @@ impl Guest {
             }
             Err(Missed::Late | Missed::Stopped) => Err(silent(format!(
                 "no answer in {} s; last on its console: {}",
-                REPORT_LIMIT.as_secs(),
+                limit.as_secs(),
                 last_lines(&machine.console())
             ))),
         }

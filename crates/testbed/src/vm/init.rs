@@ -14,6 +14,7 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
 use rustix::mount::MountFlags;
+use serde_json::Value;
 
 use super::wire::{Ask, CONFIG, FromGuest, GuestConfig, Hello, NicFacts, PORT_NAME, Report, Serve};
 use crate::lab::files::mount;
@@ -38,12 +39,15 @@ pub enum InitError {
 /// in its way comes back in words.
 pub type Start<'a> = &'a dyn Fn(&Serve, IpAddr) -> Result<(), String>;
 
-/// Runs as the first process. `start` is asked where sockets end in the guest. Returns only when
-/// it cannot go on.
+/// Does what the host asks for.
+pub type Work<'a> = &'a dyn Fn(Value) -> Value;
+
+/// Runs as the first process. `start` is asked where sockets end in the guest, `work` when the host
+/// has something for it to do. Returns only when it cannot go on.
 ///
 /// # Errors
 /// The step that failed.
-pub fn run(start: Start<'_>) -> Result<Infallible, InitError> {
+pub fn run(start: Start<'_>, work: Work<'_>) -> Result<Infallible, InitError> {
     for (kind, path) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         mount(kind, path, kind, MountFlags::empty(), "")?;
     }
@@ -112,7 +116,7 @@ pub fn run(start: Start<'_>) -> Result<Infallible, InitError> {
         nics: nics.iter().map(|name| facts(&ethtool, name)).collect(),
         notes,
     };
-    answer(&links, hello)
+    answer(&links, hello, work)
 }
 
 /// The NIC with this address, as soon as its driver has found it.
@@ -190,7 +194,7 @@ fn facts(ethtool: &Ethtool, nic: &str) -> NicFacts {
 }
 
 /// Says hello and answers until the machine ends.
-fn answer(links: &Links, hello: Hello) -> Result<Infallible, InitError> {
+fn answer(links: &Links, hello: Hello, work: Work<'_>) -> Result<Infallible, InitError> {
     let path = port()?;
     let error = |e: std::io::Error| QemuError::io("use", &path, e);
     let file = File::options()
@@ -219,6 +223,7 @@ fn answer(links: &Links, hello: Hello) -> Result<Infallible, InitError> {
         };
         let mut report = Report {
             number: ask.number,
+            done: ask.work.map(work),
             stat: cpu_lines(),
             ..Report::default()
         };

@@ -27,11 +27,13 @@ mod ways;
 pub mod wire;
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use nicety_host::cpu_load::StatSample;
 use nicety_host::link::{LinkChange, LinkCounters};
 use nicety_host::net_error::NetError;
-use nicety_model::plan::{VmNic, VmSwitch};
+use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
+use serde_json::Value;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::endpoints::EndpointSite;
@@ -104,27 +106,54 @@ impl VmPath {
         accelerator: &Accelerator,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, PathError> {
-        Self::make(spec, None, bundle, accelerator, stopped)
+        Self::make(spec, &[], bundle, accelerator, stopped)
     }
 
-    /// As [`VmPath::build`], for a guest in which sockets end: its NIC 0 gets addresses and it
-    /// serves there; NIC 1 stays idle.
+    /// As [`VmPath::build`], for guests in which sockets end, one for each of `serve`: its NIC 0 gets
+    /// addresses and it serves there; NIC 1 stays idle.
     ///
     /// # Errors
     /// As those of [`VmPath::build`].
     pub fn serving(
         spec: &VmSpec,
-        serve: &wire::Serve,
+        serve: &[wire::Serve],
         bundle: &Bundle,
         accelerator: &Accelerator,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, PathError> {
-        Self::make(spec, Some(serve), bundle, accelerator, stopped)
+        let spec = VmSpec {
+            ask: VmAsk {
+                vms: serve.len() as u32,
+                ..spec.ask.clone()
+            },
+            ..spec.clone()
+        };
+        Self::make(&spec, serve, bundle, accelerator, stopped)
+    }
+
+    /// Lets guest `number` do some work for at most `limit`, and returns what came of it.
+    ///
+    /// # Errors
+    /// [`NetError::Silent`] when it has ended or does not answer, or `stopped` says that nobody
+    /// waits any more.
+    pub fn work(
+        &self,
+        number: usize,
+        work: Value,
+        limit: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Value, NetError> {
+        let none = || NetError::Silent {
+            object: format!("guest {number}"),
+            why: "there is none with this number".to_owned(),
+        };
+        let guest = self.guests.get(number).ok_or_else(none)?;
+        guest.work(work, limit, stopped)
     }
 
     fn make(
         spec: &VmSpec,
-        serve: Option<&wire::Serve>,
+        serve: &[wire::Serve],
         bundle: &Bundle,
         accelerator: &Accelerator,
         stopped: &dyn Fn() -> bool,
@@ -138,7 +167,7 @@ impl VmPath {
             ends,
             sockets,
             dir,
-        } = ways::build(spec)?;
+        } = ways::build(spec, serve.is_empty())?;
         let passed = rig.functions.as_ref();
         let passed = passed.filter(|_| spec.ask.nic == VmNic::Sriov);
         let boot = Boot {
@@ -162,6 +191,7 @@ impl VmPath {
                 dpdk: &dpdk,
                 sockets: &sockets,
                 stations: &spec.guest_stations(),
+                forward: serve.is_empty(),
             };
             GuestSwitch::start(spec.ask.switch, &setup)
         };
@@ -192,7 +222,7 @@ impl VmPath {
             rig.dut.links.wait_carrier(name, limit)?;
         }
         let mut notes = rig.notes.clone();
-        notes.extend(words(spec, bundle, accelerator, &guests));
+        notes.extend(words(spec, bundle, accelerator, &guests, serve.is_empty()));
         let mut threads = rig.threads.clone();
         if let Some(switch) = &switch {
             notes.push(switch.note().to_owned());
@@ -271,10 +301,11 @@ fn words(
     bundle: &Bundle,
     accelerator: &Accelerator,
     guests: &[Guest],
+    forward: bool,
 ) -> Vec<String> {
     let ask = &spec.ask;
     let mut notes = Vec::new();
-    if ask.vms > 1 {
+    if ask.vms > 1 && forward {
         notes.push(format!(
             "{} guests share the switch: frames take turns through them, and the throughput is that of all together; frames that overtake each other in different guests count as reordered",
             ask.vms

@@ -66,8 +66,8 @@ pub(super) fn dpdk(spec: &VmSpec) -> DpdkSpec {
     }
 }
 
-/// Builds them.
-pub(super) fn build(spec: &VmSpec) -> Result<Ways, PathError> {
+/// Builds them; `forward` says whether frames go through the guests.
+pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<Ways, PathError> {
     let ask = &spec.ask;
     if let Some(pf) = ask.pf.as_deref().filter(|_| ask.nic.on_function()) {
         return on_functions(spec, pf);
@@ -107,7 +107,7 @@ pub(super) fn build(spec: &VmSpec) -> Result<Ways, PathError> {
     for guest in 0..ask.vms as usize {
         backends.push([tap(&rig, spec, guest, 0)?, tap(&rig, spec, guest, 1)?]);
     }
-    if ask.vms > 1 && ask.switch != VmSwitch::Ovs {
+    if forward && ask.vms > 1 && ask.switch != VmSwitch::Ovs {
         steer(&rig, spec)?;
     }
     Ok(Ways {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Path of [`GuestConfig`] in the initramfs.
 pub const CONFIG: &str = "/nicety/vm.json";
@@ -41,7 +42,7 @@ pub struct Serve {
 }
 
 /// What the guest says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromGuest {
     /// First, when it forwards.
@@ -77,14 +78,17 @@ pub struct NicFacts {
 }
 
 /// Asks for a [`Report`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
     /// Comes back in the report.
     pub number: u64,
+    /// Work to be done before it, in words of those who gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Value>,
 }
 
 /// The guest's counters.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Report {
     /// Number of the [`Ask`].
     pub number: u64,
@@ -92,4 +96,7 @@ pub struct Report {
     pub stat: String,
     /// Counters by interface and name.
     pub nics: BTreeMap<String, BTreeMap<String, u64>>,
+    /// What came of the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<Value>,
 }

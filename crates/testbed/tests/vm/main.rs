@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 
 #[allow(clippy::print_stderr, reason = "the guest's console")]
 fn guest() -> ExitCode {
-    let Err(error) = vm::init::run(&|_, _| Err("no server here".to_owned()));
+    let Err(error) = vm::init::run(&|_, _| Err("no server here".to_owned()), &|work| work);
     eprintln!("nicety: the guest's first process: {error}");
     nicety_testbed::lab::init::power_off();
     ExitCode::FAILURE

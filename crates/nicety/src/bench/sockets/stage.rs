@@ -1,6 +1,8 @@
 //! The endpoints of socket tests: namespaces at both ends of a path.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use nicety_host::ethtool::Ethtool;
 use nicety_host::link::Links;
@@ -8,15 +10,16 @@ use nicety_host::netns::NetNs;
 use nicety_host::placement::Placement;
 use nicety_host::{napi, sysctl};
 use nicety_model::plan::{PathPlan, SockCell, SwitchKind, VmAsk};
-use nicety_model::sock::Family;
+use nicety_model::sock::{EndReport, Ending, Family, SockAsk};
 use nicety_model::{CellKey, Direction, FrameSize};
-use nicety_socket::Token;
+use nicety_socket::{Ran, Token};
 use nicety_testbed::vm::wire::Serve;
-use nicety_testbed::{EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, Port};
+use nicety_testbed::{EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, Port, VmPath};
 
 use super::{Making, Missing};
 use crate::bench::setup;
 use crate::bench::switches;
+use crate::lab::guest::{Outcome, Test};
 use crate::sock::args::{PORT, threads_on};
 use crate::sock::inside::Inside;
 
@@ -46,6 +49,7 @@ enum FarEnd {
 enum Between {
     Bridge(#[expect(dead_code, reason = "gone when dropped")] Option<NetNs>),
     Path(Box<dyn Path>),
+    Guests(Box<VmPath>),
 }
 
 /// A server under way.
@@ -57,11 +61,13 @@ pub(super) struct Far {
 }
 
 impl Stage {
-    /// Builds the path of `cell` with at most `neighbours` pairs beside it.
+    /// Builds the path of `cell` with at most `neighbours` pairs beside it, and with a guest for
+    /// clients where one is wanted.
     pub(super) fn build(
         making: &mut Making<'_>,
         cell: &SockCell,
         neighbours: u32,
+        from_guest: bool,
     ) -> Result<Self, Missing> {
         let plan = making.plan;
         let path = plan.paths.iter().find(|path| path.kind() == cell.kind());
@@ -92,7 +98,7 @@ impl Stage {
             Some(PathPlan::Vm { .. }) if VmAsk::of(&cell.path).netns => {
                 namespace(making, cell, neighbours)
             }
-            Some(PathPlan::Vm { .. }) => guest(making, cell, neighbours),
+            Some(PathPlan::Vm { .. }) => guest(making, cell, neighbours, from_guest),
             _ => Err(Missing {
                 reason: format!("socket tests do not run over {} yet", cell.kind()),
                 remedy: "measure frames over it, or sockets over another path".to_owned(),
@@ -127,11 +133,56 @@ impl Stage {
         })
     }
 
+    /// Runs a test whose client is in the guest beside the server's.
+    pub(super) fn run_in_guest(
+        &self,
+        far: &Far,
+        ask: &SockAsk,
+        stop: &AtomicBool,
+    ) -> Result<Ran, Missing> {
+        let Between::Guests(path) = &self.between else {
+            return Err(Missing::of("there is no guest for the client"));
+        };
+        let test = Test {
+            to: far.address.clone(),
+            token: far.token.text().to_owned(),
+            ask: ask.clone(),
+        };
+        let test = serde_json::to_value(test).map_err(|error| missing(&error))?;
+        let limit = ask.duration() + REPORT_LIMIT;
+        let stopped = || stop.load(Ordering::Relaxed);
+        let done = match path.work(CLIENT, test, limit, &stopped) {
+            Err(_) if stopped() => {
+                return Ok(Ran {
+                    ending: Ending::Interrupted,
+                    client: EndReport::default(),
+                    server: None,
+                });
+            }
+            done => done.map_err(|error| missing(&error))?,
+        };
+        match serde_json::from_value(done).map_err(|error| missing(&error))? {
+            Outcome::Failed(why) => Err(Missing::of(&why)),
+            Outcome::Ran {
+                ending,
+                client,
+                server,
+            } => Ok(Ran {
+                ending,
+                client: *client,
+                server: server.map(|report| *report),
+            }),
+        }
+    }
+
     /// What to say when the far end has gone.
     pub(super) fn why_lost(&self) -> String {
-        if let Between::Path(path) = &self.between
-            && let Err(error) = path.counters()
-        {
+        let counters = match &self.between {
+            Between::Bridge(_) => None,
+            Between::Path(path) => Some(path.counters()),
+            Between::Guests(path) => Some(path.counters()),
+        };
+        if let Some(Err(error)) = counters {
             return format!("the far end went away during the test: {error}");
         }
         "the far end went away during the test; look at the kernel's log".to_owned()
@@ -140,6 +191,12 @@ impl Stage {
 
 /// Number of the guest's addresses; the client has the one before.
 const GUEST: u8 = 2;
+/// Number of the addresses of a client's guest: above those of neighbours.
+const FROM: u8 = 250;
+/// The client's guest, behind the server's.
+const CLIENT: usize = 1;
+/// Longest wait for a guest's result beyond the time of its test.
+const REPORT_LIMIT: Duration = Duration::from_secs(40);
 /// Largest frame of socket tests.
 const LARGEST: u16 = 1518;
 
@@ -152,18 +209,29 @@ fn address(family: Family, number: u8) -> IpAddr {
 }
 
 /// A namespace at one end, a guest at the other.
-fn guest(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Stage, Missing> {
+fn guest(
+    making: &mut Making<'_>,
+    cell: &SockCell,
+    pairs: u32,
+    from_guest: bool,
+) -> Result<Stage, Missing> {
     let token = Token::random().map_err(|error| missing(&error))?;
     let ipv6 = wants_ipv6(making);
-    let mut addresses = vec![(address(Family::Ipv4, GUEST), 24)];
-    if ipv6 {
-        addresses.push((address(Family::Ipv6, GUEST), 64));
-    }
-    let serve = Serve {
-        addresses,
-        port: PORT,
-        token: token.text().to_owned(),
+    let end = |number: u8| {
+        let mut addresses = vec![(address(Family::Ipv4, number), 24)];
+        if ipv6 {
+            addresses.push((address(Family::Ipv6, number), 64));
+        }
+        Serve {
+            addresses,
+            port: PORT,
+            token: token.text().to_owned(),
+        }
     };
+    let mut serve = vec![end(GUEST)];
+    if from_guest {
+        serve.push(end(FROM));
+    }
     let progress = making.progress;
     let say = |step: &str| progress.stage(step);
     let stop = making.signals.stop();
@@ -180,7 +248,7 @@ fn guest(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Stage, 
         neighbours,
         shared_host: false,
         notes: path.notes().to_vec(),
-        between: Between::Path(Box::new(path)),
+        between: Between::Guests(Box::new(path)),
     })
 }
 
