@@ -1,5 +1,6 @@
 //! CPUs that carry frames sleep lightly (T24).
 
+use nicety_model::facts::IdleState;
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
@@ -35,7 +36,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         .filter(|idle| idle.latency_limit_us.is_none_or(|limit| limit > LIMIT_US))
         .filter(|idle| {
             let mut states = idle.states.iter();
-            states.any(|s| s.latency_us > LIMIT_US && !s.disabled && s.usage != Some(0))
+            states.any(|s| s.latency_us > LIMIT_US && !s.disabled && entered(case, idle.cpu, s))
         })
         .collect();
     let Some(worst) = deep
@@ -73,6 +74,18 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         .collect();
 }
 
+/// Whether a CPU has used a state: while somebody looked on, or else since boot.
+fn entered(case: &Case<'_>, cpu: u32, state: &IdleState) -> bool {
+    match &case.facts.window {
+        // A recording of an older version tells of no sleep at all.
+        Some(window) if !window.slept.is_empty() => window
+            .slept
+            .get(&cpu)
+            .is_some_and(|states| states.contains_key(&state.name)),
+        _ => state.usage != Some(0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use nicety_model::facts::{CpuIdle, IdleState};
@@ -101,5 +114,13 @@ mod tests {
         with(idle(2, None)).none("cstate");
         with(idle(133, Some(5))).none("cstate");
         with(idle(133, None)).goal(Goal::Throughput).none("cstate");
+        // Deep since boot is one thing, deep under the load that matters another.
+        let watched = |cpu, name: &str| {
+            let slept = [(cpu, [(name.to_owned(), 3)].into())].into();
+            with(idle(133, None)).window(5.0, |window| window.slept = slept)
+        };
+        watched(2, "C6").one("cstate");
+        watched(2, "C1").none("cstate");
+        watched(0, "C6").none("cstate");
     }
 }

@@ -4,7 +4,7 @@ use nicety_model::facts::VmKind;
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
-use crate::case::Case;
+use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
 
 const LONGER: Reason = Reason {
@@ -17,6 +17,19 @@ const LONGER: Reason = Reason {
     certainty: Certainty::Guess,
 };
 
+const SHORTER: Reason = Reason {
+    why: "vCPUs that poll while they have nothing to do take CPU time from those that have: the host \
+          has none to give away.",
+    source: "Linux Documentation/virt/kvm/halt-polling.rst; design rule: host busier than 80 %",
+    cost: "A frame for a halted vCPU waits for the host's scheduler more often. Guests that set their \
+           own limit ignore it.",
+    risk: Risk::Low,
+    certainty: Certainty::Guess,
+};
+
+/// A host busier than this has no time to poll with.
+const BUSY: f64 = 0.8;
+const LITTLE_NS: u64 = 50_000;
 const KEY: &str = "kvm.halt_poll_ns";
 const WANTED_NS: u64 = 400_000;
 
@@ -31,20 +44,28 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         .module_parameters
         .get(KEY)
         .and_then(|text| text.parse::<u64>().ok());
-    let Some(now) = now.filter(|now| *now < WANTED_NS) else {
+    let Some(now) = now.filter(|_| guests) else {
         return;
     };
-    if case.goal != Goal::Latency || !guests {
-        return;
-    }
-    let finding = report.find(
-        "kvm",
-        format!("halt_poll_ns = {now}"),
-        format!("up to {WANTED_NS}"),
-        &LONGER,
-    );
+    let watched = case.facts.window.as_ref();
+    let busy = watched.filter(|window| window.host_busy() > BUSY);
+    let (is, wanted, reason) = match busy {
+        Some(window) if now > LITTLE_NS => {
+            let share = 100.0 * window.host_busy();
+            let is = format!(
+                "halt_poll_ns = {now}, the host's CPUs {share:.0} % busy {}",
+                in_seconds(window)
+            );
+            (is, LITTLE_NS, &SHORTER)
+        }
+        None if case.goal == Goal::Latency && now < WANTED_NS => {
+            (format!("halt_poll_ns = {now}"), WANTED_NS, &LONGER)
+        }
+        _ => return,
+    };
+    let finding = report.find("kvm", is, format!("up to {wanted}"), reason);
     let knob = Knob::sys_file("module/kvm/parameters/halt_poll_ns");
-    finding.changes.push(change(knob, now, WANTED_NS));
+    finding.changes.push(change(knob, now, wanted));
 }
 
 #[cfg(test)]
@@ -74,5 +95,20 @@ mod tests {
             .facts_with(|f| f.vms.clear())
             .goal(Goal::Latency)
             .none("halt-poll");
+        // A host that is busy all over polls less, whatever the goal.
+        let busy = |value, share: f64| {
+            let shares = (0..4).map(|cpu| (cpu, share)).collect();
+            host(value).window(5.0, |window| window.busy = shares)
+        };
+        let found = busy("200000", 0.9).one("halt-poll");
+        assert_eq!(found.changes[0].to, "50000");
+        assert!(found.is.ends_with("90 % busy in 5 s"), "{}", found.is);
+        let found = busy("200000", 0.9).goal(Goal::Latency).one("halt-poll");
+        assert_eq!(found.changes[0].to, "50000");
+        busy("50000", 0.9).none("halt-poll");
+        busy("50000", 0.9).goal(Goal::Latency).none("halt-poll");
+        busy("200000", 0.3).none("halt-poll");
+        let found = busy("200000", 0.3).goal(Goal::Latency).one("halt-poll");
+        assert_eq!(found.changes[0].to, "400000");
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use nicety_model::facts::VmFacts;
 use nicety_model::finding::{Certainty, Effect, Goal, Risk};
 
-use crate::case::Case;
+use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report};
 
 const QUEUES: Reason = Reason {
@@ -16,6 +17,8 @@ const QUEUES: Reason = Reason {
     certainty: Certainty::Guess,
 };
 
+/// A vhost thread with less than this of its CPU has time for more frames.
+const FULL: f64 = 0.9;
 /// More queues than this have not been seen to help.
 const MOST: usize = 8;
 
@@ -60,10 +63,14 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 .is_some_and(|model| model.starts_with("virtio-net"));
             nic.vhost == Some(true) && virtio && nic.queues.unwrap_or(1) == 1
         });
+        let Some(full) = vhost_full(case, vm) else {
+            // One thread does all the work, and has time left.
+            continue;
+        };
         for _ in single.filter(|_| wanted > 1) {
             let finding = report.find(
                 &vm.name,
-                format!("1 queue for {} vCPUs", vm.vcpus.len()),
+                format!("1 queue for {} vCPUs{full}", vm.vcpus.len()),
                 format!("{wanted} queues, kept only if measured to be better"),
                 &QUEUES,
             );
@@ -79,11 +86,30 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     }
 }
 
+/// In words, how full the busiest vhost thread of a guest was while somebody looked on; none when it
+/// was not. Where nobody did, nothing is known and nothing is said.
+fn vhost_full(case: &Case<'_>, vm: &VmFacts) -> Option<String> {
+    let Some(window) = &case.facts.window else {
+        return Some(String::new());
+    };
+    let shares = vm.vhost.iter();
+    let shares = shares.filter_map(|thread| window.vhost_busy.get(&thread.tid));
+    match shares.copied().reduce(f64::max) {
+        None => Some(String::new()),
+        Some(share) if share > FULL => Some(format!(
+            ", its vhost thread {:.0} % busy {}",
+            100.0 * share,
+            in_seconds(window)
+        )),
+        Some(_) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use nicety_model::facts::VmNic;
 
-    use crate::fixture::Host;
+    use crate::fixture::{Host, thread};
 
     #[test]
     fn queues_follow_the_vcpus() {
@@ -112,5 +138,27 @@ mod tests {
         let all: Vec<[u32; 1]> = (0..8).map(|cpu| [cpu]).collect();
         let all: Vec<&[u32]> = all.iter().map(<[u32; 1]>::as_slice).collect();
         host(&all, None).none("multiqueue");
+    }
+
+    #[test]
+    fn a_thread_with_time_left_needs_no_second_queue() {
+        let watched = |share| {
+            let nic = VmNic {
+                backend: "tap".to_owned(),
+                vhost: Some(true),
+                model: Some("virtio-net-pci".to_owned()),
+                ..VmNic::default()
+            };
+            Host::new(1, 8)
+                .vm("a", &[&[1], &[2]])
+                .facts_with(|f| {
+                    f.vms[0].nics = vec![nic];
+                    f.vms[0].vhost = vec![thread(500, "vhost-4711", &[3])];
+                })
+                .window(5.0, |window| window.vhost_busy = [(500, share)].into())
+        };
+        let found = watched(0.97).one("multiqueue");
+        assert!(found.is.ends_with("97 % busy in 5 s"), "{}", found.is);
+        watched(0.4).none("multiqueue");
     }
 }

@@ -3,7 +3,7 @@
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
-use crate::case::Case;
+use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
 use crate::rule::tcp_buffer;
 
@@ -22,14 +22,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         return;
     }
     let Some(wanted) = tcp_buffer::wanted(case) else {
-        if case
-            .facts
-            .udp_rcvbuf_errors
-            .is_some_and(|errors| errors > 0)
-        {
-            report.wait(
-                "the round trip time (--rtt): UDP sockets dropped datagrams for want of buffer",
-            );
+        if let Some(dropped) = dropped(case) {
+            report.wait(&format!(
+                "the round trip time (--rtt): UDP sockets dropped {dropped} for want of buffer"
+            ));
         }
         return;
     };
@@ -53,9 +49,40 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         .collect();
 }
 
+/// Datagrams that found no room, in words: while somebody looked on, or else since boot.
+fn dropped(case: &Case<'_>) -> Option<String> {
+    let watched = case.facts.window.as_ref();
+    match watched.and_then(|window| Some((window, window.udp_rcvbuf_errors?))) {
+        Some((window, count)) => {
+            (count > 0).then(|| format!("{count} datagrams {}", in_seconds(window)))
+        }
+        None => {
+            let count = case.facts.udp_rcvbuf_errors.filter(|count| *count > 0)?;
+            Some(format!("{count} datagrams since boot"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::fixture::Host;
+
+    #[test]
+    fn datagrams_dropped_now_count_and_those_of_last_week_do_not() {
+        let host = |errors| {
+            Host::new(1, 4)
+                .nic("eth0", 10_000, 0)
+                .sysctl("net.core.rmem_max", "212992")
+                .facts_with(move |f| f.udp_rcvbuf_errors = Some(errors))
+        };
+        let once = host(9).waits("socket-buffer");
+        assert!(once.contains("9 datagrams since boot"), "{once}");
+        let watched = |count| host(9).window(5.0, |w| w.udp_rcvbuf_errors = Some(count));
+        let now = watched(4).waits("socket-buffer");
+        assert!(now.contains("4 datagrams in 5 s"), "{now}");
+        assert_eq!(watched(0).waits("socket-buffer"), "");
+        assert_eq!(host(0).waits("socket-buffer"), "");
+    }
 
     #[test]
     fn buffers_grow_to_the_product_and_never_shrink() {

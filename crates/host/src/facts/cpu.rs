@@ -92,7 +92,7 @@ fn node(sys: &SysRoot, node: u32, cpus: &[u32]) -> NodeFacts {
     }
 }
 
-fn idle(sys: &SysRoot, cpu: u32) -> Option<CpuIdle> {
+pub(super) fn idle(sys: &SysRoot, cpu: u32) -> Option<CpuIdle> {
     let dir = format!("{CPUS}/cpu{cpu}/cpuidle");
     let names = sys.entries_where(&dir, |name| name.starts_with("state"));
     let mut states: Vec<(u32, IdleState)> = names

@@ -1,5 +1,7 @@
 //! Counters read twice, with time in between.
 
+mod load;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,7 @@ use super::{Source, links};
 use crate::netns::NetNs;
 use crate::softnet::SoftnetSample;
 use crate::topology::Roots;
+use load::Load;
 
 const RECORDED: &str = "nicety/window.json";
 
@@ -22,6 +25,7 @@ pub(super) struct Sample {
     net_rx: BTreeMap<u32, u64>,
     links: Vec<Counted>,
     interrupts: BTreeMap<u32, BTreeMap<u32, u64>>,
+    load: Load,
 }
 
 /// Counters of one interface; its number tells it from a later one of the same name.
@@ -50,6 +54,7 @@ impl Sample {
             softnet: SoftnetSample::read(proc).unwrap_or_default(),
             net_rx: net_rx(&proc.text("softirqs").unwrap_or_default()),
             interrupts: own.collect(),
+            load: Load::read(roots),
             links: links
                 .into_iter()
                 .map(|link| Counted {
@@ -68,6 +73,7 @@ impl Sample {
             seconds,
             ..WindowFacts::default()
         };
+        self.load.since(&before.load, &mut window);
         for (cpu, moved) in self.softnet.since(&before.softnet) {
             let ran = |sample: &Self| sample.net_rx.get(&cpu).copied();
             window.softnet.push(SoftnetFacts {
@@ -170,6 +176,7 @@ mod tests {
                 driver_drops: BTreeMap::new(),
             }],
             interrupts: [(30, [(0, interrupts)].into())].into(),
+            load: Load::default(),
         }
     }
 

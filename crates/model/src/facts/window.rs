@@ -22,6 +22,15 @@ pub struct WindowFacts {
     pub driver_drops: BTreeMap<String, BTreeMap<String, u64>>,
     /// Interrupts of interfaces by CPU; CPUs that had none left out.
     pub interrupts: BTreeMap<u32, u64>,
+    /// Share of the time that a CPU was not idle, 0 to 1.
+    pub busy: BTreeMap<u32, f64>,
+    /// Share of one CPU's time that a vhost thread used, 0 to 1, by thread id.
+    pub vhost_busy: BTreeMap<u32, f64>,
+    /// Times a CPU entered an idle state, by the state's name; states not entered left out.
+    pub slept: BTreeMap<u32, BTreeMap<String, u64>>,
+    /// Datagrams dropped for want of room in a socket's buffer; absent when nobody counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp_rcvbuf_errors: Option<u64>,
 }
 
 impl WindowFacts {
@@ -29,6 +38,11 @@ impl WindowFacts {
     pub fn counter(&self, interface: &str, name: &str) -> u64 {
         let counters = self.counters.get(interface);
         counters.and_then(|c| c.get(name)).copied().unwrap_or(0)
+    }
+
+    /// Share of all CPUs' time that was not idle; 0 when nobody knows.
+    pub fn host_busy(&self) -> f64 {
+        self.busy.values().sum::<f64>() / self.busy.len().max(1) as f64
     }
 
     /// Frames an interface dropped for want of descriptors.
