@@ -1,8 +1,9 @@
 //! Flows spread evenly over the queues (T10).
 
+use nicety_model::facts::NetFacts;
 use nicety_model::finding::{Certainty, Goal, Risk};
 
-use crate::case::Case;
+use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report};
 
 const EVEN: Reason = Reason {
@@ -23,6 +24,18 @@ const PORTS: Reason = Reason {
     certainty: Certainty::Guess,
 };
 
+const SPREAD: Reason = Reason {
+    why: "The CPU of the queue that most frames take is full while those of the others wait.",
+    source: "Linux Documentation/networking/scaling.rst; design rule: at most 1.3 times the mean",
+    cost: "Flows in flight change queues and may be reordered once.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
+
+/// A queue may take so many times the mean of all.
+const BUSIEST: f64 = 1.3;
+/// Fewer frames per second than this fill no queue.
+const MATTERS_PER_S: f64 = 10_000.0;
 /// Largest difference to an even table that is tolerated.
 const SKEW: f64 = 0.1;
 
@@ -53,6 +66,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 .advice
                 .push(format!("ethtool -X {} equal {queues}", net.name()));
         }
+        spread(case, net, queues, rss.udp4_ports, report);
         if queues > 1 && case.goal == Goal::Forwarding && rss.udp4_ports == Some(false) {
             let finding = report.find(
                 net.name(),
@@ -65,6 +79,54 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 .push(format!("ethtool -N {} rx-flow-hash udp4 sdfn", net.name()));
         }
     }
+}
+
+/// Frames by queue while somebody looked on.
+fn spread(
+    case: &Case<'_>,
+    net: &NetFacts,
+    queues: u32,
+    udp4_ports: Option<bool>,
+    report: &mut Report,
+) {
+    let Some(window) = &case.facts.window else {
+        return;
+    };
+    let Some(frames) = window.queue_frames.get(net.name()) else {
+        return;
+    };
+    let sum: u64 = frames.values().sum();
+    let Some((queue, most)) = frames.iter().max_by_key(|(_, frames)| **frames) else {
+        return;
+    };
+    let mean = sum as f64 / f64::from(queues);
+    let few = (sum as f64) < MATTERS_PER_S * window.seconds;
+    if queues < 2 || few || *most as f64 <= BUSIEST * mean {
+        return;
+    }
+    let finding = report.find(
+        net.name(),
+        format!(
+            "queue {queue} of {queues} took {:.0} % of the frames {}",
+            100.0 * *most as f64 / sum as f64,
+            in_seconds(window)
+        ),
+        format!("{:.0} % each", 100.0 / f64::from(queues)),
+        &SPREAD,
+    );
+    finding.formula = Some(format!(
+        "{most} frames > {BUSIEST} × {sum} / {queues} queues"
+    ));
+    if udp4_ports == Some(false) {
+        finding
+            .advice
+            .push(format!("ethtool -N {} rx-flow-hash udp4 sdfn", net.name()));
+    }
+    finding.advice.push(
+        "few flows stay on few queues, whatever the table: more flows, or steering by software (RPS, \
+         RFS), spread them"
+            .to_owned(),
+    );
 }
 
 #[cfg(test)]
@@ -98,5 +160,21 @@ mod tests {
             1
         );
         host(&[64, 64], false).none("rss");
+    }
+
+    #[test]
+    fn a_queue_that_takes_most_frames_is_found_under_load_only() {
+        let watched = |frames: [u64; 4]| {
+            let frames = (0..).zip(frames).collect();
+            host(&[32; 4], true).window(5.0, |window| {
+                window.queue_frames = [("eth0".to_owned(), frames)].into();
+            })
+        };
+        let found = watched([100_000, 700_000, 100_000, 100_000]).one("rss");
+        assert_eq!(found.is, "queue 1 of 4 took 70 % of the frames in 5 s");
+        assert!(found.changes.is_empty() && found.advice.len() == 1);
+        watched([250_000, 300_000, 250_000, 200_000]).none("rss");
+        watched([10, 4_000, 10, 10]).none("rss");
+        host(&[32; 4], true).none("rss");
     }
 }

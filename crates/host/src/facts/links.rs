@@ -50,6 +50,10 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
     let driver = ethtool.driver(name).ok();
     let said = |text: &String| (!text.is_empty() && text != "N/A").then(|| text.clone());
     let hardware = link.kind.is_empty() && !link.loopback;
+    let told = match hardware {
+        true => ethtool.statistics(name).unwrap_or_default(),
+        false => BTreeMap::new(),
+    };
     LinkFacts {
         name: link.name.clone(),
         index: link.index,
@@ -98,10 +102,15 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
             .filter(|(_, value)| *value > 0)
             .map(|(name, value)| (name.to_owned(), value))
             .collect(),
-        driver_drops: match hardware {
-            true => driver_drops(name, ethtool),
-            false => BTreeMap::new(),
-        },
+        queue_frames: told
+            .iter()
+            .filter(|(_, value)| **value > 0)
+            .filter_map(|(name, value)| Some((rx_queue(name)?, *value)))
+            .collect(),
+        driver_drops: told
+            .into_iter()
+            .filter(|(name, value)| *value > 0 && tells_drops(name))
+            .collect(),
     }
 }
 
@@ -160,13 +169,20 @@ fn rss(name: &str, ethtool: &Ethtool) -> Option<RssFacts> {
     })
 }
 
-fn driver_drops(name: &str, ethtool: &Ethtool) -> BTreeMap<String, u64> {
-    let statistics = ethtool.statistics(name).unwrap_or_default();
-    let tells = |name: &str| DROP_WORDS.iter().any(|word| name.contains(word));
-    statistics
-        .into_iter()
-        .filter(|(name, value)| *value > 0 && tells(name))
-        .collect()
+/// Whether a counter of a driver tells of drops.
+fn tells_drops(name: &str) -> bool {
+    DROP_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// The receive queue whose frames a driver's counter of this name counts: `rx_queue_0_packets` (igb,
+/// ixgbe, ice, virtio_net), `rx-0.packets` (i40e, iavf), `rx0_packets` (mlx5), `queue_0_rx_cnt`
+/// (ena).
+fn rx_queue(name: &str) -> Option<u32> {
+    let between = |begin, end| name.strip_prefix(begin)?.strip_suffix(end)?.parse().ok();
+    between("rx_queue_", "_packets")
+        .or_else(|| between("rx-", ".packets"))
+        .or_else(|| between("rx", "_packets"))
+        .or_else(|| between("queue_", "_rx_cnt"))
 }
 
 /// The many equal children of `mq` become one line with their drops added up.
@@ -187,4 +203,26 @@ fn merged<'a>(qdiscs: impl Iterator<Item = &'a QdiscFacts>) -> Vec<QdiscFacts> {
         }
     }
     merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rx_queue;
+
+    #[test]
+    fn queues_are_known_by_the_names_of_their_counters() {
+        for (name, queue) in [
+            ("rx_queue_3_packets", Some(3)),
+            ("rx-12.packets", Some(12)),
+            ("rx0_packets", Some(0)),
+            ("queue_7_rx_cnt", Some(7)),
+            ("rx_packets", None),
+            ("rx_queue_3_bytes", None),
+            ("rx_queue_0_xdp_packets", None),
+            ("tx_queue_0_packets", None),
+            ("rx_64_byte_packets", None),
+        ] {
+            assert_eq!(rx_queue(name), queue, "{name}");
+        }
+    }
 }

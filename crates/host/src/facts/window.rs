@@ -35,6 +35,7 @@ struct Counted {
     index: u32,
     kernel: BTreeMap<String, u64>,
     driver_drops: BTreeMap<String, u64>,
+    queue_frames: BTreeMap<u32, u64>,
 }
 
 impl Sample {
@@ -62,6 +63,7 @@ impl Sample {
                     index: link.index,
                     kernel: link.counters,
                     driver_drops: link.driver_drops,
+                    queue_frames: link.queue_frames,
                 })
                 .collect(),
         }
@@ -97,6 +99,10 @@ impl Sample {
             let drops = moved(&then.driver_drops, &now.driver_drops);
             if !drops.is_empty() {
                 window.driver_drops.insert(now.name.clone(), drops);
+            }
+            let queues = moved(&then.queue_frames, &now.queue_frames);
+            if !queues.is_empty() {
+                window.queue_frames.insert(now.name.clone(), queues);
             }
         }
         for (irq, counts) in &self.interrupts {
@@ -174,6 +180,7 @@ mod tests {
                 index,
                 kernel: [("rx_missed_errors".to_owned(), drops)].into(),
                 driver_drops: BTreeMap::new(),
+                queue_frames: [(1, drops)].into(),
             }],
             interrupts: [(30, [(0, interrupts)].into())].into(),
             load: Load::default(),
@@ -189,6 +196,7 @@ mod tests {
         assert_eq!((cpu.processed, cpu.dropped, cpu.time_squeeze), (32, 2, 1));
         assert_eq!(cpu.net_rx, Some(50));
         assert_eq!(window.ring_drops("eth0"), 2);
+        assert_eq!(window.queue_frames["eth0"], [(1, 2)].into());
         assert_eq!(window.interrupts, [(0, 50)].into());
         let again = sample("00000010 00000003 00000001", 2, 0, 150).since(&before, 5.0);
         assert_eq!(again.ring_drops("eth0"), 0, "the port was reset");

@@ -102,6 +102,9 @@ pub struct LinkFacts {
     pub counters: BTreeMap<String, u64>,
     /// The driver's own counters that tell of drops and are not 0.
     pub driver_drops: BTreeMap<String, u64>,
+    /// Frames received by each queue, where the driver counts them and any came.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub queue_frames: BTreeMap<u32, u64>,
 }
 
 /// Facts about one interface.

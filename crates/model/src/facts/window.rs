@@ -20,6 +20,8 @@ pub struct WindowFacts {
     pub counters: BTreeMap<String, BTreeMap<String, u64>>,
     /// By interface, the driver's own counters of drops that moved.
     pub driver_drops: BTreeMap<String, BTreeMap<String, u64>>,
+    /// By interface, frames received by each queue, where the driver counts them.
+    pub queue_frames: BTreeMap<String, BTreeMap<u32, u64>>,
     /// Interrupts of interfaces by CPU; CPUs that had none left out.
     pub interrupts: BTreeMap<u32, u64>,
     /// Share of the time that a CPU was not idle, 0 to 1.
