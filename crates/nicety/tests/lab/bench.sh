@@ -26,11 +26,12 @@ wait_for() {
     tries=0
     until "$@"; do
         tries=$((tries + 1))
-        [ $tries -lt 1200 ] || { echo "waited in vain: $*"; exit 1; }
+        [ $tries -lt 1200 ] || { echo "waited in vain: $*"; cat "$out/last"; exit 1; }
         sleep 0.05
     done
 }
 has_link() { [ "$(cat /sys/class/net/$1/carrier)" = 1 ]; }
+: >"$out/last"
 for port in eth0 eth1; do ip link set $port up; done
 for port in eth0 eth1; do wait_for has_link $port; done
 packets() { cat "/sys/class/net/$1/statistics/$2_packets"; }
@@ -58,14 +59,14 @@ echo "stamps: ledgers $(ls /run/nicety | grep -c '^hwtstamp-')"
 echo "pktgen $(($(both tx) - tx)) $(($(both rx) - rx))"
 left measured
 
-nicety bench "$out/ports.toml" --engine pktgen --out "$out/killed" >/dev/null 2>&1 &
+nicety bench "$out/ports.toml" --engine pktgen --out "$out/killed" >"$out/last" 2>&1 &
 wait_for runs
 kill -9 $!
 wait $! || true
 wait_for rests
 left killed
 
-nicety bench "$out/ports.toml" --engine pktgen --out "$out/interrupted" >/dev/null 2>&1 &
+nicety bench "$out/ports.toml" --engine pktgen --out "$out/interrupted" >"$out/last" 2>&1 &
 wait_for runs
 kill -INT $!
 code=0
