@@ -3,7 +3,8 @@
 //! Cells run in random order (from a seed) within rounds: no second repeat before every cell
 //! had its first, so a machine that changes in the course of a run changes for all cells alike.
 //! The first round begins with cells that show every path and every frame size once: a time
-//! box that cuts it short still has something of each. The control cell, the first of the
+//! box that cuts it short still has something of each. With a time box these come in the order
+//! of the plan's paths, so that one too short for all of them has what the plan names first. The control cell, the first of the
 //! plan, opens the run and is visited again in its middle and at its end, in long runs every
 //! [`CONTROL_EVERY`] cells. Where the time box is tight, cells come before visits, all but the
 //! one at the end.
@@ -96,7 +97,7 @@ impl Schedule {
         let all = marks.len() * outline.repeats as usize;
         let done: HashSet<Task> = done.into_iter().collect();
         let mut schedule = Self {
-            round: first_round(&marks, outline.seed),
+            round: first_round(&marks, outline.seed, outline.time_box_s.is_some()),
             visits: visits(all),
             visited: 0,
             finished: done.iter().filter(|task| task.control.is_none()).count(),
@@ -299,7 +300,7 @@ fn visit_of(visit: usize) -> Task {
 
 /// The control cell, then cells that show a path or a frame size not shown before, then the
 /// rest; each part in random order.
-fn first_round(marks: &[Marks], seed: u64) -> Vec<u32> {
+fn first_round(marks: &[Marks], seed: u64, boxed: bool) -> Vec<u32> {
     let mut order: Vec<u32> = (0..marks.len() as u32).collect();
     fastrand::Rng::with_seed(seed).shuffle(&mut order);
     if let Some(control) = order.iter().position(|cell| *cell == 0) {
@@ -312,6 +313,9 @@ fn first_round(marks: &[Marks], seed: u64) -> Vec<u32> {
         let (path, size) = (paths.insert(marks.path), sizes.insert(marks.frame_size));
         path || size
     });
+    if boxed {
+        first.sort_by_key(|cell| (*cell > 0, marks[*cell as usize].path));
+    }
     first.extend(rest);
     first
 }

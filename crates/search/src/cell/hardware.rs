@@ -1,24 +1,20 @@
 //! What NICs' stamps said in the latency trials.
 
-use nicety_model::{LatencySummary, TrialRecord};
+use nicety_model::{LatencySummary, STAMPS_NOT_USED, TrialRecord};
 
 use super::Cell;
-
-/// How a trial's note begins that says why stamps were not used.
-const NOT_USED: &str = "hardware time stamps are not used";
 
 impl Cell {
     /// Keeps what NICs' stamps said in a latency trial at this share of the throughput, where they
     /// were used.
     pub(super) fn hardware(&mut self, record: &TrialRecord, share: Option<f64>) {
         let Some(mut hardware) = record.hardware_latency.clone() else {
-            let why = record.notes.iter().find(|note| note.starts_with(NOT_USED));
-            self.notes.extend(
-                why.filter(|why| !self.notes.contains(why))
-                    .cloned()
-                    .into_iter()
-                    .collect::<Vec<_>>(),
-            );
+            let mut notes = record.notes.iter();
+            if let Some(why) = notes.find(|note| note.starts_with(STAMPS_NOT_USED))
+                && !self.notes.contains(why)
+            {
+                self.notes.push(why.clone());
+            }
             return;
         };
         if let Some(summary) = &mut hardware.latency_us {

@@ -11,9 +11,16 @@ const MOST_TRIES: u32 = 5;
 /// Share of the most the tester has offered from which on a load is as much as it can.
 const NEAR_BEST: f64 = 0.9;
 
+/// Loss of what was sent from which on a path had too much, although less was sent than intended.
+/// Frames that the sender had to send in haste do not make half of a trial's.
+const OVERWHELMED: f64 = 0.5;
+
 impl Cell {
-    /// An invalid trial is never loss. It is run again; then the search is told what the tester
-    /// can do, or the trial is given up. A load that the tester has offered before is not a
+    /// An invalid trial is not loss, but for one: where most frames were lost although fewer than
+    /// intended were sent, the intended load is too much all the same.
+    ///
+    /// Any other is run again; then the search is told what the tester can do, or the trial is
+    /// given up. A load that the tester has offered before is not a
     /// limit of the tester: something disturbed it, and lowering the search would only turn the
     /// disturbance into a result.
     pub(super) fn invalid(&mut self, record: &TrialRecord, step: &Step) {
@@ -24,6 +31,11 @@ impl Cell {
                 let most = self.held_up.map_or(offered, |held| held.0.max(offered));
                 self.held_up = Some(Fps(most));
             }
+        }
+        if self.stage == Stage::Search && self.overwhelmed(record) {
+            self.tries = 0;
+            self.searched(record);
+            return;
         }
         let why = why(&record.validity);
         self.tries += 1;
@@ -99,6 +111,12 @@ impl Cell {
             }
             Stage::Ended => {}
         }
+    }
+
+    /// Whether the path had too much in a trial that missed its load.
+    fn overwhelmed(&self, record: &TrialRecord) -> bool {
+        let missed = matches!(record.validity, Validity::LoadMissed { .. });
+        missed && !self.meets(record) && record.loss_ratio.0 > OVERWHELMED
     }
 
     /// What the tester has shown to be able to, if that is more than `load`.

@@ -319,6 +319,43 @@ fn a_disturbed_tester_is_not_its_limit() {
     assert_eq!(records.len(), 2 + 5);
 }
 
+/// Where tester and path share few CPUs, the loads that the path is far from are those that the
+/// tester can not always make.
+#[test]
+fn a_load_that_is_missed_and_mostly_lost_is_too_much() {
+    let missed = |record: &mut TrialRecord| {
+        if record.load_fps > 2e6 {
+            record.validity = Validity::LoadMissed {
+                why: "slow".to_owned(),
+            };
+        }
+        // The warm-up has frightened the path: the search goes up again.
+        if record.purpose == Purpose::WarmUp {
+            record.forwarding_fps /= 3.0;
+        }
+    };
+    let high = |r: &&TrialRecord| r.purpose == Purpose::Search && r.load_fps > 2e6;
+    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let records = run(&mut cell, &mut Sut::new(clean(), 1), missed);
+    assert!(records.iter().filter(high).count() > 0);
+    let result = cell.finish(context());
+    assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
+    let found = result.throughput_fps.unwrap();
+    assert!((0.98e6..=1e6).contains(&found), "{found}");
+    // Less than half may be lost by the sender's haste: that is no evidence.
+    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        missed(record);
+        if record.load_fps > 2e6 {
+            record.loss_ratio = nicety_model::LossRatio(0.4);
+        }
+    });
+    let result = cell.finish(context());
+    assert!(!result.notes.is_empty());
+    let notes = result.notes.join("; ");
+    assert!(notes.contains("missed: slow"), "{notes}");
+}
+
 #[test]
 fn a_trial_that_breaks_twice_fails_the_cell() {
     let mut cell = Cell::new(plan(Preset::Std)).unwrap();

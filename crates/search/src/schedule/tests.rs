@@ -127,6 +127,9 @@ fn a_time_box_shows_every_path_and_size_first_and_is_kept() {
         (10, 7)
     );
     assert!(order.iter().all(|task| task.repeat == 1));
+    let begin = order.iter().filter(|task| task.control.is_none());
+    let paths: Vec<u32> = begin.map(|task| marks[task.cell as usize].path).collect();
+    assert!(paths[..10].is_sorted(), "{paths:?}");
     // Cut short, the run still ends with a look at the control cell.
     assert!(order.last().unwrap().control.is_some());
     assert_eq!(schedule.left_out().count(), 210 - schedule.progress().0);
