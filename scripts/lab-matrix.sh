@@ -2,7 +2,7 @@
 # Measures three ready plans in the lab: guests by driver, switches, virtual NICs by what carries
 # them. Cells that the time has no room for are named in the reports, those that cannot be built
 # with their reasons.
-# LAB_MATRIX_BOX   time for each plan (5m)
+# LAB_MATRIX_BOX   time for each plan (20m)
 # LAB_MATRIX_OUT   directory of the results, which must not hold an earlier one's
 # LAB_MATRIX_ARGS  more arguments of nicety lab run, as --cpus 4
 set -euo pipefail
@@ -27,7 +27,7 @@ status=0
         nicety bench "plans/$plan.toml" --engine af_packet --time-box "$box" --out "$out/$plan" || code=$?
         [ $code -le 1 ] || { echo "lab-matrix: $plan ended with code $code" >&2; failed=1; }
     done
-    exit $failed' lab-matrix "$out" "${LAB_MATRIX_BOX:-5m}" "${plans[@]}" || status=$?
+    exit $failed' lab-matrix "$out" "${LAB_MATRIX_BOX:-20m}" "${plans[@]}" || status=$?
 for plan in "${plans[@]}"; do
     echo "report: $out/$plan/report.html"
 done
