@@ -51,6 +51,8 @@ pub struct FunctionPort {
     /// Interface that represents it (Documentation/networking/representors.rst); none when it is in
     /// another namespace.
     pub representor: Option<String>,
+    /// Number of that interface.
+    pub representor_index: Option<u32>,
     /// What it is held to; none when the driver has no rate of its own for it.
     pub rate: Option<LeafRate>,
     index: u32,
@@ -73,14 +75,15 @@ impl Devlink {
         }
     }
 
-    /// The functions of the NIC at a PCI address, when it is in switchdev mode; none when it is not, or
-    /// when its driver has no devlink, or the kernel does not tell this user.
+    /// The functions of a NIC, named by bus and device as devlink(8) does (`pci/0000:03:00.0`), when it is in
+    /// switchdev mode; none when it is not, or when its driver has no devlink, or the kernel does not tell
+    /// this user.
     ///
     /// # Errors
     /// What the driver says.
-    pub fn functions(&self, pci: &str) -> Result<Option<Vec<FunctionPort>>, NetError> {
-        let failed = |e| NetError::new("read switch of", pci, e);
-        let answers = match self.transport.ask(message::eswitch(self.family, pci), 0) {
+    pub fn functions(&self, nic: &str) -> Result<Option<Vec<FunctionPort>>, NetError> {
+        let failed = |e| NetError::new("read switch of", nic, e);
+        let answers = match self.transport.ask(message::eswitch(self.family, nic), 0) {
             Err(error) if is_absent(&error) => return Ok(None),
             // The kernel tells the mode to root alone, who alone can change anything either.
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Ok(None),
@@ -97,13 +100,13 @@ impl Devlink {
         let rates = list(message::rates(self.family))?;
         let rates: Vec<_> = rates
             .iter()
-            .filter_map(|one| message::leaf(one, pci))
+            .filter_map(|one| message::leaf(one, nic))
             .collect();
         let ports: Vec<Port> = ports
             .iter()
-            .filter_map(|one| message::port(one, pci))
+            .filter_map(|one| message::port(one, nic))
             .collect();
-        let own = own_number(pci, &ports);
+        let own = own_number(nic, &ports);
         let of_nic = ports.into_iter().filter(|port| Some(port.pf) == own);
         Ok(Some(
             of_nic
@@ -114,6 +117,7 @@ impl Devlink {
                         .find(|(index, _)| *index == port.index)
                         .map(|(_, rate)| *rate),
                     representor: port.interface,
+                    representor_index: port.interface_index,
                     index: port.index,
                 })
                 .collect(),
@@ -124,21 +128,21 @@ impl Devlink {
     ///
     /// # Errors
     /// [`NetError::NotPermitted`], [`NetError::Unsupported`], or what the driver says.
-    pub fn set(&self, pci: &str, port: &FunctionPort, rate: LeafRate) -> Result<(), NetError> {
+    pub fn set(&self, nic: &str, port: &FunctionPort, rate: LeafRate) -> Result<(), NetError> {
         self.transport
-            .change(message::set_rate(self.family, pci, port.index, rate))
-            .map_err(|e| NetError::new("set rate of", format!("{pci}/vf{}", port.vf), e))
+            .change(message::set_rate(self.family, nic, port.index, rate))
+            .map_err(|e| NetError::new("set rate of", format!("{nic}/vf{}", port.vf), e))
     }
 }
 
 /// The number that the NIC's own functions carry: one devlink instance may know the functions of
 /// several ports of a card, which are told apart by the PCI function's number then.
-fn own_number(pci: &str, ports: &[Port]) -> Option<u16> {
+fn own_number(nic: &str, ports: &[Port]) -> Option<u16> {
     let first = ports.first()?.pf;
     if ports.iter().all(|port| port.pf == first) {
         return Some(first);
     }
-    pci.rsplit_once('.')?.1.parse().ok()
+    nic.rsplit_once('.')?.1.parse().ok()
 }
 
 /// The driver has no such thing, or no devlink at all.
@@ -159,6 +163,7 @@ pub(crate) fn fake_port(
     FunctionPort {
         vf,
         representor: representor.map(str::to_owned),
+        representor_index: representor.map(|_| 40 + vf),
         rate,
         index: 100 + vf,
     }

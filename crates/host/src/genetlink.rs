@@ -54,6 +54,15 @@ impl GenlMessage {
         }
     }
 
+    /// One that was recorded, from its command on.
+    #[cfg(test)]
+    pub(crate) fn recorded(body: &[u8]) -> Self {
+        Self {
+            family: Family::fake().0,
+            body: body.to_vec(),
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn command(&self) -> u8 {
         self.body[0]

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use nicety_model::path_mtu::{Carried, PathProbe};
+use nicety_packet::checksum::Sum;
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, Timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto};
@@ -180,23 +181,10 @@ fn request(peer: IpAddr, bytes: u32, id: u16, sequence: u16) -> Vec<u8> {
     packet[0] = kind;
     packet[4..6].copy_from_slice(&id.to_be_bytes());
     packet[6..8].copy_from_slice(&sequence.to_be_bytes());
-    let sum = checksum(&packet);
+    // Of IPv6 and of ping sockets the kernel makes its own.
+    let sum = Sum::default().add_bytes(&packet).checksum();
     packet[2..4].copy_from_slice(&sum.to_be_bytes());
     packet
-}
-
-/// RFC 1071. Of IPv6 and of ping sockets the kernel makes its own.
-fn checksum(packet: &[u8]) -> u16 {
-    let words = packet.chunks(2).map(|two| match two {
-        [high, low] => u32::from(u16::from_be_bytes([*high, *low])),
-        [high] => u32::from(*high) << 8,
-        _ => 0,
-    });
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 /// An echo reply to `packet`: same length and sequence.
@@ -226,7 +214,7 @@ mod tests {
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let packet = request(peer, 1500, 7, 3);
         assert_eq!(packet.len() + 20, 1500);
-        assert_eq!(checksum(&packet), 0, "a right checksum sums up to zero");
+        assert!(Sum::default().add_bytes(&packet).is_all_ones());
         let mut reply = packet.clone();
         reply[0] = 0;
         let mut framed = vec![0; 20];

@@ -148,7 +148,7 @@ impl Shapers {
     /// Limits a port. `burst` is how long it may send at the link's rate before.
     ///
     /// # Errors
-    /// As [`Self::read`]; [`NetError::Exists`] when something of somebody else is in the place;
+    /// As [`Self::read`]; [`NetError::Kernel`] when something of somebody else is in the place;
     /// [`NetError::NotPermitted`].
     pub fn set(&self, port: &str, shape: Shape, burst: Duration) -> Result<(), NetError> {
         self.set_in(port, &self.survey()?, shape, burst)
@@ -168,9 +168,10 @@ impl Shapers {
         let face = self.face(port, survey)?;
         let found = self.found(face, survey)?;
         if let Found::Foreign(kind) = found {
-            let taken = std::io::Error::from(rustix::io::Errno::EXIST);
-            let what = format!("{port}, which has a {kind} qdisc of somebody else");
-            return Err(NetError::new("limit", what, taken));
+            let why = format!(
+                "somebody else's {kind} qdisc is on it; remove that first, see tc qdisc show dev {port}"
+            );
+            return Err(NetError::new("limit", port, std::io::Error::other(why)));
         }
         let made = self.way(face)? == Way::Own || matches!(found, Found::Limited(_));
         match self.holder(face, survey)?.filter(|_| made) {

@@ -19,13 +19,15 @@ use crate::link::check_name;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
+use crate::policer::Policers;
 use crate::raw::RawMessage;
 
 pub use holder::{Holder, VfHolders};
-pub use parse::{FunctionCounters, FunctionState, Told};
+pub use parse::{FunctionCounters, FunctionState, Limiter, Told};
 pub use place::{PciFunction, Places};
 pub use registers::{Chip, RegisterCounters, Registers};
 pub use setting::FunctionSetting;
+pub use switch::Switch;
 
 const RTM_GETLINK: u16 = 18;
 const RTM_SETLINK: u16 = 19;
@@ -44,6 +46,7 @@ pub struct Functions {
     ethtool: Ethtool,
     /// None where the kernel has none.
     devlink: Option<Devlink>,
+    policers: Policers,
     ns: NetNs,
 }
 
@@ -57,6 +60,7 @@ impl Functions {
             channel: Channel::open(ns, NETLINK_ROUTE)?,
             ethtool: Ethtool::open(ns)?,
             devlink: Devlink::open(ns)?,
+            policers: Policers::open(ns)?,
             ns: ns.clone(),
         })
     }
@@ -68,20 +72,40 @@ impl Functions {
     /// # Errors
     /// [`NetError::BadName`], [`NetError::NotFound`], or what the driver says.
     pub fn read(&self, pf: &str) -> Result<Told, NetError> {
-        let told = match self.ask(pf, RTEXT_FILTER_VF) {
+        let mut told = self.told(pf)?;
+        if told.announced > 0
+            && let Some(switch) = self.switch(pf)?
+        {
+            switch::merge(&mut told, switch);
+        }
+        Ok(told)
+    }
+
+    /// As [`Self::read`], with a switch that is believed to be as it was: only what its policers count is
+    /// asked for anew.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_again(&self, pf: &str, before: &Told) -> Result<Told, NetError> {
+        let mut told = self.told(pf)?;
+        if told.announced != before.announced {
+            return self.read(pf);
+        }
+        if let Some(switch) = &before.switch {
+            switch::merge(&mut told, self.recount(switch.clone())?);
+        }
+        Ok(told)
+    }
+
+    /// What `RTM_GETLINK` tells.
+    fn told(&self, pf: &str) -> Result<Told, NetError> {
+        match self.ask(pf, RTEXT_FILTER_VF) {
             // The kernel had no room for its own answer.
             Err(error) if error.is_too_long() => {
                 self.ask(pf, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS)
             }
             other => other,
-        };
-        let mut told = told?;
-        if told.announced > 0
-            && let Some((_, ports)) = self.switch(pf)?
-        {
-            switch::merge(&mut told, &ports);
         }
-        Ok(told)
     }
 
     fn ask(&self, pf: &str, mask: u32) -> Result<Told, NetError> {
@@ -99,13 +123,14 @@ impl Functions {
     }
 
     /// Sets the rates of a function in Mbit/s; 0 is none. Read it back: some drivers take
-    /// another one. A NIC in switchdev mode is asked by devlink-rate(8) where it has that.
+    /// another one. On a NIC in switchdev mode it is devlink-rate(8) where it has that, else a policer on
+    /// the representor, which has no minimum.
     ///
     /// # Errors
     /// [`NetError::NotPermitted`], [`NetError::Unsupported`], or what the driver says.
     pub fn set_rate(&self, pf: &str, vf: u32, max: u32, min: u32) -> Result<(), NetError> {
         check_name(pf)?;
-        if self.set_leaf(pf, vf, max, min)? {
+        if self.set_by_switch(pf, vf, max, min)? {
             return Ok(());
         }
         self.channel

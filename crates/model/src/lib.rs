@@ -43,7 +43,7 @@ pub use cpu::{CoreUse, CpuUse, GuestUse, PollUse, WhoUse};
 pub use facts::HostFacts;
 pub use frame::{Direction, FrameSize};
 pub use frames::{BurstLengths, FrameCounts, StationCounts, StreamCounts};
-pub use hardware::{HardwareLatency, HardwareProbes};
+pub use hardware::{HardwareLatency, HardwareProbes, STAMPS_NOT_USED};
 pub use latency::LatencySummary;
 pub use ledger::LossEntry;
 pub use pacing::PacingReport;

@@ -102,9 +102,16 @@ pub struct VirtualFunction {
     /// Interface that represents it on the NIC's own switch, in switchdev mode.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub representor: Option<String>,
-    /// `devlink-rate` where the NIC's switch limits it; absent for the driver's own rates.
+    /// `devlink-rate` where the NIC's switch limits it, `tc police on eth3` where a policer on its
+    /// representor does; absent for the driver's own rates.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limited_by: Option<String>,
+    /// Whether the NIC has taken that policer: else frames that it switches itself pass. Absent without one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub in_hardware: Option<bool>,
+    /// Kind of a qdisc that somebody else has put in the policer's place.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign: Option<String>,
     /// Who has it: an interface, `another namespace`, a virtual machine, `vfio`, `nobody`.
     pub holder: String,
     /// Counters, where somebody counts.
@@ -134,7 +141,7 @@ pub struct Port {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PortCounters {
     /// Who counts: `registers` (of the physical function; bytes with FCS), `driver`, `interface`,
-    /// `representor` or `limiter`.
+    /// `representor`, `limiter`, or `policer` (all that came to it; what it dropped is in it).
     pub source: String,
     /// Width of the byte counters in bits, where they wrap; frames wrap at 32 bits then.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -44,6 +44,17 @@ pub enum VfCounters {
     Unknown,
 }
 
+/// What limits a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// The driver's own call.
+    Driver,
+    /// The NIC's switch, by devlink-rate(8).
+    Switch,
+    /// A policer on its representor.
+    Policer,
+}
+
 /// What one driver can do for its virtual functions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Driver {
@@ -77,19 +88,28 @@ impl Driver {
         }
     }
 
-    /// The driver for a function: [`Self::by_switch`] where it is limited there.
+    /// The driver for a function that is limited in such a way.
     #[must_use]
-    pub fn limiting(self, by_switch: bool) -> Self {
-        match by_switch {
-            true => self.by_switch(),
-            false => self,
+    pub fn limiting(self, way: Way) -> Self {
+        match way {
+            Way::Driver => self,
+            Way::Switch => self.by_switch(),
+            Way::Policer => self.by_policer(),
+        }
+    }
+
+    /// The same driver for a function that a policer on its representor limits, in whole Mbit/s as mlx5
+    /// takes them (`apply_police_params`); that knows no minimum.
+    fn by_policer(self) -> Self {
+        Self {
+            minimum: Minimum::Refused,
+            ..self.by_switch()
         }
     }
 
     /// The same driver for a function that hangs on the NIC's switch and is limited there
     /// (devlink-rate(8)): mlx5, ice and netdevsim take whole Mbit/s, and a guarantee.
-    #[must_use]
-    pub fn by_switch(self) -> Self {
+    fn by_switch(self) -> Self {
         Self {
             rate: Some(RateRange {
                 low_mbit: 1,

@@ -12,6 +12,7 @@ pub(super) const RATE_SET: u8 = 75;
 pub(super) const BUS_NAME: u16 = 1;
 pub(super) const DEV_NAME: u16 = 2;
 pub(super) const PORT_INDEX: u16 = 3;
+pub(super) const PORT_NETDEV_IFINDEX: u16 = 6;
 pub(super) const PORT_NETDEV_NAME: u16 = 7;
 pub(super) const ESWITCH_MODE: u16 = 25;
 pub(super) const PORT_FLAVOUR: u16 = 77;
@@ -27,7 +28,6 @@ pub(super) const FLAVOUR_VF: u16 = 4;
 pub(super) const SWITCHDEV: u16 = 1;
 /// DEVLINK_RATE_TYPE_LEAF: of a port, not of a group of them.
 pub(super) const LEAF: u16 = 0;
-pub(super) const BUS: &str = "pci";
 
 /// What a port of the switch is held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,18 +45,25 @@ pub(super) struct Port {
     pub(super) pf: u16,
     pub(super) vf: u32,
     pub(super) interface: Option<String>,
+    pub(super) interface_index: Option<u32>,
 }
 
-fn of_nic(family: Family, command: u8, pci: &str) -> GenlMessage {
+/// Bus and device of a NIC.
+fn halves(nic: &str) -> (&str, &str) {
+    nic.split_once('/').unwrap_or(("pci", nic))
+}
+
+fn of_nic(family: Family, command: u8, nic: &str) -> GenlMessage {
+    let (bus, device) = halves(nic);
     let mut message = GenlMessage::new(family, command);
-    message.put_str(BUS_NAME, BUS);
-    message.put_str(DEV_NAME, pci);
+    message.put_str(BUS_NAME, bus);
+    message.put_str(DEV_NAME, device);
     message
 }
 
 /// Asks for the mode of a NIC's switch.
-pub(super) fn eswitch(family: Family, pci: &str) -> GenlMessage {
-    of_nic(family, ESWITCH_GET, pci)
+pub(super) fn eswitch(family: Family, nic: &str) -> GenlMessage {
+    of_nic(family, ESWITCH_GET, nic)
 }
 
 /// Asks for all ports of all NICs.
@@ -70,8 +77,8 @@ pub(super) fn rates(family: Family) -> GenlMessage {
 }
 
 /// Sets a port's rate; devlink counts bytes in a second.
-pub(super) fn set_rate(family: Family, pci: &str, index: u32, rate: LeafRate) -> GenlMessage {
-    let mut message = of_nic(family, RATE_SET, pci);
+pub(super) fn set_rate(family: Family, nic: &str, index: u32, rate: LeafRate) -> GenlMessage {
+    let mut message = of_nic(family, RATE_SET, nic);
     message.put_u32(PORT_INDEX, index);
     message.put_u64(RATE_TX_SHARE, rate.share.0 / 8);
     message.put_u64(RATE_TX_MAX, rate.max.0 / 8);
@@ -82,28 +89,30 @@ pub(super) fn is_switchdev(answer: &GenlMessage) -> bool {
     answer.u16(ESWITCH_MODE) == Some(SWITCHDEV)
 }
 
-fn is_of(answer: &GenlMessage, pci: &str) -> bool {
+fn is_of(answer: &GenlMessage, nic: &str) -> bool {
+    let (bus, device) = halves(nic);
     let is = |kind, wanted: &str| answer.value(kind).map(text) == Some(wanted);
-    is(BUS_NAME, BUS) && is(DEV_NAME, pci)
+    is(BUS_NAME, bus) && is(DEV_NAME, device)
 }
 
 /// A port of this NIC, when it is a virtual function's of this host: those behind another PCIe
 /// controller, as the host of a SmartNIC's own CPUs, are not this machine's.
-pub(super) fn port(answer: &GenlMessage, pci: &str) -> Option<Port> {
+pub(super) fn port(answer: &GenlMessage, nic: &str) -> Option<Port> {
     let external = answer.u8(PORT_EXTERNAL).is_some_and(|flag| flag != 0);
-    let fits = is_of(answer, pci) && answer.u16(PORT_FLAVOUR)? == FLAVOUR_VF && !external;
+    let fits = is_of(answer, nic) && answer.u16(PORT_FLAVOUR)? == FLAVOUR_VF && !external;
     let name = answer.value(PORT_NETDEV_NAME).map(text);
     fits.then_some(Port {
         index: answer.u32(PORT_INDEX)?,
         pf: answer.u16(PORT_PCI_PF)?,
         vf: answer.u16(PORT_PCI_VF)?.into(),
         interface: name.filter(|name| !name.is_empty()).map(str::to_owned),
+        interface_index: answer.u32(PORT_NETDEV_IFINDEX),
     })
 }
 
 /// Port and rate of a leaf of this NIC.
-pub(super) fn leaf(answer: &GenlMessage, pci: &str) -> Option<(u32, LeafRate)> {
-    let fits = is_of(answer, pci) && answer.u16(RATE_TYPE)? == LEAF;
+pub(super) fn leaf(answer: &GenlMessage, nic: &str) -> Option<(u32, LeafRate)> {
+    let fits = is_of(answer, nic) && answer.u16(RATE_TYPE)? == LEAF;
     let rate = |kind| BitRate(answer.u64(kind).unwrap_or(0).saturating_mul(8));
     let index = answer.u32(PORT_INDEX).filter(|_| fits)?;
     Some((

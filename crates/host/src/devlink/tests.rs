@@ -1,5 +1,7 @@
 //! Answers are laid out as net/devlink writes them (`devlink_nl_port_fill`, `devlink_nl_rate_fill`,
-//! `devlink_nl_eswitch_fill` of Linux 6.12): no NIC with devlink-rate was at hand.
+//! `devlink_nl_eswitch_fill` of Linux 6.12); those of netdevsim are recorded.
+
+mod recorded;
 
 use std::sync::{Arc, Mutex};
 
@@ -169,6 +171,7 @@ fn rates_are_set_in_bytes_per_second() {
     let port = FunctionPort {
         vf: 4,
         representor: None,
+        representor_index: None,
         rate: None,
         index: 77,
     };

@@ -1,15 +1,12 @@
-//! Which NICs' time stamping nicety has changed, and from what, on disk before it is changed, so that
-//! the next start can change it back should this one be killed.
+//! Which NICs' time stamping nicety has changed, and from what.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
 
 use super::Config;
-use crate::only::Only;
+use crate::ledger;
 
-/// Where root's are.
-const PLACE: &str = "/run/nicety";
+/// The ledger's name.
+const WHAT: &str = "hwtstamp";
 
 /// A NIC and what it stamped before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +17,9 @@ pub struct Changed {
     pub before: Config,
 }
 
-/// The ledger of one network namespace; its file is gone when nothing is changed.
+/// The NICs of one network namespace; its file is gone when nothing is changed.
 #[derive(Debug)]
-pub struct Ledger {
-    path: PathBuf,
-    /// One nicety at a time changes what the NICs of a namespace stamp.
-    _only: Only,
-}
+pub struct Ledger(ledger::Ledger);
 
 impl Ledger {
     /// Takes the ledger of the namespace with this inode, and what a killed nicety left in it. None
@@ -35,25 +28,16 @@ impl Ledger {
     /// # Errors
     /// When the directory cannot be made or written, or the ledger cannot be read.
     pub fn claim(netns: u64) -> io::Result<Option<(Self, Vec<Changed>)>> {
-        Self::claim_in(Path::new(PLACE), netns)
+        let claimed = ledger::Ledger::claim(WHAT, netns)?;
+        Ok(claimed.map(|(ledger, left)| {
+            let left = left.iter().filter_map(|line| Changed::read(line));
+            (Self(ledger), left.collect())
+        }))
     }
 
     /// Whether a nicety that was killed, or one at work, has changed NICs of this namespace.
     pub fn is_there(netns: u64) -> bool {
-        Path::new(PLACE).join(name(netns)).exists()
-    }
-
-    fn claim_in(place: &Path, netns: u64) -> io::Result<Option<(Self, Vec<Changed>)>> {
-        let Some(only) = Only::claim(place, &format!("{}.lock", name(netns)))? else {
-            return Ok(None);
-        };
-        let path = place.join(name(netns));
-        let left = match fs::read_to_string(&path) {
-            Ok(text) => entries(&text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        Ok(Some((Self { path, _only: only }, left)))
+        ledger::Ledger::is_there(WHAT, netns)
     }
 
     /// Writes down what is to be changed, on disk when this returns.
@@ -61,67 +45,41 @@ impl Ledger {
     /// # Errors
     /// When it cannot be written: then nothing may be changed.
     pub fn write(&self, changed: &[Changed]) -> io::Result<()> {
-        let line = |c: &Changed| format!("{} {} {}\n", c.interface, c.before.tx, c.before.rx);
-        let mut file = File::create(&self.path)?;
-        file.write_all(changed.iter().map(line).collect::<String>().as_bytes())?;
-        file.sync_all()
+        self.0.write(changed.iter().map(Changed::line))
     }
 
     /// Everything is as it was.
     pub fn clear(&self) {
-        // One that stays changes back once more what is as it was.
-        let _ = fs::remove_file(&self.path);
+        self.0.clear();
     }
 }
 
-fn name(netns: u64) -> String {
-    format!("hwtstamp-{netns}")
-}
+impl Changed {
+    fn line(&self) -> String {
+        format!("{} {} {}", self.interface, self.before.tx, self.before.rx)
+    }
 
-/// Whole lines only: of one that was being written nothing was changed yet.
-fn entries(text: &str) -> Vec<Changed> {
-    let one = |line: &str| {
-        let mut words = line.strip_suffix('\n')?.split(' ');
+    fn read(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
         let interface = words.next()?.to_owned();
         let before = Config::new(words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Changed { interface, before })
-    };
-    text.split_inclusive('\n').filter_map(one).collect()
+        Some(Self { interface, before })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn changed(interface: &str, rx: u32) -> Changed {
-        Changed {
-            interface: interface.to_owned(),
-            before: Config::new(1, rx),
-        }
-    }
-
     #[test]
-    fn what_a_killed_one_changed_is_known_and_one_has_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("run");
-        let (first, left) = Ledger::claim_in(&place, 7).unwrap().unwrap();
-        assert_eq!(left, []);
-        let all = [changed("eth0", 0), changed("eth1", 12)];
-        first.write(&all).unwrap();
-        assert!(Ledger::claim_in(&place, 7).unwrap().is_none());
-        assert!(Ledger::claim_in(&place, 8).unwrap().is_some());
-        // Killed: the lock is nobody's, the file is there.
-        drop(first);
-        let (next, left) = Ledger::claim_in(&place, 7).unwrap().unwrap();
-        assert_eq!(left, all);
-        next.clear();
-        drop(next);
-        assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_torn_line_is_none() {
-        assert_eq!(entries("eth0 1 12\neth1 1 1"), [changed("eth0", 12)]);
-        assert_eq!(entries("eth0\n\n"), []);
+    fn what_is_written_is_read() {
+        let changed = Changed {
+            interface: "eth0".to_owned(),
+            before: Config::new(1, 12),
+        };
+        assert_eq!(changed.line(), "eth0 1 12");
+        assert_eq!(Changed::read("eth0 1 12"), Some(changed));
+        assert_eq!(Changed::read("eth0"), None);
+        assert_eq!(Changed::read(""), None);
     }
 }

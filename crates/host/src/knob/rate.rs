@@ -6,8 +6,9 @@ use nicety_model::knob::Knob;
 use super::{KnobError, Knobs};
 use crate::net_error::NetError;
 use crate::openvswitch::Policing;
+use crate::policer::Policed;
 use crate::shaper::{BURST, Found, Shape, Shapers};
-use crate::vf::Functions;
+use crate::vf::{Functions, Limiter};
 
 const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
 const PORT_WORDS: &str = "none or a rate, as in 500mbit";
@@ -19,6 +20,13 @@ impl Knobs {
                 let told = Functions::open(&self.ns)?.read(interface)?;
                 let function = told.functions.iter().find(|function| function.vf == *vf);
                 let rate = function.and_then(|f| f.max_mbit.zip(f.min_mbit));
+                let foreign = match function.map(|function| &function.limiter) {
+                    Some(Limiter::Policer(Policed::Foreign(kind))) => Some(kind),
+                    _ => None,
+                };
+                if let Some(kind) = foreign {
+                    return Ok(format!("{kind} of somebody else"));
+                }
                 match rate {
                     Some((max, min)) => Ok(format!("max {max} min {min}")),
                     None => {

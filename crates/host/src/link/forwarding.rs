@@ -1,6 +1,6 @@
 //! What a bridge forwards where, said beforehand instead of learned.
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 
 use super::{Links, Mac};
 use crate::net_error::NetError;
@@ -47,6 +47,15 @@ impl Links {
         self.port_attributes(name, &[(IFLA_BRPORT_LEARNING, 0)])
     }
 
+    /// Keeps a bridge from forwarding broadcast and multicast frames to its port `name`.
+    ///
+    /// # Errors
+    /// As [`Links::isolate`].
+    pub fn no_groups(&self, name: &str) -> Result<(), NetError> {
+        let attributes = [(IFLA_BRPORT_MCAST_FLOOD, 0), (IFLA_BRPORT_BCAST_FLOOD, 0)];
+        self.port_attributes(name, &attributes)
+    }
+
     fn port_attributes(&self, name: &str, attributes: &[(u16, u8)]) -> Result<(), NetError> {
         // struct ifinfomsg.
         let mut header = [0; 16];
@@ -64,10 +73,11 @@ impl Links {
     }
 
     /// Lets a bridge forward what goes to `station` to its port `name`: a static entry of its
-    /// table, in a VLAN where the bridge tells them apart.
+    /// table, in a VLAN where the bridge tells them apart. It takes the place of one for the same
+    /// station, be it the address of another port (net/bridge/br_fdb.c, `fdb_add_entry`).
     ///
     /// # Errors
-    /// [`NetError::NotFound`], [`NetError::Exists`], or what the bridge says.
+    /// [`NetError::NotFound`], or what the bridge says.
     pub fn forward_to(&self, name: &str, station: Mac, vlan: Option<u16>) -> Result<(), NetError> {
         let mut header = [0; 12];
         header[0] = AF_BRIDGE;
@@ -80,7 +90,7 @@ impl Links {
             message.put(NDA_VLAN, &id.to_ne_bytes());
         }
         self.channel
-            .change(message, NLM_F_CREATE | NLM_F_EXCL)
+            .change(message, NLM_F_CREATE | NLM_F_REPLACE)
             .map_err(|e| self.error("forward a station to bridge port", name, e))
     }
 }

@@ -29,6 +29,8 @@ pub enum Share {
     Passthru,
     /// Those for its own address; more of them may be there.
     Bridge,
+    /// The same, and none from the others that are there.
+    Private,
 }
 
 impl Links {
@@ -42,6 +44,7 @@ impl Links {
         let mode = match share {
             Share::Passthru => MacVlanMode::Passthrough,
             Share::Bridge => MacVlanMode::Bridge,
+            Share::Private => MacVlanMode::Private,
         };
         let mut message = LinkMessage::default();
         message.attributes = vec![
@@ -72,6 +75,7 @@ impl Links {
         let mode = match share {
             Share::Passthru => MacVtapMode::Passthrough,
             Share::Bridge => MacVtapMode::Bridge,
+            Share::Private => MacVtapMode::Private,
         };
         let mut message = LinkMessage::default();
         message.header.index = index;

@@ -2,44 +2,28 @@
 
 use super::{Shape, WIRE_BYTES};
 use crate::raw::{Attributes, RawMessage, u32_at};
-
-pub(super) const RTM_NEWQDISC: u16 = 36;
-pub(super) const RTM_DELQDISC: u16 = 37;
-const RTM_GETQDISC: u16 = 38;
-const RTM_NEWTFILTER: u16 = 44;
-const RTM_GETTFILTER: u16 = 46;
+pub(super) use crate::tc::{
+    INGRESS, INGRESS_PARENT, RTM_DELQDISC, RTM_NEWQDISC, TC_HEADER, TCA_KIND, TCA_OPTIONS,
+    dump_filters, dump_qdiscs, ingress,
+};
+use crate::tc::{RTM_NEWTFILTER, TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
 
 /// TC_H_ROOT.
 pub(super) const ROOT: u32 = 0xffff_ffff;
-/// TC_H_INGRESS, where an ingress or clsact qdisc hangs.
-pub(super) const INGRESS_PARENT: u32 = 0xffff_fff1;
-/// The handle such a qdisc has.
-pub(super) const INGRESS: u32 = 0xffff_0000;
 /// Handle of our buckets: `6e63:`, by which they are told from others.
 pub(super) const BUCKET: u32 = 0x6e63_0000;
 
 pub(super) const IFLA_STATS_LINK_64: u16 = 1;
-pub(super) const TCA_KIND: u16 = 1;
-pub(super) const TCA_OPTIONS: u16 = 2;
 pub(super) const TCA_TBF_PARMS: u16 = 1;
 pub(super) const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
 const TCA_U32_SEL: u16 = 5;
 const TCA_U32_ACT: u16 = 7;
-const TCA_ACT_KIND: u16 = 1;
-const TCA_ACT_OPTIONS: u16 = 2;
 const TCA_MIRRED_PARMS: u16 = 2;
 const TCA_EGRESS_REDIR: u32 = 1;
 const TC_ACT_STOLEN: u32 = 4;
 /// TC_LINKLAYER_ETHERNET: the kernel computes the times itself and wants no table.
 const LINKLAYER_ETHERNET: u8 = 1;
-/// Bytes of struct tcmsg.
-pub(super) const TC_HEADER: usize = 20;
-
-fn tc(kind: u16, index: u32, handle: u32, parent: u32, info: u32) -> RawMessage {
-    let words = [0, index, handle, parent, info].map(u32::to_ne_bytes);
-    RawMessage::new(kind, &words.concat())
-}
 
 /// All interfaces.
 pub(super) fn dump_links() -> RawMessage {
@@ -54,23 +38,8 @@ pub(super) fn dump_stats() -> RawMessage {
     RawMessage::new(RTM_GETSTATS, &[0, 0, filter].map(u32::to_ne_bytes).concat())
 }
 
-pub(super) fn dump_qdiscs() -> RawMessage {
-    tc(RTM_GETQDISC, 0, 0, 0, 0)
-}
-
-pub(super) fn dump_filters(index: u32, parent: u32) -> RawMessage {
-    tc(RTM_GETTFILTER, index, 0, parent, 0)
-}
-
 pub(super) fn remove(index: u32, parent: u32, handle: u32) -> RawMessage {
     tc(RTM_DELQDISC, index, handle, parent, 0)
-}
-
-/// Makes or removes the ingress qdisc.
-pub(super) fn ingress(kind: u16, index: u32) -> RawMessage {
-    let mut request = tc(kind, index, INGRESS, INGRESS_PARENT, 0);
-    request.put_str(TCA_KIND, "ingress");
-    request
 }
 
 /// A token bucket at the root, `burst` and `queue` in bytes.

@@ -1,6 +1,8 @@
 //! From the kernel's message to functions.
 
+use super::switch::Switch;
 use crate::link::Mac;
+use crate::policer::Policed;
 use crate::raw::{Attributes, RawMessage, u32_at, u64_at};
 
 const IFLA_NUM_VF: u16 = 21;
@@ -18,6 +20,18 @@ const LINK_HEADER: usize = 16;
 /// What a driver that does not fill in a setting leaves there (`rtnl_fill_vfinfo` sets -1).
 const UNSET: u32 = u32::MAX;
 
+/// What limits a function.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Limiter {
+    /// Its NIC, by `IFLA_VF_RATE`.
+    #[default]
+    Driver,
+    /// The NIC's switch, by devlink-rate(8).
+    Devlink,
+    /// A policer on the interface that represents it.
+    Policer(Policed),
+}
+
 /// What the kernel tells of a NIC's functions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Told {
@@ -25,8 +39,8 @@ pub struct Told {
     pub announced: u32,
     /// Those it tells about, in its order: a function whose driver cannot answer is left out.
     pub functions: Vec<FunctionState>,
-    /// The NIC is in switchdev mode: its functions hang on a switch of its own.
-    pub switchdev: bool,
+    /// The switch that the functions hang on, when the NIC is in switchdev mode.
+    pub switch: Option<Switch>,
 }
 
 /// One function. What is absent is not told.
@@ -52,8 +66,8 @@ pub struct FunctionState {
     pub counters: Option<FunctionCounters>,
     /// Interface that represents it on the NIC's switch.
     pub representor: Option<String>,
-    /// Its rates are devlink's (devlink-rate(8)), not those of `IFLA_VF_RATE`.
-    pub by_switch: bool,
+    /// What limits it.
+    pub limiter: Limiter,
 }
 
 /// `IFLA_VF_STATS`: seen from the function.

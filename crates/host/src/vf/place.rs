@@ -61,7 +61,7 @@ impl Places {
             fs::read_dir(&dir).map_err(|e| NetError::new("list", dir.display().to_string(), e))?;
         let mut names: Vec<String> = entries
             .flatten()
-            .filter(|entry| entry.path().join("device/sriov_totalvfs").exists())
+            .filter(|entry| entry.path().join("device/sriov_numvfs").exists())
             .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();
         names.sort();
@@ -157,7 +157,7 @@ mod tests {
         symlink("../0000:01:10.2", pf.join("virtfn1")).unwrap();
         symlink(sys.join("drivers/igbvf"), vf.join("driver")).unwrap();
         symlink(sys.join("groups/17"), vf.join("iommu_group")).unwrap();
-        fs::write(pf.join("sriov_totalvfs"), "7\n").unwrap();
+        fs::write(pf.join("sriov_numvfs"), "2\n").unwrap();
         fs::write(vf.join("device"), "0x10ca\n").unwrap();
         fs::write(pf.join("net/eth0/speed"), "-1\n").unwrap();
         let places = Places::at(sys);

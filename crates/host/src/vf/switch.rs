@@ -1,17 +1,32 @@
 //! NICs whose functions hang on a switch of their own (switchdev mode): representors, and rates by
-//! devlink where the driver has these.
+//! devlink where the driver has these, else by policers on the representors.
 
 use nicety_model::BitRate;
+use rustix::io::Errno;
 
-use super::{Functions, Told};
+use super::{Functions, Limiter, Told};
 use crate::devlink::{FunctionPort, LeafRate};
 use crate::net_error::NetError;
+use crate::policer::{Policed, Representor};
 
 const MBIT: u64 = 1_000_000;
+/// Drivers whose `ndo_set_vf_rate` does the same in switchdev mode as outside it (Linux 6.12:
+/// `mlx5e_set_vf_rate`, `ice_set_vf_bw`, `bnxt_set_vf_bw`). That of netdevsim refuses, that of nfp does with
+/// the firmware that has a switch, sfc has none.
+const OWN_RATES: [&str; 3] = ["mlx5_core", "ice", "bnxt_en"];
+
+/// The switch of a NIC at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Switch {
+    /// Bus and device, as devlink(8) names them.
+    nic: String,
+    /// Ports of functions, and how each is limited.
+    ports: Vec<(FunctionPort, Limiter)>,
+}
 
 impl Functions {
-    /// PCI address and functions of a NIC in switchdev mode; none for any other.
-    pub(super) fn switch(&self, pf: &str) -> Result<Option<(String, Vec<FunctionPort>)>, NetError> {
+    /// That of a NIC in switchdev mode; none for any other.
+    pub(super) fn switch(&self, pf: &str) -> Result<Option<Switch>, NetError> {
         let Some(devlink) = &self.devlink else {
             return Ok(None);
         };
@@ -19,42 +34,126 @@ impl Functions {
         let Ok(driver) = self.ethtool.driver(pf) else {
             return Ok(None);
         };
-        let functions = devlink.functions(&driver.bus)?;
-        Ok(functions.map(|functions| (driver.bus, functions)))
+        let bus = match driver.driver.as_str() {
+            "netdevsim" => "netdevsim",
+            _ => "pci",
+        };
+        let nic = format!("{bus}/{}", driver.bus);
+        let Some(ports) = devlink.functions(&nic)? else {
+            return Ok(None);
+        };
+        let ports = ports.into_iter();
+        let ports = ports.map(|port| (way(&port, &driver.driver), port));
+        let mut switch = Switch {
+            nic,
+            ports: ports.map(|(limiter, port)| (port, limiter)).collect(),
+        };
+        self.look(&mut switch, |_| true)?;
+        Ok(Some(switch))
     }
 
-    /// Sets a rate by devlink where the function has one there; whether it has.
-    pub(super) fn set_leaf(&self, pf: &str, vf: u32, max: u32, min: u32) -> Result<bool, NetError> {
-        let Some((pci, ports)) = self.switch(pf)? else {
+    /// With the counters of the policers that the NIC has not taken: what it has taken is counted by the
+    /// representors.
+    pub(super) fn recount(&self, mut switch: Switch) -> Result<Switch, NetError> {
+        self.look(
+            &mut switch,
+            |found| matches!(found, Policed::Limited(policer) if !policer.in_hardware),
+        )?;
+        Ok(switch)
+    }
+
+    /// Looks at the policers that `which` chooses.
+    fn look(&self, switch: &mut Switch, which: fn(&Policed) -> bool) -> Result<(), NetError> {
+        let chosen = |limiter: &Limiter| matches!(limiter, Limiter::Policer(found) if which(found));
+        if !switch.ports.iter().any(|(_, limiter)| chosen(limiter)) {
+            return Ok(());
+        }
+        let ingress = self.policers.ingress()?;
+        for (port, limiter) in &mut switch.ports {
+            if let Some(at) = representor(port).filter(|_| chosen(limiter)) {
+                *limiter = Limiter::Policer(self.policers.read(at, &ingress)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a rate by the switch where the function is limited there; whether it is.
+    pub(super) fn set_by_switch(
+        &self,
+        pf: &str,
+        vf: u32,
+        max: u32,
+        min: u32,
+    ) -> Result<bool, NetError> {
+        let Some(switch) = self.switch(pf)? else {
             return Ok(false);
         };
-        let leaf = |port: &&FunctionPort| port.vf == vf && port.rate.is_some();
-        let (Some(devlink), Some(port)) = (&self.devlink, ports.iter().find(leaf)) else {
+        let mut ports = switch.ports.iter();
+        let Some((port, limiter)) = ports.find(|(port, _)| port.vf == vf) else {
             return Ok(false);
         };
         let rate = LeafRate {
             max: BitRate::from_mbit(max.into()),
             share: BitRate::from_mbit(min.into()),
         };
-        devlink.set(&pci, port, rate).map(|()| true)
+        match (limiter, &self.devlink, representor(port)) {
+            (Limiter::Devlink, Some(devlink), _) => devlink.set(&switch.nic, port, rate)?,
+            (Limiter::Policer(_), _, Some(_)) if min > 0 => {
+                let what = format!("{pf}/vf{vf} to a minimum by a policer");
+                let none = std::io::Error::from(Errno::OPNOTSUPP);
+                return Err(NetError::new("limit", what, none));
+            }
+            (Limiter::Policer(_), _, Some(at)) => self.policers.set(at, rate.max)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 
-/// Adds what the switch tells. A rate by devlink is the one that counts: drivers refuse the other
-/// in switchdev mode, or show what is not in force.
-pub(super) fn merge(told: &mut Told, ports: &[FunctionPort]) {
-    told.switchdev = true;
+/// How a function is limited; what is found there is looked at later.
+fn way(port: &FunctionPort, driver: &str) -> Limiter {
+    match (port.rate, representor(port)) {
+        (Some(_), _) => Limiter::Devlink,
+        (None, Some(_)) if !OWN_RATES.contains(&driver) => Limiter::Policer(Policed::Open),
+        _ => Limiter::Driver,
+    }
+}
+
+fn representor(port: &FunctionPort) -> Option<Representor<'_>> {
+    Some(Representor {
+        index: port.representor_index?,
+        name: port.representor.as_deref()?,
+    })
+}
+
+/// Adds what the switch tells. Its rates are the ones that count: drivers refuse others in switchdev
+/// mode, or show what is not in force.
+pub(super) fn merge(told: &mut Told, switch: Switch) {
     for function in &mut told.functions {
-        let Some(port) = ports.iter().find(|port| port.vf == function.vf) else {
+        let mut ports = switch.ports.iter();
+        let Some((port, limiter)) = ports.find(|(port, _)| port.vf == function.vf) else {
             continue;
         };
         function.representor.clone_from(&port.representor);
-        if let Some(rate) = port.rate {
-            function.by_switch = true;
-            function.max_mbit = Some(mbit(rate.max));
-            function.min_mbit = Some(mbit(rate.share));
+        function.limiter.clone_from(limiter);
+        match limiter {
+            Limiter::Driver => {}
+            Limiter::Devlink => {
+                let rate = port.rate.unwrap_or_default();
+                function.max_mbit = Some(mbit(rate.max));
+                function.min_mbit = Some(mbit(rate.share));
+            }
+            Limiter::Policer(found) => {
+                function.max_mbit = match found {
+                    Policed::Open => Some(0),
+                    Policed::Limited(policer) => Some(mbit(policer.rate)),
+                    Policed::Foreign(_) => None,
+                };
+                function.min_mbit = Some(0);
+            }
         }
     }
+    told.switch = Some(switch);
 }
 
 /// In whole Mbit/s; what is less than one is no 0, which would be none.
@@ -71,40 +170,81 @@ mod tests {
     use super::super::FunctionState;
     use super::*;
     use crate::devlink::fake_port;
+    use crate::policer::Policer;
 
-    #[test]
-    fn rates_of_the_switch_take_the_place_of_the_drivers() {
+    fn told(functions: u32) -> Told {
         let function = |vf| FunctionState {
             vf,
             max_mbit: Some(7),
-            min_mbit: Some(0),
+            min_mbit: Some(3),
             ..FunctionState::default()
         };
-        let mut told = Told {
-            announced: 3,
-            functions: vec![function(0), function(1), function(2)],
-            switchdev: false,
-        };
+        Told {
+            announced: functions,
+            functions: (0..functions).map(function).collect(),
+            switch: None,
+        }
+    }
+
+    fn rates(told: &Told) -> Vec<(Option<u32>, Option<u32>)> {
+        let functions = told.functions.iter();
+        functions.map(|f| (f.max_mbit, f.min_mbit)).collect()
+    }
+
+    #[test]
+    fn rates_of_the_switch_take_the_place_of_the_drivers() {
         let rate = LeafRate {
             max: BitRate::from_mbit(500),
             share: BitRate(400_000),
         };
-        let ports = [
-            fake_port(1, Some("rep1"), Some(rate)),
-            fake_port(2, Some("rep2"), None),
-        ];
-        merge(&mut told, &ports);
-        assert!(told.switchdev);
-        let [none, leaf, bare] = &told.functions[..] else {
-            unreachable!()
+        let limited = Policer {
+            rate: BitRate::from_mbit(20),
+            ..Policer::default()
         };
+        let port = |vf, rate| fake_port(vf, Some(&format!("rep{vf}")), rate);
+        let policed = |found| Limiter::Policer(found);
+        let switch = Switch {
+            nic: "pci/x".to_owned(),
+            ports: vec![
+                (port(1, Some(rate)), Limiter::Devlink),
+                (port(2, None), Limiter::Driver),
+                (port(3, None), policed(Policed::Open)),
+                (port(4, None), policed(Policed::Limited(limited))),
+                (
+                    port(5, None),
+                    policed(Policed::Foreign("clsact".to_owned())),
+                ),
+            ],
+        };
+        let mut told = told(6);
+        merge(&mut told, switch.clone());
+        assert_eq!(told.switch, Some(switch));
         assert_eq!(
-            (none.max_mbit, none.by_switch, &none.representor),
-            (Some(7), false, &None)
+            rates(&told),
+            [
+                (Some(7), Some(3)),
+                (Some(500), Some(1)),
+                (Some(7), Some(3)),
+                (Some(0), Some(0)),
+                (Some(20), Some(0)),
+                (None, Some(0)),
+            ]
         );
-        assert_eq!((leaf.max_mbit, leaf.min_mbit), (Some(500), Some(1)));
-        assert!(leaf.by_switch && leaf.representor.as_deref() == Some("rep1"));
-        assert_eq!((bare.max_mbit, bare.by_switch), (Some(7), false));
-        assert_eq!(bare.representor.as_deref(), Some("rep2"));
+        assert_eq!(told.functions[0].representor, None);
+        assert_eq!(told.functions[2].representor.as_deref(), Some("rep2"));
+        assert_eq!(told.functions[1].limiter, Limiter::Devlink);
+    }
+
+    #[test]
+    fn a_policer_is_for_those_that_nothing_else_limits() {
+        let bare = fake_port(0, Some("rep0"), None);
+        let leaf = fake_port(0, Some("rep0"), Some(LeafRate::default()));
+        let away = fake_port(0, None, None);
+        assert_eq!(way(&bare, "nfp"), Limiter::Policer(Policed::Open));
+        assert_eq!(way(&bare, "somenic"), Limiter::Policer(Policed::Open));
+        assert_eq!(way(&bare, "bnxt_en"), Limiter::Driver);
+        assert_eq!(way(&leaf, "mlx5_core"), Limiter::Devlink);
+        // A representor in another namespace is out of reach.
+        assert_eq!(way(&away, "nfp"), Limiter::Driver);
     }
 }

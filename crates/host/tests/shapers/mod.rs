@@ -96,7 +96,7 @@ pub(crate) fn foreign_limits(_: Privilege) {
     );
     let error = shapers.set("x", shape(5, false), BURST).unwrap_err();
     assert!(
-        error.to_string().contains("ingress qdisc of somebody else"),
+        error.to_string().contains("somebody else's ingress qdisc"),
         "{error}"
     );
     shapers.remove("x").unwrap();

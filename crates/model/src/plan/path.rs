@@ -70,7 +70,8 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
     pub ring: Vec<u32>,
-    /// Guests at the same time; they share the switch, and the frames take turns through them.
+    /// Guests at the same time; they share the switch or the port, and the frames take turns
+    /// through them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
     pub vms: Vec<u32>,

@@ -56,8 +56,8 @@ pub struct VmAsk {
     /// Descriptors of the receive ring, and of the transmit ring where that can be set; the
     /// device's own choice when absent.
     pub ring: Option<u32>,
-    /// Guests at the same time \[1\]. They share the switch, and the tester's frames take turns
-    /// through them.
+    /// Guests at the same time \[1\]. They share the switch or the port, and the tester's frames
+    /// take turns through them.
     pub vms: u32,
     /// `auto`, `kvm` or `tcg` \[auto\].
     pub accel: String,
@@ -243,15 +243,6 @@ impl VmAsk {
             }
             (false, _) => {}
         }
-        if self.netns && self.vms > 1 {
-            return Some((
-                format!(
-                    "{} namespaces at the same time cannot be built by this version",
-                    self.vms
-                ),
-                "write vms = 1 beside guest = \"netns\"",
-            ));
-        }
         let machine =
             self.vcpus > 1 || self.queues > 1 || self.ring.is_some() || !self.pin.is_empty();
         if self.netns && machine {
@@ -316,12 +307,6 @@ impl VmAsk {
         }
         if self.vms == 1 {
             return None;
-        }
-        if !on_tap && *nic != VmNic::VhostUser {
-            return Some((
-                format!("{} guests with nic = \"{nic}\" share no switch", self.vms),
-                "write vms = 1, or a nic on a switch of the host",
-            ));
         }
         if *switch == VmSwitch::Testpmd {
             return Some((
@@ -483,14 +468,6 @@ mod tests {
                 "nic = \"macvtap\" hangs on no switch of the host",
             ),
             (
-                &[("guest", "netns"), ("vms", "3")],
-                "3 namespaces at the same time cannot be built by this version",
-            ),
-            (
-                &[("nic", "macvtap"), ("vms", "3")],
-                "3 guests with nic = \"macvtap\" share no switch",
-            ),
-            (
                 &[("switch", "testpmd"), ("vms", "2")],
                 "2 guests on testpmd: it joins ports in pairs",
             ),
@@ -544,6 +521,9 @@ mod tests {
             &[("switch", "ovs-dpdk"), ("vms", "2"), ("queues", "2")],
             &[("switch", "testpmd"), ("cores", "2")],
             &[("guest", "netns")],
+            &[("guest", "netns"), ("vms", "2")],
+            &[("nic", "macvtap"), ("vms", "2")],
+            &[("nic", "sriov"), ("pf", "eth0"), ("vms", "2")],
             &[("guest", "netns"), ("nic", "sriov"), ("pf", "eth0")],
         ] {
             assert_eq!(ask(words).refusal(), None, "{words:?}");

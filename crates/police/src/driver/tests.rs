@@ -21,16 +21,32 @@ fn mbit(driver: &str, max: &str, link_mbit: u64) -> u32 {
 #[test]
 fn a_switch_takes_guarantees_and_whole_megabits() {
     let rate = BitRate::from_mbit;
-    let ice = Driver::find("ice", None).by_switch();
+    let ice = Driver::find("ice", None).limiting(Way::Switch);
     let taken = ice.check(rate(500), Some(rate(100)), None).unwrap();
     assert_eq!((taken.max_mbit, taken.min_mbit), (500, 100));
     assert!(ice.check(rate(50), Some(rate(100)), None).is_err());
     assert_eq!(ice.minimum, Minimum::Honoured);
-    let mlx5 = Driver::find("mlx5_core", None).by_switch();
+    let mlx5 = Driver::find("mlx5_core", None).limiting(Way::Switch);
     assert_eq!(mlx5.minimum, Minimum::Relative);
     // Of a driver that is not listed too.
-    let unknown = Driver::find("somenic", None).by_switch();
+    let unknown = Driver::find("somenic", None).limiting(Way::Switch);
     assert!(unknown.check(rate(7), Some(rate(1)), None).is_ok());
+}
+
+#[test]
+fn a_policer_takes_whole_megabits_and_no_minimum() {
+    let rate = BitRate::from_mbit;
+    // One that cannot limit by itself too.
+    for name in ["nfp", "liquidio", "somenic"] {
+        let driver = Driver::find(name, None).limiting(Way::Policer);
+        assert_eq!(
+            driver.check(rate(200_000), None, None).unwrap().max_mbit,
+            200_000
+        );
+        assert_eq!(driver.check(rate(0), None, None).unwrap().max_mbit, 0);
+        assert!(driver.check(rate(500), Some(rate(100)), None).is_err());
+        assert!(driver.check(BitRate(500_000), None, None).is_err());
+    }
 }
 
 #[test]

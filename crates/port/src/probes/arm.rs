@@ -30,20 +30,20 @@ struct Restored {
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        if restore(&self.nics, &self.changed) {
-            self.ledger.clear();
-        }
+        restore(&self.nics, &self.ledger, &self.changed);
     }
 }
 
-/// Whether every NIC that is still there stamps what it did.
-fn restore(nics: &HwTstamp, changed: &[Changed]) -> bool {
+/// Has every NIC that is still there stamp what it did; the ledger forgets them then.
+fn restore(nics: &HwTstamp, ledger: &Ledger, changed: &[Changed]) {
     let back = |c: &Changed| match nics.set(&c.interface, c.before) {
         Ok(_) => true,
         Err(error) => error.is_not_found(),
     };
     // One that refuses keeps none of the others from it.
-    changed.iter().filter(|c| !back(c)).count() == 0
+    if changed.iter().filter(|c| !back(c)).count() == 0 {
+        ledger.clear();
+    }
 }
 
 /// Changes back what a killed nicety has left changed in the namespace `ns`; whose it was, one
@@ -59,9 +59,7 @@ pub fn restore_left(ns: &NetNs) -> Result<Vec<String>, ProbeError> {
         // Another nicety is at work.
         return Ok(Vec::new());
     };
-    if restore(&HwTstamp::open(ns)?, &left) {
-        ledger.clear();
-    }
+    restore(&HwTstamp::open(ns)?, &ledger, &left);
     let said = |c: &Changed| {
         format!(
             "{}: stamps again what it did before a run that was killed",
@@ -104,8 +102,8 @@ fn arm(ports: &[&Stamping]) -> Result<Option<Restored>, ProbeError> {
     let claim = Ledger::claim(ns.inode()).map_err(ProbeError::Ledger)?;
     let (ledger, left) = claim.ok_or(ProbeError::Busy)?;
     let nics = HwTstamp::open(ns)?;
-    if !left.is_empty() && restore(&nics, &left) {
-        ledger.clear();
+    if !left.is_empty() {
+        restore(&nics, &ledger, &left);
     }
     let mut changed = Vec::new();
     for stamping in ports {

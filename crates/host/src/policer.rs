@@ -1,0 +1,231 @@
+//! Limits on what a virtual function sends, on the interface that represents it on its NIC's switch:
+//! a policer (act_police) for all that the representor receives.
+//!
+//! What the function sends is what its representor receives (Documentation/networking/representors.rst).
+//! Frames that the NIC switches itself never come to the host, so that only the NIC can hold them: the
+//! filter (cls_matchall, ingress) is offered to the driver, and the kernel tells whether it took it
+//! (`TCA_CLS_FLAGS_IN_HW`). mlx5 and nfp do in Linux 6.12, for one filter of priority 1 with this one
+//! action (`mlx5e_tc_configure_matchall`, `nfp_flower_install_rate_limiter`).
+//!
+//! What others have put on the ingress is never touched.
+
+mod message;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use nicety_model::BitRate;
+use rustix::io::Errno;
+
+use crate::net_error::NetError;
+use crate::netlink::{Channel, Part};
+use crate::netns::NetNs;
+use crate::raw::RawMessage;
+use crate::tc;
+
+/// What passes above the rate at once, as time at the rate: a tenth of a second, as Open vSwitch's guide
+/// sets it (Documentation/howto/qos.rst: a burst of 100 kbit for a rate of 1000 kbit/s). TCP, which a
+/// policer can only drop, needs about what is on its way in a round trip.
+pub const BURST: Duration = Duration::from_millis(100);
+/// And at least so much, in bytes: more than a segmented packet of 64 KiB with the headers of its segments.
+const LEAST_BURST: u64 = 98_304;
+
+/// A policer set here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Policer {
+    /// Rate.
+    pub rate: BitRate,
+    /// The NIC has taken it; else it holds only what comes to the host.
+    pub in_hardware: bool,
+    /// Frames that came.
+    pub frames: u64,
+    /// Their bytes: those that came to the host without their Ethernet headers.
+    pub bytes: u64,
+    /// Of these, dropped; modulo 2³².
+    pub drops: u32,
+    /// Others have filters beside it.
+    pub shared: bool,
+}
+
+/// What is found on the ingress of a representor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Policed {
+    /// Nothing.
+    Open,
+    /// A policer set here.
+    Limited(Policer),
+    /// A qdisc of somebody else, of this kind.
+    Foreign(String),
+}
+
+/// A representor by number and name.
+#[derive(Debug, Clone, Copy)]
+pub struct Representor<'a> {
+    /// Number of the interface.
+    pub index: u32,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// The ingress qdiscs of a namespace at one moment: their kinds, by number of the interface.
+pub type Ingress = HashMap<u32, String>;
+
+/// The policers of the representors of one namespace.
+#[derive(Debug)]
+pub struct Policers {
+    channel: Channel,
+    /// Interfaces whose ingress qdisc was made here: one without a filter is not somebody else's.
+    made: Mutex<BTreeSet<u32>>,
+}
+
+impl Policers {
+    /// Those of `ns`.
+    ///
+    /// # Errors
+    /// When the namespace cannot be asked.
+    pub fn open(ns: &NetNs) -> Result<Self, NetError> {
+        Ok(Self {
+            channel: Channel::open(ns, NETLINK_ROUTE)?,
+            made: Mutex::default(),
+        })
+    }
+
+    /// All ingress qdiscs.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn ingress(&self) -> Result<Ingress, NetError> {
+        let fill = |found: &mut Ingress, part: Part<'_>| {
+            found.extend(message::ingress_qdisc(part.kind, part.body));
+        };
+        self.channel
+            .dump(tc::dump_qdiscs(), Ingress::new, fill)
+            .map_err(|e| NetError::new("list queueing disciplines", "of a namespace", e))
+    }
+
+    /// What limits the function behind a representor.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn read(&self, at: Representor<'_>, ingress: &Ingress) -> Result<Policed, NetError> {
+        let Some(kind) = ingress.get(&at.index) else {
+            return Ok(Policed::Open);
+        };
+        let filters = self
+            .channel
+            .ask(tc::dump_filters(at.index, tc::INGRESS), NLM_F_DUMP)
+            .map_err(|e| NetError::new("list filters of", at.name, e))?;
+        // The qdisc is made together with the policer: one without is somebody else's, or somebody has taken
+        // ours out of it.
+        Ok(match message::policer(&filters) {
+            Some(policer) if kind == "ingress" => Policed::Limited(policer),
+            None if message::count(&filters) == 0 && self.made().contains(&at.index) => {
+                Policed::Open
+            }
+            _ => Policed::Foreign(kind.clone()),
+        })
+    }
+
+    fn made(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Limits what the function sends; 0 takes the limit away.
+    ///
+    /// A filter of this kind cannot be changed in its place (`mall_change` of net/sched/cls_matchall.c
+    /// answers EEXIST), and drivers take one of priority 1 only: the old one goes before the new one
+    /// comes, and comes back when the new one is refused.
+    ///
+    /// # Errors
+    /// [`NetError::Kernel`] when something of somebody else is in the place;
+    /// [`NetError::Unsupported`] when the kernel has no act_police or cls_matchall;
+    /// [`NetError::NotPermitted`].
+    pub fn set(&self, at: Representor<'_>, rate: BitRate) -> Result<(), NetError> {
+        let ingress = self.ingress()?;
+        let found = self.read(at, &ingress)?;
+        let has_qdisc = ingress.contains_key(&at.index);
+        match (found, rate.0) {
+            (Policed::Foreign(kind), _) => {
+                let why = format!(
+                    "somebody else's {kind} qdisc is on it; remove that first, see tc filter show dev {} ingress",
+                    at.name
+                );
+                Err(NetError::new("limit", at.name, io::Error::other(why)))
+            }
+            (Policed::Open, 0) if has_qdisc => self.remove(at, false),
+            (Policed::Open, 0) => Ok(()),
+            (Policed::Limited(found), 0) => self.remove(at, found.shared),
+            (Policed::Limited(found), _) if found.rate == rate => Ok(()),
+            (Policed::Limited(found), _) => {
+                self.change(message::remove_filter(at.index), 0, at)?;
+                let taken = self.add(at, rate);
+                if taken.is_err() {
+                    self.add(at, found.rate)?;
+                }
+                taken
+            }
+            (Policed::Open, _) if has_qdisc => self.add(at, rate),
+            (Policed::Open, _) => {
+                let qdisc = tc::ingress(tc::RTM_NEWQDISC, at.index);
+                self.change(qdisc, NLM_F_CREATE | NLM_F_EXCL, at)?;
+                self.made().insert(at.index);
+                let taken = self.add(at, rate);
+                if taken.is_err() {
+                    self.remove(at, false)?;
+                }
+                taken
+            }
+        }
+    }
+
+    fn add(&self, at: Representor<'_>, rate: BitRate) -> Result<(), NetError> {
+        let request = message::add_filter(at.index, rate, burst(rate));
+        match self.change(request, NLM_F_CREATE | NLM_F_EXCL, at) {
+            // No such classifier or action, loaded or to be loaded.
+            Err(error) if error.is_not_found() => {
+                let what = format!("{} by act_police and cls_matchall", at.name);
+                let none = io::Error::from(Errno::OPNOTSUPP);
+                Err(NetError::new("limit", what, none))
+            }
+            other => other,
+        }
+    }
+
+    /// Takes the qdisc along unless others use it by now.
+    fn remove(&self, at: Representor<'_>, shared: bool) -> Result<(), NetError> {
+        self.made().remove(&at.index);
+        let request = match shared {
+            true => message::remove_filter(at.index),
+            false => tc::ingress(tc::RTM_DELQDISC, at.index),
+        };
+        self.change(request, 0, at)
+    }
+
+    fn change(&self, request: RawMessage, flags: u16, at: Representor<'_>) -> Result<(), NetError> {
+        self.channel
+            .change(request, flags)
+            .map_err(|e| NetError::new("limit", at.name, e))
+    }
+}
+
+/// As time at the rate.
+fn burst(rate: BitRate) -> Duration {
+    let least = LEAST_BURST as f64 * 8.0 / rate.bps().max(1.0);
+    BURST.max(Duration::from_secs_f64(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_a_tenth_of_a_second_or_a_segmented_packet() {
+        assert_eq!(burst(BitRate::from_mbit(500)), BURST);
+        let slow = burst(BitRate::from_mbit(1));
+        assert_eq!(slow, Duration::from_micros(786_432));
+    }
+}
