@@ -70,10 +70,7 @@ pub(crate) fn on_switch(
         let inner = format!("d{}", number - 1);
         links.add_veth(VethEnd::plain(middle, &inner), VethEnd::plain(&ns, PORT))?;
         links.change(&inner, &UP)?;
-        let there = Links::open(&ns)?;
-        there.change("lo", &UP)?;
-        there.change(PORT, &UP)?;
-        there.wait_carrier(PORT, CARRIER_LIMIT)?;
+        let there = raised(&ns, CARRIER_LIMIT)?;
         let interface = join(&Joining {
             middle: &links,
             inner: &inner,
@@ -131,10 +128,16 @@ pub(crate) fn on_functions(
 
 /// Sets the neighbour's interface up and gives it addresses.
 fn addressed(ns: NetNs, number: u8, limit: Duration) -> Result<EndpointSite, PathError> {
-    let there = Links::open(&ns)?;
+    raised(&ns, limit)?;
+    Ok(EndpointSite::address(ns, PORT, number)?)
+}
+
+/// Sets the neighbour's interface up and waits for its link.
+fn raised(ns: &NetNs, limit: Duration) -> Result<Links, PathError> {
+    let there = Links::open(ns)?;
     for name in ["lo", PORT] {
         there.change(name, &UP)?;
     }
     there.wait_carrier(PORT, limit)?;
-    Ok(EndpointSite::address(ns, PORT, number)?)
+    Ok(there)
 }

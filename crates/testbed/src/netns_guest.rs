@@ -1,12 +1,15 @@
-//! A guest that is a network namespace, as of a container, and forwards between two interfaces
-//! with a kernel bridge.
+//! Guests that are network namespaces, as of containers, and forward between two interfaces with
+//! a kernel bridge.
 //!
 //! ```text
 //!  namespace A      namespace DUT            guest             namespace DUT    namespace B
 //!      a ------------ d0 = macvlan g0 - kernel bridge - g1 macvlan = d1 ------------ b
 //! ```
 //!
-//! Where sockets end in it there is no bridge: `g0` gets an address.
+//! Where sockets end in one there is no bridge: `g0` gets an address.
+//!
+//! Several (`vms`) have a pair of macvlans each on `d0` and `d1`, with the addresses of the tester's
+//! stations for which they carry frames: guest `n` carries what station `n` sends.
 //!
 //! With `nic = "sriov"` the interfaces are virtual functions, see the module `sriov`. There is no
 //! emulation and no copy: frames are handed on in the softirq or thread that received them.
@@ -27,18 +30,24 @@ use crate::path::{Coupling, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
 use crate::sriov::{self, FunctionSet};
 use crate::veth::{self, CARRIER_LIMIT, Site};
-use crate::vm::spec::MACS;
+use crate::vm::shared;
+use crate::vm::spec::macs;
 
-/// The guest's interfaces.
+/// Interfaces of each guest.
 const NICS: [&str; 2] = ["g0", "g1"];
+/// What joins them.
+const BRIDGE: &str = "br0";
 
-/// A path through a namespace that forwards.
+/// A path through namespaces that forward.
 #[derive(Debug, Clone)]
 pub struct NetnsSpec {
     /// The guest.
     pub ask: VmAsk,
     /// Largest frame it has to carry.
     pub largest_frame: FrameSize,
+    /// Stations of the tester at ports A and B, a pair for every guest; needed where there are
+    /// several.
+    pub stations: Vec<[Mac; 2]>,
     /// CPUs for the receive threads of the tester's side, as of a bridge path.
     pub path_cpus: Vec<u32>,
     /// Whether sockets end in it; it does not forward then.
@@ -51,130 +60,209 @@ pub struct NetnsSpec {
 #[derive(Debug)]
 pub struct NetnsPath {
     rig: Rig,
-    guest: Site,
+    guests: Vec<Site>,
+}
+
+/// Name of guest `number` of so many.
+fn name(number: usize, of: u32) -> String {
+    match of {
+        1 => "guest".to_owned(),
+        _ => format!("guest{number}"),
+    }
 }
 
 impl NetnsPath {
-    /// Builds it and waits until the guest forwards.
+    /// Builds it and waits until the guests forward.
     ///
     /// # Errors
     /// As [`BridgePath::build`](crate::BridgePath::build); [`PathError::Guest`] for what this
     /// machine has not, or somebody else uses.
     pub fn build(spec: &NetnsSpec) -> Result<Self, PathError> {
         let mut notes = Vec::new();
-        let guest = Site::create("guest", &mut notes)?;
+        let count = spec.ask.vms;
+        let guests = (0..count as usize)
+            .map(|number| Site::create(&name(number, count), &mut notes))
+            .collect::<Result<Vec<Site>, _>>()?;
         let rig = match (spec.ask.nic, &spec.ask.pf) {
-            (VmNic::Sriov, Some(pf)) => on_functions(spec, pf, &guest)?,
-            _ => on_macvlans(spec, &guest)?,
+            (VmNic::Sriov, Some(pf)) => on_functions(spec, pf, &guests)?,
+            _ => on_macvlans(spec, &guests)?,
         };
-        let bridge = (!spec.serves).then_some("br0");
-        let master = match bridge {
-            Some(bridge) => {
-                guest.links.add_bridge(bridge)?;
-                Some(guest.links.get(bridge)?.index)
-            }
-            None => None,
-        };
-        for name in NICS {
-            let join = LinkChange {
-                up: Some(true),
-                master,
-                ..LinkChange::default()
-            };
-            guest.links.change(name, &join)?;
+        for guest in &guests {
+            join(guest, !spec.serves)?;
         }
-        if let Some(bridge) = bridge {
-            veth::set_up(&guest, bridge)?;
-        }
-        match &rig.functions {
-            Some(functions) if !spec.serves => {
-                functions.trust()?;
-                take_stations(&guest)?;
+        for (guest, stations) in guests.iter().zip(spec.guest_stations()) {
+            match &rig.functions {
+                _ if count > 1 => steer(guest, stations, &rig)?,
+                Some(functions) if !spec.serves => {
+                    functions.trust()?;
+                    take_stations(guest, stations)?;
+                }
+                _ => {}
             }
+        }
+        if rig.functions.is_none() && spec.serves {
             // Off for test frames, applications have it; what is on it follows.
-            None if spec.serves => {
-                let on = napi::SENDER_FEATURES.map(|(feature, _)| (feature, true));
-                Ethtool::open(&rig.dut.ns)?.set_features("d0", &on)?;
-            }
-            _ => {}
+            let on = napi::SENDER_FEATURES.map(|(feature, _)| (feature, true));
+            Ethtool::open(&rig.dut.ns)?.set_features("d0", &on)?;
         }
         let limit = match rig.functions {
             Some(_) => sriov::LINK_LIMIT,
             None => CARRIER_LIMIT,
         };
-        for name in NICS.into_iter().chain(bridge) {
-            guest.links.wait_carrier(name, limit)?;
+        let bridge = (!spec.serves).then_some(BRIDGE);
+        for guest in &guests {
+            for name in NICS.into_iter().chain(bridge) {
+                guest.links.wait_carrier(name, limit)?;
+            }
         }
-        let mut path = Self { rig, guest };
+        let mut path = Self { rig, guests };
         path.rig.notes.extend(notes);
-        path.rig.notes.push(path.words(spec));
+        let words = path.words(spec);
+        path.rig.notes.extend(words);
         Ok(path)
     }
 
-    fn words(&self, spec: &NetnsSpec) -> String {
-        let driver = self.guest.ethtool.driver(NICS[0]).ok();
-        let driver = driver.map_or_else(|| "unknown".to_owned(), |driver| driver.driver);
-        let what = match spec.serves {
+    fn words(&self, spec: &NetnsSpec) -> Vec<String> {
+        let NetnsSpec { ask, serves, .. } = spec;
+        let what = match serves {
             true => "sockets end at an interface of driver",
             false => "kernel bridge between two interfaces of driver",
         };
-        let nic = spec.ask.nic;
-        format!("guest in a namespace with {nic}: {what} {driver}")
+        let mut notes = Vec::new();
+        if ask.vms > 1 {
+            notes.push(shared(
+                ask.vms,
+                match self.rig.functions {
+                    Some(_) => "the port",
+                    None => "the tester's interfaces",
+                },
+            ));
+        }
+        notes.extend(self.guests.iter().enumerate().map(|(number, guest)| {
+            let driver = guest.ethtool.driver(NICS[0]).ok();
+            let driver = driver.map_or_else(|| "unknown".to_owned(), |driver| driver.driver);
+            let (name, nic) = (name(number, ask.vms), ask.nic);
+            format!("{name} in a namespace with {nic}: {what} {driver}")
+        }));
+        notes
     }
 
     /// Namespace and interface where sockets end.
-    pub fn end(&self) -> (&NetNs, &'static str) {
-        (&self.guest.ns, NICS[0])
+    pub fn end(&self) -> Option<(&NetNs, &'static str)> {
+        Some((&self.guests.first()?.ns, NICS[0]))
     }
 }
 
-/// Gives the guest's functions to the namespace.
-fn on_functions(spec: &NetnsSpec, pf: &str, guest: &Site) -> Result<Rig, PathError> {
-    FunctionSet::check(pf, false)?;
-    let rig = sriov::rig(pf, MACS, spec.largest_frame, spec.neighbours)?;
+impl NetnsSpec {
+    /// A pair of stations per guest; which they are does not matter where there is one.
+    fn guest_stations(&self) -> Vec<[Mac; 2]> {
+        let mut stations = self.stations.clone();
+        stations.resize(self.ask.vms.max(1) as usize, sriov::STATIONS);
+        stations
+    }
+}
+
+/// Sets the guest's interfaces up, joined by a bridge where it forwards.
+fn join(guest: &Site, forward: bool) -> Result<(), NetError> {
+    let master = match forward {
+        true => {
+            guest.links.add_bridge(BRIDGE)?;
+            Some(guest.links.get(BRIDGE)?.index)
+        }
+        false => None,
+    };
+    for name in NICS {
+        let join = LinkChange {
+            up: Some(true),
+            master,
+            ..LinkChange::default()
+        };
+        guest.links.change(name, &join)?;
+    }
+    match forward {
+        true => veth::set_up(guest, BRIDGE),
+        false => Ok(()),
+    }
+}
+
+/// Gives the guests' functions to the namespaces.
+fn on_functions(spec: &NetnsSpec, pf: &str, guests: &[Site]) -> Result<Rig, PathError> {
+    FunctionSet::check(pf, spec.ask.vms, false)?;
+    let rig = sriov::rig(&sriov::OnFunctions {
+        pf,
+        macs: macs(0),
+        stations: &spec.guest_stations(),
+        largest: spec.largest_frame,
+        neighbours: spec.neighbours,
+    })?;
     if let Some(functions) = &rig.functions {
-        for (vf, name) in sriov::GUESTS.into_iter().zip(NICS) {
-            functions.interface(vf, &guest.ns, name)?;
-            sriov::set_up(guest, name, spec.largest_frame)?;
+        for (number, guest) in (0..).zip(guests) {
+            for (vf, name) in sriov::of_guest(number).into_iter().zip(NICS) {
+                functions.interface(vf, &guest.ns, name)?;
+                sriov::set_up(guest, name, spec.largest_frame)?;
+            }
         }
     }
     Ok(rig)
 }
 
 /// Functions take frames for their own address only, and a bridge's are for somebody else.
-fn take_stations(guest: &Site) -> Result<(), NetError> {
-    let stations: [Mac; 2] = sriov::STATIONS;
-    for (name, station) in NICS.into_iter().zip(stations) {
+fn take_stations(guest: &Site, stations: [Mac; 2]) -> Result<(), NetError> {
+    for (name, station) in NICS.into_iter().zip(sriov::behind(stations)) {
         guest.links.add_station(name, station)?;
     }
     Ok(())
 }
 
-/// Makes macvlans on the ends of the tester's pairs and moves them to the namespace.
-fn on_macvlans(spec: &NetnsSpec, guest: &Site) -> Result<Rig, PathError> {
+/// The addresses of the guest's interfaces are those of the tester's stations behind it: what
+/// goes there is not for the guest itself.
+fn steer(guest: &Site, stations: [Mac; 2], rig: &Rig) -> Result<(), NetError> {
+    for (name, station) in NICS.into_iter().zip(stations) {
+        guest.links.forward_to(name, station, None)?;
+        if rig.functions.is_some() {
+            // The NIC would hand them to the next guest, and so on for ever.
+            guest.links.no_groups(name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes macvlans on the ends of the tester's pairs and moves them to the namespaces.
+fn on_macvlans(spec: &NetnsSpec, guests: &[Site]) -> Result<Rig, PathError> {
     let rig = Rig::build(&RigSpec {
         path_cpus: spec.path_cpus.clone(),
         largest_frame: spec.largest_frame,
         queues: 1,
     })?;
     let links = &rig.dut.links;
-    let share = match spec.neighbours {
-        0 => Share::Passthru,
+    let share = match (spec.neighbours, spec.ask.vms) {
+        (0, 1) => Share::Passthru,
+        (0, _) => Share::Private,
         _ => Share::Bridge,
     };
-    for (below, name) in ["d0", "d1"].into_iter().zip(NICS) {
-        let made = links
-            .get(below)
-            .and_then(|link| links.add_macvlan(name, link.index, share));
-        made.map_err(|error| match error {
-            NetError::Unsupported { .. } => PathError::Guest {
-                why: format!("nic = \"macvlan\": {error}"),
-                remedy: "modprobe macvlan as root, or measure in the lab (nicety lab run)"
-                    .to_owned(),
-            },
-            other => other.into(),
-        })?;
-        links.move_to(name, &guest.ns, name)?;
+    for (guest, stations) in guests.iter().zip(spec.guest_stations()) {
+        let own = sriov::behind(stations);
+        for ((below, name), station) in ["d0", "d1"].into_iter().zip(NICS).zip(own) {
+            let made = links
+                .get(below)
+                .and_then(|link| links.add_macvlan(name, link.index, share));
+            made.map_err(|error| match error {
+                NetError::Unsupported { .. } => PathError::Guest {
+                    why: format!("nic = \"macvlan\": {error}"),
+                    remedy: "modprobe macvlan as root, or measure in the lab (nicety lab run)"
+                        .to_owned(),
+                },
+                other => other.into(),
+            })?;
+            if spec.ask.vms > 1 {
+                let own = LinkChange {
+                    mac: Some(station),
+                    ..LinkChange::default()
+                };
+                links.change(name, &own)?;
+            }
+            links.move_to(name, &guest.ns, name)?;
+        }
     }
     Ok(rig)
 }
@@ -190,16 +278,19 @@ impl Path for NetnsPath {
 
     fn counters(&self) -> Result<PathCounters, NetError> {
         let mut counters = self.rig.counters(&[])?;
-        let links = self.guest.links.list()?;
-        let inner = NICS.into_iter().filter_map(|name| {
-            let link = links.iter().find(|link| link.name == name)?;
-            Some(InterfaceCounters {
-                interface: format!("guest {name}"),
-                role: Role::Inner,
-                counters: link.counters,
-                qdiscs: Vec::new(),
-            })
-        });
+        let mut inner = Vec::new();
+        for (number, guest) in self.guests.iter().enumerate() {
+            let (links, guest) = (guest.links.list()?, name(number, self.guests.len() as u32));
+            inner.extend(NICS.into_iter().filter_map(|name| {
+                let link = links.iter().find(|link| link.name == name)?;
+                Some(InterfaceCounters {
+                    interface: format!("{guest} {name}"),
+                    role: Role::Inner,
+                    counters: link.counters,
+                    qdiscs: Vec::new(),
+                })
+            }));
+        }
         let middle = counters.0.len() / 2;
         counters.0.splice(middle..middle, inner);
         Ok(counters)
@@ -218,6 +309,10 @@ impl Path for NetnsPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.rig.threads
+    }
+
+    fn stations(&self) -> u32 {
+        self.guests.len().max(1) as u32
     }
 
     fn own_stations(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nicety_model::{HardwareLatency, TrialRecord};
+use nicety_model::{HardwareLatency, STAMPS_NOT_USED, TrialRecord};
 use nicety_port::TrialOrder;
 use nicety_port::probes::{ProbeError, Prober};
 
@@ -37,9 +37,7 @@ pub(crate) fn add(record: &mut TrialRecord, found: Found) {
     let (mut hardware, arrived) = match found {
         Ok(found) => found,
         Err(error) => {
-            record
-                .notes
-                .push(format!("hardware time stamps are not used: {error}"));
+            record.notes.push(format!("{STAMPS_NOT_USED}: {error}"));
             return;
         }
     };

@@ -132,7 +132,8 @@ pub fn devices(spec: &LabSpec, accelerator: &Accelerator) -> Vec<OsString> {
     if let Some(path) = &spec.guest_channel {
         arguments.extend([
             "-chardev".into(),
-            path_argument("socket,id=guest,path=", path),
+            // The daemon may be started anew, or read its policy again.
+            path_argument("socket,id=guest,reconnect-ms=1000,path=", path),
             "-device".into(),
             format!(
                 "virtserialport,chardev=guest,nr={},name={GUEST_PORT}",

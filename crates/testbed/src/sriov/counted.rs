@@ -7,21 +7,41 @@
 use nicety_host::link::LinkCounters;
 use nicety_host::vf::RegisterCounters;
 
+use super::of_guest;
 use crate::counters::{InterfaceCounters, Role};
 
-/// The functions in the order in which frames from A to B meet them, each with its neighbour.
-const NEIGHBOURS: [(u32, u32); 4] = [(0, 1), (1, 0), (2, 3), (3, 2)];
+/// The functions of one side of the NIC's switch: the tester's, or those of all guests there.
+fn sides(guests: u32) -> [Vec<u32>; 4] {
+    let of = |side: usize| (0..guests).map(|guest| of_guest(guest)[side]).collect();
+    [vec![0], of(0), of(1), vec![2 * guests + 1]]
+}
 
-/// Places of the functions of `pf`, in order; `read` gives a function's registers. None where one
-/// cannot be read.
+/// Places of the functions of `pf`, in the order in which frames from A to B meet them; `read`
+/// gives a function's registers. Several guests' are one place on either side: the NIC does not say
+/// for whom a frame was that found no descriptor. None where a function cannot be read.
 pub(super) fn places(
     pf: &str,
+    guests: u32,
     read: impl Fn(u32) -> Option<RegisterCounters>,
 ) -> Vec<InterfaceCounters> {
-    let place = |(vf, neighbour): (u32, u32)| {
-        let (own, other) = (read(vf)?, read(neighbour)?);
+    let sides = sides(guests);
+    let sum = |side: &[u32]| {
+        let mut sum = RegisterCounters::default();
+        for vf in side {
+            let of_one = read(*vf)?;
+            sum.rx_packets += of_one.rx_packets;
+            sum.tx_packets += of_one.tx_packets;
+            sum.rx_bytes += of_one.rx_bytes;
+            sum.tx_bytes += of_one.tx_bytes;
+        }
+        Some(sum)
+    };
+    let place = |side: usize| {
+        // Who sends to them is on the other side of their half.
+        let (own, other) = (sum(&sides[side])?, sum(&sides[side ^ 1])?);
+        let names: Vec<String> = sides[side].iter().map(|vf| format!("vf{vf}")).collect();
         Some(InterfaceCounters {
-            interface: format!("{pf} vf{vf}"),
+            interface: format!("{pf} {}", names.join("+")),
             role: Role::Inner,
             counters: LinkCounters {
                 rx_packets: own.rx_packets,
@@ -34,7 +54,7 @@ pub(super) fn places(
             qdiscs: Vec::new(),
         })
     };
-    let places: Option<Vec<InterfaceCounters>> = NEIGHBOURS.into_iter().map(place).collect();
+    let places: Option<Vec<InterfaceCounters>> = (0..sides.len()).map(place).collect();
     places.unwrap_or_default()
 }
 
@@ -61,7 +81,7 @@ mod tests {
                 ..RegisterCounters::default()
             })
         };
-        let told: Vec<_> = places("eth0", read)
+        let told: Vec<_> = places("eth0", 1, read)
             .into_iter()
             .map(|place| (place.interface, place.counters.rx_missed_errors))
             .collect();
@@ -71,8 +91,30 @@ mod tests {
             expected.map(|(vf, missed)| (format!("eth0 {vf}"), missed))
         );
         assert_eq!(
-            places("eth0", |vf| (vf < 2).then(RegisterCounters::default)),
+            places("eth0", 1, |vf| (vf < 2).then(RegisterCounters::default)),
             []
+        );
+    }
+
+    #[test]
+    fn what_several_guests_did_not_get_was_missed_by_all() {
+        let read = |vf: u32| {
+            let (tx_packets, rx_packets) =
+                [(100, 5), (3, 40), (30, 0), (4, 50), (50, 0), (0, 79)][vf as usize];
+            Some(RegisterCounters {
+                tx_packets,
+                rx_packets,
+                ..RegisterCounters::default()
+            })
+        };
+        let told: Vec<_> = places("eth0", 2, read)
+            .into_iter()
+            .map(|place| (place.interface, place.counters.rx_missed_errors))
+            .collect();
+        let expected = [("vf0", 2), ("vf1+vf3", 10), ("vf2+vf4", 0), ("vf5", 1)];
+        assert_eq!(
+            told,
+            expected.map(|(vf, missed)| (format!("eth0 {vf}"), missed))
         );
     }
 

@@ -1,4 +1,4 @@
-//! Four virtual functions of one port, made and removed.
+//! The virtual functions of a path on one port, made and removed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,21 +8,20 @@ use std::time::{Duration, Instant};
 
 use nicety_host::link::{LinkChange, Links, Mac};
 use nicety_host::netns::NetNs;
-use nicety_host::vf::{FunctionSetting, Functions, Holder, Places, Registers, VfHolders};
+use nicety_host::vf::{FunctionSetting, Functions, Places, Registers};
 
 use super::counted;
+use super::layout::{count, of_guest, too_few};
 use super::undo::Found;
+use super::used::{holder, routed};
 use crate::counters::InterfaceCounters;
 use crate::error::PathError;
 use crate::switch::RunDir;
 
-/// Functions of a path: the tester's at A, the guest's two, the tester's at B.
-pub(crate) const COUNT: u32 = 4;
-/// The guest's functions.
-pub(crate) const GUESTS: [u32; 2] = [1, 2];
-/// The NIC keeps the two halves of the path apart by VLANs: frames between function 0 and 1
-/// carry the first tag inside of the NIC, those between 2 and 3 the second.
-const VLANS: [u16; 4] = [101, 101, 102, 102];
+/// The NIC keeps the two halves of the path apart by VLANs: frames between the tester's first
+/// function and the guests' first ones carry the first tag inside of the NIC, all others the
+/// second.
+const VLANS: [u16; 2] = [101, 102];
 /// A port that is set up again looks for its link for a few seconds.
 const LINK_LIMIT: Duration = Duration::from_secs(15);
 /// A driver finds its function at once; its module may have to be loaded.
@@ -40,6 +39,8 @@ const DRIVERS: [(&str, &[u16]); 3] = [
 #[derive(Debug)]
 pub(crate) struct FunctionSet {
     pf: String,
+    /// Guests that have two of them.
+    guests: u32,
     /// Functions beside the path's own.
     extra: u32,
     found: Found,
@@ -50,8 +51,8 @@ pub(crate) struct FunctionSet {
 }
 
 impl FunctionSet {
-    /// Refuses a port that cannot be used; makes nothing.
-    pub(crate) fn check(pf: &str, passed_through: bool) -> Result<(), PathError> {
+    /// Refuses a port that cannot be used for so many guests; makes nothing.
+    pub(crate) fn check(pf: &str, guests: u32, passed_through: bool) -> Result<(), PathError> {
         let host = NetNs::current()?;
         let refuse = |why: String, remedy: String| Err(PathError::Guest { why, remedy });
         let link = match Links::open(&host)?.get(pf) {
@@ -72,11 +73,8 @@ impl FunctionSet {
         let places = Places::of(&host);
         let number = |file: &str| places.attribute(pf, file)?.parse::<u32>().ok();
         let most = number("device/sriov_totalvfs").unwrap_or(0);
-        if most < COUNT {
-            return refuse(
-                format!("{pf} can have {most} virtual functions, {COUNT} are needed"),
-                "name a port with SR-IOV, and switch it on in the firmware".to_owned(),
-            );
+        if let Some((why, remedy)) = too_few(pf, most, guests) {
+            return refuse(why, remedy);
         }
         if let Some(there @ 1..) = number("device/sriov_numvfs") {
             return refuse(
@@ -119,16 +117,22 @@ impl FunctionSet {
         Ok(())
     }
 
-    /// Makes them with the addresses of `macs`, and two more for each of `pairs` pairs of
-    /// neighbours as far as the port has them; no driver has them yet.
-    pub(crate) fn make(pf: &str, macs: [Mac; 4], pairs: u32) -> Result<Self, PathError> {
+    /// Makes them with the addresses of the tester's ports and of the guests' NICs, and two more
+    /// for each of `pairs` pairs of neighbours as far as the port has them; no driver has them yet.
+    pub(crate) fn make(
+        pf: &str,
+        [a, b]: [Mac; 2],
+        guests: &[[Mac; 2]],
+        pairs: u32,
+    ) -> Result<Self, PathError> {
+        let own = count(guests.len() as u32);
         let host = NetNs::current()?;
         let links = Links::open(&host)?;
         let places = Places::of(&host);
         let address = places.pci(pf).map(|function| function.address);
         let most = places.attribute(pf, "device/sriov_totalvfs");
-        let most = most.and_then(|most| most.parse().ok()).unwrap_or(COUNT);
-        let extra = 2 * pairs.min(most.saturating_sub(COUNT) / 2);
+        let most = most.and_then(|most| most.parse().ok()).unwrap_or(own);
+        let extra = 2 * pairs.min(most.saturating_sub(own) / 2);
         let dir = RunDir::create_for_host()?;
         let found = Found {
             address: address.unwrap_or_default(),
@@ -142,6 +146,7 @@ impl FunctionSet {
             .map_err(|e| PathError::io("write down the state of", pf, e))?;
         let set = Self {
             pf: pf.to_owned(),
+            guests: guests.len() as u32,
             extra,
             found,
             host,
@@ -160,17 +165,21 @@ impl FunctionSet {
         // have to wait (drivers/net/ethernet/intel/igbvf/netdev.c, "PF still in reset state").
         links.change(pf, &up(true))?;
         set.write("sriov_drivers_autoprobe", "0")?;
-        set.write("sriov_numvfs", &(COUNT + extra).to_string())?;
+        set.write("sriov_numvfs", &(own + extra).to_string())?;
         let functions = Functions::open(&set.host)?;
-        let own = macs.into_iter().zip(VLANS);
+        let [near, far] = VLANS;
+        let of_guests = guests
+            .iter()
+            .flat_map(|[first, second]| [(*first, near), (*second, far)]);
+        let own = [(a, near)].into_iter().chain(of_guests).chain([(b, far)]);
         // Neighbours are in the half of the path where its sockets end.
-        let others = (0..extra).map(|number| (neighbour(number), VLANS[0]));
+        let others = (0..extra).map(|number| (neighbour(number), near));
         for (vf, (mac, vlan)) in (0..).zip(own.chain(others)) {
             functions.set(pf, vf, FunctionSetting::Mac(mac))?;
             functions.set(pf, vf, FunctionSetting::Vlan(vlan))?;
         }
-        for vf in GUESTS {
-            // What it forwards has the tester's addresses.
+        for vf in set.of_guests().chain(set.takers()) {
+            // What it sends has addresses of the tester's stations.
             functions.set(pf, vf, FunctionSetting::SpoofCheck(false))?;
         }
         links.change(pf, &up(false))?;
@@ -186,7 +195,7 @@ impl FunctionSet {
         match &self.registers {
             Ok(registers) => {
                 let registers = registers.lock().unwrap_or_else(PoisonError::into_inner);
-                counted::places(&self.pf, |vf| registers.read(vf))
+                counted::places(&self.pf, self.guests, |vf| registers.read(vf))
             }
             Err(_) => Vec::new(),
         }
@@ -201,12 +210,33 @@ impl FunctionSet {
         ))
     }
 
-    /// Lets the guest's functions take frames for the tester's stations. Only once a driver has
-    /// reset them: an ordinary function keeps the address the host gave it, a trusted one may
+    /// The guests' functions.
+    fn of_guests(&self) -> impl Iterator<Item = u32> + use<> {
+        (0..self.guests).flat_map(of_guest)
+    }
+
+    /// The tester's functions, at A and B.
+    pub(crate) fn of_tester(&self) -> [u32; 2] {
+        [0, count(self.guests) - 1]
+    }
+
+    /// Those that take frames for other addresses than their own. The guest's forwards to stations
+    /// of the tester. Where there are several guests the tester's have several stations, and those of
+    /// the guests have their addresses: drivers have one filter per address beside the functions' own
+    /// (drivers/net/ethernet/intel/igb/igb_main.c, `igb_add_mac_filter`).
+    fn takers(&self) -> Vec<u32> {
+        match self.guests {
+            1 => of_guest(0).to_vec(),
+            _ => self.of_tester().to_vec(),
+        }
+    }
+
+    /// Lets functions take frames for stations, see [`sriov::rig`](super::rig). Only once a driver
+    /// has reset them: an ordinary function keeps the address the host gave it, a trusted one may
     /// make one up.
     pub(crate) fn trust(&self) -> Result<(), PathError> {
         let functions = Functions::open(&self.host)?;
-        for vf in GUESTS {
+        for vf in self.takers() {
             match functions.set(&self.pf, vf, FunctionSetting::Trust(true)) {
                 // Drivers without the word ask for none.
                 Err(error) if !error.is_unsupported() => return Err(error.into()),
@@ -218,7 +248,8 @@ impl FunctionSet {
 
     /// Functions for neighbours, two of each pair.
     pub(crate) fn neighbours(&self) -> std::ops::Range<u32> {
-        COUNT..COUNT + self.extra
+        let own = count(self.guests);
+        own..own + self.extra
     }
 
     /// Lets the host's driver have function `vf` and moves its interface to `ns`.
@@ -332,57 +363,13 @@ fn load(alias: &str) {
         .status();
 }
 
-/// Who has the first function that somebody has.
-fn holder(places: &Places, pf: &str, count: u32) -> String {
-    let holders = VfHolders::find();
-    let mut functions = (0..count).filter_map(|vf| Some((vf, places.virtual_function(pf, vf)?)));
-    let found = functions.find_map(|(vf, function)| {
-        let who = match holders.of(&function) {
-            Holder::Interface(name) => format!("is {name}"),
-            Holder::OtherNamespace => "is in another namespace".to_owned(),
-            Holder::Process { pid, name } => format!("belongs to {name} (process {pid})"),
-            Holder::Vfio => "belongs to VFIO".to_owned(),
-            Holder::Nobody => return None,
-        };
-        Some(format!(", vf{vf} {who}"))
-    });
-    found.unwrap_or_default()
-}
-
-/// Whether there are routes over the interface (proc_net(5): route, ipv6_route).
-fn routed(pf: &str) -> bool {
-    let read = |file| fs::read_to_string(file).unwrap_or_default();
-    let four = read("/proc/thread-self/net/route");
-    let six = read("/proc/thread-self/net/ipv6_route");
-    over(pf, &four, &six)
-}
-
-fn over(pf: &str, four: &str, six: &str) -> bool {
-    let own = |line: &str| {
-        // Link-local and multicast routes are everywhere.
-        !(line.starts_with("fe80") || line.starts_with("ff"))
-            && line.split_ascii_whitespace().last() == Some(pf)
-    };
-    let first = |line: &str| line.split_ascii_whitespace().next() == Some(pf);
-    four.lines().any(first) || six.lines().any(own)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_port_with_routes_is_seen() {
-        let four = "Iface\tDestination\tGateway\neth0\t00000000\t010200C0\n";
-        let six = "fe800000000000000000000000000000 40 0 00 0 00000100 eth1\n\
-                   20010db8000000000000000000000000 40 0 00 0 00000100 eth2\n";
-        assert!(over("eth0", four, six) && over("eth2", four, six));
-        assert!(!over("eth1", four, six) && !over("eth3", four, six));
-    }
-
-    #[test]
     fn a_port_that_is_not_there_is_named() {
-        let error = FunctionSet::check("nosuch0", true).unwrap_err();
+        let error = FunctionSet::check("nosuch0", 1, true).unwrap_err();
         assert_eq!(error.to_string(), "pf = \"nosuch0\" does not exist");
         assert!(error.remedy().is_some());
     }

@@ -6,11 +6,15 @@
 //! ```
 //!
 //! The NIC's own switch carries the frames between the tester's functions and the guest's, on a
-//! VLAN for either half, whose tags it adds and removes itself. Nothing gets onto the wire.
+//! VLAN for either half, whose tags it adds and removes itself. Nothing gets onto the wire. With
+//! several guests `b` is the last function, and every guest has two of those between, which have the
+//! addresses of the tester's stations for which it carries frames.
 
 mod counted;
 mod functions;
+mod layout;
 mod undo;
+mod used;
 
 use nicety_host::link::{LinkChange, Mac};
 use nicety_model::FrameSize;
@@ -18,7 +22,8 @@ use nicety_model::FrameSize;
 use crate::error::PathError;
 use crate::rig::{MAC_A, MAC_B, Rig};
 use crate::veth::{self, Site};
-pub(crate) use functions::{FunctionSet, GUESTS};
+pub(crate) use functions::FunctionSet;
+pub(crate) use layout::of_guest;
 pub(crate) use undo::undo_left;
 
 /// Longest wait for a function's link.
@@ -26,34 +31,69 @@ pub(crate) const LINK_LIMIT: std::time::Duration = std::time::Duration::from_sec
 /// What every function takes without being asked.
 const MTU: u32 = 1500;
 
-/// The tester's stations beyond the guest's NICs: NIC 0 takes frames for the one at B, NIC 1
-/// for the one at A.
-pub(crate) const STATIONS: [Mac; 2] = [MAC_B, MAC_A];
+/// The tester's stations at A and B that are told of where there is one guest only.
+pub(crate) const STATIONS: [Mac; 2] = [MAC_A, MAC_B];
 
-/// Functions with the tester's two in their namespaces; the guest's belong to nobody yet.
-/// `macs` are the guest's; there are functions for `pairs` pairs of neighbours, or for as many as
-/// the port can have.
-pub(crate) fn rig(
-    pf: &str,
-    macs: [Mac; 2],
-    largest: FrameSize,
-    pairs: u32,
-) -> Result<Rig, PathError> {
-    let set = FunctionSet::make(pf, [MAC_A, macs[0], macs[1], MAC_B], pairs)?;
+/// Stations that NIC 0 and NIC 1 of a guest take frames for: those at the other side of it.
+pub(crate) fn behind([a, b]: [Mac; 2]) -> [Mac; 2] {
+    [b, a]
+}
+
+/// What a path on functions is like.
+pub(crate) struct OnFunctions<'a> {
+    /// The port.
+    pub(crate) pf: &'a str,
+    /// Addresses for NIC 0 and NIC 1 of a guest that is alone.
+    pub(crate) macs: [Mac; 2],
+    /// The tester's stations at A and B, a pair for each guest. The first ones are the addresses of
+    /// its functions.
+    pub(crate) stations: &'a [[Mac; 2]],
+    /// Largest frame it has to carry.
+    pub(crate) largest: FrameSize,
+    /// Pairs of neighbours that are to have functions, as far as the port has them.
+    pub(crate) neighbours: u32,
+}
+
+/// Functions with the tester's two in their namespaces; the guests' belong to nobody yet.
+pub(crate) fn rig(spec: &OnFunctions<'_>) -> Result<Rig, PathError> {
+    let OnFunctions {
+        pf,
+        macs,
+        stations,
+        largest,
+        neighbours,
+    } = spec;
+    let (first, others) = stations
+        .split_first()
+        .unwrap_or((&STATIONS, Default::default()));
+    let guests = match others {
+        [] => vec![*macs],
+        _ => stations.iter().copied().map(behind).collect(),
+    };
+    let set = FunctionSet::make(pf, *first, &guests, *neighbours)?;
     let mut notes = Vec::new();
     let (a, dut, b) = (
         Site::create("A", &mut notes)?,
         Site::create("DUT", &mut notes)?,
         Site::create("B", &mut notes)?,
     );
-    for (vf, site, name) in [(0, &a, "a"), (3, &b, "b")] {
+    let ends = [(&a, "a"), (&b, "b")];
+    for (vf, (site, name)) in set.of_tester().into_iter().zip(ends) {
         set.interface(vf, &site.ns, name)?;
-        set_up(site, name, largest)?;
+        set_up(site, name, *largest)?;
         site.links.wait_carrier(name, LINK_LIMIT)?;
+    }
+    if !others.is_empty() {
+        set.trust()?;
+    }
+    for pair in others {
+        for ((site, name), station) in ends.into_iter().zip(pair) {
+            site.links.add_station(name, *station)?;
+        }
     }
     notes.extend(set.not_counted());
     notes.push(format!(
-        "virtual functions of {pf}: its own switch carries frames between the tester's and the guest's"
+        "virtual functions of {pf}: its own switch carries frames between the tester's and the guests'"
     ));
     Ok(Rig {
         functions: Some(set),

@@ -109,6 +109,16 @@ impl GuestSwitch {
         &self.note
     }
 
+    /// Whether one of the kind carries frames in a program, with the interfaces of `ns` as they are:
+    /// it knows nothing of checksums left to an interface.
+    pub(crate) fn carries_itself(kind: VmSwitch, ns: &NetNs) -> Result<bool, NetError> {
+        Ok(match kind {
+            VmSwitch::Ovs => !openvswitch::has_kernel_datapath(ns)?,
+            VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => false,
+            VmSwitch::OvsDpdk | VmSwitch::Testpmd => true,
+        })
+    }
+
     /// Takes a neighbour in on the near side.
     pub(crate) fn join(&mut self, joining: &Joining<'_>) -> Result<String, PathError> {
         match &mut self.program {

@@ -20,7 +20,7 @@ use crate::error::PathError;
 /// Lines of a log that are quoted when a program ends too early.
 const QUOTED: usize = 3;
 /// Longest wait for a program to be ready; on a quiet machine it takes less than a second.
-pub(super) const READY: Duration = Duration::from_secs(20);
+pub(super) const READY: Duration = Duration::from_secs(60);
 
 /// A program that Debian has in a package.
 #[derive(Debug, Clone, Copy)]
@@ -125,7 +125,7 @@ impl Program {
             if ended.is_some() || Instant::now() > end {
                 return Err(self.trouble(match ended {
                     Some(status) => format!("ended with {status} before {awaited}"),
-                    None => format!("no {awaited} within {} s", READY.as_secs()),
+                    None => format!("not there after {} s: {awaited}", READY.as_secs()),
                 }));
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -17,7 +17,7 @@ use crate::path::PathThread;
 use crate::qemu::console::last_lines;
 use crate::qemu::initramfs::{self, Contents};
 use crate::qemu::{Accelerator, Bundle, Machine, MachineSpec, QemuError};
-use crate::sriov::STATIONS;
+use crate::sriov;
 
 /// Longest wait for the guest's counters. A guest that has just been overloaded finishes the
 /// frames in its rings first.
@@ -52,6 +52,8 @@ pub(super) struct Boot<'a> {
     pub(super) function_driver: Option<&'static str>,
     /// MTU of its NICs in bytes.
     pub(super) mtu: u32,
+    /// Whether they compute checksums themselves.
+    pub(super) whole_frames: bool,
     /// What makes each of them an endpoint; without, they forward.
     pub(super) serve: &'a [Serve],
     /// Says when nobody wants the guest any more.
@@ -77,13 +79,20 @@ impl Boot<'_> {
         let (ours, theirs) = UnixStream::pair().map_err(socket)?;
         let theirs = OwnedFd::from(theirs);
         let channel = Channel::new(ours).map_err(socket)?;
-        let macs = spec::macs(number);
+        let on_functions = self.function_driver.is_some();
+        let behind = sriov::behind(self.spec.stations_of(number));
+        let macs = match on_functions && ask.vms > 1 {
+            true => behind,
+            false => spec::macs(number),
+        };
         let config = GuestConfig {
             macs: macs.map(|mac| mac.0),
-            stations: self.function_driver.map(|_| STATIONS.map(|mac| mac.0)),
+            stations: (on_functions && ask.vms == 1).then(|| behind.map(|mac| mac.0)),
+            shared: on_functions && ask.vms > 1,
             mtu: self.mtu,
             queues: ask.queues,
             ring: ask.ring,
+            whole_frames: self.whole_frames,
             serve: self.serve.get(number).cloned(),
         };
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;

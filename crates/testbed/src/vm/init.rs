@@ -91,6 +91,13 @@ pub fn run(start: Start<'_>, work: Work<'_>) -> Result<Infallible, InitError> {
         for (name, station) in nics.iter().zip(config.stations.into_iter().flatten()) {
             links.add_station(name, Mac(station))?;
         }
+        if config.shared {
+            let [first, second] = config.macs;
+            for (name, station) in nics.iter().zip([second, first]) {
+                links.forward_to(name, Mac(station), None)?;
+                links.no_groups(name)?;
+            }
+        }
     }
     for name in nics.iter().map(String::as_str).chain(bridge) {
         links.wait_carrier(name, DEVICE_LIMIT)?;
@@ -152,6 +159,13 @@ fn settle(
             ..LinkChange::default()
         };
         links.change(nic, &change)?;
+    }
+    if config.whole_frames
+        && let Err(error) = ethtool.set_features(nic, &[("tx-checksum-ip-generic", false)])
+    {
+        notes.push(format!(
+            "the guest's {nic} leaves checksums to the host: {error}"
+        ));
     }
     if config.queues > 1 {
         // More than there are CPUs are refused by no driver, but not used by itself either.

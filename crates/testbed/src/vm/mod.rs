@@ -16,7 +16,8 @@
 //!
 //! Several guests (`vms`) share the bridges: guest `n` has the taps `t(2n)` and `t(2n+1)`, and
 //! carries what station `n` of either port of the tester sends to the station with the same number
-//! at the other.
+//! at the other. Without bridges it has the macvtaps `m(2n)` and `m(2n+1)` with the addresses of
+//! those stations, or a pair of functions of its own that take frames for them.
 
 mod channel;
 mod guest;
@@ -39,7 +40,7 @@ use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::endpoints::EndpointSite;
 use crate::error::PathError;
 use crate::neighbours;
-use crate::path::{Coupling, Path, PathThread, Polling, Port};
+use crate::path::{Coupling, Middle, Path, PathThread, Polling, Port};
 use crate::qemu::{Accelerator, Bundle};
 use crate::rig::Rig;
 use crate::sriov::{self, FunctionSet};
@@ -49,7 +50,7 @@ use crate::vlan_bridge::VLAN;
 use guest::{Boot, Guest};
 use place::Plan;
 pub use spec::VmSpec;
-use ways::{FARS, MACVTAPS, Ways};
+use ways::{FARS, Ways};
 
 /// A path through guests; gone when dropped.
 #[derive(Debug)]
@@ -65,6 +66,8 @@ pub struct VmPath {
     order: Vec<String>,
     /// Whether nothing but the guests has to stop for it to be quiet.
     can_wait: bool,
+    /// Whether a program carries the frames on the host.
+    by_program: bool,
     /// Tag of the frames at the tester's ports.
     vlan: Option<u16>,
     /// The guests' CPUs at their last report.
@@ -86,7 +89,7 @@ impl VmPath {
         GuestSwitch::check(spec.ask.switch, &ways::dpdk(spec))?;
         match &spec.ask.pf {
             Some(pf) if spec.ask.nic.on_function() => {
-                FunctionSet::check(pf, spec.ask.nic == VmNic::Sriov)
+                FunctionSet::check(pf, spec.ask.vms, spec.ask.nic == VmNic::Sriov)
             }
             _ => Ok(()),
         }
@@ -165,11 +168,13 @@ impl VmPath {
             rig,
             backends,
             ends,
+            beside,
             sockets,
             dir,
         } = ways::build(spec, serve.is_empty())?;
         let passed = rig.functions.as_ref();
         let passed = passed.filter(|_| spec.ask.nic == VmNic::Sriov);
+        let by_program = GuestSwitch::carries_itself(spec.ask.switch, &rig.dut.ns)?;
         let boot = Boot {
             spec,
             bundle,
@@ -180,6 +185,8 @@ impl VmPath {
             },
             function_driver: passed.map(FunctionSet::guest_module).transpose()?,
             mtu: ways::mtu(spec),
+            // Test frames are whole already.
+            whole_frames: by_program && !serve.is_empty(),
             serve,
             stopped,
         };
@@ -213,7 +220,7 @@ impl VmPath {
             .into_iter()
             .map(|guest| guest.finish(&boot))
             .collect::<Result<Vec<Guest>, _>>()?;
-        let (between, order) = places(ends, switch.as_ref(), &guests, spec.ask.switch);
+        let (between, order) = places(ends, &beside, switch.as_ref(), &guests);
         let limit = match rig.functions {
             Some(_) => sriov::LINK_LIMIT,
             None => CARRIER_LIMIT,
@@ -232,6 +239,7 @@ impl VmPath {
         Ok(Self {
             vlan: matches!(spec.ask.switch, VmSwitch::VlanBridge { .. }).then_some(VLAN),
             can_wait: !spec.ask.switch.on_dpdk(),
+            by_program,
             switch,
             rig,
             _dir: dir,
@@ -260,15 +268,10 @@ impl VmPath {
 /// order in which frames from A meet them; guests that share it stand one after the other.
 fn places(
     ends: [Vec<(String, Role)>; 2],
+    beside: &[[Vec<String>; 2]],
     switch: Option<&GuestSwitch>,
     guests: &[Guest],
-    kind: VmSwitch,
 ) -> (Vec<(String, Role)>, Vec<String>) {
-    let on_taps = !kind.on_dpdk() && (switch.is_some() || !ends[0].is_empty());
-    let on_taps = on_taps
-        && ends[0]
-            .iter()
-            .all(|(name, _)| !MACVTAPS.contains(&name.as_str()));
     let [near, far] = ends;
     let [before, behind] = switch.map(GuestSwitch::ends).unwrap_or_default();
     let names = |list: &[(String, Role)]| list.iter().map(|(name, _)| name.clone()).collect();
@@ -277,22 +280,30 @@ fn places(
     order.extend(first.into_iter().chain(before));
     let mut between = near;
     for (number, guest) in guests.iter().enumerate() {
-        let beside = |side| {
-            let tap = on_taps.then(|| crate::switch::guest_port(number, side));
-            tap.or_else(|| switch?.beside(number, side))
+        let own = |side: usize| match beside.get(number) {
+            Some(own) => own[side].clone(),
+            None => switch
+                .and_then(|switch| switch.beside(number, side))
+                .into_iter()
+                .collect(),
         };
-        order.extend(beside(0));
+        order.extend(own(0));
         order.extend(guest.nic_places());
-        order.extend(beside(1));
-        if on_taps {
-            between
-                .extend([0, 1].map(|side| (crate::switch::guest_port(number, side), Role::Inner)));
-        }
+        order.extend(own(1));
+        let own = beside.get(number).into_iter().flatten().flatten();
+        between.extend(own.map(|name| (name.clone(), Role::Inner)));
     }
     order.extend(behind.into_iter().chain(last));
     order.extend([FARS[1].to_owned(), "b".to_owned()]);
     between.extend(far);
     (between, order)
+}
+
+/// Several guests are on one path, for the run's notes.
+pub(crate) fn shared(guests: u32, what: &str) -> String {
+    format!(
+        "{guests} guests share {what}: frames take turns through them, and the throughput is that of all together; frames that overtake each other in different guests count as reordered"
+    )
 }
 
 /// What was built, for the run's notes.
@@ -306,10 +317,12 @@ fn words(
     let ask = &spec.ask;
     let mut notes = Vec::new();
     if ask.vms > 1 && forward {
-        notes.push(format!(
-            "{} guests share the switch: frames take turns through them, and the throughput is that of all together; frames that overtake each other in different guests count as reordered",
-            ask.vms
-        ));
+        let what = match ask.nic {
+            VmNic::Macvtap => "the tester's interfaces",
+            nic if nic.on_function() => "the port",
+            _ => "the switch",
+        };
+        notes.push(shared(ask.vms, what));
     }
     for Guest {
         name,
@@ -389,7 +402,7 @@ impl Path for VmPath {
         for place in counters
             .0
             .iter_mut()
-            .filter(|place| MACVTAPS.contains(&place.interface.as_str()))
+            .filter(|place| ways::is_macvtap(&place.interface))
         {
             place.counters.rx_errors = 0;
         }
@@ -453,6 +466,13 @@ impl Path for VmPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.threads
+    }
+
+    fn middle(&self) -> Option<Middle<'_>> {
+        Some(Middle {
+            ns: &self.rig.dut.ns,
+            userspace: self.by_program,
+        })
     }
 
     fn polling(&self) -> Vec<Polling> {

@@ -12,6 +12,7 @@ use super::wire::PORT_NAME;
 use crate::error::PathError;
 use crate::qemu::Accelerator;
 use crate::qemu::emulator::QBOOT;
+use crate::sriov;
 
 /// Memory of a guest in MiB: the program, rings of jumbo frames, and room to spare.
 pub const MEMORY_MIB: u32 = 512;
@@ -28,7 +29,7 @@ pub struct VmSpec {
     /// CPUs for the polling threads of switches built on DPDK, the first ones taken.
     pub switch_cpus: Vec<u32>,
     /// Stations of the tester at ports A and B, a pair for every guest; needed where there are
-    /// several.
+    /// several. On virtual functions the first pair is the address of the ports themselves.
     pub stations: Vec<[Mac; 2]>,
     /// CPUs on which the tester polls: what is not pinned keeps away from them.
     pub tester_cpus: Vec<u32>,
@@ -42,8 +43,14 @@ impl VmSpec {
     /// A pair of stations per guest; which they are does not matter where there is one.
     pub(super) fn guest_stations(&self) -> Vec<[Mac; 2]> {
         let mut stations = self.stations.clone();
-        stations.resize(self.ask.vms.max(1) as usize, [Mac::default(); 2]);
+        stations.resize(self.ask.vms.max(1) as usize, sriov::STATIONS);
         stations
+    }
+
+    /// The pair that is behind one guest.
+    pub(super) fn stations_of(&self, guest: usize) -> [Mac; 2] {
+        let stations = self.stations.get(guest);
+        stations.copied().unwrap_or(sriov::STATIONS)
     }
 }
 
@@ -112,7 +119,7 @@ pub(super) fn list(cpus: &[u32]) -> String {
 }
 
 /// Hardware addresses of guest `number`, below 256.
-pub(super) fn macs(number: usize) -> [Mac; 2] {
+pub(crate) fn macs(number: usize) -> [Mac; 2] {
     MACS.map(|mac| {
         let mut bytes = mac.0;
         bytes[3] = number as u8;
@@ -121,7 +128,7 @@ pub(super) fn macs(number: usize) -> [Mac; 2] {
 }
 
 /// The first guest's hardware addresses: locally administered, the same in every run.
-pub(crate) const MACS: [Mac; 2] = [
+const MACS: [Mac; 2] = [
     Mac([0x02, 0x6e, 0x69, 0, 1, 0]),
     Mac([0x02, 0x6e, 0x69, 0, 1, 1]),
 ];

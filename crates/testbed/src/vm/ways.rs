@@ -20,7 +20,6 @@ use crate::vlan_bridge::{self, SUB_INTERFACES, VLAN};
 const MTU: u32 = 1500;
 /// Ends of the ways to the tester.
 pub(super) const FARS: [&str; 2] = ["d0", "d1"];
-pub(super) const MACVTAPS: [&str; 2] = ["m0", "m1"];
 const BRIDGES: [&str; 2] = ["br0", "br1"];
 
 /// MTU of everything on the path.
@@ -34,9 +33,11 @@ pub(super) struct Ways {
     pub(super) rig: Rig,
     /// What NIC 0 and NIC 1 of every guest hang on.
     pub(super) backends: Vec<[Backend; 2]>,
-    /// The kernel's interfaces between tester and guests on either side, in the order in which
-    /// frames from A meet them.
+    /// The kernel's interfaces that all guests share, on either side in the order in which frames
+    /// from A meet them.
     pub(super) ends: [Vec<(String, Role)>; 2],
+    /// Those of every guest alone, on either side in that order.
+    pub(super) beside: Vec<[Vec<String>; 2]>,
     /// Sockets of switches built on DPDK.
     pub(super) sockets: Vec<[PathBuf; 2]>,
     /// The sockets' directory.
@@ -90,22 +91,23 @@ pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<Ways, PathError> {
                 .collect(),
             rig,
             ends: Default::default(),
+            beside: Vec::new(),
             sockets,
             dir: Some(dir),
         });
     }
     if matches!(ask.nic, VmNic::Macvtap) {
-        // Beside neighbours it gets no frames but its own.
-        return macvtaps(rig, (spec.neighbours > 0).then_some(spec::MACS));
+        return macvtaps(rig, spec);
     }
     let mut ends = [Vec::new(), Vec::new()];
     for (side, end) in ends.iter_mut().enumerate() {
         *end = bridge(&rig, ask.switch, side)?;
     }
     ends[1].reverse();
-    let mut backends = Vec::new();
+    let (mut backends, mut beside) = (Vec::new(), Vec::new());
     for guest in 0..ask.vms as usize {
         backends.push([tap(&rig, spec, guest, 0)?, tap(&rig, spec, guest, 1)?]);
+        beside.push([0, 1].map(|side| vec![guest_port(guest, side)]));
     }
     if forward && ask.vms > 1 && ask.switch != VmSwitch::Ovs {
         steer(&rig, spec)?;
@@ -114,6 +116,7 @@ pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<Ways, PathError> {
         rig,
         backends,
         ends,
+        beside,
         sockets: Vec::new(),
         dir: None,
     })
@@ -203,27 +206,70 @@ fn up(master: Option<u32>, mtu: Option<u32>) -> LinkChange {
     }
 }
 
-/// Macvtaps on the tester's side itself; `shared` are their addresses where others are there too.
-fn macvtaps(rig: Rig, shared: Option<[Mac; 2]>) -> Result<Ways, PathError> {
-    let shared = |side: usize| shared.map(|macs| macs[side]);
-    let backends = [macvtap(&rig, 0, shared(0))?, macvtap(&rig, 1, shared(1))?];
+/// Interface of a guest's macvtap on one side.
+fn macvtap_name(guest: usize, side: usize) -> String {
+    format!("m{}", 2 * guest + side)
+}
+
+/// Whether a place of the path is a macvtap.
+pub(super) fn is_macvtap(place: &str) -> bool {
+    let number = place.strip_prefix('m');
+    number.is_some_and(|n| n.parse::<usize>().is_ok())
+}
+
+/// The function's interface below a guest's macvtap.
+fn function_name(guest: usize, side: usize) -> String {
+    format!("d{}", 2 * guest + side)
+}
+
+/// Which of the frames on the tester's interfaces a guest's macvtaps get.
+fn share(spec: &VmSpec, guest: usize) -> (Share, Option<[Mac; 2]>) {
+    match (spec.neighbours, spec.ask.vms) {
+        (0, 1) => (Share::Passthru, None),
+        // Each has what goes to the station behind it, from either side.
+        (0, _) => {
+            let stations = spec.stations_of(guest);
+            (Share::Private, Some(sriov::behind(stations)))
+        }
+        // Beside neighbours it gets no frames but its own.
+        _ => (Share::Bridge, Some(spec::macs(guest))),
+    }
+}
+
+/// Macvtaps on the tester's side itself, which several guests share.
+fn macvtaps(rig: Rig, spec: &VmSpec) -> Result<Ways, PathError> {
+    let (mut backends, mut beside) = (Vec::new(), Vec::new());
+    for guest in 0..spec.ask.vms as usize {
+        let (share, macs) = share(spec, guest);
+        let one = |side: usize| {
+            let mac = macs.map(|macs| macs[side]);
+            macvtap(&rig, &macvtap_name(guest, side), FARS[side], (share, mac))
+        };
+        backends.push([one(0)?, one(1)?]);
+        beside.push([0, 1].map(|side| vec![macvtap_name(guest, side)]));
+    }
     Ok(Ways {
         rig,
-        backends: vec![backends],
-        ends: MACVTAPS.map(|name| vec![(name.to_owned(), Role::Inner)]),
+        backends,
+        ends: Default::default(),
+        beside,
         sockets: Vec::new(),
         dir: None,
     })
 }
 
-fn macvtap(rig: &Rig, side: usize, shared: Option<Mac>) -> Result<Backend, PathError> {
-    let (dut, name) = (&rig.dut, MACVTAPS[side]);
-    let below = dut.links.get(FARS[side])?.index;
-    let share = shared.map_or(Share::Passthru, |_| Share::Bridge);
+fn macvtap(
+    rig: &Rig,
+    name: &str,
+    below: &str,
+    (share, mac): (Share, Option<Mac>),
+) -> Result<Backend, PathError> {
+    let dut = &rig.dut;
+    let below = dut.links.get(below)?.index;
     let queue = tap::create_macvtap(&dut.ns, name, below, share).map_err(no_macvtap)?;
-    if shared.is_some() {
+    if mac.is_some() {
         let own = LinkChange {
-            mac: shared,
+            mac,
             ..LinkChange::default()
         };
         dut.links.change(name, &own)?;
@@ -239,29 +285,66 @@ fn macvtap(rig: &Rig, side: usize, shared: Option<Mac>) -> Result<Backend, PathE
 
 fn on_functions(spec: &VmSpec, pf: &str) -> Result<Ways, PathError> {
     let ask: &VmAsk = &spec.ask;
-    let rig = sriov::rig(pf, spec::MACS, spec.largest_frame, spec.neighbours)?;
+    let guests = 0..ask.vms as usize;
+    let rig = sriov::rig(&sriov::OnFunctions {
+        pf,
+        macs: spec::macs(0),
+        stations: &spec.guest_stations(),
+        largest: spec.largest_frame,
+        neighbours: spec.neighbours,
+    })?;
     let functions = rig.functions.as_ref().ok_or(PathError::Stopped)?;
-    let [near, far] = sriov::GUESTS;
+    let (mut backends, mut beside) = (Vec::new(), Vec::new());
     if ask.nic == VmNic::Sriov {
-        let backends = [functions.pass_through(near)?, functions.pass_through(far)?];
-        functions.trust()?;
-        return Ok(Ways {
-            rig,
-            backends: vec![backends.map(Backend::Function)],
-            ends: Default::default(),
-            sockets: Vec::new(),
-            dir: None,
-        });
+        for guest in 0..ask.vms {
+            let [near, far] = sriov::of_guest(guest);
+            let backend = [functions.pass_through(near)?, functions.pass_through(far)?];
+            backends.push(backend.map(Backend::Function));
+        }
+        if ask.vms == 1 {
+            functions.trust()?;
+        }
+    } else {
+        for guest in guests.clone() {
+            for (side, vf) in sriov::of_guest(guest as u32).into_iter().enumerate() {
+                let name = function_name(guest, side);
+                functions.interface(vf, &rig.dut.ns, &name)?;
+                sriov::set_up(&rig.dut, &name, spec.largest_frame)?;
+            }
+        }
+        if ask.vms == 1 {
+            functions.trust()?;
+        }
+        for guest in guests {
+            let stations = sriov::behind(spec.stations_of(guest));
+            let one = |side: usize| -> Result<Backend, PathError> {
+                let below = function_name(guest, side);
+                if ask.vms == 1 {
+                    rig.dut.links.add_station(&below, stations[side])?;
+                }
+                let name = macvtap_name(guest, side);
+                macvtap(&rig, &name, &below, (Share::Passthru, None))
+            };
+            backends.push([one(0)?, one(1)?]);
+            let [near, far] = [0, 1].map(|side| macvtap_name(guest, side));
+            beside.push(match guest {
+                // Those of the first guest are named as the ends of the way on every path.
+                0 => [vec![near], vec![far]],
+                _ => [
+                    vec![function_name(guest, 0), near],
+                    vec![far, function_name(guest, 1)],
+                ],
+            });
+        }
     }
-    for (vf, name) in sriov::GUESTS.into_iter().zip(FARS) {
-        functions.interface(vf, &rig.dut.ns, name)?;
-        sriov::set_up(&rig.dut, name, spec.largest_frame)?;
-    }
-    functions.trust()?;
-    for (name, station) in FARS.into_iter().zip(sriov::STATIONS) {
-        rig.dut.links.add_station(name, station)?;
-    }
-    macvtaps(rig, None)
+    Ok(Ways {
+        rig,
+        backends,
+        ends: Default::default(),
+        beside,
+        sockets: Vec::new(),
+        dir: None,
+    })
 }
 
 const VHOST: &str = "/dev/vhost-net";

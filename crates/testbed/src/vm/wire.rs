@@ -19,12 +19,21 @@ pub struct GuestConfig {
     /// Stations beyond the guest for which NIC 0 and NIC 1 have to take frames, where they are
     /// hardware that takes none but its own.
     pub stations: Option<[[u8; 6]; 2]>,
+    /// Whether other guests are behind the same port. The addresses of NIC 0 and NIC 1 are then
+    /// those of stations at the other side, to which the guest forwards, and frames for groups would
+    /// go round through the others for ever.
+    #[serde(default)]
+    pub shared: bool,
     /// MTU of both in bytes.
     pub mtu: u32,
     /// Queues of either, where the driver can have more than one.
     pub queues: u32,
     /// Descriptors per ring, where the driver can change them.
     pub ring: Option<u32>,
+    /// Whether the guest computes checksums and cuts segments itself: what carries its frames on the
+    /// host does neither.
+    #[serde(default)]
+    pub whole_frames: bool,
     /// Sockets end in the guest, which does not forward then.
     #[serde(default)]
     pub serve: Option<Serve>,

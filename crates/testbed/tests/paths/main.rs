@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use nicety_host::ethtool::Ethtool;
+use nicety_host::link::Mac;
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::Privilege;
 use nicety_model::plan::VmAsk;
@@ -43,6 +44,10 @@ fn main() -> ExitCode {
                 "a_guest_in_a_namespace_carries_frames_both_ways",
                 namespace_guest,
             ),
+            (
+                "guests_in_namespaces_carry_their_own_stations_frames",
+                namespace_guests,
+            ),
             ("existing_ports_are_taken_as_they_are", external),
             ("two_paths_live_side_by_side", two_at_once),
             ("nothing_is_left_after_kill", killed),
@@ -69,6 +74,7 @@ fn namespace_guest(_: Privilege) {
     let path = NetnsPath::build(&NetnsSpec {
         ask: VmAsk::of(&words.into_iter().collect()),
         largest_frame: FrameSize::new(9018).unwrap(),
+        stations: Vec::new(),
         path_cpus: vec![path_cpu()],
         serves: false,
         neighbours: 0,
@@ -94,6 +100,63 @@ fn namespace_guest(_: Privilege) {
         note.starts_with("guest in a namespace with macvlan: kernel bridge between two interfaces")
     });
     assert!(said, "{:?}", path.notes());
+}
+
+fn namespace_guests(_: Privilege) {
+    let words = [("kind", "vm"), ("guest", "netns"), ("vms", "3")];
+    let words = words.map(|(k, v)| (k.to_owned(), v.to_owned()));
+    let stations =
+        [0, 1, 2].map(|guest| [0x0a, 0x0b].map(|port| Mac([0x02, 0x4e, 0, 0, guest, port])));
+    let path = NetnsPath::build(&NetnsSpec {
+        ask: VmAsk::of(&words.into_iter().collect()),
+        largest_frame: FrameSize::new(1518).unwrap(),
+        stations: stations.to_vec(),
+        path_cpus: vec![path_cpu()],
+        serves: false,
+        neighbours: 0,
+    })
+    .unwrap();
+    assert_eq!((path.stations(), path.own_stations()), (3, false));
+    let sockets = [0, 1].map(|port| socket(&path, port));
+    let before = path.counters().unwrap();
+    for (guest, stations) in stations.into_iter().enumerate() {
+        for from in [0, 1] {
+            let frame = packet::udp_frame(stations[from].0, stations[1 - from].0, [60, 1400][from]);
+            for _ in 0..10 * (guest + 1) {
+                assert_eq!(sockets[from].send(&frame), Ok(()));
+                assert_eq!(sockets[1 - from].receive().as_ref(), Some(&frame));
+            }
+        }
+    }
+    // Everybody forwards what is for all, and nobody what is for nobody he knows.
+    let (all, nobody) = ([0xff; 6], [2, 0, 0, 0, 0, 2]);
+    let frames = [nobody, all].map(|to| packet::udp_frame([2, 0, 0, 0, 0, 1], to, 60));
+    for frame in &frames {
+        assert_eq!(sockets[0].send(frame), Ok(()));
+    }
+    for _ in stations {
+        assert_eq!(sockets[1].receive().as_ref(), Some(&frames[1]));
+    }
+    let after = path.counters().unwrap();
+    let order: Vec<&str> = after.0.iter().map(|p| p.interface.as_str()).collect();
+    assert_eq!(
+        order.join(", "),
+        "a, d0, guest0 g0, guest0 g1, guest1 g0, guest1 g1, guest2 g0, guest2 g1, d1, b"
+    );
+    for (guest, own) in [(0, 10), (1, 20), (2, 30)] {
+        for (nic, way) in [("g0", "rx"), ("g1", "tx")] {
+            let name = format!("guest{guest} {nic} {way}_packets");
+            assert_eq!(moved(&path, &before, &name), own + 1, "{name}");
+        }
+        for (nic, way) in [("g1", "rx"), ("g0", "tx")] {
+            let name = format!("guest{guest} {nic} {way}_packets");
+            assert_eq!(moved(&path, &before, &name), own, "{name}");
+        }
+    }
+    assert_eq!(ledger(&before, &after, 0), []);
+    let said = |words: &str| path.notes().iter().any(|note| note.starts_with(words));
+    assert!(said("3 guests share the tester's interfaces: "));
+    assert!(said("guest2 in a namespace with macvlan: "));
 }
 
 /// A socket on port 0 (A) or 1 (B).

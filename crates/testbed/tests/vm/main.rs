@@ -253,6 +253,13 @@ fn macvtap(privilege: Privilege) -> Outcome {
     };
     carries_by(&path, ["m0", "m1"]);
     overloads(&path, "m0 rx_dropped");
+    drop(path);
+    let path = build(&[("nic", "macvtap"), ("vms", "2")])?;
+    own_frames(&path);
+    assert_eq!(
+        order(&path),
+        "m0, guest0 eth0, guest0 eth1, m1, m2, guest1 eth0, guest1 eth1, m3"
+    );
     Ok(())
 }
 
