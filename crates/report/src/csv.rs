@@ -1,5 +1,6 @@
 //! One row per repeat of a cell, units in the header names, absent values empty.
 
+pub mod guests;
 mod hardware;
 
 use std::collections::BTreeSet;
@@ -102,6 +103,12 @@ fn per_mille(latency: &LatencySummary) -> Option<u64> {
 
 const PERCENTILES: [&str; 7] = ["min", "mean", "p50", "p90", "p99", "p999", "max"];
 
+/// Their fields.
+fn percentiles(latency: Option<&LatencySummary>) -> [String; 7] {
+    let fields = latency.map(|l| [l.min, l.mean, l.p50, l.p90, l.p99, l.p999, l.max]);
+    fields.map_or_else(Default::default, |fields| fields.map(|us| number(Some(us))))
+}
+
 fn header(shares: &[u64]) -> Vec<String> {
     let mut names: Vec<String> = FIXED.iter().map(|name| (*name).to_owned()).collect();
     for share in shares {
@@ -166,16 +173,8 @@ fn row(cell: &CellResult, shares: &[u64]) -> Vec<String> {
             .latency_by_load_us
             .iter()
             .find(|latency| per_mille(latency) == Some(*share));
-        fields.extend([
-            number(at.map(|l| l.min)),
-            number(at.map(|l| l.mean)),
-            number(at.map(|l| l.p50)),
-            number(at.map(|l| l.p90)),
-            number(at.map(|l| l.p99)),
-            number(at.map(|l| l.p999)),
-            number(at.map(|l| l.max)),
-            text(at.map(|l| l.samples)),
-        ]);
+        fields.extend(percentiles(at));
+        fields.push(text(at.map(|l| l.samples)));
     }
     fields
 }

@@ -5,14 +5,14 @@ pub(crate) fn meaning(place: &str) -> Option<String> {
     // An interface of the guest, of the switch or of a port of the NIC has two words.
     let (at, counter) = place.rsplit_once(' ')?;
     let told = match (at, counter) {
-        ("t0" | "t1", "tx_dropped") => {
+        (at, "tx_dropped") if is_numbered(at, 't') => {
             "the tap’s queue to the guest was full: QEMU, or vhost, did not take frames as fast as they came"
         }
-        ("t0" | "t1", _) => "the tap between the host and the guest",
-        ("m0" | "m1", "rx_dropped") => {
+        (at, _) if is_numbered(at, 't') => "the tap between the host and the guest",
+        (at, "rx_dropped") if is_numbered(at, 'm') => {
             "the macvtap’s queue to the guest was full: QEMU, or vhost, did not take frames as fast as they came"
         }
-        ("m0" | "m1", _) => "the macvtap between the host and the guest",
+        (at, _) if is_numbered(at, 'm') => "the macvtap between the host and the guest",
         ("ovs", "rx_dropped") => {
             "lookups lost: the queue of frames without a flow, which ovs-vswitchd decides about, was full"
         }
@@ -26,18 +26,33 @@ pub(crate) fn meaning(place: &str) -> Option<String> {
             "the polling thread found no room in the ring of the interface it sends to"
         }
         (at, _) if at.starts_with("guest") => "by the guest’s own count, at its virtual NIC",
-        (at, "rx_missed_errors") if is_function(at) => {
+        (at, "rx_missed_errors") if functions(at) == Some(1) => {
             "by the registers of the NIC: its neighbour’s frames for which the function had no descriptor free"
+        }
+        (at, "rx_missed_errors") if functions(at).is_some() => {
+            "by the registers of the NIC: frames to the functions of several guests for which the one they went to had no descriptor free"
         }
         _ => return None,
     };
     Some(told.to_owned())
 }
 
-/// `eth0 vf1`.
-fn is_function(at: &str) -> bool {
-    let number = at.rsplit_once(" vf").map(|(_, number)| number);
-    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+/// `t12` where the letter is `t`.
+fn is_numbered(at: &str, letter: char) -> bool {
+    at.strip_prefix(letter).is_some_and(is_number)
+}
+
+/// `eth0 vf1`, or with several `eth0 vf1+vf3`.
+fn functions(at: &str) -> Option<usize> {
+    let names: Vec<&str> = at.rsplit_once(' ')?.1.split('+').collect();
+    let all = names
+        .iter()
+        .all(|name| name.strip_prefix("vf").is_some_and(is_number));
+    all.then_some(names.len())
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -48,13 +63,16 @@ mod tests {
     fn places_behind_which_something_else_stands_are_explained() {
         for (place, word) in [
             ("t1 tx_dropped", "vhost"),
+            ("t12 tx_dropped", "vhost"),
             ("m0 rx_dropped", "macvtap"),
+            ("m3 rx_dropped", "macvtap"),
             ("ovs rx_dropped", "lookups"),
             ("ovs p0 rx_missed_errors", "polling"),
             ("testpmd port 1 tx_dropped", "no room"),
             ("guest eth0 rx_dropped", "guest’s own"),
             ("guest2 eth1 rx_dropped", "guest’s own"),
-            ("eth0 vf1 rx_missed_errors", "registers"),
+            ("eth0 vf1 rx_missed_errors", "its neighbour"),
+            ("eth0 vf1+vf3 rx_missed_errors", "several guests"),
         ] {
             let told = meaning(place).unwrap_or_default();
             assert!(told.contains(word), "{place}: {told}");

@@ -75,6 +75,28 @@ fn empty_run() {
     all("empty", &common::empty());
 }
 
+#[test]
+fn guests_that_share_a_path() {
+    let run = common::guests();
+    let options = table::Options {
+        width: 80,
+        colour: false,
+    };
+    check(
+        "guests.80.txt",
+        &rendered(|out| table::render(&run, out, options)),
+    );
+    check("guests.md", &rendered(|out| markdown::render(&run, out)));
+    check("guests.html", &rendered(|out| html::render(&run, out)));
+    check(
+        "guests.csv",
+        &rendered(|out| csv::guests::render(&run, out)),
+    );
+    // No guests, no rows.
+    let none = rendered(|out| csv::guests::render(&common::rich(), out));
+    assert_eq!(none.iter().filter(|byte| **byte == b'\n').count(), 1);
+}
+
 /// What both formats forbid: XML 1.0 has no control characters, OpenMetrics no NaN that nobody
 /// measured.
 #[test]

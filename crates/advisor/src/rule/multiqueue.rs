@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nicety_model::facts::VmFacts;
-use nicety_model::finding::{Certainty, Effect, Goal, Risk};
+use nicety_model::finding::{Certainty, Effect, Finding, Goal, Risk};
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report};
@@ -35,6 +35,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let free = case.facts.cpu.cpus.len().saturating_sub(pinned.len());
     for vm in &case.facts.vms {
         let wanted = vm.vcpus.len().min(MOST).min(free.max(1));
+        let formula = format!("min({} vCPUs, {MOST}, {free} free CPUs)", vm.vcpus.len());
         let too_many = vm.nics.iter().filter_map(|nic| nic.queues);
         for queues in too_many.filter(|queues| *queues as usize > vm.vcpus.len().max(1)) {
             let finding = report.find(
@@ -47,14 +48,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 "A guest has no vCPU for queues beyond their number, and sets them not up: \
                            the host keeps their memory and vhost threads for nothing."
                     .to_owned();
-            finding.formula = Some(format!(
-                "min({} vCPUs, {MOST}, {free} free CPUs)",
-                vm.vcpus.len()
-            ));
-            finding.effect = Effect::VmRestart;
-            finding
-                .advice
-                .push(format!("<driver name='vhost' queues='{wanted}'/>"));
+            finding.formula = Some(formula.clone());
+            set(finding, wanted);
         }
         let single = vm.nics.iter().filter(|nic| {
             let virtio = nic
@@ -74,16 +69,18 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 format!("{wanted} queues, kept only if measured to be better"),
                 &QUEUES,
             );
-            finding.formula = Some(format!(
-                "min({} vCPUs, {MOST}, {free} free CPUs); vectors 2 × {wanted} + 2",
-                vm.vcpus.len()
-            ));
-            finding.effect = Effect::VmRestart;
-            finding
-                .advice
-                .push(format!("<driver name='vhost' queues='{wanted}'/>"));
+            finding.formula = Some(format!("{formula}; vectors 2 × {wanted} + 2"));
+            set(finding, wanted);
         }
     }
+}
+
+/// How the queues are set.
+fn set(finding: &mut Finding, queues: usize) {
+    finding.effect = Effect::VmRestart;
+    finding
+        .advice
+        .push(format!("<driver name='vhost' queues='{queues}'/>"));
 }
 
 /// In words, how full the busiest vhost thread of a guest was while somebody looked on; none when it

@@ -74,11 +74,14 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 "by addresses and ports",
                 &PORTS,
             );
-            finding
-                .advice
-                .push(format!("ethtool -N {} rx-flow-hash udp4 sdfn", net.name()));
+            finding.advice.push(by_ports(net));
         }
     }
+}
+
+/// Puts ports into the hash of UDP.
+fn by_ports(net: &NetFacts) -> String {
+    format!("ethtool -N {} rx-flow-hash udp4 sdfn", net.name())
 }
 
 /// Frames by queue while somebody looked on.
@@ -118,9 +121,7 @@ fn spread(
         "{most} frames > {BUSIEST} × {sum} / {queues} queues"
     ));
     if udp4_ports == Some(false) {
-        finding
-            .advice
-            .push(format!("ethtool -N {} rx-flow-hash udp4 sdfn", net.name()));
+        finding.advice.push(by_ports(net));
     }
     finding.advice.push(
         "few flows stay on few queues, whatever the table: more flows, or steering by software (RPS, \

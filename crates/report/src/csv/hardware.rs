@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use nicety_model::{CellResult, HardwareLatency, Run};
 
-use super::{PERCENTILES, number, per_mille, text};
+use super::{PERCENTILES, number, per_mille, percentiles, text};
 
 fn share(hardware: &HardwareLatency) -> Option<u64> {
     per_mille(hardware.latency_us.as_ref()?)
@@ -42,15 +42,8 @@ pub(super) fn fields(cell: &CellResult, shares: &[u64]) -> Vec<String> {
             .hardware_latency
             .iter()
             .find(|h| share(h) == Some(*wanted));
-        let latency = at.and_then(|h| h.latency_us);
+        fields.extend(percentiles(at.and_then(|h| h.latency_us.as_ref())));
         fields.extend([
-            number(latency.map(|l| l.min)),
-            number(latency.map(|l| l.mean)),
-            number(latency.map(|l| l.p50)),
-            number(latency.map(|l| l.p90)),
-            number(latency.map(|l| l.p99)),
-            number(latency.map(|l| l.p999)),
-            number(latency.map(|l| l.max)),
             number(at.map(|h| h.offset_error_ns)),
             text(at.map(|h| h.probes.sent)),
             text(at.map(|h| h.probes.stamped)),

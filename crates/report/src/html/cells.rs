@@ -42,7 +42,7 @@ pub fn results(groups: &[Group<'_>]) -> Markup {
         p.muted { (row::legend(groups)) }
         @let guests = guests::lines(groups);
         @if !guests.is_empty() {
-            h3 { (guests::HEADING) }
+            h3 { "Guests that share a path, in the confirm trial" }
             ul { @for line in guests { li { (line) } } }
         }
     }

@@ -273,6 +273,55 @@ pub fn rich() -> Run {
     }))
 }
 
+/// Two guests on one path, one of which loses more than its share; beside them a guest alone.
+pub fn guests() -> Run {
+    let guest = |number: u32, directions: u64, sent: u64, received: u64| {
+        let lost = sent - received;
+        json!({
+            "guest": format!("guest{number}"), "sent": sent, "received": received, "lost": lost,
+            "loss_ratio": lost as f64 / sent as f64, "forwarding_fps": received as f64 / 10.0 / directions as f64,
+        })
+    };
+    let of_guest = |name: &str, busy: f64| {
+        json!({"guest": name, "cores": [{
+            "cpu": 0, "user": 0.0, "system": 0.01, "irq": 0.0, "softirq": busy - 0.01, "steal": 0.0,
+            "idle": 1.0 - busy,
+        }]})
+    };
+    let mut cells = Vec::new();
+    let mut summaries = Vec::new();
+    for (vms, direction, fps) in [
+        ("1", "uni", 24_000.0),
+        ("2", "uni", 31_000.0),
+        ("2", "bi", 18_500.0),
+    ] {
+        let mut one = cell(64, direction, 1, fps);
+        let name = format!("vm,nic=virtio-net,vms={vms}/64/{direction}");
+        one["cell"] = json!(name);
+        one["path"] = json!({"kind": "vm", "nic": "virtio-net", "vms": vms});
+        one["notes"] = json!([]);
+        if vms == "1" {
+            one["cpu"]["guests"] = json!([of_guest("guest", 0.98)]);
+        } else {
+            let directions = if direction == "bi" { 2 } else { 1 };
+            let half = (fps * 5.0) as u64 * directions;
+            one["guests"] = json!([
+                guest(0, directions, half, half),
+                guest(1, directions, half, half - 1240)
+            ]);
+            one["cpu"]["guests"] = json!([of_guest("guest0", 0.71), of_guest("guest1", 0.99)]);
+        }
+        summaries.push(summary(&name, &[fps], "ok"));
+        cells.push(one);
+    }
+    let mut run = empty();
+    run.run.name = "guests".to_owned();
+    run.run.complete = true;
+    run.cells = serde_json::from_value(Value::Array(cells)).unwrap();
+    run.summary = serde_json::from_value(Value::Array(summaries)).unwrap();
+    run
+}
+
 /// A run that ended before its first cell on a machine that tells nothing.
 pub fn empty() -> Run {
     from(json!({
