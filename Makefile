@@ -43,7 +43,7 @@ bench-paths: ## how soon each kind of path carries its first trial, time between
 	@scripts/setup.sh bench
 	@$(CARGO) bench --locked -p nicety --bench paths
 
-lab-matrix: ## three ready plans in the lab, 5 min each (LAB_MATRIX_BOX), with their reports
+lab-matrix: ## three ready plans in the lab, 20 min each (LAB_MATRIX_BOX), with their reports
 	@scripts/setup.sh bench
 	@$(CARGO) build --release --locked -p nicety
 	@scripts/lab-matrix.sh

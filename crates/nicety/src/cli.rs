@@ -218,6 +218,9 @@ pub struct ReportArgs {
     /// Write one row per cell as CSV; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write one row per guest of every cell whose path several share as CSV; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub guest_csv: Option<PathBuf>,
     /// Write one row per repeat of a socket test as CSV; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub sock_csv: Option<PathBuf>,

@@ -8,6 +8,7 @@ mod found;
 mod functions;
 mod guests;
 mod journal;
+mod passed;
 mod ports;
 mod record;
 mod serve;

@@ -20,6 +20,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let files = [
         &args.html,
         &args.csv,
+        &args.guest_csv,
         &args.sock_csv,
         &args.md,
         &args.junit,
@@ -43,6 +44,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         }
         if let Some(file) = &args.csv {
             write(file, |out| csv::render(&run, out))?;
+            wrote = true;
+        }
+        if let Some(file) = &args.guest_csv {
+            write(file, |out| csv::guests::render(&run, out))?;
             wrote = true;
         }
         if let Some(file) = &args.sock_csv {

@@ -3,7 +3,7 @@
 use nicety_host::ethtool::HardwareStamps;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_model::Direction;
+use nicety_model::{Direction, STAMPS_NOT_USED};
 use nicety_packet::{MacAddr, ptp};
 use nicety_port::probes::{ProbeError, ProbePort, Prober, Stamps, restore_left};
 use nicety_testbed::Path;
@@ -50,10 +50,7 @@ pub fn prober(
     direction: Direction,
     asked: Stamps,
 ) -> Result<(Option<Prober>, Option<String>), SetupError> {
-    if asked == Stamps::Software {
-        return Ok((None, None));
-    }
-    if asked == Stamps::Auto && path.kind() != "ports" {
+    if asked == Stamps::Software || asked == Stamps::Auto && path.kind() != "ports" {
         return Ok((None, None));
     }
     let ports = path.ports().each_ref().map(|port| ProbePort {
@@ -79,8 +76,8 @@ pub fn prober(
         Err(error) => Ok((
             None,
             Some(format!(
-                "time stamps: made in software at both ends, CLOCK_MONOTONIC of this host; hardware \
-                 time stamps are not used: {error}"
+                "time stamps: made in software at both ends, CLOCK_MONOTONIC of this host; \
+                 {STAMPS_NOT_USED}: {error}"
             )),
         )),
     }

@@ -1,8 +1,8 @@
 //! `nicety vf`: virtual functions and ports, their counters and limits.
 
 mod counters;
-mod limit;
-mod look;
+pub mod limit;
+pub mod look;
 mod pacing;
 mod table;
 mod verify;

@@ -69,6 +69,7 @@ impl Guests {
         let ask = VmAsk::of(&key.path);
         if ask.netns {
             return Ok(Box::new(NetnsPath::build(&NetnsSpec {
+                stations: setup::stations(ask.vms),
                 ask,
                 largest_frame: largest,
                 path_cpus: setup::path_cpus(placement),

@@ -29,6 +29,13 @@ const SIGPIPE: u8 = 13;
 
 /// `nicety lab run`.
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    // QEMU would wait for it without a word.
+    if let Some(path) = args.guest_channel.as_deref().filter(|path| !path.exists()) {
+        return Err(Failure::usage(anyhow!(
+            "--guest-channel {}: there is no such socket; start nicety police run with a policy that names it",
+            path.display()
+        )));
+    }
     let shares = args
         .out
         .as_deref()

@@ -25,8 +25,10 @@ pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Res
             }
             Place::Unfit(why) => return Err(refuse(why)),
             Place::Foreign(kind) => {
+                let name = port.to_string();
+                let on = representor(port, &look).unwrap_or(&name);
                 return Err(refuse(format!(
-                    "{port} has a {kind} qdisc of somebody else; remove it first, see tc qdisc show dev {port}"
+                    "{on} has somebody else's {kind} qdisc; remove it first, see tc qdisc show dev {on}"
                 )));
             }
             Place::There(_) => {}
@@ -34,6 +36,15 @@ pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Res
         function(policy, port, &look).map_err(refuse)?;
     }
     Ok(())
+}
+
+/// The interface that a function is limited on, where it is one of the host.
+fn representor<'a>(port: &PortName, look: &'a Look) -> Option<&'a str> {
+    let PortName::Vf { pf, vf } = port else {
+        return None;
+    };
+    let nic = look.nics.iter().find(|nic| nic.name == *pf)?;
+    nic.representor(*vf)
 }
 
 fn gone(port: &PortName, look: &Look) -> String {

@@ -52,10 +52,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
             "taking over {} ports from a daemon that was killed",
             found.adopted
         ));
-        let in_policy = |name: &str| policy.ports().any(|(_, port)| port.to_string() == name);
-        for trouble in found.release(&ports, in_policy) {
-            output::say(&trouble);
-        }
+        found.release_others(&ports, policy);
     }
     let board = Arc::default();
     // The sockets go with the daemon, however it ends but by a kill.
@@ -270,7 +267,7 @@ impl Daemon<'_> {
                 self.trouble(index, Some(format!("port {name} waits: {why}")));
             }
             Place::Foreign(kind) => {
-                let why = format!("port {name}: a {kind} qdisc of somebody else is in the way");
+                let why = format!("port {name}: somebody else's {kind} qdisc is in the way");
                 self.trouble(index, Some(why));
             }
             Place::There(words) => {

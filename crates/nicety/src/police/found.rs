@@ -8,7 +8,7 @@ use nicety_host::topology::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{Event, Outcome, Phase};
 use nicety_model::knob::{Change, Knob};
-use nicety_police::PortName;
+use nicety_police::{Policy, PortName};
 
 use super::ports::Ports;
 use crate::exit::{Exit, Failure};
@@ -132,8 +132,17 @@ impl Originals {
         }
     }
 
+    /// Puts back what was found at the ports that the policy does not name, and says what could
+    /// not be.
+    pub fn release_others(&mut self, ports: &Ports, policy: &Policy) {
+        let named = |name: &str| policy.ports().any(|(_, port)| port.to_string() == name);
+        for trouble in self.release(ports, named) {
+            output::say(&trouble);
+        }
+    }
+
     /// Puts back what was found at the ports that `keep` does not name.
-    pub fn release(&mut self, ports: &Ports, keep: impl Fn(&str) -> bool) -> Vec<String> {
+    fn release(&mut self, ports: &Ports, keep: impl Fn(&str) -> bool) -> Vec<String> {
         let names: Vec<String> = self
             .values
             .keys()

@@ -1,22 +1,32 @@
 //! The virtual functions of a policy: counters from whoever has them, limits by the driver.
 
+mod believed;
+mod counted;
+
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_host::policer::Policed;
 use nicety_host::shaper::Survey;
-use nicety_host::vf::{FunctionState, Functions, Places, RegisterCounters, Registers, Told};
+use nicety_host::vf::{FunctionState, Functions, Limiter, Places, Registers, Told};
 use nicety_model::BitRate;
 use nicety_police::controller::PortSetup;
-use nicety_police::driver::{Top, VfCounters};
-use nicety_police::meter::{Counters, FCS, WIRE_OVERHEAD};
+use nicety_police::driver::{Top, VfCounters, Way};
 use nicety_police::{Driver, Policy, PortName, Sample, Seen};
 
+use believed::believed;
+use counted::{Counted, counters, total};
+
+use super::journal::{self, Event, Priority};
+use super::passed::{Passed, Police};
 use super::ports::{Moment, Place, sent_by, turned};
 use super::totals::{Counts, Total};
 use crate::exit::Failure;
+use crate::vf::limit::SOFTWARE_ONLY;
+use crate::vf::look::{foreign, way};
 
 /// The NICs whose functions a policy names.
 pub struct Nics {
@@ -27,6 +37,14 @@ pub struct Nics {
     capacity: BitRate,
     /// By NIC; none where the kernel does not give them.
     registers: RefCell<BTreeMap<String, Option<Registers>>>,
+    /// What was last told of each NIC.
+    told: RefCell<BTreeMap<String, Told>>,
+    /// What has passed the policers.
+    passed: RefCell<BTreeMap<(String, u32), Passed>>,
+    /// NICs whose switches are not as they were looked at.
+    changed: RefCell<BTreeSet<String>>,
+    /// Functions of which it was said that the host alone limits them.
+    told_soft: RefCell<BTreeSet<(String, u32)>>,
 }
 
 /// A NIC at one moment.
@@ -40,17 +58,6 @@ pub struct Nic {
     link: Option<BitRate>,
     capacity: BitRate,
     counted: BTreeMap<u32, Counted>,
-}
-
-/// What counts a function.
-#[derive(Debug, Clone, Copy)]
-enum Counted {
-    Registers {
-        bits: u32,
-        counters: RegisterCounters,
-    },
-    Driver,
-    Interface(Total),
 }
 
 impl Nics {
@@ -71,6 +78,10 @@ impl Nics {
             wanted,
             capacity: policy.map(|policy| policy.capacity).unwrap_or_default(),
             registers: RefCell::default(),
+            told: RefCell::default(),
+            passed: RefCell::default(),
+            changed: RefCell::default(),
+            told_soft: RefCell::default(),
         })
     }
 
@@ -85,7 +96,8 @@ impl Nics {
         names.map(|name| self.nic(name, None, survey)).collect()
     }
 
-    /// Limits and counters; links and drivers as they were.
+    /// Limits and counters; links, drivers and switches as they were, unless a limit was set on one:
+    /// devlink(8) is not asked in every period.
     pub fn look_again(&self, before: &[Nic], survey: &Survey) -> Vec<Nic> {
         let nics = before.iter();
         nics.map(|nic| self.nic(&nic.name, Some(nic), survey))
@@ -93,7 +105,20 @@ impl Nics {
     }
 
     fn nic(&self, name: &str, before: Option<&Nic>, survey: &Survey) -> Nic {
-        let told = self.functions.read(name).ok();
+        let changed = self.changed.borrow_mut().remove(name);
+        let told = match before
+            .and_then(|nic| nic.told.as_ref())
+            .filter(|_| !changed)
+        {
+            Some(before) => self.functions.read_again(name, before),
+            None => self.functions.read(name),
+        };
+        let told = {
+            let mut last = self.told.borrow_mut();
+            let told = believed(told, last.remove(name));
+            last.extend(told.clone().map(|told| (name.to_owned(), told)));
+            told
+        };
         let (driver, link) = match before {
             Some(before) => (before.driver, before.link),
             None => {
@@ -127,6 +152,13 @@ impl Nics {
     /// Registers where they can be read, else the driver, else the function's interface when it
     /// is in this namespace.
     fn counted(&self, nic: &Nic, vf: u32, survey: &Survey) -> Option<Counted> {
+        if let Some(function) = nic.function(vf)
+            && let Limiter::Policer(found) = &function.limiter
+            && let Some(face) = survey.face(function.representor.as_ref()?)
+        {
+            let received = turned(sent_by(face));
+            return Some(self.policed(nic, vf, received, found));
+        }
         let mut registers = self.registers.borrow_mut();
         let mapped = registers
             .entry(nic.name.clone())
@@ -146,7 +178,8 @@ impl Nics {
         if by_driver {
             return Some(Counted::Driver);
         }
-        let place = self.places.virtual_function(&nic.name, vf)?;
+        let place = self.places.virtual_function(&nic.name, vf);
+        let place = place.unwrap_or_default();
         let mut names = place.interfaces.iter();
         if let Some(face) = names.find_map(|name| survey.face(name)) {
             return Some(Counted::Interface(sent_by(face)));
@@ -157,8 +190,46 @@ impl Nics {
         Some(Counted::Interface(turned(sent_by(face))))
     }
 
+    /// What has passed a policer.
+    fn policed(&self, nic: &Nic, vf: u32, received: Total, found: &Policed) -> Counted {
+        let policer = match found {
+            Policed::Limited(policer) => Some(policer),
+            Policed::Open | Policed::Foreign(_) => None,
+        };
+        let mut passed = self.passed.borrow_mut();
+        let passed = passed.entry((nic.name.clone(), vf)).or_default();
+        // What the NIC has dropped it does not tell the host of.
+        let soft = policer.filter(|policer| !policer.in_hardware);
+        if soft.is_some() {
+            self.tell_soft(nic, vf);
+        }
+        let police = soft.map(|policer| Police {
+            rate: policer.rate,
+            frames: policer.frames,
+            drops: policer.drops,
+        });
+        let total = passed.take(received, police);
+        Counted::Policed(total, passed.dropped())
+    }
+
+    /// Says once what a policer cannot hold.
+    fn tell_soft(&self, nic: &Nic, vf: u32) {
+        if self.told_soft.borrow_mut().insert((nic.name.clone(), vf)) {
+            let port = format!("{}/vf{vf}", nic.name);
+            let event = Event {
+                name: "software-only",
+                port: Some(&port),
+                ..Event::default()
+            };
+            let line = format!("port {port}: {SOFTWARE_ONLY}");
+            journal::tell(Priority::Warning, event, &line);
+        }
+    }
+
     /// Sets the rate of a function; its minimum stays as far as the maximum leaves room for it.
     pub fn set(&self, pf: &str, vf: u32, nic: Option<&Nic>, rate: BitRate) -> Result<(), NetError> {
+        // Whatever comes of it is looked at.
+        self.changed.borrow_mut().insert(pf.to_owned());
         let max = u32::try_from(rate.0 / 1_000_000).unwrap_or(u32::MAX);
         let min = nic.and_then(|nic| nic.function(vf)?.min_mbit).unwrap_or(0);
         self.functions.set_rate(pf, vf, max, min.min(max))
@@ -171,6 +242,11 @@ impl Nic {
         told.functions.iter().find(|function| function.vf == vf)
     }
 
+    /// The interface that represents a function.
+    pub fn representor(&self, vf: u32) -> Option<&str> {
+        self.function(vf)?.representor.as_deref()
+    }
+
     /// The driver tells of the function.
     pub fn has(&self, vf: u32) -> bool {
         self.function(vf).is_some()
@@ -179,7 +255,7 @@ impl Nic {
     /// A function is counted by its interface: a look without interfaces would be an old one.
     pub fn needs_interfaces(&self) -> bool {
         let mut counted = self.counted.values();
-        counted.any(|counted| matches!(counted, Counted::Interface(_)))
+        counted.any(|counted| matches!(counted, Counted::Interface(_) | Counted::Policed(..)))
     }
 
     /// One function.
@@ -192,7 +268,7 @@ impl Nic {
         let Some(driver) = self.driver else {
             return waits(format!("the driver of {} is not known", self.name));
         };
-        let driver = driver.limiting(self.function(vf).is_some_and(|f| f.by_switch));
+        let driver = driver.limiting(self.function(vf).map_or(Way::Driver, way));
         let Some(range) = driver.rate else {
             let why = format!("the driver {} cannot limit virtual functions", driver.name);
             return Moment::without(Place::Unfit(why));
@@ -212,6 +288,9 @@ impl Nic {
             let needs = BitRate::from_mbit(mbit.into());
             return waits(format!("{} limits on a link of {needs} only", driver.name));
         }
+        if let Some(kind) = foreign(function) {
+            return Moment::without(Place::Foreign(kind.to_owned()));
+        }
         let Some(max) = function.max_mbit else {
             return waits(format!("{name} has no rate"));
         };
@@ -226,7 +305,10 @@ impl Nic {
                     at,
                     bytes: now.tx_bytes,
                     frames: now.tx_frames,
-                    drops: None,
+                    drops: match counted {
+                        Some(Counted::Policed(_, dropped)) => Some(*dropped),
+                        _ => None,
+                    },
                     backlog: None,
                 }),
                 limit: Some(BitRate::from_mbit(max.into())),
@@ -252,6 +334,7 @@ impl Nic {
             Counted::Registers { .. } => "registers",
             Counted::Driver => "driver",
             Counted::Interface(_) => "interface",
+            Counted::Policed(..) => "policer",
         })
     }
 
@@ -263,44 +346,5 @@ impl Nic {
         let bytes_per_second = self.link.unwrap_or(self.capacity).bps() / 8.0;
         let seconds = (*bits as f64).exp2() / bytes_per_second.max(1.0) / 4.0;
         Some(Duration::from_secs_f64(seconds.min(3600.0)))
-    }
-}
-
-fn total(counted: &Counted, function: &FunctionState) -> Total {
-    match counted {
-        Counted::Registers { counters, .. } => Total {
-            tx_bytes: counters.tx_bytes,
-            tx_frames: counters.tx_packets,
-            rx_bytes: counters.rx_bytes,
-            rx_frames: counters.rx_packets,
-        },
-        Counted::Driver => {
-            let told = function.counters.unwrap_or_default();
-            Total {
-                tx_bytes: told.tx_bytes,
-                tx_frames: told.tx_packets,
-                rx_bytes: told.rx_bytes,
-                rx_frames: told.rx_packets,
-            }
-        }
-        Counted::Interface(total) => *total,
-    }
-}
-
-fn counters(counted: Option<&Counted>, driver: &Driver, link: BitRate) -> Counters {
-    match counted {
-        Some(Counted::Registers { bits, .. }) => Counters {
-            byte_bits: *bits,
-            frame_bits: 32,
-            overhead: WIRE_OVERHEAD,
-            staleness: Duration::ZERO,
-            ceiling_bps: link.bps(),
-        },
-        Some(Counted::Driver) => Counters {
-            overhead: WIRE_OVERHEAD + FCS,
-            staleness: driver.staleness(),
-            ..Counters::kernel()
-        },
-        Some(Counted::Interface(_)) | None => Counters::kernel(),
     }
 }

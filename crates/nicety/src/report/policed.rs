@@ -16,6 +16,7 @@ use crate::output;
 /// Renders one record.
 pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     let cells = [
+        ("--guest-csv", &args.guest_csv),
         ("--sock-csv", &args.sock_csv),
         ("--junit", &args.junit),
         ("--openmetrics", &args.openmetrics),

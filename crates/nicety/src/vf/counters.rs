@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use nicety_host::link::Link;
+use nicety_host::policer::{Policed, Policer};
 use nicety_host::shaper::Bucket;
-use nicety_host::vf::{FunctionState, Registers};
+use nicety_host::vf::{FunctionState, Limiter, Registers};
 use nicety_model::vf::{PortCounters, VfReport};
 use nicety_police::Driver;
 use nicety_police::driver::VfCounters;
 
 use super::bits_per_second;
+
+/// Source of counters of what came to a policer of the host.
+const POLICER: &str = "policer";
+/// Bytes that the ingress does not count.
+const ETHERNET_HEADER: u64 = 14;
 
 /// Where an interface stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +34,11 @@ pub fn of_function(
     own: Option<(&Link, Side)>,
     registers: Option<&Registers>,
 ) -> Option<PortCounters> {
+    if let (Some(policer), Some((link, Side::Representor))) = (policed(told), own)
+        && !policer.in_hardware
+    {
+        return Some(of_policer(link, policer));
+    }
     if let Some(registers) = registers
         && let Some(counters) = registers.read(told.vf)
     {
@@ -75,6 +86,40 @@ pub fn of_function(
             counters
         })
     })
+}
+
+/// The policer that limits a function now.
+pub fn policed(function: &FunctionState) -> Option<&Policer> {
+    match &function.limiter {
+        Limiter::Policer(Policed::Limited(policer)) => Some(policer),
+        _ => None,
+    }
+}
+
+/// What a policer of the host sees and drops, both read at once.
+fn of_policer(representor: &Link, policer: &Policer) -> PortCounters {
+    PortCounters {
+        source: POLICER.to_owned(),
+        tx_packets: policer.frames,
+        tx_bytes: policer.bytes + ETHERNET_HEADER * policer.frames,
+        tx_dropped: Some(policer.drops.into()),
+        ..of_interface(representor, true)
+    }
+}
+
+/// Which part of what was sent between two samples has passed: nobody counts the bytes that a policer drops.
+pub fn passed(before: &PortCounters, after: &PortCounters) -> f64 {
+    let sent = after.tx_packets.saturating_sub(before.tx_packets);
+    if after.source != POLICER || sent == 0 {
+        return 1.0;
+    }
+    let (was, now) = (
+        before.tx_dropped.unwrap_or(0),
+        after.tx_dropped.unwrap_or(0),
+    );
+    // Another policer counts anew.
+    let dropped = now.checked_sub(was).unwrap_or(now);
+    1.0 - dropped.min(sent) as f64 / sent as f64
 }
 
 /// Of a port: what its interface counts, and what its limiter let pass and dropped. The owner
@@ -129,7 +174,7 @@ pub fn rates(first: &VfReport, second: &mut VfReport, time: Duration) {
             let rate = |before, now| {
                 bits_per_second(before, unwrapped(before, now, after.byte_bits), time)
             };
-            let tx = rate(before.tx_bytes, after.tx_bytes);
+            let tx = rate(before.tx_bytes, after.tx_bytes).map(|bps| bps * passed(before, after));
             let rx = rate(before.rx_bytes, after.rx_bytes);
             (after.tx_bps, after.rx_bps) = (tx, rx);
         }
@@ -195,6 +240,26 @@ mod tests {
         let seen = counted(Side::Representor).unwrap();
         assert_eq!((seen.tx_packets, seen.source.as_str()), (5, "representor"));
         assert_eq!(counted(Side::Own).unwrap().rx_packets, 5);
+    }
+
+    #[test]
+    fn what_a_policer_drops_has_not_passed() {
+        let at = |packets, dropped| PortCounters {
+            source: POLICER.to_owned(),
+            tx_packets: packets,
+            tx_dropped: Some(dropped),
+            ..PortCounters::default()
+        };
+        assert_eq!(passed(&at(100, 10), &at(300, 160)), 0.25);
+        assert_eq!(passed(&at(100, 10), &at(100, 10)), 1.0);
+        // A new policer meanwhile.
+        assert_eq!(passed(&at(100, 90), &at(200, 50)), 0.5);
+        assert_eq!(passed(&at(100, 0), &at(110, 900)), 0.0);
+        let other = PortCounters {
+            source: "driver".to_owned(),
+            ..at(300, 160)
+        };
+        assert_eq!(passed(&at(100, 10), &other), 1.0);
     }
 
     #[test]

@@ -6,15 +6,21 @@ use nicety_host::openvswitch::Policing;
 use nicety_model::knob::{Change, Knob};
 use nicety_model::vf::LimitReport;
 use nicety_model::{BitRate, SCHEMA};
+use nicety_police::driver::Way;
 use nicety_police::explain::readable;
 
-use super::look::Eyes;
+use super::counters;
+use super::look::{self, Eyes};
 use super::verify::{self, Verdict};
 use crate::cli::vf::LimitArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::tune::commit::commit;
 use crate::tune::state::Work;
+
+/// Said of a policer that the NIC has not taken.
+pub const SOFTWARE_ONLY: &str =
+    "limited in software only: frames that the NIC switches itself pass";
 
 /// A limit in the words of its setting.
 struct Wanted {
@@ -52,6 +58,7 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
         true if wanted.rate.0 == 0 || args.verify.is_zero() => Verdict::NotAsked,
         true => Verdict::NotCounted,
     };
+    software_only(&eyes, args)?;
     let report = LimitReport {
         schema: SCHEMA,
         transaction,
@@ -121,9 +128,14 @@ fn function(eyes: &Eyes, args: &LimitArgs, vf: u32) -> Result<Wanted, Failure> {
         )));
     };
     let link = eyes.places.speed_mbit(nic).map(BitRate::from_mbit);
-    let by_switch =
-        |function: &nicety_host::vf::FunctionState| function.vf == vf && function.by_switch;
-    let driver = driver.limiting(told.functions.iter().any(by_switch));
+    let function = told.functions.iter().find(|function| function.vf == vf);
+    let driver = driver.limiting(function.map_or(Way::Driver, look::way));
+    let representor = function.and_then(|function| function.representor.as_deref());
+    if let Some((kind, on)) = function.and_then(look::foreign).zip(representor) {
+        return Err(Failure::usage(anyhow!(
+            "{nic}/vf{vf}: {on}, where it is limited, has somebody else's {kind} qdisc; remove that first, see tc filter show dev {on} ingress"
+        )));
+    }
     let taken = driver
         .check(args.max, args.min, link)
         .map_err(|refusal| Failure::usage(anyhow!("{nic}/vf{vf}: {refusal}")))?;
@@ -138,6 +150,20 @@ fn function(eyes: &Eyes, args: &LimitArgs, vf: u32) -> Result<Wanted, Failure> {
         rate: BitRate::from_mbit(taken.max_mbit.into()),
         switched: false,
     })
+}
+
+/// Tells when a policer holds less than all, by what the driver has made of it.
+fn software_only(eyes: &Eyes, args: &LimitArgs) -> Result<(), Failure> {
+    let Some(vf) = args.vf else {
+        return Ok(());
+    };
+    let told = eyes.functions.read(&args.interface);
+    let told = told.map_err(Failure::environment)?;
+    let mut functions = told.functions.iter().filter(|function| function.vf == vf);
+    if functions.any(|function| counters::policed(function).is_some_and(|p| !p.in_hardware)) {
+        output::say(&format!("{}/vf{vf}: {SOFTWARE_ONLY}", args.interface));
+    }
+    Ok(())
 }
 
 /// A tap, veth or macvtap, or a vhost-user port of Open vSwitch.

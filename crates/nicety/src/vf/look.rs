@@ -3,12 +3,13 @@
 use anyhow::anyhow;
 use nicety_host::link::{Link, Links};
 use nicety_host::netns::NetNs;
+use nicety_host::policer::Policed;
 use nicety_host::shaper::{Found, Shapers, Survey};
-use nicety_host::vf::{FunctionState, Functions, Holder, Places, Registers, VfHolders};
+use nicety_host::vf::{FunctionState, Functions, Holder, Limiter, Places, Registers, VfHolders};
 use nicety_model::SCHEMA;
 use nicety_model::vf::{Abilities, PhysicalFunction, Port, VfReport, VirtualFunction};
 use nicety_police::Driver;
-use nicety_police::driver::{Minimum, VfCounters};
+use nicety_police::driver::{Minimum, VfCounters, Way};
 
 use super::counters::{self, Side};
 use crate::exit::Failure;
@@ -103,7 +104,7 @@ impl Eyes {
             total: total.and_then(|text| text.parse().ok()),
             enabled: told.announced,
             untold,
-            switchdev: told.switchdev,
+            switchdev: told.switch.is_some(),
             can,
             functions: functions
                 .map(|function| {
@@ -129,9 +130,7 @@ impl Eyes {
             .virtual_function(nic, told.vf)
             .unwrap_or_default();
         let holder = holders.of(&place);
-        let driver = driver
-            .copied()
-            .map(|driver| driver.limiting(told.by_switch));
+        let driver = driver.copied().map(|driver| driver.limiting(way(told)));
         let driver = driver.as_ref();
         let limits = driver.is_none_or(|driver| driver.rate.is_some());
         let minimum = driver
@@ -144,6 +143,8 @@ impl Eyes {
         let face = |name: &String| links.iter().find(|link| link.name == *name);
         let representor = told.representor.as_ref().and_then(face);
         let own = match (own, representor) {
+            // Its own interface counts what is dropped afterwards.
+            (_, Some(link)) if counters::policed(told).is_some() => Some((link, Side::Representor)),
             (Some(link), _) => Some((link, Side::Own)),
             (None, representor) => representor.map(|link| (link, Side::Representor)),
         };
@@ -161,7 +162,9 @@ impl Eyes {
             pci: (!place.address.is_empty()).then_some(place.address),
             driver: place.driver,
             representor: told.representor.clone(),
-            limited_by: told.by_switch.then(|| "devlink-rate".to_owned()),
+            limited_by: limited_by(told),
+            in_hardware: counters::policed(told).map(|policer| policer.in_hardware),
+            foreign: foreign(told).map(str::to_owned),
             holder: holder_words(&holder),
         }
     }
@@ -190,6 +193,32 @@ impl Eyes {
             },
             counters: Some(counters::of_port(link, bucket)),
         }
+    }
+}
+
+/// What limits a function.
+pub fn way(function: &FunctionState) -> Way {
+    match function.limiter {
+        Limiter::Driver => Way::Driver,
+        Limiter::Devlink => Way::Switch,
+        Limiter::Policer(_) => Way::Policer,
+    }
+}
+
+/// Kind of a qdisc of somebody else in a policer's place.
+pub fn foreign(function: &FunctionState) -> Option<&str> {
+    match &function.limiter {
+        Limiter::Policer(Policed::Foreign(kind)) => Some(kind),
+        _ => None,
+    }
+}
+
+fn limited_by(function: &FunctionState) -> Option<String> {
+    let representor = function.representor.as_deref();
+    match function.limiter {
+        Limiter::Driver => None,
+        Limiter::Devlink => Some("devlink-rate".to_owned()),
+        Limiter::Policer(_) => Some(format!("tc police on {}", representor.unwrap_or_default())),
     }
 }
 

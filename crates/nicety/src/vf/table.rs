@@ -20,7 +20,10 @@ pub fn list(report: &VfReport, width: u16) -> String {
                     on(f.spoof_check),
                     on(f.trust),
                     said(f.link_state.as_ref()),
-                    rate(f.max_mbit),
+                    match &f.foreign {
+                        Some(kind) => format!("{kind} of somebody else"),
+                        None => rate(f.max_mbit),
+                    },
                     rate(f.min_mbit),
                     said(f.driver.as_ref()),
                     f.holder.clone(),
@@ -153,8 +156,23 @@ fn abilities(nic: &PhysicalFunction) -> String {
         "none" => "counters unsupported".to_owned(),
         word => format!("counters {word}"),
     });
-    if nic.functions.iter().any(|f| f.limited_by.is_some()) {
-        words.push("limits by devlink-rate".to_owned());
+    let mut ways: Vec<&str> = nic
+        .functions
+        .iter()
+        .filter_map(|f| f.limited_by.as_deref())
+        .collect();
+    ways.dedup();
+    words.extend((!ways.is_empty()).then(|| format!("limits by {}", ways.join(", "))));
+    let soft = nic
+        .functions
+        .iter()
+        .filter(|f| f.in_hardware == Some(false));
+    let soft: Vec<String> = soft.map(|f| f.vf.to_string()).collect();
+    if !soft.is_empty() {
+        words.push(format!(
+            "vf {} limited in software only: frames that the NIC switches itself pass",
+            soft.join(", ")
+        ));
     }
     if nic.switchdev {
         words.push("switchdev mode".to_owned());

@@ -6,7 +6,7 @@ use nicety_model::BitRate;
 use nicety_model::vf::PortCounters;
 
 use super::bits_per_second;
-use super::counters::unwrapped;
+use super::counters::{passed, unwrapped};
 use super::look::Eyes;
 use crate::cli::vf::LimitArgs;
 use crate::exit::Failure;
@@ -63,7 +63,8 @@ pub fn watch(eyes: &Eyes, args: &LimitArgs, limit: BitRate) -> Result<Verdict, F
     let rate = after.filter(|after| after.source == before.source);
     let rate = rate.and_then(|after| {
         let now = unwrapped(before.tx_bytes, after.tx_bytes, after.byte_bits);
-        bits_per_second(before.tx_bytes, now, begin.elapsed())
+        let sent = bits_per_second(before.tx_bytes, now, begin.elapsed());
+        sent.map(|bps| bps * passed(&before, &after))
     });
     let Some(bps) = rate else {
         return Ok(Verdict::NotCounted);

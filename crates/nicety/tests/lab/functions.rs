@@ -30,6 +30,12 @@ time = \"1s\"
 ";
 /// Runs them, before all else: nobody has functions yet.
 const RUN_SOCKETS: &str = "nicety bench sockets.toml --out out/sockets --cache \"$1\"\n";
+/// Guests beside each other on the port, and more than it has functions for.
+const RUN_SEVERAL: &str = "
+for vms in 2 3; do (cat plan.toml; echo vms = $vms) >vms$vms.toml; done
+carried out/several vm, vms2.toml --out out/several --cache \"$1\"
+nicety bench vms3.toml --out out/many --engine af_packet --cache \"$1\" || echo many code $?
+";
 /// Looks at the port after a run, and runs again while somebody else has functions.
 const AFTER: &str = "
 functions=/sys/class/net/eth0/device/sriov_numvfs
@@ -104,7 +110,7 @@ fn functions_in_a_namespace() {
         return;
     }
     let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nnic = \"sriov\"\npf = \"eth0\"\n";
-    let (dir, _) = run(path, &format!("{RUN_SOCKETS}{AFTER}"));
+    let (dir, ended) = run(path, &format!("{RUN_SOCKETS}{RUN_SEVERAL}{AFTER}"));
     let out = dir.path().join("out");
     carried(
         &out.join("run"),
@@ -114,6 +120,28 @@ fn functions_in_a_namespace() {
     assert!(notes.contains("two interfaces of driver igbvf"), "{notes}");
     refused(&out, "eth0 has 1 virtual functions already, vf0 is eth");
     sockets(&out, "vm,guest=netns,nic=sriov,pf=eth0", 2);
+    several(&out);
+    assert!(ended.stdout.contains("many code 3\n"), "{ended:?}");
+}
+
+/// Two guests with functions of their own, and one too many.
+fn several(out: &Path) {
+    let run = &out.join("several");
+    let trial = carried(run, "vm,guest=netns,nic=sriov,pf=eth0,vms=2/1518/uni");
+    let guests = trial["guests"].as_array().unwrap();
+    assert_eq!(guests.len(), 2, "{trial}");
+    for guest in guests {
+        assert!(guest["received"].as_u64() > Some(0), "{trial}");
+    }
+    let notes = meta(run)["notes"].to_string();
+    assert!(notes.contains("2 guests share the port: "), "{notes}");
+    let skipped = meta(&out.join("many"))["skipped"][0].clone();
+    assert_eq!(
+        skipped["reason"],
+        "eth0 can have 7 virtual functions, 3 guests need 8"
+    );
+    let remedy = skipped["remedy"].as_str().unwrap();
+    assert!(remedy.starts_with("write vms = 2 or less"), "{remedy}");
 }
 
 /// What sockets on a path got: its `cpus` are those of whoever serves.

@@ -24,6 +24,7 @@ mod left;
 mod measured;
 mod old_kernel;
 mod paths;
+mod policers;
 mod rates;
 mod sockets;
 mod stamps;

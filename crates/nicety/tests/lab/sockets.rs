@@ -107,6 +107,41 @@ time = "500ms"
     assert_eq!(machine_state(), before);
 }
 
+/// A switch that is a program computes no checksums for those behind it.
+#[test]
+fn a_guest_behind_a_program_is_an_endpoint() {
+    let _alone = alone();
+    if !can_boot("a_guest_behind_a_program_is_an_endpoint") {
+        return;
+    }
+    let dir = open_dir();
+    let plan = r#"
+[[path]]
+kind = "vm"
+nic = "virtio-net"
+switch = "ovs"
+accel = "tcg"
+[[sockets]]
+test = ["tcp_rr", "tcp_maerts"]
+time = "300ms"
+"#;
+    let ended = bench(dir.path(), plan);
+    let run = run(&ended);
+    let none = &run["skipped"][0];
+    if let Some(remedy) = none["remedy"].as_str()
+        && remedy.starts_with("apt install openvswitch-switch")
+    {
+        println!("SKIP a_guest_behind_a_program_is_an_endpoint: {none}");
+        return;
+    }
+    ended.assert_code(0);
+    let series = run["sockets"].as_array().unwrap();
+    assert_eq!(series.len(), 2, "{none}");
+    for series in series {
+        assert_eq!(series["results"][0]["ending"], "complete", "{series}");
+    }
+}
+
 #[test]
 fn the_ready_plan_runs_with_what_this_machine_has() {
     let _alone = alone();

@@ -224,15 +224,23 @@ fn a_virtual_machine_asks_through_virtio_serial() {
         );
         return;
     }
+    let words = ["lab", "run", "--guest-channel", "/no/b.sock", "--", "true"];
+    let none = nicety(words).run();
+    none.assert_code(2);
+    let line = "--guest-channel /no/b.sock: there is no such socket; ";
+    assert!(none.only_line().starts_with(line), "{}", none.stderr);
     let Some(uplink) = with_guests(test) else {
         return;
     };
-    let mut daemon = uplink.daemon(&[]);
+    let daemon = uplink.daemon(&[]);
     let socket = uplink.path("b.sock");
+    // In the end its hard limit changes, and with it the channel is opened anew.
     let script = format!(
-        "{NICETY} guest status --json && {NICETY} guest limit 7mbit --json && {{ {NICETY} guest limit 41mbit; echo code $?; }} && {NICETY} guest status --json"
+        "{NICETY} guest status --json && {NICETY} guest limit 7mbit --json && {{ {NICETY} guest limit 41mbit; echo code $?; }} && {NICETY} guest status --json
+        until {NICETY} guest status --json 2>/dev/null | grep -q '\"hard_bps\": *2000000'; do sleep 0.3; done
+        {NICETY} guest status --json && {{ {NICETY} guest limit 3mbit; echo code $?; }}"
     );
-    let ended = nicety([
+    let mut machine = nicety([
         "lab",
         "run",
         "--cache",
@@ -249,10 +257,30 @@ fn a_virtual_machine_asks_through_virtio_serial() {
         &script,
     ])
     .limit(Duration::from_secs(180))
-    .run();
+    .start();
+    machine.until("the refusal in the log", |_| {
+        daemon.stderr().contains("guest of b: refused: 41mbit")
+    });
+    // Told with the next period.
+    machine.until("the guest's limit", |_| {
+        uplink.status()["decision"]["tenants"][1]["soft_bps"] == 7e6
+    });
+    let flood = uplink.flood("b");
+    let file = uplink.path("policy.toml");
+    let first = fs::read_to_string(&file).unwrap();
+    let port = "ports = \"b1\"";
+    fs::write(
+        &file,
+        first.replace(port, &format!("{port}\ncap = \"2mbit\"")),
+    )
+    .unwrap();
+    uplink.police(&["reload"]).run().assert_code(0);
+    let ended = machine.wait();
+    drop(flood);
     ended.assert_code(0);
-    assert!(
-        ended.stdout.contains("code 1\n"),
+    assert_eq!(
+        ended.stdout.matches("code 1\n").count(),
+        2,
         "{}{}",
         ended.stdout,
         ended.stderr
@@ -262,18 +290,14 @@ fn a_virtual_machine_asks_through_virtio_serial() {
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(answers.len(), 3, "{}", ended.stdout);
+    assert_eq!(answers.len(), 4, "{}", ended.stdout);
     assert_eq!(answers[0]["status"]["soft_bps"], Value::Null);
     assert_eq!(answers[1]["status"]["soft_bps"], 7e6);
     // Refused, told on the host, and nothing changed.
     assert_eq!(answers[2]["status"]["soft_bps"], 7e6);
-    daemon.until("the refusal in the log", |d| {
-        d.stderr().contains("guest of b: refused: 41mbit")
-    });
-    // Told with the next period.
-    daemon.until("the guest's limit", |_| {
-        uplink.status()["decision"]["tenants"][1]["soft_bps"] == 7e6
-    });
+    // The host has lowered what it may at most, under traffic.
+    assert_eq!(answers[3]["status"]["hard_bps"], 2e6);
+    assert_eq!(answers[3]["status"]["soft_bps"], 2e6);
     daemon.signal(Signal::TERM);
     daemon.wait().assert_code(0);
 }

@@ -137,10 +137,7 @@ fn what_cannot_be_limited_is_refused_and_nothing_changes() {
     assert!(
         foreign
             .only_line()
-            .contains("q0, which has a ingress qdisc of somebody else")
-            || foreign
-                .only_line()
-                .contains("ingress qdisc of somebody else"),
+            .contains("q0: somebody else's ingress qdisc is on it; remove that first"),
         "{}",
         foreign.stderr
     );

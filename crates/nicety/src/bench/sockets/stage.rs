@@ -14,7 +14,9 @@ use nicety_model::sock::{EndReport, Ending, Family, SockAsk};
 use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_socket::{Ran, Token};
 use nicety_testbed::vm::wire::Serve;
-use nicety_testbed::{EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, Port, VmPath};
+use nicety_testbed::{
+    EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, Port, VmPath,
+};
 
 use super::{Making, Missing};
 use crate::bench::setup;
@@ -237,17 +239,23 @@ fn guest(
     let stop = making.signals.stop();
     let largest = FrameSize::new(LARGEST).map_err(|error| missing(&error))?;
     let ask = VmAsk::of(&cell.path);
+    let switch = ask.switch;
     let path = making
         .guests
         .serving(ask, &serve, (largest, pairs), &stop, &say);
     let mut path = path.map_err(|error| refused(error.into()))?;
     let neighbours = beside(&mut path, pairs);
+    let client = near(&path, ipv6)?;
+    let mut notes = path.notes().to_vec();
+    if path.middle().is_some_and(|middle| middle.userspace) {
+        notes.push(carried_whole(&format!("guest on {switch}")));
+    }
     Ok(Stage {
-        client: near(&path, ipv6)?,
+        client,
         far: FarEnd::Guest { ipv6, token },
         neighbours,
         shared_host: false,
-        notes: path.notes().to_vec(),
+        notes,
         between: Between::Guests(Box::new(path)),
     })
 }
@@ -257,6 +265,7 @@ fn namespace(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Sta
     let ipv6 = wants_ipv6(making);
     let path = NetnsPath::build(&NetnsSpec {
         ask: VmAsk::of(&cell.path),
+        stations: Vec::new(),
         largest_frame: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
         path_cpus: setup::path_cpus(making.placement),
         serves: true,
@@ -265,7 +274,9 @@ fn namespace(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Sta
     let mut path = path.map_err(|error| refused(error.into()))?;
     let neighbours = beside(&mut path, pairs);
     let client = near(&path, ipv6)?;
-    let (ns, name) = path.end();
+    let (ns, name) = path
+        .end()
+        .ok_or_else(|| refused(PathError::Stopped.into()))?;
     if ipv6 {
         sysctl::enable_ipv6(ns).map_err(|error| missing(&error))?;
     }
@@ -283,8 +294,15 @@ fn namespace(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Sta
 /// The client's end of a path to a guest.
 fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Missing> {
     let near = &path.ports()[0];
-    if path.coupling() != nicety_testbed::Coupling::Unknown {
-        segmentation(&near.ns, &near.name)?;
+    match path.middle() {
+        Some(middle) if middle.userspace => {
+            features(middle.ns, &["d0"], &[("rx-gro", false)])?;
+            whole_frames(near)?;
+        }
+        _ if path.coupling() != nicety_testbed::Coupling::Unknown => {
+            segmentation(&near.ns, &near.name)?;
+        }
+        _ => {}
     }
     let name = tagged(path, near)?;
     if ipv6 {
@@ -331,6 +349,22 @@ fn segmentation(ns: &NetNs, name: &str) -> Result<(), Missing> {
     features(ns, &[name], &on)
 }
 
+/// What [`whole_frames`] means for a reader.
+fn carried_whole(by: &str) -> String {
+    format!(
+        "{by}: a program carries whole frames, so the endpoints compute checksums and cut segments themselves"
+    )
+}
+
+/// A program carries the frames: checksums are computed before it, which keeps segments small.
+fn whole_frames(port: &Port) -> Result<(), Missing> {
+    features(
+        &port.ns,
+        &[&port.name],
+        &[("tx-checksum-ip-generic", false)],
+    )
+}
+
 /// Why a path cannot be had.
 fn refused(error: setup::SetupError) -> Missing {
     Missing {
@@ -359,19 +393,12 @@ fn switch(
     let userspace = path.middle().is_some_and(|middle| middle.userspace);
     if let Some(middle) = path.middle().filter(|middle| middle.userspace) {
         features(middle.ns, &["d0", "d1"], &[("rx-gro", false)])?;
-        notes.push(format!(
-            "{}: a program carries whole frames, so the endpoints compute checksums and cut segments themselves",
-            cell.kind()
-        ));
+        notes.push(carried_whole(cell.kind()));
     }
     let site = |side: usize, number| -> Result<EndpointSite, Missing> {
         let port = &path.ports()[side];
         if userspace {
-            features(
-                &port.ns,
-                &[&port.name],
-                &[("tx-checksum-ip-generic", false)],
-            )?;
+            whole_frames(port)?;
         } else {
             segmentation(&port.ns, &port.name)?;
         }

@@ -55,10 +55,7 @@ impl Daemon<'_> {
         let ports = Ports::open(Some(&policy))?;
         check(&policy, self.file, &ports, self.absent_ok)?;
         self.open_channels(&policy)?;
-        let stays = |name: &str| policy.ports().any(|(_, port)| port.to_string() == name);
-        for trouble in self.found.release(&self.ports, stays) {
-            output::say(&trouble);
-        }
+        self.found.release_others(&self.ports, &policy);
         let names = policy.ports().map(|(_, port)| port.clone());
         let names: Vec<_> = names.collect();
         let known = names.iter().map(|name| {
@@ -78,12 +75,8 @@ impl Daemon<'_> {
     /// old ones again.
     fn open_channels(&mut self, policy: &Policy) -> Result<(), Failure> {
         self.channels = None;
-        let order = |policy: &Policy| -> Vec<String> {
-            let names = policy.tenants.iter().map(|tenant| tenant.name.clone());
-            names.collect()
-        };
         // No guest may be told of another one that had its place.
-        if order(policy) != order(&self.policy) {
+        if names(policy).ne(names(&self.policy)) {
             self.board.forget();
         }
         let kept = || Kept::open(self.state.path());
@@ -106,4 +99,9 @@ impl Daemon<'_> {
             }
         }
     }
+}
+
+/// The tenants in their order.
+fn names(policy: &Policy) -> impl Iterator<Item = &String> {
+    policy.tenants.iter().map(|tenant| &tenant.name)
 }
