@@ -4,6 +4,7 @@
 # out, so this never fails.
 # Usage: bench-peers.sh PROGRAM=PACKAGE...
 set -uo pipefail
+. "$(dirname "$0")/apt.sh"
 
 say() { echo "setup: $*" >&2; }
 
@@ -15,8 +16,7 @@ done
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
     say "installing ${packages[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    { apt-get update -q && apt-get install -q -y --no-install-recommends "${packages[@]}"; } >&2 ||
+    apt_install "${packages[@]}" ||
         say "could not install ${packages[*]}; the benchmark goes on without"
 else
     say "to compare with other programs, on Debian: sudo apt-get install ${packages[*]}"

@@ -4,6 +4,7 @@
 # Usage: setup.sh bench|static|test
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/apt.sh
 
 purpose=${1:-test}
 # One place for the version; a prebuilt cargo-deny of this version on PATH is used as it is.
@@ -19,14 +20,13 @@ may_install() { [ "$(id -u)" -eq 0 ] && have apt-get; }
 # before is left as it is.
 install() (
     say "installing $*"
-    export DEBIAN_FRONTEND=noninteractive
     policy=/usr/sbin/policy-rc.d
     if [ ! -e $policy ]; then
         trap 'rm -f $policy' EXIT
         printf '#!/bin/sh\nexit 101\n' >$policy
         chmod 755 $policy
     fi
-    { apt-get update -q && apt-get install -q -y --no-install-recommends "$@"; } >&2 || exit 1
+    apt_install "$@" || exit 1
     have systemctl || exit 0
     for service in openvswitch-switch irqbalance prometheus postgresql tuned; do
         if [[ " $* " == *" $service "* ]]; then

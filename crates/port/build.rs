@@ -37,6 +37,8 @@ fn main() -> io::Result<()> {
             Err(why) => {
                 if missing.is_empty() {
                     println!("cargo::warning=the xdp engine is not built in: {why}");
+                    // A file that never is: the next build tries again, clang may have been installed.
+                    println!("cargo::rerun-if-changed={}", out.join("missing").display());
                     missing = why;
                 }
                 "None".to_owned()

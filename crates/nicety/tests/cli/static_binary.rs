@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use nicety_port::xdp::object;
 use serde_json::Value;
 
 use crate::harness::{LONG, alone, call, lines, once, open_dir, root, static_binary};
@@ -85,7 +86,8 @@ fn it_probes_and_measures() {
     assert_eq!(of("bridge")["answer"], "yes", "{probe}");
     // The BPF programs are inside, as they are in the program under test.
     let finding = of("xdp")["finding"].as_str().unwrap();
-    assert!(!finding.contains("not built in"), "{finding}");
+    let inside = !finding.contains("not built in");
+    assert_eq!(inside, object::missing().is_none(), "{finding}");
 
     let words = ["bench", "plan.toml", "--time-box", "40s", "--out", "run"];
     let ended = call(&copy, words).dir(dir.path()).limit(LONG).run();

@@ -261,6 +261,12 @@ fn a_virtual_machine_asks_through_virtio_serial() {
     machine.until("the refusal in the log", |_| {
         daemon.stderr().contains("guest of b: refused: 41mbit")
     });
+    // The guest has seen that nothing changed: the channel is its own again only after a moment.
+    machine.until("the answer after the refusal", |machine| {
+        let told = machine.stdout();
+        told.split_once("code 1\n")
+            .is_some_and(|(_, after)| after.contains("period_s"))
+    });
     // Told with the next period.
     machine.until("the guest's limit", |_| {
         uplink.status()["decision"]["tenants"][1]["soft_bps"] == 7e6

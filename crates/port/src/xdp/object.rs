@@ -80,7 +80,6 @@ mod tests {
             println!("SKIP where_there_is_a_compiler_every_program_is_built_in: {why}");
             return;
         }
-        // Built before clang was installed: `cargo clean -p nicety-port`.
         assert_eq!(missing(), None);
         assert!(
             [PROBE, TRANSMIT, RECEIVE, STALLS, PKTGEN]
