@@ -134,13 +134,16 @@ tagged() {
     done | grep -o '^ *d0[.][0-9]*: *[0-9]* *[1-9][0-9]*'
 }
 for path in 0 1; do
+    tags=
     nicety bench plan$path.toml --out out/$path --cache \"$1\" --engine af_packet &
     run=$!
     until grep -F '\"cell\":\"vm,' out/$path/trials.jsonl 2>/dev/null | grep -q '\"received\":[1-9]'; do
         kill -0 $run 2>/dev/null || break
+        seen=$(tagged) && tags=$seen
         sleep 0.3
     done
-    echo tagged $path $(tagged)
+    seen=$(tagged) && tags=$seen
+    echo tagged $path $tags
     kill -TERM $run
     wait $run
 done
