@@ -76,10 +76,13 @@ const RATE: Fps = Fps(10_000.0);
 const SLOWER: f64 = 5.0;
 /// Bursts before giving up: other traffic, or a pause of the machine, may cost a frame.
 const BURSTS: u8 = 3;
+/// Share of the last burst that has to be sent: a machine so busy that it lets the sender run now and
+/// then only is no reason to distrust what the engine counts.
+const LAST_SENT: f64 = 0.5;
 /// Longest wait for the frames of a burst.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Sends a burst of known length and sees whether it arrives, all of it and undamaged: frames
+/// Sends a burst of known length and sees whether what was sent arrives, all of it and undamaged: frames
 /// that the receiver counts have the right size and a stamp.
 ///
 /// # Errors
@@ -101,7 +104,8 @@ pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError
         if report.interrupted {
             return Ok(());
         }
-        found = judge(&report);
+        let needed = if trial + 1 < BURSTS { 1.0 } else { LAST_SENT };
+        found = judge(&report, needed);
         if found.is_ok() {
             break;
         }
@@ -109,11 +113,12 @@ pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError
     found.map_err(CheckError::Counts)
 }
 
-/// What is wrong with a burst.
-fn judge(report: &EngineReport) -> Result<(), String> {
+/// What is wrong with a burst of which a share, 0 to 1, had to be sent.
+fn judge(report: &EngineReport, needed: f64) -> Result<(), String> {
     for stream in &report.streams {
         let frames = &stream.frames;
-        if frames.intended == 0 || frames.sent < frames.intended {
+        let least = (frames.intended as f64 * needed).ceil() as u64;
+        if frames.intended == 0 || frames.sent < least {
             return Err(format!(
                 "{} of {} frames could be sent",
                 frames.sent, frames.intended
@@ -196,12 +201,19 @@ mod tests {
         for (bad, words) in [
             ((100, 99, 0), "99 of 100 frames arrived"),
             ((100, 0, 0), "0 of 100 frames arrived"),
-            ((98, 98, 0), "98 of 100 frames could be sent"),
+            ((49, 49, 0), "49 of 100 frames could be sent"),
+            ((98, 97, 0), "97 of 98 frames arrived"),
             ((100, 100, 2), "2 of 100 frames arrived damaged"),
         ] {
             let expected = Err(format!("its self-check failed: {words}"));
             assert_eq!(check(&[bad; 3]), (expected, 0));
         }
+    }
+
+    #[test]
+    fn a_busy_machine_is_forgiven_at_last() {
+        let slow = (50, 50, 0);
+        assert_eq!(check(&[slow; 3]), (Ok(()), 0));
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn judge(choice: Choice, tried: Result<(), SetupError>) -> Ability {
         Ok(()) => {
             return ability(
                 Answer::Yes,
-                "100 frames crossed a bridge, all counted".to_owned(),
+                "frames crossed a bridge, all counted".to_owned(),
             );
         }
         Err(error) => error.to_string(),

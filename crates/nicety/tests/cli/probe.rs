@@ -5,7 +5,7 @@ use std::fs;
 use nicety_port::xdp::object;
 use serde_json::Value;
 
-use crate::harness::{Ended, alone, nicety, open_dir, root};
+use crate::harness::{Ended, LONG, alone, nicety, open_dir, root};
 use crate::leftovers::Before;
 
 /// The answers, checked against their schema.
@@ -34,7 +34,11 @@ fn what_is_tried_leaves_nothing_behind() {
     // An empty cache: no kernel is booted.
     let cache = dir.path().join("cache");
     let cache = cache.to_str().unwrap();
-    let told = answers(&nicety(["probe", "--json", "--cache", cache]).run());
+    let told = answers(
+        &nicety(["probe", "--json", "--cache", cache])
+            .limit(LONG)
+            .run(),
+    );
     assert_eq!(answer(&told, "af_packet")["answer"], "yes");
     assert_ne!(answer(&told, "bridge")["answer"], "no");
     if root() {
@@ -52,7 +56,7 @@ fn what_is_tried_leaves_nothing_behind() {
 fn whatever_is_missing_says_what_it_costs() {
     let _alone = alone();
     let dir = open_dir();
-    let call = nicety(["probe", "--json"]).dir(dir.path());
+    let call = nicety(["probe", "--json"]).limit(LONG).dir(dir.path());
     let told = answers(&if root() { call.by_nobody() } else { call }.run());
     assert_eq!(told["user"], "ordinary user");
     let xdp = answer(&told, "xdp");
