@@ -31,7 +31,10 @@ const TRIES: usize = 3;
 
 /// A netlink socket that lives in one network namespace, usable from any thread.
 #[derive(Debug)]
-pub(crate) struct Channel(Mutex<State>);
+pub(crate) struct Channel {
+    state: Mutex<State>,
+    port: u32,
+}
 
 #[derive(Debug)]
 struct State {
@@ -55,19 +58,28 @@ pub(crate) struct Part<'a> {
 impl Channel {
     /// Opens a socket of `protocol` (`NETLINK_ROUTE`, …) inside `ns`.
     pub(crate) fn open(ns: &NetNs, protocol: isize) -> Result<Self, NetError> {
-        let socket = ns
+        let (socket, port) = ns
             .run(|| {
                 let mut socket = Socket::new(protocol)?;
-                socket.bind_auto()?;
+                let port = socket.bind_auto()?.port_number();
                 socket.connect(&SocketAddr::new(0, 0))?;
-                Ok(socket)
+                Ok((socket, port))
             })?
             .map_err(|e: io::Error| NetError::new("open netlink socket in namespace", ns, e))?;
-        Ok(Self(Mutex::new(State {
+        let state = State {
             socket,
             sequence: 0,
             buffer: Vec::new(),
-        })))
+        };
+        Ok(Self {
+            state: Mutex::new(state),
+            port,
+        })
+    }
+
+    /// The number by which the kernel tells who has asked for a change (netlink(7), `nlmsg_pid`).
+    pub(crate) fn port(&self) -> u32 {
+        self.port
     }
 
     /// Sends `message` and waits for the kernel's verdict.
@@ -97,6 +109,19 @@ impl Channel {
             }
         }
         Ok(answers)
+    }
+
+    /// Sends `message`, and gives its one answer to `take` where it stands.
+    pub(crate) fn one<I, T>(&self, message: I, take: impl Fn(Part<'_>) -> T) -> io::Result<T>
+    where
+        I: NetlinkSerializable,
+    {
+        let mut answer = None;
+        self.exchange(message, 0, |part| {
+            answer = Some(take(part));
+            Ok(())
+        })?;
+        answer.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Dumps, and gives what comes to `fill` where it stands, without a copy. `fill` begins with
@@ -131,7 +156,7 @@ impl Channel {
         flags: u16,
         mut take: impl FnMut(Part<'_>) -> io::Result<()>,
     ) -> io::Result<bool> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State {
             socket,
             sequence,

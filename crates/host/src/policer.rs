@@ -115,10 +115,7 @@ impl Policers {
         let Some(kind) = ingress.get(&at.index) else {
             return Ok(Policed::Open);
         };
-        let filters = self
-            .channel
-            .ask(tc::dump_filters(at.index, tc::INGRESS), NLM_F_DUMP)
-            .map_err(|e| NetError::new("list filters of", at.name, e))?;
+        let filters = self.filters(at)?;
         // The qdisc is made together with the policer: one without is somebody else's, or somebody has taken
         // ours out of it.
         Ok(match message::policer(&filters) {
@@ -128,6 +125,20 @@ impl Policers {
             }
             _ => Policed::Foreign(kind.clone()),
         })
+    }
+
+    /// As [`Self::read`], where there was a policer when it was last looked at.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn recount(&self, at: Representor<'_>) -> Result<Option<Policer>, NetError> {
+        Ok(message::policer(&self.filters(at)?))
+    }
+
+    fn filters(&self, at: Representor<'_>) -> Result<Vec<RawMessage>, NetError> {
+        self.channel
+            .ask(tc::dump_filters(at.index, tc::INGRESS), NLM_F_DUMP)
+            .map_err(|e| NetError::new("list filters of", at.name, e))
     }
 
     fn made(&self) -> MutexGuard<'_, BTreeSet<u32>> {

@@ -27,7 +27,8 @@ use crate::netns::NetNs;
 use crate::raw::RawMessage;
 use message::{BUCKET, INGRESS, ROOT};
 
-pub use news::News;
+pub use look::{Ask, Limits};
+pub use news::{Changes, News};
 pub use survey::{Bucket, Face, Survey};
 
 /// How long a bucket may send at the link's rate when nothing else is said.

@@ -9,6 +9,8 @@ const RTM_GETQDISC: u16 = 38;
 pub(crate) const RTM_NEWTFILTER: u16 = 44;
 pub(crate) const RTM_DELTFILTER: u16 = 45;
 const RTM_GETTFILTER: u16 = 46;
+/// TC_H_ROOT.
+pub(crate) const ROOT: u32 = 0xffff_ffff;
 /// TC_H_INGRESS, where an ingress or clsact qdisc hangs.
 pub(crate) const INGRESS_PARENT: u32 = 0xffff_fff1;
 /// The handle such a qdisc has.
@@ -28,6 +30,11 @@ pub(crate) fn tc(kind: u16, index: u32, handle: u32, parent: u32, info: u32) -> 
 
 pub(crate) fn dump_qdiscs() -> RawMessage {
     tc(RTM_GETQDISC, 0, 0, 0, 0)
+}
+
+/// The qdisc at the root of one interface.
+pub(crate) fn get_root(index: u32) -> RawMessage {
+    tc(RTM_GETQDISC, index, 0, ROOT, 0)
 }
 
 pub(crate) fn dump_filters(index: u32, parent: u32) -> RawMessage {

@@ -82,12 +82,15 @@ impl Functions {
     }
 
     /// As [`Self::read`], with a switch that is believed to be as it was: only what its policers count is
-    /// asked for anew.
+    /// asked for anew. Drivers are asked for counters when these are wanted.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn read_again(&self, pf: &str, before: &Told) -> Result<Told, NetError> {
-        let mut told = self.told(pf)?;
+    pub fn read_again(&self, pf: &str, before: &Told, counters: bool) -> Result<Told, NetError> {
+        let mut told = match counters {
+            true => self.told(pf)?,
+            false => self.ask(pf, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS)?,
+        };
         if told.announced != before.announced {
             return self.read(pf);
         }

@@ -18,7 +18,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 mod net_harness;
 mod shapers;
 
-use shapers::{bursts_shrink, foreign_limits, port_limits};
+use shapers::{bursts_shrink, foreign_limits, limits_in_between, port_limits};
 
 /// Set for the copy of this program that forbids itself user namespaces.
 const FORBID: &str = "NICETY_TEST_FORBID";
@@ -45,6 +45,7 @@ fn main() -> ExitCode {
             ("without_capabilities_the_error_says_so", no_capabilities),
             ("ports_are_limited_and_opened_again", port_limits),
             ("a_burst_that_shrinks_stops_nobody", bursts_shrink),
+            ("limits_are_read_where_something_came", limits_in_between),
             ("limits_of_others_are_left_alone", foreign_limits),
             ("forbidden_user_namespaces_are_explained", forbidden),
         ],

@@ -1,8 +1,30 @@
-//! How limits are looked at: in few dumps for all ports.
+//! How limits are looked at: in few messages for all ports.
 
-use super::{Shapers, Survey, message, survey};
+use std::collections::BTreeSet;
+
+use super::{News, Shapers, Survey, message, survey};
 use crate::net_error::NetError;
 use crate::netlink::Part;
+
+/// What is asked for anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// The counters of all interfaces, also where nobody needs them to know what has happened.
+    pub interfaces: bool,
+    /// Which limits.
+    pub limits: Limits,
+}
+
+/// Limits that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limits {
+    /// None.
+    None,
+    /// Those of ports that have something to do.
+    Stirred,
+    /// All.
+    All,
+}
 
 impl Shapers {
     /// All interfaces, buckets and their counters; filters are looked at for each port asked for.
@@ -19,29 +41,85 @@ impl Shapers {
         self.qdiscs(&Survey::new(faces))
     }
 
-    /// All buckets and their counters, in one dump: interfaces and filters are believed to be as
-    /// they were, see [`News`](super::News).
+    /// What changes of interfaces, qdiscs and filters others make from now on.
     ///
     /// # Errors
-    /// When the kernel does not answer.
-    pub fn survey_again(&self, before: &Survey) -> Result<Survey, NetError> {
-        self.qdiscs(&before.again())
+    /// When the namespace cannot be entered.
+    pub fn news(&self) -> Result<News, NetError> {
+        News::open(&self.ns, self.channel.port())
     }
 
-    /// As [`Self::survey_again`], with the counters of the interfaces.
+    /// Counters and limits. Interfaces and filters are believed to be as they were, see [`News`].
+    ///
+    /// To list a qdisc takes the kernel several times as long as to tell an interface's counters.
+    /// Buckets are therefore asked for one by one, and only those that something came to or went from,
+    /// as their interfaces tell, or where something waits: all others are what they were. (The
+    /// interfaces' counters cannot take the buckets' place: they count a segmented packet as one frame.)
+    /// Where most of them have something to do, all are listed.
     ///
     /// # Errors
     /// When the kernel does not answer.
-    pub fn recount(&self, before: &Survey) -> Result<Survey, NetError> {
-        let counters = self
-            .channel
+    pub fn survey_again(&self, before: Survey, ask: Ask) -> Result<Survey, NetError> {
+        let mut before = before;
+        let by_counters = ask.limits == Limits::Stirred && !before.busy;
+        let stirred = match ask.interfaces || by_counters {
+            true => before.recount(&self.counters()?),
+            false => BTreeSet::new(),
+        };
+        if by_counters {
+            let busy = before.many(stirred.len());
+            let mut survey = self.ask(before, &stirred)?;
+            survey.busy = busy;
+            return Ok(survey);
+        }
+        if ask.limits == Limits::None {
+            return Ok(before);
+        }
+        let mut survey = self.qdiscs(&before.again())?;
+        survey.busy = survey.many(survey.stirred_since(&before));
+        Ok(survey)
+    }
+
+    /// The limits of some ports of a survey, after they were written.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn reread<'a>(
+        &self,
+        before: Survey,
+        ports: impl Iterator<Item = &'a str>,
+    ) -> Result<Survey, NetError> {
+        let holder = |port| self.holder(before.face(port)?, &before).ok()?;
+        let written: BTreeSet<u32> = ports.filter_map(holder).collect();
+        self.ask(before, &written)
+    }
+
+    /// Asks for some buckets; for everything when they are many, and when one is not what it was.
+    fn ask(&self, before: Survey, holders: &BTreeSet<u32>) -> Result<Survey, NetError> {
+        if before.many(holders.len()) {
+            return self.qdiscs(&before.again());
+        }
+        let mut survey = before;
+        survey.deep = false;
+        for index in holders {
+            let request = message::get_root(*index);
+            let ours = self
+                .channel
+                .one(request, |part| part.body.to_vec())
+                .is_ok_and(|body| survey.renew(*index, &body));
+            if !ours {
+                return self.qdiscs(&survey.again());
+            }
+        }
+        Ok(survey)
+    }
+
+    fn counters(&self) -> Result<Vec<(u32, [u64; 4])>, NetError> {
+        self.channel
             .dump(message::dump_stats(), Vec::new, |counters, part| {
                 counters.extend(survey::stats(part.body));
             })
-            .map_err(|e| NetError::new("read counters of namespace", &self.ns, e))?;
-        let mut survey = self.survey_again(before)?;
-        survey.recount(&counters);
-        Ok(survey)
+            .map_err(|e| NetError::new("read counters of namespace", &self.ns, e))
     }
 
     fn qdiscs(&self, begin: &Survey) -> Result<Survey, NetError> {

@@ -3,13 +3,11 @@
 use super::{Shape, WIRE_BYTES};
 use crate::raw::{Attributes, RawMessage, u32_at};
 pub(super) use crate::tc::{
-    INGRESS, INGRESS_PARENT, RTM_DELQDISC, RTM_NEWQDISC, TC_HEADER, TCA_KIND, TCA_OPTIONS,
-    dump_filters, dump_qdiscs, ingress,
+    INGRESS, INGRESS_PARENT, ROOT, RTM_DELQDISC, RTM_NEWQDISC, TC_HEADER, TCA_KIND, TCA_OPTIONS,
+    dump_filters, dump_qdiscs, get_root, ingress,
 };
 use crate::tc::{RTM_NEWTFILTER, TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
 
-/// TC_H_ROOT.
-pub(super) const ROOT: u32 = 0xffff_ffff;
 /// Handle of our buckets: `6e63:`, by which they are told from others.
 pub(super) const BUCKET: u32 = 0x6e63_0000;
 

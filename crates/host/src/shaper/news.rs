@@ -12,8 +12,7 @@ use crate::raw::{u16_at, u32_at};
 
 const RTNLGRP_LINK: u32 = 1;
 const RTNLGRP_TC: u32 = 4;
-/// What is told when a limit gets another rate: nothing that [`super::Shapers::survey_again`] does
-/// not see.
+/// What is told when a limit gets another rate.
 const RTM_NEWQDISC: u16 = 36;
 /// Room for what comes between two looks.
 const ROOM: usize = 1 << 20;
@@ -23,14 +22,32 @@ const ROOM: usize = 1 << 20;
 pub struct News {
     socket: Socket,
     buffer: Vec<u8>,
+    /// The number of those who set limits here: nobody has to be told of these.
+    own: u32,
+}
+
+/// What has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Qdiscs were made or have got other settings, not by us.
+    pub qdiscs: bool,
+    /// Anything else has changed, or may have.
+    pub other: bool,
+}
+
+impl Changes {
+    /// Anything has changed.
+    pub fn any(self) -> bool {
+        self.qdiscs || self.other
+    }
 }
 
 impl News {
-    /// Of one namespace, from now on.
+    /// Of one namespace, from now on. `own` is the number of the socket that limits are set by.
     ///
     /// # Errors
     /// When the namespace cannot be entered.
-    pub fn open(ns: &NetNs) -> Result<Self, NetError> {
+    pub(super) fn open(ns: &NetNs, own: u32) -> Result<Self, NetError> {
         let socket = ns
             .run(|| {
                 let mut socket = Socket::new(NETLINK_ROUTE)?;
@@ -45,37 +62,44 @@ impl News {
         Ok(Self {
             socket,
             buffer: vec![0; 64 << 10],
+            own,
         })
     }
 
-    /// Whether anything but the rate of a limit has changed since the last time; true also when more
-    /// came than there was room for.
-    pub fn any(&mut self) -> bool {
-        let mut changed = false;
+    /// What has changed since the last time; everything may have when more came than there was room
+    /// for.
+    pub fn changes(&mut self) -> Changes {
+        let mut changed = Changes::default();
         loop {
             let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
             match rustix::net::recv(&self.socket, &mut self.buffer[..], flags) {
-                Ok((length, _)) => changed |= tells(&self.buffer[..length]),
+                Ok((length, _)) => {
+                    tells(&self.buffer[..length], self.own, &mut changed);
+                }
                 Err(Errno::AGAIN) => return changed,
                 Err(Errno::INTR) => {}
                 // ENOBUFS: something was left out.
-                Err(Errno::NOBUFS) => changed = true,
-                Err(_) => return true,
+                Err(Errno::NOBUFS) => changed.other = true,
+                Err(_) => {
+                    changed.other = true;
+                    return changed;
+                }
             }
         }
     }
 }
 
-/// Whether a datagram holds a message of another type.
-fn tells(mut datagram: &[u8]) -> bool {
+/// What the messages of a datagram tell: length, type, and who has asked for the change
+/// (struct nlmsghdr).
+fn tells(mut datagram: &[u8], own: u32, changed: &mut Changes) {
     while let (Some(length), Some(kind)) = (u32_at(datagram, 0), u16_at(datagram, 4)) {
-        if kind != RTM_NEWQDISC {
-            return true;
+        match kind {
+            RTM_NEWQDISC => changed.qdiscs |= u32_at(datagram, 12) != Some(own),
+            _ => changed.other = true,
         }
         let next = (length as usize).next_multiple_of(4).max(16);
         datagram = datagram.get(next..).unwrap_or_default();
     }
-    false
 }
 
 #[cfg(test)]
@@ -83,16 +107,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_rate_is_no_news() {
-        let message = |kind: u16| {
+    fn a_new_rate_of_ours_is_no_news() {
+        let message = |kind: u16, by: u32| {
             let mut bytes = 20u32.to_ne_bytes().to_vec();
             bytes.extend_from_slice(&kind.to_ne_bytes());
+            bytes.resize(12, 0);
+            bytes.extend_from_slice(&by.to_ne_bytes());
             bytes.resize(20, 0);
             bytes
         };
-        assert!(!tells(&[]));
-        assert!(!tells(&message(RTM_NEWQDISC)));
-        assert!(tells(&[message(RTM_NEWQDISC), message(37)].concat()));
-        assert!(tells(&message(16)));
+        let told = |messages: &[Vec<u8>]| {
+            let mut changed = Changes::default();
+            tells(&messages.concat(), 7, &mut changed);
+            (changed.qdiscs, changed.other)
+        };
+        assert_eq!(told(&[]), (false, false));
+        assert_eq!(told(&[message(RTM_NEWQDISC, 7)]), (false, false));
+        // Of somebody else, and of the kernel.
+        for other in [8, 0] {
+            let both = [message(RTM_NEWQDISC, 7), message(RTM_NEWQDISC, other)];
+            assert_eq!(told(&both), (true, false));
+        }
+        let removed = [message(RTM_NEWQDISC, 7), message(37, 7)];
+        assert_eq!(told(&removed), (false, true));
+        assert_eq!(told(&[message(16, 0)]), (false, true));
     }
 }

@@ -1,7 +1,7 @@
 //! All qdiscs of a namespace at one moment.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use nicety_model::BitRate;
@@ -70,6 +70,8 @@ pub struct Survey {
     buckets: HashMap<u32, Bucket>,
     ingress: HashMap<u32, Cow<'static, str>>,
     foreign_roots: HashMap<u32, String>,
+    /// Most buckets had something to do: to ask for all at once is cheaper.
+    pub(super) busy: bool,
     /// The filters are looked at too.
     pub(super) deep: bool,
 }
@@ -107,19 +109,47 @@ impl Survey {
         Self {
             faces: Arc::clone(&self.faces),
             places: Arc::clone(&self.places),
+            busy: self.busy,
             ..Self::default()
         }
     }
 
-    /// Takes new counters of interfaces, from `RTM_NEWSTATS` messages.
-    pub(super) fn recount(&mut self, counters: &[(u32, [u64; 4])]) {
+    /// Takes new counters of interfaces, from `RTM_NEWSTATS` messages. Returns the interfaces whose
+    /// buckets are not what they were: something came or went since, or waited.
+    pub(super) fn recount(&mut self, counters: &[(u32, [u64; 4])]) -> BTreeSet<u32> {
+        let waits = |(index, bucket): (&u32, &Bucket)| (bucket.backlog > 0).then_some(*index);
+        let mut stirred: BTreeSet<u32> = self.buckets.iter().filter_map(waits).collect();
         let faces = Arc::make_mut(&mut self.faces);
         for (index, counters) in counters {
             let at = self.places.by_index.get(index);
-            if let Some(face) = at.and_then(|at| faces.get_mut(*at)) {
-                face.count(*counters);
+            let Some(face) = at.and_then(|at| faces.get_mut(*at)) else {
+                continue;
+            };
+            if face.count(*counters) {
+                let holders = [Some(index), self.places.made.get(index)].into_iter();
+                let holders = holders.flatten().copied();
+                stirred.extend(holders.filter(|holder| self.buckets.contains_key(holder)));
             }
         }
+        stirred
+    }
+
+    /// Whether so many of these qdiscs were better listed all at once: asking for one takes about as
+    /// long as listing four.
+    pub(super) fn many(&self, count: usize) -> bool {
+        4 * count > self.buckets.len() + self.ingress.len()
+    }
+
+    /// Buckets that are not as they were in an older one.
+    pub(super) fn stirred_since(&self, before: &Self) -> usize {
+        let other = |(index, bucket): &(&u32, &Bucket)| before.buckets.get(index) != Some(bucket);
+        self.buckets.iter().filter(other).count()
+    }
+
+    /// Takes a bucket read anew; false when there is none of ours.
+    pub(super) fn renew(&mut self, index: u32, body: &[u8]) -> bool {
+        self.buckets.remove(&index);
+        self.add(body).is_some() && self.buckets.contains_key(&index)
     }
 
     /// Takes an `RTM_NEWQDISC`.
@@ -189,11 +219,15 @@ impl Survey {
 impl Face {
     /// Frames received and sent, bytes received and sent: the first words of
     /// struct rtnl_link_stats64.
-    fn count(&mut self, [rx_frames, tx_frames, rx_bytes, tx_bytes]: [u64; 4]) {
+    /// Whether they are others than before.
+    fn count(&mut self, counters: [u64; 4]) -> bool {
+        let before = [self.rx_frames, self.tx_frames, self.rx_bytes, self.tx_bytes];
+        let [rx_frames, tx_frames, rx_bytes, tx_bytes] = counters;
         self.rx_frames = rx_frames;
         self.tx_frames = tx_frames;
         self.rx_bytes = rx_bytes;
         self.tx_bytes = tx_bytes;
+        before != counters
     }
 }
 
@@ -316,10 +350,60 @@ mod tests {
             IFLA_STATS_LINK_64,
             &[1u64, 2, 3, 4].map(u64::to_ne_bytes).concat(),
         );
-        again.recount(&[stats(&message.body).unwrap(), (77, [0; 4])]);
+        let stirred = again.recount(&[stats(&message.body).unwrap(), (77, [0; 4])]);
+        // Nobody limits it.
+        assert!(stirred.is_empty());
         let now = again.face("tap0").unwrap();
         assert_eq!((now.rx_frames, now.tx_frames), (1, 2));
         assert_eq!((now.rx_bytes, now.tx_bytes), (3, 4));
         assert_eq!(survey.face("tap0").unwrap().rx_bytes, 0);
+    }
+
+    #[test]
+    fn buckets_that_have_something_to_do_are_found_by_counters() {
+        let face = |index, name: &str| Face {
+            index,
+            name: name.to_owned(),
+            ..Face::default()
+        };
+        let mut survey = Survey::new(vec![
+            face(3, "tap0"),
+            face(9, "nicety3"),
+            face(4, "tap1"),
+            face(10, "nicety4"),
+            face(5, "macvtap0"),
+            face(6, "eth0"),
+        ]);
+        let shape = Shape {
+            rate: BitRate::from_mbit(5),
+            wire: true,
+        };
+        let bucket = |index| super::super::message::bucket(index, shape, 20_000, 200_000).body;
+        for index in [9, 10, 5] {
+            survey.add(&bucket(index)).unwrap();
+        }
+        let rest = [3, 9, 4, 10, 5, 6].map(|index| (index, [0; 4]));
+        assert!(survey.recount(&rest).is_empty());
+        // What comes to a port comes to the bucket made for it; eth0 has none.
+        let came = [3, 5, 6].map(|index| (index, [1, 0, 60, 0]));
+        assert_eq!(survey.recount(&came), BTreeSet::from([5, 9]));
+        assert!(survey.recount(&came).is_empty());
+        let left = [(10, [7, 7, 420, 420])];
+        assert_eq!(survey.recount(&left), BTreeSet::from([10]));
+        // What waits may leave, or have to stay, without any counter.
+        let before = survey.clone();
+        survey.buckets.get_mut(&9).unwrap().backlog = 80;
+        assert_eq!(survey.recount(&left), BTreeSet::from([9]));
+        assert_eq!(survey.stirred_since(&before), 1);
+        assert!(survey.renew(9, &bucket(9)));
+        assert_eq!(survey.stirred_since(&before), 0);
+        // One, but not three of three, are better asked for one by one.
+        assert!(!survey.many(0));
+        assert!(survey.many(3));
+        // Somebody else's is no bucket any more.
+        let mut other = bucket(9);
+        other[11] = 0x12;
+        assert!(!survey.renew(9, &other));
+        assert_eq!(survey.bucket(9), None);
     }
 }

@@ -48,29 +48,40 @@ impl Functions {
             nic,
             ports: ports.map(|(limiter, port)| (port, limiter)).collect(),
         };
-        self.look(&mut switch, |_| true)?;
+        self.look(&mut switch)?;
         Ok(Some(switch))
     }
 
     /// With the counters of the policers that the NIC has not taken: what it has taken is counted by the
     /// representors.
     pub(super) fn recount(&self, mut switch: Switch) -> Result<Switch, NetError> {
-        self.look(
-            &mut switch,
-            |found| matches!(found, Policed::Limited(policer) if !policer.in_hardware),
-        )?;
+        for (port, limiter) in &mut switch.ports {
+            if let Limiter::Policer(Policed::Limited(policer)) = limiter
+                && !policer.in_hardware
+                && let Some(at) = representor(port)
+            {
+                match self.policers.recount(at)? {
+                    Some(now) => *policer = now,
+                    None => {
+                        // Somebody has taken it away.
+                        self.look(&mut switch)?;
+                        break;
+                    }
+                }
+            }
+        }
         Ok(switch)
     }
 
-    /// Looks at the policers that `which` chooses.
-    fn look(&self, switch: &mut Switch, which: fn(&Policed) -> bool) -> Result<(), NetError> {
-        let chosen = |limiter: &Limiter| matches!(limiter, Limiter::Policer(found) if which(found));
-        if !switch.ports.iter().any(|(_, limiter)| chosen(limiter)) {
+    /// Looks at all policers.
+    fn look(&self, switch: &mut Switch) -> Result<(), NetError> {
+        let policed = |limiter: &Limiter| matches!(limiter, Limiter::Policer(_));
+        if !switch.ports.iter().any(|(_, limiter)| policed(limiter)) {
             return Ok(());
         }
         let ingress = self.policers.ingress()?;
         for (port, limiter) in &mut switch.ports {
-            if let Some(at) = representor(port).filter(|_| chosen(limiter)) {
+            if let Some(at) = representor(port).filter(|_| policed(limiter)) {
                 *limiter = Limiter::Policer(self.policers.read(at, &ingress)?);
             }
         }

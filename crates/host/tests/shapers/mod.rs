@@ -1,14 +1,15 @@
 //! Limits of ports against the running kernel.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use nicety_host::link::VethEnd;
 use nicety_host::net_error::NetError;
 use nicety_host::privilege::Privilege;
-use nicety_host::shaper::{BURST, Found, Shape, Shapers};
+use nicety_host::shaper::{Ask, BURST, Found, Limits, Shape, Shapers, Survey};
 use nicety_model::BitRate;
 
 use crate::pair;
@@ -73,6 +74,77 @@ pub(crate) fn port_limits(_: Privilege) {
     assert!(matches!(shapers.read("x"), Err(NetError::NotFound { .. })));
     assert_eq!(shapers.sweep().unwrap(), 1);
     assert_eq!(names(&pair.near_links), ["lo"]);
+}
+
+/// Between two listings only buckets are asked for that something came to, and what they tell is what
+/// a listing would.
+pub(crate) fn limits_in_between(_: Privilege) {
+    let pair = pair(1);
+    let shapers = Shapers::open(&pair.near).unwrap();
+    if !limited(&shapers, shape(1_000, true)) {
+        return;
+    }
+    // Others, so that one is few.
+    for number in 0..4 {
+        let name = format!("x{number}");
+        let end = VethEnd::plain(&pair.near, &name);
+        let far = format!("y{number}");
+        let far = VethEnd::plain(pair.far_links.ns(), &far);
+        pair.near_links.add_veth(end, far).unwrap();
+        shapers.set(&name, shape(100, true), BURST).unwrap();
+    }
+    pair.near_links.set_up("x").unwrap();
+    pair.far_links.set_up("y").unwrap();
+    let address = |last| Ipv4Addr::new(192, 0, 2, last).into();
+    pair.far_links.add_address("y", address(2), 24).unwrap();
+    let ask = |limits| Ask {
+        interfaces: false,
+        limits,
+    };
+    let bucket = |survey: &Survey, port: &str| {
+        let found = shapers.bucket_of(survey.face(port).unwrap(), survey);
+        *found.unwrap()
+    };
+    let survey = shapers.survey().unwrap();
+    let before = bucket(&survey, "x");
+    let socket = || std::net::UdpSocket::bind(SocketAddr::new(address(2), 0)).unwrap();
+    let socket = pair.far_links.ns().run(socket).unwrap();
+    socket.set_broadcast(true).unwrap();
+    for _ in 0..50 {
+        socket.send_to(&[0; 1000], "192.0.2.255:9").unwrap();
+    }
+    // The frames come in on the sender's time, or soon after.
+    let mut survey = survey;
+    let mut now = before;
+    for _ in 0..100 {
+        survey = shapers.survey_again(survey, ask(Limits::Stirred)).unwrap();
+        now = bucket(&survey, "x");
+        if now.frames >= before.frames + 50 && now.backlog == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(now.bytes >= before.bytes + 50 * 1000, "{before:?} {now:?}");
+    assert_eq!(now, bucket(&shapers.survey().unwrap(), "x"));
+
+    // Our own rates are no news, and are read back at one port; those of others are.
+    let mut news = shapers.news().unwrap();
+    let (ours, theirs) = (shape(7, true), shape(8, true));
+    shapers.set_in("x0", &survey, ours, BURST).unwrap();
+    assert!(!news.changes().any());
+    survey = shapers.reread(survey, ["x0"].into_iter()).unwrap();
+    assert_eq!(bucket(&survey, "x0").shape, ours);
+    let somebody = Shapers::open(&pair.near).unwrap();
+    somebody.set_in("x1", &survey, theirs, BURST).unwrap();
+    assert!(news.changes().qdiscs);
+    survey = shapers.survey_again(survey, ask(Limits::All)).unwrap();
+    assert_eq!(bucket(&survey, "x1").shape, theirs);
+    // One that is gone is gone, also for those who ask for it alone.
+    somebody.remove("x2").unwrap();
+    assert!(news.changes().other);
+    survey = shapers.reread(survey, ["x2"].into_iter()).unwrap();
+    let port = survey.face("x2").unwrap();
+    assert_eq!(shapers.found(port, &survey).unwrap(), Found::Open);
 }
 
 pub(crate) fn foreign_limits(_: Privilege) {

@@ -29,8 +29,8 @@ use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// How often interfaces and filters are compared with what they should be when the kernel has told
-/// of a change, besides counters and limits, which are every period.
+/// How often all limits are listed, and interfaces and filters are compared with what they should be
+/// when the kernel has told of a change; counters, and the limits of ports that send, are read every period.
 const RECONCILE: Duration = Duration::from_millis(900);
 /// The same when it has not.
 const RECONCILE_ANYWAY: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         errors: 0,
         last: None,
         looked: None,
-        counted: None,
+        listed: None,
         changed: false,
         written: None,
         board,
@@ -149,9 +149,9 @@ struct Daemon<'a> {
     writes: u64,
     errors: u64,
     last: Option<Look>,
-    /// When interfaces and filters were last looked at, and when their counters were read.
+    /// When interfaces and filters were last looked at, and when all limits were.
     looked: Option<Instant>,
-    counted: Option<Instant>,
+    listed: Option<Instant>,
     /// The kernel has told of a change since.
     changed: bool,
     /// When the state was last written.
@@ -204,28 +204,29 @@ impl Daemon<'_> {
         }
         let decision = self.controller.step(&seen);
         self.renew(&seen, &decision, &survey);
-        let after = self.apply(&decision, &seen, &survey)?;
-        self.last = Some(after.unwrap_or(survey));
+        self.last = Some(self.apply(&decision, &seen, survey)?);
         self.tell(&decision);
         self.publish(decision, begin);
         Ok(())
     }
 
-    /// Everything within [`RECONCILE`] of a change, counters and limits in between.
+    /// Everything within [`RECONCILE`] of a change, counters and limits in between: all limits when
+    /// somebody else may have touched one.
     fn survey(&mut self) -> Result<Look, NetError> {
-        self.changed |= self.ports.changed();
+        let changes = self.ports.changes();
+        self.changed |= changes.other || self.ports.has_functions();
         let since = |at: Option<Instant>| at.map_or(Duration::MAX, |at| at.elapsed());
         let wait = match self.changed {
             true => RECONCILE,
             false => RECONCILE_ANYWAY,
         };
         let last = self.last.take().filter(|_| since(self.looked) < wait);
-        let recount = since(self.counted) >= RECONCILE;
-        if recount || last.is_none() {
-            self.counted = Some(Instant::now());
+        let all = changes.any() || since(self.listed) >= RECONCILE;
+        if all || last.is_none() {
+            self.listed = Some(Instant::now());
         }
         match last {
-            Some(last) => self.ports.survey_again(&last, recount),
+            Some(last) => self.ports.survey_again(last, all),
             None => {
                 self.looked = Some(Instant::now());
                 self.changed = false;
@@ -313,18 +314,13 @@ impl Daemon<'_> {
     }
 
     /// Writes what has changed, decreases first, and reads it back.
-    fn apply(
-        &mut self,
-        decision: &Decision,
-        seen: &[Seen],
-        look: &Look,
-    ) -> Result<Option<Look>, Failure> {
+    fn apply(&mut self, decision: &Decision, seen: &[Seen], look: Look) -> Result<Look, Failure> {
         for index in &decision.writes {
             let port = &decision.ports[*index];
             let burst = self.policy.tenants[port.tenant].burst;
             match self
                 .ports
-                .set(&port.port, look, (port.limit, burst), How::Change)
+                .set(&port.port, &look, (port.limit, burst), How::Change)
             {
                 Ok(()) => {
                     self.writes += 1;
@@ -338,12 +334,16 @@ impl Daemon<'_> {
             }
         }
         if decision.writes.is_empty() {
-            return Ok(None);
+            return Ok(look);
         }
         // A first limit makes an interface that the last look does not know.
         let known = |index: &usize| seen[*index].limit.is_some_and(|limit| limit.0 > 0);
         let survey = match decision.writes.iter().all(known) {
-            true => self.ports.survey_again(look, false),
+            true => {
+                let written = decision.writes.iter();
+                let written = written.map(|index| &decision.ports[*index].port);
+                self.ports.reread(look, written)
+            }
             false => self.ports.survey(),
         };
         let survey = survey.map_err(Failure::environment)?;
@@ -365,6 +365,6 @@ impl Daemon<'_> {
                 None => {}
             }
         }
-        Ok(Some(survey))
+        Ok(survey)
     }
 }

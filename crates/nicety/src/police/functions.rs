@@ -58,6 +58,8 @@ pub struct Nic {
     link: Option<BitRate>,
     capacity: BitRate,
     counted: BTreeMap<u32, Counted>,
+    /// Interfaces of functions in this namespace, where these may count them.
+    interfaces: BTreeMap<u32, Vec<String>>,
 }
 
 impl Nics {
@@ -96,21 +98,25 @@ impl Nics {
         names.map(|name| self.nic(name, None, survey)).collect()
     }
 
-    /// Limits and counters; links, drivers and switches as they were, unless a limit was set on one:
-    /// devlink(8) is not asked in every period.
-    pub fn look_again(&self, before: &[Nic], survey: &Survey) -> Vec<Nic> {
-        let nics = before.iter();
-        nics.map(|nic| self.nic(&nic.name, Some(nic), survey))
-            .collect()
+    /// Limits and counters; links, drivers, places and switches as they were, unless a limit was set
+    /// on one: sysfs and devlink(8) are not asked in every period. Where the NIC holds the functions
+    /// this is one message for each NIC.
+    pub fn look_again(&self, before: Vec<Nic>, survey: &Survey) -> Vec<Nic> {
+        let nics = before.into_iter();
+        nics.map(|nic| self.again(nic, survey)).collect()
     }
 
-    fn nic(&self, name: &str, before: Option<&Nic>, survey: &Survey) -> Nic {
+    /// One of them.
+    pub fn again(&self, before: Nic, survey: &Survey) -> Nic {
+        let name = before.name.clone();
+        self.nic(&name, Some(before), survey)
+    }
+
+    fn nic(&self, name: &str, before: Option<Nic>, survey: &Survey) -> Nic {
         let changed = self.changed.borrow_mut().remove(name);
-        let told = match before
-            .and_then(|nic| nic.told.as_ref())
-            .filter(|_| !changed)
-        {
-            Some(before) => self.functions.read_again(name, before),
+        let known = before.as_ref().filter(|_| !changed);
+        let told = match known.and_then(|nic| Some((nic, nic.told.as_ref()?))) {
+            Some((nic, told)) => self.functions.read_again(name, told, nic.needs_driver()),
             None => self.functions.read(name),
         };
         let told = {
@@ -119,13 +125,13 @@ impl Nics {
             last.extend(told.clone().map(|told| (name.to_owned(), told)));
             told
         };
-        let (driver, link) = match before {
-            Some(before) => (before.driver, before.link),
+        let (driver, link, mut interfaces) = match before {
+            Some(before) => (before.driver, before.link, before.interfaces),
             None => {
                 let pci = self.places.pci(name);
                 let driver = pci.and_then(|pci| Some(Driver::find(&pci.driver?, pci.device)));
                 let link = self.places.speed_mbit(name).map(BitRate::from_mbit);
-                (driver, link)
+                (driver, link, BTreeMap::new())
             }
         };
         let mut nic = Nic {
@@ -135,6 +141,7 @@ impl Nics {
             link,
             capacity: self.capacity,
             counted: BTreeMap::new(),
+            interfaces: BTreeMap::new(),
         };
         if nic.told.is_none() {
             // Another NIC may come in its place.
@@ -142,16 +149,23 @@ impl Nics {
             return nic;
         }
         for vf in self.wanted.get(name).into_iter().flatten() {
-            if let Some(counted) = self.counted(&nic, *vf, survey) {
+            if let Some(counted) = self.counted(&nic, *vf, survey, &mut interfaces) {
                 nic.counted.insert(*vf, counted);
             }
         }
+        nic.interfaces = interfaces;
         nic
     }
 
     /// Registers where they can be read, else the driver, else the function's interface when it
     /// is in this namespace.
-    fn counted(&self, nic: &Nic, vf: u32, survey: &Survey) -> Option<Counted> {
+    fn counted(
+        &self,
+        nic: &Nic,
+        vf: u32,
+        survey: &Survey,
+        interfaces: &mut BTreeMap<u32, Vec<String>>,
+    ) -> Option<Counted> {
         if let Some(function) = nic.function(vf)
             && let Limiter::Policer(found) = &function.limiter
             && let Some(face) = survey.face(function.representor.as_ref()?)
@@ -178,9 +192,11 @@ impl Nics {
         if by_driver {
             return Some(Counted::Driver);
         }
-        let place = self.places.virtual_function(&nic.name, vf);
-        let place = place.unwrap_or_default();
-        let mut names = place.interfaces.iter();
+        let look = || {
+            let place = self.places.virtual_function(&nic.name, vf);
+            place.unwrap_or_default().interfaces
+        };
+        let mut names = interfaces.entry(vf).or_insert_with(look).iter();
         if let Some(face) = names.find_map(|name| survey.face(name)) {
             return Some(Counted::Interface(sent_by(face)));
         }
@@ -250,6 +266,12 @@ impl Nic {
     /// The driver tells of the function.
     pub fn has(&self, vf: u32) -> bool {
         self.function(vf).is_some()
+    }
+
+    /// A function is counted by the driver.
+    fn needs_driver(&self) -> bool {
+        let mut counted = self.counted.values();
+        counted.any(|counted| matches!(counted, Counted::Driver))
     }
 
     /// A function is counted by its interface: a look without interfaces would be an old one.

@@ -7,7 +7,7 @@ use nicety_host::journal::since_boot;
 use nicety_host::knob::{Knobs, port_shape, port_value};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_host::shaper::{BURST, Face, Found, News, Shape, Shapers, Survey};
+use nicety_host::shaper::{Ask, BURST, Changes, Face, Found, Limits, News, Shape, Shapers, Survey};
 use nicety_model::BitRate;
 use nicety_police::controller::PortSetup;
 use nicety_police::{Policy, PortName, Sample, Seen};
@@ -21,6 +21,8 @@ pub struct Ports {
     shapers: Shapers,
     news: RefCell<News>,
     nics: Nics,
+    /// The policy names interfaces.
+    interfaces: bool,
     pub knobs: Knobs,
 }
 
@@ -81,18 +83,25 @@ impl Ports {
     /// Those of a policy; of none for putting things back.
     pub fn open(policy: Option<&Policy>) -> Result<Self, Failure> {
         let ns = NetNs::current().map_err(Failure::environment)?;
+        let shapers = Shapers::open(&ns).map_err(Failure::environment)?;
+        let is_interface = |(_, port): (_, &PortName)| matches!(port, PortName::Interface(_));
         Ok(Self {
-            shapers: Shapers::open(&ns).map_err(Failure::environment)?,
-            news: RefCell::new(News::open(&ns).map_err(Failure::environment)?),
+            news: RefCell::new(shapers.news().map_err(Failure::environment)?),
+            interfaces: policy.is_some_and(|policy| policy.ports().any(is_interface)),
+            shapers,
             nics: Nics::open(&ns, policy)?,
             knobs: Knobs::open().map_err(Failure::environment)?,
         })
     }
 
-    /// Whether somebody has changed interfaces, qdiscs or filters since the last time, or may have:
-    /// what functions are like nobody tells.
-    pub fn changed(&self) -> bool {
-        self.news.borrow_mut().any() || self.nics.any()
+    /// What somebody has changed of interfaces, qdiscs or filters since the last time.
+    pub fn changes(&self) -> Changes {
+        self.news.borrow_mut().changes()
+    }
+
+    /// The policy names functions: what these are like nobody tells.
+    pub fn has_functions(&self) -> bool {
+        self.nics.any()
     }
 
     /// All qdiscs, interfaces and functions now.
@@ -105,16 +114,55 @@ impl Ports {
         })
     }
 
-    /// Qdiscs, functions and their counters only; with the counters of the interfaces when asked for,
-    /// and where these count functions.
-    pub fn survey_again(&self, before: &Look, recount: bool) -> Result<Look, NetError> {
-        let survey = match recount || before.nics.iter().any(Nic::needs_interfaces) {
-            true => self.shapers.recount(&before.survey)?,
-            false => self.shapers.survey_again(&before.survey)?,
+    /// Counters and limits only; all of them, or those of ports that have something to do.
+    pub fn survey_again(&self, before: Look, all: bool) -> Result<Look, NetError> {
+        let counting = before.nics.iter().any(Nic::needs_interfaces);
+        let ask = Ask {
+            interfaces: counting || all && self.interfaces,
+            limits: match (self.interfaces, all) {
+                (false, _) => Limits::None,
+                (true, false) => Limits::Stirred,
+                (true, true) => Limits::All,
+            },
+        };
+        let survey = self.shapers.survey_again(before.survey, ask)?;
+        Ok(Look {
+            at: since_boot(),
+            nics: self.nics.look_again(before.nics, &survey),
+            survey,
+        })
+    }
+
+    /// The limits of some ports, after they were written.
+    pub fn reread<'a>(
+        &self,
+        before: Look,
+        written: impl Iterator<Item = &'a PortName> + Clone,
+    ) -> Result<Look, NetError> {
+        let interfaces = written.clone().filter_map(|port| match port {
+            PortName::Interface(name) => Some(name.as_str()),
+            PortName::Vf { .. } => None,
+        });
+        let mut survey = self.shapers.reread(before.survey, interfaces)?;
+        let is_written = |nic: &Nic| {
+            let mut ports = written.clone();
+            ports.any(|port| matches!(port, PortName::Vf { pf, .. } if *pf == nic.name))
+        };
+        // Counters of one moment.
+        if (before.nics.iter()).any(|nic| nic.needs_interfaces() && is_written(nic)) {
+            let ask = Ask {
+                interfaces: true,
+                limits: Limits::None,
+            };
+            survey = self.shapers.survey_again(survey, ask)?;
+        }
+        let reread = |nic: Nic| match is_written(&nic) {
+            true => self.nics.again(nic, &survey),
+            false => nic,
         };
         Ok(Look {
             at: since_boot(),
-            nics: self.nics.look_again(&before.nics, &survey),
+            nics: before.nics.into_iter().map(reread).collect(),
             survey,
         })
     }
