@@ -73,6 +73,7 @@ impl Shapers {
             return Ok(survey);
         }
         if ask.limits == Limits::None {
+            before.moved = None;
             return Ok(before);
         }
         let mut survey = self.qdiscs(&before.again())?;

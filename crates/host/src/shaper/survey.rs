@@ -70,6 +70,9 @@ pub struct Survey {
     buckets: HashMap<u32, Bucket>,
     ingress: HashMap<u32, Cow<'static, str>>,
     foreign_roots: HashMap<u32, String>,
+    /// Interfaces whose counters or buckets are others than in the look before; none when anything may
+    /// be.
+    pub(super) moved: Option<BTreeSet<u32>>,
     /// Most buckets had something to do: to ask for all at once is cheaper.
     pub(super) busy: bool,
     /// The filters are looked at too.
@@ -119,19 +122,36 @@ impl Survey {
     pub(super) fn recount(&mut self, counters: &[(u32, [u64; 4])]) -> BTreeSet<u32> {
         let waits = |(index, bucket): (&u32, &Bucket)| (bucket.backlog > 0).then_some(*index);
         let mut stirred: BTreeSet<u32> = self.buckets.iter().filter_map(waits).collect();
+        let mut moved = stirred.clone();
         let faces = Arc::make_mut(&mut self.faces);
-        for (index, counters) in counters {
-            let at = self.places.by_index.get(index);
-            let Some(face) = at.and_then(|at| faces.get_mut(*at)) else {
+        for (place, (index, counters)) in counters.iter().enumerate() {
+            // The kernel tells them in the order in which it has told the interfaces.
+            let expected = faces.get(place).is_some_and(|face| face.index == *index);
+            let at = match expected {
+                true => Some(place),
+                false => self.places.by_index.get(index).copied(),
+            };
+            let Some(face) = at.and_then(|at| faces.get_mut(at)) else {
                 continue;
             };
             if face.count(*counters) {
+                moved.insert(*index);
                 let holders = [Some(index), self.places.made.get(index)].into_iter();
                 let holders = holders.flatten().copied();
                 stirred.extend(holders.filter(|holder| self.buckets.contains_key(holder)));
             }
         }
+        self.moved = Some(moved);
         stirred
+    }
+
+    /// Whether counters and limit of a port are what they were in the look before.
+    pub fn is_still(&self, port: u32) -> bool {
+        self.moved.as_ref().is_some_and(|moved| {
+            let holder = || self.made_for(port);
+            moved.is_empty()
+                || !moved.contains(&port) && holder().is_none_or(|holder| !moved.contains(&holder))
+        })
     }
 
     /// Whether so many of these qdiscs were better listed all at once: asking for one takes about as
@@ -388,8 +408,10 @@ mod tests {
         let came = [3, 5, 6].map(|index| (index, [1, 0, 60, 0]));
         assert_eq!(survey.recount(&came), BTreeSet::from([5, 9]));
         assert!(survey.recount(&came).is_empty());
+        assert!(survey.is_still(3) && survey.is_still(4));
         let left = [(10, [7, 7, 420, 420])];
         assert_eq!(survey.recount(&left), BTreeSet::from([10]));
+        assert!(survey.is_still(3) && !survey.is_still(4));
         // What waits may leave, or have to stay, without any counter.
         let before = survey.clone();
         survey.buckets.get_mut(&9).unwrap().backlog = 80;

@@ -125,6 +125,9 @@ struct Known {
     passed: u64,
     stuck: u32,
     adder: Adder,
+    /// What was seen in the last period of an interface whose limit was not written since, and its
+    /// number.
+    last: Option<(u32, Seen)>,
 }
 
 /// Periods without a byte although some wait, after which a limiter counts as stuck; more where
@@ -237,6 +240,11 @@ impl Daemon<'_> {
 
     /// One port; what is found there for the first time is noted on disk before it is changed.
     fn look(&mut self, index: usize, survey: &Look) -> Result<Seen, Failure> {
+        let last = self.known[index].last.take();
+        if let Some(seen) = last.and_then(|last| survey.still(last)) {
+            self.known[index].last = last;
+            return Ok(seen);
+        }
         let name = self.names[index].to_string();
         let mut moment = self.ports.look(&self.names[index], survey);
         if let Some(setup) = &moment.setup {
@@ -279,6 +287,7 @@ impl Daemon<'_> {
                 }
             }
         }
+        self.known[index].last = moment.index.map(|at| (at, moment.seen));
         Ok(moment.seen)
     }
 
@@ -317,6 +326,7 @@ impl Daemon<'_> {
     fn apply(&mut self, decision: &Decision, seen: &[Seen], look: Look) -> Result<Look, Failure> {
         for index in &decision.writes {
             let port = &decision.ports[*index];
+            self.known[*index].last = None;
             let burst = self.policy.tenants[port.tenant].burst;
             match self
                 .ports

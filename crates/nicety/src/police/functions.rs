@@ -335,6 +335,7 @@ impl Nic {
                 }),
                 limit: Some(BitRate::from_mbit(max.into())),
             },
+            index: None,
             place: Place::There(format!("max {max} min {}", function.min_mbit.unwrap_or(0))),
             setup: Some(PortSetup {
                 steps: range.steps(link),

@@ -45,6 +45,8 @@ pub enum How {
 /// A port at one moment.
 pub struct Moment {
     pub seen: Seen,
+    /// Number of its interface, where it is one that can be limited.
+    pub index: Option<u32>,
     pub place: Place,
     /// What it is like, where that may change.
     pub setup: Option<PortSetup>,
@@ -67,11 +69,26 @@ pub enum Place {
     There(String),
 }
 
+impl Look {
+    /// What is seen now of an interface where nothing has happened since it was seen last; none when
+    /// something may have.
+    pub fn still(&self, (index, seen): (u32, Seen)) -> Option<Seen> {
+        let sample = seen.sample.map(|sample| Sample {
+            at: self.at,
+            ..sample
+        });
+        self.survey
+            .is_still(index)
+            .then_some(Seen { sample, ..seen })
+    }
+}
+
 impl Moment {
     /// A port that has no sample and no limit now.
     pub fn without(place: Place) -> Self {
         Self {
             seen: Seen::default(),
+            index: None,
             place,
             setup: None,
             counts: None,
@@ -214,6 +231,7 @@ impl Ports {
                 sample: Some(sample),
                 limit: Some(limit),
             },
+            index: Some(face.index),
             place: Place::There(port_value(&found)),
             setup: None,
             counts: Some(Counts {
