@@ -8,8 +8,8 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload, NetlinkSerializable,
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
 use netlink_sys::{Socket, SocketAddr};
 
@@ -111,13 +111,15 @@ impl Channel {
         Ok(answers)
     }
 
-    /// Sends `message`, and gives its one answer to `take` where it stands.
+    /// Sends `message`, and gives its one answer to `take` where it stands. The kernel says also when
+    /// there is none, and echoes what it would else tell listeners only, which is how
+    /// net/sched/sch_api.c answers to `RTM_GETQDISC`.
     pub(crate) fn one<I, T>(&self, message: I, take: impl Fn(Part<'_>) -> T) -> io::Result<T>
     where
         I: NetlinkSerializable,
     {
         let mut answer = None;
-        self.exchange(message, 0, |part| {
+        self.exchange(message, NLM_F_ECHO | NLM_F_ACK, |part| {
             answer = Some(take(part));
             Ok(())
         })?;

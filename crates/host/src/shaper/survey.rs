@@ -154,10 +154,11 @@ impl Survey {
         })
     }
 
-    /// Whether so many of these qdiscs were better listed all at once: asking for one takes about as
-    /// long as listing four.
+    /// Whether so many of these qdiscs were better listed all at once. Asking for one takes longer than
+    /// listing some, and all who listen for changes of qdiscs, systemd-networkd among them, are told the
+    /// answer.
     pub(super) fn many(&self, count: usize) -> bool {
-        4 * count > self.buckets.len() + self.ingress.len()
+        16 * count > self.buckets.len() + self.ingress.len()
     }
 
     /// Buckets that are not as they were in an older one.

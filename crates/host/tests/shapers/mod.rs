@@ -85,7 +85,7 @@ pub(crate) fn limits_in_between(_: Privilege) {
         return;
     }
     // Others, so that one is few.
-    for number in 0..4 {
+    for number in 0..8 {
         let name = format!("x{number}");
         let end = VethEnd::plain(&pair.near, &name);
         let far = format!("y{number}");
