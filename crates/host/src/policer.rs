@@ -7,7 +7,9 @@
 //! (`TCA_CLS_FLAGS_IN_HW`). mlx5 and nfp do in Linux 6.12, for one filter of priority 1 with this one
 //! action (`mlx5e_tc_configure_matchall`, `nfp_flower_install_rate_limiter`).
 //!
-//! What others have put on the ingress is never touched.
+//! What others have put on the ingress is never touched. A qdisc without a filter limits nothing and may be
+//! anybody's: before one is made here, or its filter exchanged, that is written down (`/run/nicety`,
+//! [`Ledger`]), so that one that a killed nicety left is known.
 
 mod message;
 
@@ -21,6 +23,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use nicety_model::BitRate;
 use rustix::io::Errno;
 
+use crate::ledger::Ledger;
 use crate::net_error::NetError;
 use crate::netlink::{Channel, Part};
 use crate::netns::NetNs;
@@ -80,6 +83,8 @@ pub struct Policers {
     channel: Channel,
     /// Interfaces whose ingress qdisc was made here: one without a filter is not somebody else's.
     made: Mutex<BTreeSet<u32>>,
+    /// Inode of the namespace.
+    netns: u64,
 }
 
 impl Policers {
@@ -91,6 +96,7 @@ impl Policers {
         Ok(Self {
             channel: Channel::open(ns, NETLINK_ROUTE)?,
             made: Mutex::default(),
+            netns: ns.inode(),
         })
     }
 
@@ -117,13 +123,12 @@ impl Policers {
         };
         let filters = self.filters(at)?;
         // The qdisc is made together with the policer: one without is somebody else's, or somebody has taken
-        // ours out of it.
+        // ours out of it, or whoever made it was killed before the policer came.
         Ok(match message::policer(&filters) {
-            Some(policer) if kind == "ingress" => Policed::Limited(policer),
-            None if message::count(&filters) == 0 && self.made().contains(&at.index) => {
-                Policed::Open
-            }
-            _ => Policed::Foreign(kind.clone()),
+            _ if kind != "ingress" => Policed::Foreign(kind.clone()),
+            Some(policer) => Policed::Limited(policer),
+            None if message::count(&filters) == 0 && self.is_own(at.index) => Policed::Open,
+            None => Policed::Foreign(kind.clone()),
         })
     }
 
@@ -139,6 +144,11 @@ impl Policers {
         self.channel
             .ask(tc::dump_filters(at.index, tc::INGRESS), NLM_F_DUMP)
             .map_err(|e| NetError::new("list filters of", at.name, e))
+    }
+
+    /// Whether an ingress qdisc without a filter is nicety's.
+    fn is_own(&self, index: u32) -> bool {
+        self.made().contains(&index) || Ledger::is_there(&noted(index), self.netns)
     }
 
     fn made(&self) -> MutexGuard<'_, BTreeSet<u32>> {
@@ -159,38 +169,63 @@ impl Policers {
         let ingress = self.ingress()?;
         let found = self.read(at, &ingress)?;
         let has_qdisc = ingress.contains_key(&at.index);
-        match (found, rate.0) {
+        match (&found, rate.0) {
             (Policed::Foreign(kind), _) => {
                 let why = format!(
                     "somebody else's {kind} qdisc is on it; remove that first, see tc filter show dev {} ingress",
                     at.name
                 );
-                Err(NetError::new("limit", at.name, io::Error::other(why)))
+                return Err(NetError::new("limit", at.name, io::Error::other(why)));
             }
-            (Policed::Open, 0) if has_qdisc => self.remove(at, false),
-            (Policed::Open, 0) => Ok(()),
-            (Policed::Limited(found), 0) => self.remove(at, found.shared),
-            (Policed::Limited(found), _) if found.rate == rate => Ok(()),
-            (Policed::Limited(found), _) => {
-                self.change(message::remove_filter(at.index), 0, at)?;
-                let taken = self.add(at, rate);
-                if taken.is_err() {
-                    self.add(at, found.rate)?;
-                }
-                taken
-            }
-            (Policed::Open, _) if has_qdisc => self.add(at, rate),
-            (Policed::Open, _) => {
-                let qdisc = tc::ingress(tc::RTM_NEWQDISC, at.index);
-                self.change(qdisc, NLM_F_CREATE | NLM_F_EXCL, at)?;
-                self.made().insert(at.index);
-                let taken = self.add(at, rate);
-                if taken.is_err() {
-                    self.remove(at, false)?;
-                }
-                taken
-            }
+            (Policed::Open, 0) if !has_qdisc => return Ok(()),
+            (Policed::Limited(found), _) if found.rate == rate => return Ok(()),
+            _ => {}
         }
+        let note = self.note(at)?;
+        let changed = match (found, rate.0) {
+            (Policed::Limited(found), 0) => self.remove(at, found.shared),
+            (_, 0) => self.remove(at, false),
+            (Policed::Limited(found), _) => self.exchange(at, found.rate, rate),
+            (_, _) if has_qdisc => self.add(at, rate),
+            (_, _) => self.begin(at, rate),
+        };
+        // Where the qdisc is left without a filter, it is known by the note.
+        if changed.is_ok() || !has_qdisc {
+            note.clear();
+        }
+        changed
+    }
+
+    /// Notes on disk that an ingress qdisc without a filter is nicety's from here on.
+    fn note(&self, at: Representor<'_>) -> Result<Ledger, NetError> {
+        let error = |e| NetError::new("note the limit of", at.name, e);
+        let claimed = Ledger::claim(&noted(at.index), self.netns).map_err(error)?;
+        let Some((note, _)) = claimed else {
+            let why = "another nicety changes it just now; try again";
+            return Err(error(io::Error::other(why)));
+        };
+        note.write([at.name.to_owned()]).map_err(error)?;
+        Ok(note)
+    }
+
+    /// The first policer, with its qdisc.
+    fn begin(&self, at: Representor<'_>, rate: BitRate) -> Result<(), NetError> {
+        let qdisc = tc::ingress(tc::RTM_NEWQDISC, at.index);
+        self.change(qdisc, NLM_F_CREATE | NLM_F_EXCL, at)?;
+        let taken = self.add(at, rate);
+        if taken.is_err() {
+            self.remove(at, false)?;
+        }
+        taken
+    }
+
+    fn exchange(&self, at: Representor<'_>, old: BitRate, new: BitRate) -> Result<(), NetError> {
+        self.change(message::remove_filter(at.index), 0, at)?;
+        let taken = self.add(at, new);
+        if taken.is_err() {
+            self.add(at, old)?;
+        }
+        taken
     }
 
     fn add(&self, at: Representor<'_>, rate: BitRate) -> Result<(), NetError> {
@@ -201,6 +236,10 @@ impl Policers {
                 let what = format!("{} by act_police and cls_matchall", at.name);
                 let none = io::Error::from(Errno::OPNOTSUPP);
                 Err(NetError::new("limit", what, none))
+            }
+            Ok(()) => {
+                self.made().insert(at.index);
+                Ok(())
             }
             other => other,
         }
@@ -221,6 +260,11 @@ impl Policers {
             .change(request, flags)
             .map_err(|e| NetError::new("limit", at.name, e))
     }
+}
+
+/// The ledger of an interface whose ingress qdisc may be without a filter.
+fn noted(index: u32) -> String {
+    format!("policer{index}")
 }
 
 /// As time at the rate.

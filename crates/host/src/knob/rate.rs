@@ -8,7 +8,7 @@ use crate::net_error::NetError;
 use crate::openvswitch::Policing;
 use crate::policer::Policed;
 use crate::shaper::{BURST, Found, Shape, Shapers};
-use crate::vf::{Functions, Limiter};
+use crate::vf::{FunctionState, Functions, Limiter};
 
 const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
 const PORT_WORDS: &str = "none or a rate, as in 500mbit";
@@ -84,6 +84,33 @@ impl Knobs {
             }
             _ => Err(KnobError::refused(knob, "is no rate")),
         }
+    }
+
+    /// Removes what nicety has left at a port without a limit when it was killed while it set one, or took
+    /// one away: it limits nothing.
+    ///
+    /// # Errors
+    /// [`KnobError`].
+    pub fn tidy(&self, knob: &Knob) -> Result<(), KnobError> {
+        match knob {
+            Knob::VfRate { interface, vf } => {
+                let functions = Functions::open(&self.ns)?;
+                let told = functions.read(interface)?;
+                let open = |f: &&FunctionState| f.limiter == Limiter::Policer(Policed::Open);
+                let mut found = told.functions.iter().filter(|f| f.vf == *vf);
+                if found.find(open).is_some() {
+                    functions.set_rate(interface, *vf, 0, 0)?;
+                }
+            }
+            Knob::PortRate { interface } => {
+                let shapers = Shapers::open(&self.ns)?;
+                if matches!(shapers.read(interface), Ok(Found::Open)) {
+                    shapers.remove(interface)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 mod reload;
 mod says;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -61,6 +62,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         controller: Controller::new(policy.clone(), &[], Tuning::default()),
         names: policy.ports().map(|(_, port)| port.clone()).collect(),
         known: vec![Known::default(); policy.ports().count()],
+        nics_gone: BTreeSet::new(),
         policy: Arc::new(policy.clone()),
         file,
         absent_ok: args.absent_ok,
@@ -145,6 +147,8 @@ struct Daemon<'a> {
     controller: Controller,
     names: Vec<PortName>,
     known: Vec<Known>,
+    /// NICs of the policy's functions that are not there.
+    nics_gone: BTreeSet<String>,
     ports: Ports,
     found: Originals,
     state: StateDir,
@@ -198,6 +202,7 @@ impl Daemon<'_> {
     fn period(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
         let survey = self.survey().map_err(Failure::environment)?;
+        self.tell_nics(&survey.nics);
         let mut seen = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
             seen.push(self.look(index, &survey)?);

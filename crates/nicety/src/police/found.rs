@@ -174,7 +174,13 @@ impl Originals {
             let survey = before.as_ref().filter(|_| is_interface(name))?;
             Some(match ports.words(name, survey) {
                 None => Outcome::Gone,
-                Some(found) if found == value(name) => Outcome::Untouched,
+                Some(found) if found == value(name) => {
+                    if found == "none" {
+                        // What was left half made limits nothing.
+                        let _ = ports.put(name, survey, &found);
+                    }
+                    Outcome::Untouched
+                }
                 Some(found) if found.ends_with(FOREIGN) => Outcome::Foreign { found },
                 Some(_) => match ports.put(name, survey, value(name)) {
                     Ok(()) => Outcome::Restored,
@@ -216,7 +222,11 @@ impl Originals {
             },
         };
         match ports.knobs.read(&knob) {
-            Ok(found) if found == value => return Outcome::Untouched,
+            Ok(found) if found == value => {
+                // What cannot be tidied up limits nothing.
+                let _ = ports.knobs.tidy(&knob);
+                return Outcome::Untouched;
+            }
             Ok(found) if found.ends_with(FOREIGN) => return Outcome::Foreign { found },
             Ok(_) => {}
             Err(error) => return failed(error),

@@ -35,8 +35,8 @@ pub struct Nics {
     /// NICs and the functions meant, with the capacity of the shared link.
     wanted: BTreeMap<String, Vec<u32>>,
     capacity: BitRate,
-    /// By NIC; none where the kernel does not give them.
-    registers: RefCell<BTreeMap<String, Option<Registers>>>,
+    /// By NIC and number of its interface; none where the kernel does not give them.
+    registers: RefCell<BTreeMap<String, (u32, Option<Registers>)>>,
     /// What was last told of each NIC.
     told: RefCell<BTreeMap<String, Told>>,
     /// What has passed the policers.
@@ -113,6 +113,8 @@ impl Nics {
     }
 
     fn nic(&self, name: &str, before: Option<Nic>, survey: &Survey) -> Nic {
+        // One that comes, or is another one, is looked at whole.
+        let before = before.filter(|nic| nic.told.is_some());
         let changed = self.changed.borrow_mut().remove(name);
         let known = before.as_ref().filter(|_| !changed);
         let told = match known.and_then(|nic| Some((nic, nic.told.as_ref()?))) {
@@ -125,27 +127,32 @@ impl Nics {
             last.extend(told.clone().map(|told| (name.to_owned(), told)));
             told
         };
-        let (driver, link, mut interfaces) = match before {
-            Some(before) => (before.driver, before.link, before.interfaces),
+        let (driver, link, bound, mut interfaces) = match before {
+            Some(before) => (before.driver, before.link, true, before.interfaces),
             None => {
                 let pci = self.places.pci(name);
+                let bound = pci.as_ref().is_none_or(|pci| pci.driver.is_some());
                 let driver = pci.and_then(|pci| Some(Driver::find(&pci.driver?, pci.device)));
                 let link = self.places.speed_mbit(name).map(BitRate::from_mbit);
-                (driver, link, BTreeMap::new())
+                (driver, link, bound, BTreeMap::new())
             }
         };
         let mut nic = Nic {
             name: name.to_owned(),
-            told,
+            // While its driver comes or goes the interface may be there already, or still.
+            told: told.filter(|_| bound),
             driver,
             link,
             capacity: self.capacity,
             counted: BTreeMap::new(),
             interfaces: BTreeMap::new(),
         };
+        // Another NIC may have come in its place, or the same with its registers elsewhere.
+        let index = survey.face(name).map(|face| face.index);
+        self.registers
+            .borrow_mut()
+            .retain(|of, (had, _)| of != name || (nic.told.is_some() && index == Some(*had)));
         if nic.told.is_none() {
-            // Another NIC may come in its place.
-            self.registers.borrow_mut().remove(name);
             return nic;
         }
         for vf in self.wanted.get(name).into_iter().flatten() {
@@ -174,9 +181,10 @@ impl Nics {
             return Some(self.policed(nic, vf, received, found));
         }
         let mut registers = self.registers.borrow_mut();
-        let mapped = registers
+        let index = survey.face(&nic.name).map_or(0, |face| face.index);
+        let (_, mapped) = registers
             .entry(nic.name.clone())
-            .or_insert_with(|| self.places.registers(&nic.name).ok().flatten());
+            .or_insert_with(|| (index, self.places.registers(&nic.name).ok().flatten()));
         if let Some(registers) = mapped
             && let Some(counters) = registers.read(vf)
         {
@@ -258,6 +266,11 @@ impl Nic {
         told.functions.iter().find(|function| function.vf == vf)
     }
 
+    /// It is there.
+    pub fn is_there(&self) -> bool {
+        self.told.is_some()
+    }
+
     /// The interface that represents a function.
     pub fn representor(&self, vf: u32) -> Option<&str> {
         self.function(vf)?.representor.as_deref()
@@ -287,15 +300,18 @@ impl Nic {
         let Some(told) = &self.told else {
             return Moment::without(Place::Gone);
         };
-        let Some(driver) = self.driver else {
-            return waits(format!("the driver of {} is not known", self.name));
+        let none = vf >= told.announced;
+        let driver = match self.driver {
+            Some(driver) => driver,
+            None if none => return Moment::without(Place::Gone),
+            None => return waits(format!("the driver of {} is not known", self.name)),
         };
         let driver = driver.limiting(self.function(vf).map_or(Way::Driver, way));
         let Some(range) = driver.rate else {
             let why = format!("the driver {} cannot limit virtual functions", driver.name);
             return Moment::without(Place::Unfit(why));
         };
-        if vf >= told.announced {
+        if none {
             return Moment::without(Place::Gone);
         }
         let Some(function) = self.function(vf) else {

@@ -138,6 +138,8 @@ fn undo_one(knobs: &Knobs, step: &Step, force: bool) -> Outcome {
         Err(error) => return failed(error),
     };
     if same_value(knob, &found, from) {
+        // What cannot be tidied up limits nothing.
+        let _ = knobs.tidy(knob);
         return Outcome::Untouched;
     }
     // A write that was not read back may have left what the kernel made of it: only the value

@@ -44,24 +44,49 @@ echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicet
 echo 1 >$functions
 nicety bench plan.toml --out out/taken --engine af_packet --cache \"$1\" || echo code $?
 ";
-/// Kills a run while a guest has two functions, after another run beside it had to leave them
-/// alone, and goes on with it. In between it stands still, so that no function comes or goes.
-const KILLED: &str = "
+/// Kills a guest that has two functions, and its run, after another run beside it had to leave them
+/// alone, and goes on with it. In between it stands still, so that no function comes or goes. A daemon
+/// limits the functions all the time. In the order of this seed the guest with functions of its own is
+/// the first.
+const KILLED: &str = r#"
 functions=/sys/class/net/eth0/device/sriov_numvfs
-more=\"--engine af_packet --cache $1\"
+out=out
+more="--engine af_packet --cache $1"
 named() { ls -d /run/nicety/path-* 2>/dev/null | wc -l; }
-nicety bench plan.toml --out out/run $more &
+holders() { nicety vf list eth0 --json | sed -n 's/.*"holder": "the guest (pid \([0-9]*\)).*/\1/p'; }
+limits() { for vf in 0 1 2 3; do kernel $vf; done | paste -sd' '; }
+limited() { wait_for "the limits $1" '[ "$(limits)" = "200 200 200 200" ]'; }
+printf '[link]\ncapacity = "1gbit"\n' >police.toml
+for vf in 0 1 2 3; do
+    printf '[[tenant]]\nname = "g%s"\nports = "eth0/vf%s"\ncap = "200mbit"\n' $vf $vf >>police.toml
+done
+nicety bench plan.toml --out out/run --seed 1 $more &
 run=$!
 until [ -s out/run/trials.jsonl ]; do kill -0 $run; sleep 0.1; done
 kill -STOP $run
 nicety bench plan.toml --out out/taken $more || echo code $?
 echo used $(cat $functions) $(named)
+nicety police run police.toml --absent-ok --state /tmp/police 2>out/log &
+police=$!
+limited "at first"
+dead=$(holders | sort -u)
+echo "the guest has $(holders | wc -l) functions"
+kill -9 $dead
+wait_for "the end of the guest" '[ -z "$(holders)" ]'
+echo "the guest is dead: $(limits)"
 kill -9 $run
 wait $run || true
 echo killed $(cat $functions) $(named)
-nicety bench --resume out/run $more || [ $? -eq 1 ]
+nicety bench --resume out/run $more &
+run=$!
+wait_for "another guest" '[ -n "$(holders)" ]'
+limited "of another guest"
+echo "another guest has $(holders | wc -l) functions: $(limits)"
+wait $run || [ $? -eq 1 ]
+kill $police
+wait $police
 echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
-";
+"#;
 /// A few cells, each with a boot.
 const RUN: Duration = Duration::from_secs(500);
 
@@ -75,7 +100,8 @@ fn run(path: &str, script: &str) -> (tempfile::TempDir, Ended) {
     let (first, rest) = path.split_once("pf = ").unwrap();
     fs::write(dir.path().join("sockets.toml"), format!("{first}{SOCKETS}")).unwrap();
     assert_eq!(rest, "\"eth0\"\n");
-    let script = format!("{}{script}", include_str!("carried.sh"));
+    let common = [include_str!("carried.sh"), include_str!("common.sh")].concat();
+    let script = format!("{common}{script}");
     fs::write(dir.path().join("run.sh"), script).unwrap();
     let (cache, out) = (cache(), out.to_str().unwrap().to_owned());
     let cache = cache.to_str().unwrap();
@@ -206,7 +232,14 @@ fn functions_of_guests() {
     );
     // The other run has not touched them, a killed one leaves them and names them, and the one
     // that went on has removed them.
-    for line in ["code 3\n", "used 4 1\n", "killed 4 1\n"] {
+    for line in [
+        "code 3\n",
+        "used 4 1\n",
+        "the guest has 2 functions\n",
+        "the guest is dead: 200 200 200 200\n",
+        "killed 4 1\n",
+        "another guest has 2 functions: 200 200 200 200\n",
+    ] {
         assert!(ended.stdout.contains(line), "{ended:?}");
     }
     let run = out.join("run");

@@ -4,22 +4,13 @@
 #                ├ br0 (Open vSwitch) ─ w1 ─ w0 in ou
 #   f1 in ob ─ s1 ┘
 set -eu
-PATH=$PATH:/usr/sbin:/sbin
 out=$1
+. "${0%/*}/common.sh"
 state=/tmp/ovs-state
 OVS_RUNDIR=/tmp/ovs
 export OVS_RUNDIR
 for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
 
-wait_for() {
-    tries=0
-    until eval "$2" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || { echo "never: $1"; cat "$out/log" 2>/dev/null; exit 1; }
-        sleep 0.1
-    done
-}
-said() { grep -q "$1" "$out/log"; }
 vsctl() { ovs-vsctl --timeout=60 "$@"; }
 
 mkdir $OVS_RUNDIR

@@ -1,37 +1,17 @@
 # Runs in the lab: the functions of an 82576 share its link. Every line printed is asserted.
 set -eu
-PATH=$PATH:/usr/sbin:/sbin
 out=$1
+. "${0%/*}/common.sh"
 state=/tmp/police
 
-# Functions probed before the physical one has been reset get no link: probing waits.
-device=/sys/class/net/eth0/device
-ip link set eth0 up
-echo 0 >$device/sriov_drivers_autoprobe
-echo 4 >$device/sriov_numvfs
-for vf in 0 1 2 3; do ip link set eth0 vf $vf mac 02:00:00:00:00:0$vf; done
-ip link set eth0 down
-ip link set eth0 up
-echo 1 >$device/sriov_drivers_autoprobe
-modprobe igbvf
+make_functions 4
 
-wait_for() {
-    tries=0
-    until eval "$2" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || { echo "never: $1"; cat "$out/log"; exit 1; }
-        sleep 0.1
-    done
-}
-kernel() { ip link show eth0 | sed -n "s/.* vf $1 .*max_tx_rate \([0-9]*\)Mbps.*/\1/p"; }
-said() { grep -q "$1" "$out/log"; }
 daemon() {
     nicety police run /tmp/policy.toml --state $state 2>"$out/log" &
     pid=$!
     wait_for "the first limits" '[ "$(kernel 0) $(kernel 2)" = "500 200" ]'
     echo "vf 0 $(kernel 0), vf 2 $(kernel 2)"
 }
-carrier() { wait_for "link of eth0" '[ "$(cat /sys/class/net/eth0/speed)" = 1000 ]'; }
 
 cat >/tmp/policy.toml <<POLICY
 [link]
@@ -51,7 +31,6 @@ name = "c"
 ports = "eth0/vf1"
 cap = "2mbit"
 POLICY
-carrier
 modprobe vsock_loopback
 ip link set eth0 vf 0 max_tx_rate 700
 sed 's/vf2/vf9/' /tmp/policy.toml >/tmp/wrong.toml

@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use nicety_host::ledger::Ledger;
 use nicety_host::netns::NetNs;
 use nicety_host::policer::{Policed, Policer, Policers, Representor};
 use nicety_model::BitRate;
@@ -91,5 +92,31 @@ fn in_the_lab() {
     set(0).unwrap();
     set(0).unwrap();
     assert_eq!(sh("tc qdisc show dev rep ingress"), "");
+
+    // Nobody knows whose an empty one is, unless a nicety that was killed has noted it.
+    let what = format!("policer{index}");
+    let netns = NetNs::current().unwrap().inode();
+    let left = || {
+        sh("tc qdisc add dev rep ingress");
+        assert_eq!(read(), Policed::Foreign("ingress".to_owned()));
+        let (note, _) = Ledger::claim(&what, netns).unwrap().unwrap();
+        note.write(["rep".to_owned()]).unwrap();
+        assert_eq!(read(), Policed::Open);
+        // It may be at it still.
+        assert!(set(5).unwrap_err().to_string().ends_with("try again"));
+    };
+    let nothing = || {
+        assert_eq!(sh("tc qdisc show dev rep ingress"), "");
+        assert!(!Ledger::is_there(&what, netns));
+    };
+    left();
+    set(5).unwrap();
+    assert_eq!(limited(read()).rate, BitRate::from_mbit(5));
+    assert!(!Ledger::is_there(&what, netns));
+    set(0).unwrap();
+    nothing();
+    left();
+    set(0).unwrap();
+    nothing();
     sh("ip netns del f");
 }

@@ -10,6 +10,7 @@ use crate::{inside_only, lab, machine_state};
 
 const RATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/rates.sh");
 const SHARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/police.sh");
+const GONE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/gone.sh");
 const SENDERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/share.sh");
 const SWITCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/ovs.sh");
 /// What it needs of the host.
@@ -38,6 +39,7 @@ nicety: eth0/vf0: the driver igb takes no minimum rate; leave --min away; nicety
 code 2
 nicety: eth0 has no function 9, it has 4 counted from 0; see nicety vf list eth0
 code 2
+kernel: vf 2 none
 eth0/vf0: max 500 min 0 → max 0 min 0
 transaction 3: nicety tune rollback 3 undoes it
 kernel: vf 0 none
@@ -75,6 +77,25 @@ the limits of 3 ports are as they were found
 stopped: vf 0 700, vf 2 
 vf 0 500, vf 2 200
 made anew: vf 0 500, vf 2 200
+stopped: vf 0 , vf 2 
+";
+
+/// The driver is loaded anew, the NIC given up, the card pulled out; functions are made anew each time.
+const SAID_OF_GONE: &str = "\
+gone
+eth0/vf0 of a: 500mbit, gone
+eth0/vf2 of b: 200mbit, gone
+the other: as before
+another interface: vf 0 500, vf 2 200
+the other: as before
+gone
+another interface: vf 0 500, vf 2 200
+the other: as before
+gone
+another interface: vf 0 500, vf 2 200
+the other: as before
+3
+the limits of 3 ports are as they were found
 stopped: vf 0 , vf 2 
 ";
 
@@ -120,9 +141,9 @@ fn functions_of_an_82576_have_rates_and_share_a_link() {
     let this = this.to_str().unwrap();
     let mut words = vec![
         "--out", out_name, "--cpus", "2", "--", "sh", "-ec", ALL, out_name, this, RATES, SHARES,
-        SENDERS,
+        GONE, SENDERS,
     ];
-    let mut said = vec![SAID_OF_RATES, SAID_OF_SHARES, SAID_OF_SENDERS];
+    let mut said = vec![SAID_OF_RATES, SAID_OF_SHARES, SAID_OF_GONE, SAID_OF_SENDERS];
     match SWITCH.iter().all(|path| fs::exists(path).unwrap_or(false)) {
         true => {
             words.push(SWITCHED);

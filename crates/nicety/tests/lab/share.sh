@@ -8,30 +8,12 @@
 #                      ├ eth0 ═══ eth1 ─ sw ─ u1 (4 Mbit/s) ─── u0 in u
 #   b: VF 1 ─ limiter ─┘
 set -eu
-PATH=$PATH:/usr/sbin:/sbin
 out=$1
+. "${0%/*}/common.sh"
 state=/tmp/share
 for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
 
-device=/sys/class/net/eth0/device
-ip link set eth0 up
-echo 0 >$device/sriov_drivers_autoprobe
-echo 2 >$device/sriov_numvfs
-for vf in 0 1; do ip link set eth0 vf $vf mac 02:00:00:00:00:0$vf; done
-ip link set eth0 down
-ip link set eth0 up
-echo 1 >$device/sriov_drivers_autoprobe
-modprobe igbvf
-
-wait_for() {
-    tries=0
-    until eval "$2" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || { echo "never: $1"; cat "$out/log" 2>/dev/null; exit 1; }
-        sleep 0.1
-    done
-}
-wait_for "link of eth0" '[ "$(cat /sys/class/net/eth0/speed)" = 1000 ]'
+make_functions 2
 
 # The receiver, behind the link.
 ip netns add u
@@ -48,7 +30,6 @@ for protocol in 6 17; do
     tc -n u filter add dev u0 parent ffff: protocol ip prio $protocol u32 match ip protocol $protocol 0xff action ok
 done
 
-kernel() { ip link show eth0 | sed -n "s/.* vf $1 .*max_tx_rate \([0-9]*\)Mbps.*/\1/p"; }
 number=1
 for name in a b; do
     vf=$(ls $device/virtfn$((number - 1))/net)

@@ -44,6 +44,25 @@ pub(super) struct Ways {
     pub(super) dir: Option<RunDir>,
 }
 
+impl Ways {
+    /// Without a switch that is a program.
+    fn of(
+        rig: Rig,
+        backends: Vec<[Backend; 2]>,
+        ends: [Vec<(String, Role)>; 2],
+        beside: Vec<[Vec<String>; 2]>,
+    ) -> Self {
+        Self {
+            rig,
+            backends,
+            ends,
+            beside,
+            sockets: Vec::new(),
+            dir: None,
+        }
+    }
+}
+
 /// A switch built on DPDK as the guest's plan wants it.
 pub(super) fn dpdk(spec: &VmSpec) -> DpdkSpec {
     let ask = &spec.ask;
@@ -112,14 +131,7 @@ pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<Ways, PathError> {
     if forward && ask.vms > 1 && ask.switch != VmSwitch::Ovs {
         steer(&rig, spec)?;
     }
-    Ok(Ways {
-        rig,
-        backends,
-        ends,
-        beside,
-        sockets: Vec::new(),
-        dir: None,
-    })
+    Ok(Ways::of(rig, backends, ends, beside))
 }
 
 /// A kernel bridge on one side, where the plan wants one; the interfaces from the tester's to it.
@@ -248,14 +260,7 @@ fn macvtaps(rig: Rig, spec: &VmSpec) -> Result<Ways, PathError> {
         backends.push([one(0)?, one(1)?]);
         beside.push([0, 1].map(|side| vec![macvtap_name(guest, side)]));
     }
-    Ok(Ways {
-        rig,
-        backends,
-        ends: Default::default(),
-        beside,
-        sockets: Vec::new(),
-        dir: None,
-    })
+    Ok(Ways::of(rig, backends, Default::default(), beside))
 }
 
 fn macvtap(
@@ -337,14 +342,7 @@ fn on_functions(spec: &VmSpec, pf: &str) -> Result<Ways, PathError> {
             });
         }
     }
-    Ok(Ways {
-        rig,
-        backends,
-        ends: Default::default(),
-        beside,
-        sockets: Vec::new(),
-        dir: None,
-    })
+    Ok(Ways::of(rig, backends, Default::default(), beside))
 }
 
 const VHOST: &str = "/dev/vhost-net";

@@ -12,6 +12,7 @@ use nicety_police::explain::readable;
 use super::{Daemon, WRITE};
 use crate::output;
 use crate::police::board::Shown;
+use crate::police::functions::Nic;
 use crate::police::journal::{self, Event, Priority};
 use crate::police::state::{self, State};
 
@@ -46,6 +47,29 @@ impl Daemon<'_> {
             ..Event::default()
         };
         journal::tell(priority, event, line);
+    }
+
+    /// Tells of NICs that go, with all their functions, and come again.
+    pub(super) fn tell_nics(&mut self, nics: &[Nic]) {
+        for nic in nics {
+            let was_gone = self.nics_gone.contains(&nic.name);
+            let (name, line) = match (was_gone, nic.is_there()) {
+                (false, false) => {
+                    self.nics_gone.insert(nic.name.clone());
+                    ("nic-gone", format!("NIC {} is gone", nic.name))
+                }
+                (true, true) => {
+                    self.nics_gone.remove(&nic.name);
+                    ("nic-back", format!("NIC {} is back", nic.name))
+                }
+                _ => continue,
+            };
+            let event = Event {
+                name,
+                ..Event::default()
+            };
+            journal::tell(Priority::Notice, event, &line);
+        }
     }
 
     /// Tells what changed in how limits hold.
