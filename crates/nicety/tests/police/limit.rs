@@ -92,6 +92,13 @@ fn a_limit_is_set_read_back_journaled_and_undone() {
     rig.tune(&["rollback", "1"]).assert_code(0);
     assert_eq!(rig.shown("p0")["limit"], Value::Null);
     rig.lab.assert_state(&before);
+
+    // As if it had been killed before the redirect: what is there limits nothing, and goes too.
+    let half = rig.limit(&["p0", "--max", "50mbit", "--verify", "0s"]);
+    half.assert_code(0);
+    rig.lab.sh("tc filter del dev p0 ingress");
+    rig.tune(&["rollback"]).assert_code(0);
+    rig.lab.assert_state(&before);
 }
 
 #[test]

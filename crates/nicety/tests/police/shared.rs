@@ -189,10 +189,11 @@ fn a_killed_daemon_is_taken_over_and_everything_put_back() {
     daemon.wait().assert_code(0);
     uplink.lab.assert_state(&before);
 
-    // Killed and not started again: put back by hand.
+    // Killed and not started again: put back by hand, one that is half made too.
     let daemon = uplink.daemon(&[]);
     daemon.signal(Signal::KILL);
     daemon.wait();
+    uplink.lab.sh("tc filter del dev b1 ingress");
     let restored = uplink.police(&["restore"]).run();
     restored.assert_code(0);
     uplink.lab.assert_state(&before);
