@@ -262,8 +262,11 @@ impl Nics {
 
 impl Nic {
     fn function(&self, vf: u32) -> Option<&FunctionState> {
-        let told = self.told.as_ref()?;
-        told.functions.iter().find(|function| function.vf == vf)
+        let functions = &self.told.as_ref()?.functions;
+        let is_it = |function: &&FunctionState| function.vf == vf;
+        // Drivers tell them in their order.
+        let expected = functions.get(vf as usize).filter(is_it);
+        expected.or_else(|| functions.iter().find(is_it))
     }
 
     /// It is there.
