@@ -15,7 +15,7 @@ use crate::rig::port_counters;
 
 /// Wait for a link. Some drivers begin anew with it when an XDP program comes or goes (igb, ixgbe), as
 /// that of a run that has just ended or was killed.
-const LINK_WAIT: Duration = Duration::from_secs(10);
+const LINK_WAIT: Duration = Duration::from_secs(30);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
