@@ -52,7 +52,7 @@ left() {
 
 both() { echo $(($(packets eth0 $1) + $(packets eth1 $1))); }
 tx=$(both tx) rx=$(both rx)
-nicety bench "$out/ports.toml" --engine pktgen --time-box 30s --out "$out/pktgen" 2>"$out/said" >/dev/null ||
+nicety bench "$out/ports.toml" --engine pktgen --time-box 90s --out "$out/pktgen" 2>"$out/said" >/dev/null ||
     [ $? -eq 1 ] || { cat "$out/said"; exit 1; }
 grep -o 'eth[01]: stamps again.*' "$out/said" || { cat "$out/said"; exit 1; }
 echo "stamps: ledgers $(ls /run/nicety | grep -c '^hwtstamp-')"
