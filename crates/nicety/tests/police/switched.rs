@@ -27,8 +27,9 @@ const SEND: &str = "mkdir -p @/sender; export RUNTIME_DIRECTORY=@/sender; exec S
 --vdev=net_virtio_user0,path=@/vhu0.sock,server=1 -- --forward-mode=txonly --auto-start --tx-first \
 --total-num-mbufs=8192 --no-flush-rx --txpkts=1400";
 
-/// Longest wait for a counter.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for the first frame, and for the first that is dropped.
+const FIRST: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 const ATTEMPTS: usize = 6;
 
 struct Switch {
@@ -68,7 +69,7 @@ impl Switch {
     fn send(&mut self) {
         for _ in 0..ATTEMPTS {
             self.start();
-            if self.moves("rx_packets") {
+            if self.moves("rx_packets", FIRST) {
                 return;
             }
             self.stop();
@@ -113,11 +114,11 @@ impl Switch {
     }
 
     /// Waits until a counter of the port moves; it has none at first.
-    fn moves(&self, counter: &str) -> bool {
+    fn moves(&self, counter: &str, limit: Duration) -> bool {
         let begin = Instant::now();
         let column = format!("statistics:{counter}");
         while matches!(self.column(&column).as_str(), "" | "0") {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > limit {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(200));
@@ -160,7 +161,7 @@ fn a_vhost_user_port_is_limited_by_open_vswitch() {
     assert!(ended.stderr.contains(unknown), "{ended:?}");
     assert_eq!(switch.column("ingress_policing_rate"), "50000");
     // What is too much does not get through.
-    assert!(switch.moves("ovs_rx_qos_drops"));
+    assert!(switch.moves("ovs_rx_qos_drops", PATIENCE));
 
     switch.nicety(&["tune", "rollback"]).assert_code(0);
     assert_eq!(switch.column("ingress_policing_rate"), "0");
