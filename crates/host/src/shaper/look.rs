@@ -59,8 +59,7 @@ impl Shapers {
     ///
     /// # Errors
     /// When the kernel does not answer.
-    pub fn survey_again(&self, before: Survey, ask: Ask) -> Result<Survey, NetError> {
-        let mut before = before;
+    pub fn survey_again(&self, mut before: Survey, ask: Ask) -> Result<Survey, NetError> {
         let by_counters = ask.limits == Limits::Stirred && !before.busy;
         let stirred = match ask.interfaces || by_counters {
             true => before.recount(&self.counters()?),

@@ -239,8 +239,7 @@ impl Survey {
 
 impl Face {
     /// Frames received and sent, bytes received and sent: the first words of
-    /// struct rtnl_link_stats64.
-    /// Whether they are others than before.
+    /// struct rtnl_link_stats64. Returns whether they are others than before.
     fn count(&mut self, counters: [u64; 4]) -> bool {
         let before = [self.rx_frames, self.tx_frames, self.rx_bytes, self.tx_bytes];
         let [rx_frames, tx_frames, rx_bytes, tx_bytes] = counters;
