@@ -4,6 +4,7 @@ pub mod assemble;
 mod engines;
 mod guests;
 pub mod host;
+mod links;
 mod live;
 mod machine;
 mod measure;

@@ -1,7 +1,5 @@
 //! A path that is there already, between two existing interfaces. Changes nothing on them.
 
-use std::time::{Duration, Instant};
-
 use nicety_host::ethtool::Ethtool;
 use nicety_host::link::{Link, Links, check_name};
 use nicety_host::net_error::NetError;
@@ -12,12 +10,6 @@ use crate::counters::PathCounters;
 use crate::error::PathError;
 use crate::path::{Coupling, Path, PathThread, Port};
 use crate::rig::port_counters;
-
-/// Wait for a link. Some drivers begin anew with it when an XDP program comes or goes (igb, ixgbe), as
-/// that of a run that has just ended or was killed.
-const LINK_WAIT: Duration = Duration::from_secs(30);
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Two interfaces of the caller's own namespace, and whatever lies between them.
 #[derive(Debug)]
@@ -38,16 +30,7 @@ impl ExternalPath {
         let ns = NetNs::current()?;
         let links = Links::open(&ns)?;
         let ethtool = Ethtool::open(&ns)?;
-        let begin = Instant::now();
-        let there = loop {
-            let there = links.list()?;
-            match check(a, b, &there, largest_frame) {
-                Err(PathError::NoCarrier { .. }) if begin.elapsed() < LINK_WAIT => {
-                    std::thread::sleep(LOOK);
-                }
-                _ => break there,
-            }
-        };
+        let there = links.list()?;
         let (a, b) = check(a, b, &there, largest_frame)?;
         let mut notes = Vec::new();
         let port = |link: &Link| Port {

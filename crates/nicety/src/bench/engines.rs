@@ -9,6 +9,7 @@ use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop, pktgen};
 use nicety_testbed::Path;
 
+use super::links;
 use super::setup::{self, SetupError};
 
 /// An engine on two ports.
@@ -48,11 +49,17 @@ impl Engines {
 
     /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
     /// with it. An engine that cannot be had says so when its cell comes.
-    pub fn decide(&mut self, path: &dyn Path, key: &CellKey, placement: &Placement) {
-        let _ = self.open(path, setup::traffic(key, path), placement);
+    pub fn decide(
+        &mut self,
+        path: &dyn Path,
+        key: &CellKey,
+        placement: &Placement,
+        say: &dyn Fn(&str),
+    ) {
+        let _ = self.open(path, setup::traffic(key, path), placement, say);
     }
 
-    /// Opens the engine on both ports of `path`.
+    /// Opens the engine on both ports of `path`. `say` is told what takes time.
     ///
     /// # Errors
     /// When the ports cannot be opened, or the engine that was asked for fails its self-check.
@@ -61,12 +68,17 @@ impl Engines {
         path: &dyn Path,
         traffic: TrafficSpec,
         placement: &Placement,
+        say: &dyn Fn(&str),
     ) -> Result<Opened, SetupError> {
         let limit = setup::limit_key(traffic.frame_size, traffic.direction);
         let wanted = self.taken.get(&limit).copied().unwrap_or(self.choice);
         let (engine, taken, note) = match self.choice {
-            Choice::Auto => self.fastest(wanted, path, traffic, placement)?,
-            choice => (self.one(choice, path, traffic, placement)?, choice, None),
+            Choice::Auto => self.fastest(wanted, path, traffic, placement, say)?,
+            choice => (
+                self.one(choice, path, traffic, placement, say)?,
+                choice,
+                None,
+            ),
         };
         let limited = *self.taken.entry(limit).or_insert(taken);
         Ok(Opened {
@@ -86,6 +98,7 @@ impl Engines {
         path: &dyn Path,
         traffic: TrafficSpec,
         placement: &Placement,
+        say: &dyn Fn(&str),
     ) -> Result<Taken, SetupError> {
         let (veths, pktgen) = (setup::on_veths(path)?, pktgen::there());
         let mut taken = None;
@@ -94,7 +107,7 @@ impl Engines {
             if self.found.get(&key).is_some_and(|why| !why.is_empty()) {
                 continue;
             }
-            match self.one(*choice, path, traffic, placement) {
+            match self.one(*choice, path, traffic, placement, say) {
                 Ok(engine) => {
                     taken = Some((engine, *choice));
                     break;
@@ -107,7 +120,7 @@ impl Engines {
         let (engine, taken) = match taken {
             Some(taken) => taken,
             None => {
-                let engine = self.one(Choice::AfPacket, path, traffic, placement)?;
+                let engine = self.one(Choice::AfPacket, path, traffic, placement, say)?;
                 (engine, Choice::AfPacket)
             }
         };
@@ -131,17 +144,21 @@ impl Engines {
         path: &dyn Path,
         traffic: TrafficSpec,
         placement: &Placement,
+        say: &dyn Fn(&str),
     ) -> Result<Box<dyn Engine>, SetupError> {
         let mut engine: Box<dyn Engine> = match choice {
             Choice::Xdp => Box::new(setup::xdp(path, traffic, placement)?),
             Choice::AfXdp => Box::new(setup::af_xdp(path, traffic, placement)?),
             Choice::Pktgen => Box::new(setup::pktgen(path, traffic, placement)?),
             Choice::AfPacket | Choice::Auto => {
-                return Ok(Box::new(setup::af_packet(path, traffic, placement)?));
+                Box::new(setup::af_packet(path, traffic, placement)?)
             }
         };
+        let ports = path.ports().each_ref();
+        links::wait(&ports.map(|p| (&p.ns, p.name.as_str())), &self.stop, say)?;
         let key = found_key(choice, path, traffic);
-        if !self.found.contains_key(&key) {
+        let checked = !matches!(choice, Choice::AfPacket | Choice::Auto);
+        if checked && !self.found.contains_key(&key) {
             self_check(engine.as_mut(), &self.stop)?;
             self.found.insert(key, String::new());
         }

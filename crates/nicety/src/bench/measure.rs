@@ -106,11 +106,10 @@ impl Bench<'_> {
         let mut cell = Cell::new(visit.plan.clone())?;
         cell.replay(earlier);
         let progress = self.progress;
+        let say = |step: &str| progress.stage(step);
         let got = self
             .paths
-            .get(visit.path, &visit.key, placement, &self.stop, &|step| {
-                progress.stage(step)
-            });
+            .get(visit.path, &visit.key, placement, &self.stop, &say);
         let path = match got {
             Ok(path) => path,
             Err(_) if self.stop.is_set() => return Err(MeasureError::Interrupted),
@@ -124,12 +123,14 @@ impl Bench<'_> {
             self::note(&mut self.notes, note.as_slice());
         }
         let traffic = setup::traffic(&visit.key, path);
-        let opened = self.engines.open(path, traffic, placement)?;
         let Opened {
             mut engine,
             notes,
             as_limited,
-        } = opened;
+        } = match self.engines.open(path, traffic, placement, &say) {
+            Err(_) if self.stop.is_set() => return Err(MeasureError::Interrupted),
+            opened => opened?,
+        };
         self::note(&mut self.notes, &notes);
         let engine_name = engine.name();
         // Frames of an earlier sitting or cell carry other trial numbers.

@@ -10,6 +10,7 @@ use nicety_port::Stop;
 use nicety_testbed::{Path, vm};
 
 use super::guests::Guests;
+use super::links;
 use super::setup::{self, SetupError};
 
 /// Memory in MiB that is left to the rest of the machine when guests are kept.
@@ -139,6 +140,9 @@ impl Paths {
             let largest = self.largest.unwrap_or(key.frame_size_bytes);
             let built = self.guests.path(key, largest, placement, stop, say);
             return Ok(built?);
+        }
+        if let PathPlan::Ports { a, b } = plan {
+            links::wait_here(a, b, stop, say)?;
         }
         setup::path(plan, key, placement)
     }

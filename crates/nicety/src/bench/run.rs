@@ -11,6 +11,7 @@ use nicety_model::plan::PathPlan;
 use nicety_model::sock::Ending::Faulty;
 use nicety_model::sock::{SockResult, SockSeries};
 use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Verdict};
+use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
 use nicety_search::{CellPlan, Settings};
@@ -92,7 +93,10 @@ pub fn run(mut request: Request, signals: &Signals) -> Result<Exit, Failure> {
     given_up.extend(guests.note());
     // What a killed run has left of its switches.
     nicety_testbed::switch::sweep();
-    check_ports(&request.plan)?;
+    match check_ports(&request.plan, &signals.stop()) {
+        Err(_) if signals.stopped() => return Ok(Exit::Interrupted),
+        checked => checked?,
+    }
     let mut sitting = Sitting::open(request, facts, given_up, guests, signals)?;
     for note in &sitting.meta.notes {
         output::say(&format!("note: {note}"));
@@ -124,7 +128,7 @@ pub fn run(mut request: Request, signals: &Signals) -> Result<Exit, Failure> {
 
 /// A plan that measures nothing but existing ports is refused before anything is written when
 /// they cannot be used. Beside other paths such ports only make their own cells skipped.
-fn check_ports(plan: &Plan) -> Result<(), Failure> {
+fn check_ports(plan: &Plan, stop: &Stop) -> Result<(), Failure> {
     let ports = |path: &PathPlan| matches!(path, PathPlan::Ports { .. });
     if plan.traffic.frame_sizes.is_empty() {
         return Ok(());
@@ -134,7 +138,7 @@ fn check_ports(plan: &Plan) -> Result<(), Failure> {
     }
     let largest = plan.traffic.frame_sizes.iter().max();
     for (path, size) in plan.paths.iter().zip(largest.into_iter().cycle()) {
-        setup::check(path, *size).map_err(|error| match error.is_bad_input() {
+        setup::check(path, *size, stop).map_err(|error| match error.is_bad_input() {
             true => Failure::usage(error),
             false => Failure::environment(error),
         })?;
@@ -376,7 +380,9 @@ impl Sitting {
             .paths
             .get(&path, key, &self.machine.placement, &stop, &say)
         {
-            Ok(path) => self.engines.decide(path, key, &self.machine.placement),
+            Ok(path) => self
+                .engines
+                .decide(path, key, &self.machine.placement, &say),
             Err(_) if stop.is_set() => return Ok(false),
             Err(error) => {
                 // Nothing is measured on it; the next cell of this size asks again.

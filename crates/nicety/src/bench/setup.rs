@@ -7,18 +7,19 @@ use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_packet::{MacAddr, VlanTag};
-use nicety_port::PortError;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::CheckError;
 use nicety_port::pktgen::{self, Pktgen};
 use nicety_port::probes::ProbeError;
 use nicety_port::xdp::{Opening, Xdp};
+use nicety_port::{PortError, Stop};
 use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
 };
 
-use super::switches;
+use super::{links, switches};
+use crate::output;
 
 /// Receive and transmit queues of the veth ends of paths made here.
 pub(super) const QUEUES: u32 = 1;
@@ -149,10 +150,11 @@ pub fn path(
 
 /// Whether existing ports can be used for frames of `size`: they are there, up, and may be
 /// opened. Sends nothing.
-pub fn check(plan: &PathPlan, size: FrameSize) -> Result<(), SetupError> {
+pub fn check(plan: &PathPlan, size: FrameSize, stop: &Stop) -> Result<(), SetupError> {
     let PathPlan::Ports { a, b } = plan else {
         return Ok(());
     };
+    links::wait_here(a, b, stop, &output::say)?;
     let path = ExternalPath::open(a, b, size)?;
     let traffic = TrafficSpec {
         frame_size: size,

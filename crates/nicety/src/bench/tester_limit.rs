@@ -65,7 +65,9 @@ pub fn measure(
         stations: 1,
         vlan: None,
     };
-    let mut engine = engines.open(&path, traffic, &machine.placement)?.engine;
+    // A veth pair always has its link.
+    let opened = engines.open(&path, traffic, &machine.placement, &|_| ())?;
+    let mut engine = opened.engine;
     let mut trials = machine.trials(engine.as_mut(), &path, 0);
     let mut load = FLAT_OUT;
     let mut counted = Fps(0.0);

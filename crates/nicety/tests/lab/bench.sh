@@ -2,9 +2,9 @@
 # somebody steps, pktgen on a NIC, and the NIC's time stamps. The directory with the plans, where results
 # go, and the program with the tests of stamps.rs are the arguments.
 set -eu
-PATH=$PATH:/usr/sbin:/sbin
 out=$1
 tests=$2
+. "${0%/*}/common.sh"
 
 uname -r
 # Slow under emulation: a cell may well end without a result, which is a negative answer.
@@ -22,18 +22,8 @@ kill $stepper
 # The kernel's generator, between the two ports of the NIC, which a cable joins.
 modprobe pktgen
 sysctl -qw net.ipv6.conf.all.disable_ipv6=1
-wait_for() {
-    tries=0
-    until "$@"; do
-        tries=$((tries + 1))
-        [ $tries -lt 1200 ] || { echo "waited in vain: $*"; cat "$out/last"; exit 1; }
-        sleep 0.05
-    done
-}
-has_link() { [ "$(cat /sys/class/net/$1/carrier)" = 1 ]; }
-: >"$out/last"
 for port in eth0 eth1; do ip link set $port up; done
-for port in eth0 eth1; do wait_for has_link $port; done
+for port in eth0 eth1; do wait_for "link of $port" '[ "$(cat /sys/class/net/$port/carrier)" = 1 ]'; done
 packets() { cat "/sys/class/net/$1/statistics/$2_packets"; }
 runs() { grep -qh '^Running: eth0' /proc/net/pktgen/kpktgend_*; }
 rests() { ! runs; }
@@ -52,22 +42,22 @@ left() {
 
 both() { echo $(($(packets eth0 $1) + $(packets eth1 $1))); }
 tx=$(both tx) rx=$(both rx)
-nicety bench "$out/ports.toml" --engine pktgen --time-box 90s --out "$out/pktgen" 2>"$out/said" >/dev/null ||
-    [ $? -eq 1 ] || { cat "$out/said"; exit 1; }
-grep -o 'eth[01]: stamps again.*' "$out/said" || { cat "$out/said"; exit 1; }
+nicety bench "$out/ports.toml" --engine pktgen --time-box 90s --out "$out/pktgen" >"$out/log" 2>&1 ||
+    [ $? -eq 1 ] || { cat "$out/log"; exit 1; }
+grep -o 'eth[01]: stamps again.*' "$out/log" || { cat "$out/log"; exit 1; }
 echo "stamps: ledgers $(ls /run/nicety | grep -c '^hwtstamp-')"
 echo "pktgen $(($(both tx) - tx)) $(($(both rx) - rx))"
 left measured
 
-nicety bench "$out/ports.toml" --engine pktgen --out "$out/killed" >"$out/last" 2>&1 &
-wait_for runs
+nicety bench "$out/ports.toml" --engine pktgen --out "$out/killed" >"$out/log" 2>&1 &
+wait_for "pktgen that sends" runs
 kill -9 $!
 wait $! || true
-wait_for rests
+wait_for "pktgen that rests" rests
 left killed
 
-nicety bench "$out/ports.toml" --engine pktgen --out "$out/interrupted" >"$out/last" 2>&1 &
-wait_for runs
+nicety bench "$out/ports.toml" --engine pktgen --out "$out/interrupted" >"$out/log" 2>&1 &
+wait_for "pktgen that sends" runs
 kill -INT $!
 code=0
 wait $! || code=$?

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nicety_host::hwtstamp::{Config, HwTstamp};
+use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_model::{Direction, Fps, FrameSize, Purpose, TrialRecord};
 use nicety_packet::MacAddr;
@@ -62,6 +63,11 @@ fn prober(path: &dyn Path) -> Prober {
 }
 
 fn path() -> ExternalPath {
+    // The link begins anew when what its NIC stamps is changed.
+    let links = Links::open(&NetNs::current().unwrap()).unwrap();
+    for port in ["eth0", "eth1"] {
+        links.wait_carrier(port, Duration::from_secs(30)).unwrap();
+    }
     ExternalPath::open("eth0", "eth1", FrameSize::new(128).unwrap()).unwrap()
 }
 
