@@ -61,6 +61,8 @@ const PROOF_LIMIT: Duration = Duration::from_secs(15);
 /// For a kernel that has begun to speak, and where nothing else will do: in the emulated CPU of the
 /// lab, on a machine that is busy, it takes half a minute.
 const PATIENT_LIMIT: Duration = Duration::from_secs(90);
+/// Boots of one machine before it is given up.
+pub const BOOTS: usize = 3;
 /// Said by a kernel that has come as far as it can without a root file system
 /// (init/do_mounts.c, mount_root_generic).
 const PROOF: &str = "Unable to mount root fs";
@@ -122,7 +124,7 @@ fn why_not(bundle: &Bundle, anew: bool, progress: &mut dyn FnMut(&str)) -> Optio
     }
     progress("booting a kernel to see whether KVM works");
     let limit = if anew { PATIENT_LIMIT } else { PROOF_LIMIT };
-    let said = boot(bundle, limit).err().map(|error| error.to_string());
+    let said = proof(bundle, limit).err().map(|error| error.to_string());
     let why_not = said
         .is_some()
         .then(|| format!("{DEVICE} opens, but no kernel boots on it"));
@@ -166,8 +168,20 @@ impl Answer {
     }
 }
 
-/// Boots the kernel until it finds no root file system.
-fn boot(bundle: &Bundle, mut limit: Duration) -> Result<(), QemuError> {
+/// A kernel that boots. One that spoke and died is given another chance, see `VmPath`.
+fn proof(bundle: &Bundle, limit: Duration) -> Result<(), QemuError> {
+    let mut tried = 1;
+    loop {
+        let mut spoke = false;
+        match boot(bundle, limit, &mut spoke) {
+            Err(QemuError::Ended { .. }) if spoke && tried < BOOTS => tried += 1,
+            booted => return booted,
+        }
+    }
+}
+
+/// Boots the kernel until it finds no root file system; whether it said anything.
+fn boot(bundle: &Bundle, mut limit: Duration, spoke: &mut bool) -> Result<(), QemuError> {
     let mut arguments: Vec<_> = Accelerator::Kvm.arguments().map(Into::into).to_vec();
     arguments.extend(["-machine", "q35", "-bios", QBOOT, "-m", "256", "-kernel"].map(Into::into));
     arguments.push(bundle.kernel.image.clone().into_os_string());
@@ -185,9 +199,11 @@ fn boot(bundle: &Bundle, mut limit: Duration) -> Result<(), QemuError> {
         if ended {
             machine.finish_console();
         }
-        if machine.console().iter().any(|line| line.contains(PROOF)) {
+        let said = machine.console();
+        if said.iter().any(|line| line.contains(PROOF)) {
             return Ok(());
         }
+        *spoke |= !said.is_empty();
         if ended {
             let other = QemuError::io(
                 "boot on",
@@ -197,8 +213,7 @@ fn boot(bundle: &Bundle, mut limit: Duration) -> Result<(), QemuError> {
             return Err(machine.why_ended("its kernel's end", other));
         }
         // Where KVM does not work the kernel says nothing at all.
-        let speaks = limit < PATIENT_LIMIT && !machine.console().is_empty();
-        if Instant::now() > end && speaks {
+        if Instant::now() > end && *spoke && limit < PATIENT_LIMIT {
             (limit, end) = (PATIENT_LIMIT, end + (PATIENT_LIMIT - limit));
         }
         if Instant::now() > end {

@@ -85,13 +85,31 @@ impl Tail {
     }
 }
 
-/// The last few lines as one.
+/// The last few lines as one; of a kernel that died, those that say of what.
 pub fn last_lines(lines: &[String]) -> String {
     const SHOWN: usize = 6;
     if lines.is_empty() {
         return "nothing was said".into();
     }
-    lines[lines.len().saturating_sub(SHOWN)..].join(" | ")
+    let last = || lines[lines.len().saturating_sub(SHOWN)..].join(" | ");
+    death(lines).unwrap_or_else(last)
+}
+
+/// What happened, where, and what the kernel made of it. Registers and the call trace, which come after,
+/// would fill a line of any length.
+fn death(lines: &[String]) -> Option<String> {
+    const FAULTS: [&str; 4] = ["BUG: ", "Oops: ", "general protection fault", "PANIC: "];
+    const END: &str = "Kernel panic";
+    let says = |line: &String, words: &[&str]| words.iter().any(|word| line.contains(word));
+    let end = lines.iter().position(|line| says(line, &[END]))?;
+    let before = &lines[..end];
+    let fault = before.iter().position(|line| says(line, &FAULTS));
+    let place = before[fault.unwrap_or(end)..]
+        .iter()
+        .find(|line| says(line, &["RIP: "]));
+    let told = fault.map(|at| &before[at]).into_iter().chain(place);
+    let told: Vec<&str> = told.chain([&lines[end]]).map(String::as_str).collect();
+    Some(told.join(" | "))
 }
 
 #[cfg(test)]
@@ -113,6 +131,24 @@ mod tests {
         assert_eq!(lines[KEPT_LINES], "open");
         assert_eq!(last_lines(&lines[KEPT_LINES - 1..]), "[2Jline 99 | open");
         assert_eq!(last_lines(&[]), "nothing was said");
+    }
+
+    #[test]
+    fn of_a_dead_kernel_the_cause_is_told() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let dead = lines(
+            "[    1.0] up\n[    2.0] BUG: unable to handle page fault for address: 1\n[    2.0] #PF\n\
+             [    2.0] RIP: 0010:somewhere+0x1/0x2\n[    2.0] RAX: 0\n[    2.0] RIP: 0033:0x7f\n\
+             [    2.1] Kernel panic - not syncing: Fatal exception\n[    2.1] Kernel Offset: 0x1",
+        );
+        assert_eq!(
+            last_lines(&dead),
+            "[    2.0] BUG: unable to handle page fault for address: 1 | \
+             [    2.0] RIP: 0010:somewhere+0x1/0x2 | \
+             [    2.1] Kernel panic - not syncing: Fatal exception"
+        );
+        let stuck = lines("a\n[ 1.0] Kernel panic - not syncing: VFS\nb");
+        assert_eq!(last_lines(&stuck), "[ 1.0] Kernel panic - not syncing: VFS");
     }
 
     #[test]

@@ -41,7 +41,8 @@ use crate::endpoints::EndpointSite;
 use crate::error::PathError;
 use crate::neighbours;
 use crate::path::{Coupling, Middle, Path, PathThread, Polling, Port};
-use crate::qemu::{Accelerator, Bundle};
+use crate::qemu::accel::BOOTS;
+use crate::qemu::{Accelerator, Bundle, QemuError};
 use crate::rig::Rig;
 use crate::sriov::{self, FunctionSet};
 use crate::switch::{GuestSwitch, GuestSwitchSpec, RunDir};
@@ -154,7 +155,37 @@ impl VmPath {
         guest.work(work, limit, stopped)
     }
 
+    /// Builds all of it, anew when a guest ended while it booted under KVM. An emulated KVM host, which
+    /// the lab is, loses a virtual machine now and then before its kernel speaks; no other guest should.
     fn make(
+        spec: &VmSpec,
+        serve: &[wire::Serve],
+        bundle: &Bundle,
+        accelerator: &Accelerator,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, PathError> {
+        let mut ended = Vec::new();
+        loop {
+            let made = Self::attempt(spec, serve, bundle, accelerator, stopped);
+            match made {
+                Err(PathError::Qemu(QemuError::Ended { what, last, .. }))
+                    if *accelerator == Accelerator::Kvm && ended.len() + 1 < BOOTS =>
+                {
+                    ended.push(format!(
+                        "{what} ended while it booted, and was booted again: {last}"
+                    ));
+                }
+                made => {
+                    return made.map(|mut path| {
+                        path.notes.extend(ended);
+                        path
+                    });
+                }
+            }
+        }
+    }
+
+    fn attempt(
         spec: &VmSpec,
         serve: &[wire::Serve],
         bundle: &Bundle,
