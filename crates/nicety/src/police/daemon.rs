@@ -30,8 +30,8 @@ use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// How often all limits are listed, and interfaces and filters are compared with what they should be
-/// when the kernel has told of a change; counters, and the limits of ports that send, are read every period.
+/// How often interfaces, limits and filters are compared with what they should be when the kernel has told
+/// of a change; counters, and the limits of ports that send, are read every period.
 const RECONCILE: Duration = Duration::from_millis(900);
 /// The same when it has not.
 const RECONCILE_ANYWAY: Duration = Duration::from_secs(10);
@@ -76,7 +76,6 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         errors: 0,
         last: None,
         looked: None,
-        listed: None,
         changed: false,
         written: None,
         board,
@@ -156,9 +155,8 @@ struct Daemon<'a> {
     writes: u64,
     errors: u64,
     last: Option<Look>,
-    /// When interfaces and filters were last looked at, and when all limits were.
+    /// When interfaces, limits and filters were last looked at.
     looked: Option<Instant>,
-    listed: Option<Instant>,
     /// The kernel has told of a change since.
     changed: bool,
     /// When the state was last written.
@@ -229,12 +227,8 @@ impl Daemon<'_> {
             false => RECONCILE_ANYWAY,
         };
         let last = self.last.take().filter(|_| since(self.looked) < wait);
-        let all = changes.any() || since(self.listed) >= RECONCILE;
-        if all || last.is_none() {
-            self.listed = Some(Instant::now());
-        }
         match last {
-            Some(last) => self.ports.survey_again(last, all),
+            Some(last) => self.ports.survey_again(last, changes.any()),
             None => {
                 self.looked = Some(Instant::now());
                 self.changed = false;

@@ -67,7 +67,7 @@ impl Daemon<'_> {
         self.controller = Controller::new(policy.clone(), &[], Tuning::default());
         self.policy = Arc::new(policy);
         self.ports = ports;
-        (self.last, self.looked, self.listed) = (None, None, None);
+        (self.last, self.looked) = (None, None);
         Ok(())
     }
 
