@@ -12,7 +12,7 @@ use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::{Privilege, enter_user_namespace, privilege};
 
-/// Set by whoever runs the program as an ordinary user too.
+/// Set by whoever runs the program both as root and as an ordinary user.
 const ROOT_ONLY: &str = "NICETY_TEST_ROOT_ONLY";
 /// `nobody` on every Linux.
 const NOBODY: u32 = 65534;
@@ -24,6 +24,7 @@ pub struct Skip(pub String);
 /// A test. It fails by a panic.
 pub struct Test {
     name: String,
+    once: bool,
     run: Box<dyn Fn(Privilege) -> Result<(), Skip>>,
 }
 
@@ -35,8 +36,16 @@ impl Test {
     ) -> Self {
         Self {
             name: name.into(),
+            once: false,
             run: Box::new(run),
         }
+    }
+
+    /// Takes long and does not depend on who runs it: an ordinary user skips it where root runs it too.
+    #[must_use]
+    pub fn once(mut self) -> Self {
+        self.once = true;
+        self
     }
 }
 
@@ -105,10 +114,16 @@ fn run_all(suite: &str, tests: &[Test], selection: &Selection) -> Result<bool, F
         _ => "user",
     };
     let before = surroundings()?;
+    let both = std::env::var_os(ROOT_ONLY).is_some();
+    let done = both && privilege != Privilege::Privileged;
     let (mut passed, mut skipped, mut failed) = (0, 0, 0);
     for test in chosen(who) {
         let name = &test.name;
-        match catch_unwind(AssertUnwindSafe(|| (test.run)(privilege))) {
+        let run = || match test.once && done {
+            true => Err(Skip("done as root, and it is the same for others".into())),
+            false => (test.run)(privilege),
+        };
+        match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok(())) => {
                 println!("test {who}::{name} ... ok");
                 passed += 1;
@@ -129,7 +144,7 @@ fn run_all(suite: &str, tests: &[Test], selection: &Selection) -> Result<bool, F
         failed += 1;
     }
     println!("{suite} ({who}): {passed} passed, {failed} failed, {skipped} skipped");
-    let once = privilege != Privilege::Privileged || std::env::var_os(ROOT_ONLY).is_some();
+    let once = privilege != Privilege::Privileged || both;
     let user_passed = once || again_as_user(selection)?;
     Ok(failed == 0 && user_passed)
 }
@@ -156,6 +171,7 @@ fn again_as_user(selection: &Selection) -> Result<bool, Failure> {
     let status = Command::new(&program)
         .args(&selection.names)
         .args(selection.exact.then_some("--exact"))
+        .env(ROOT_ONLY, "1")
         .current_dir("/")
         .uid(NOBODY)
         .gid(NOBODY)

@@ -58,6 +58,9 @@ fn follow(page: &str, dir: &Path) -> usize {
 #[test]
 fn the_page_about_measuring() {
     let _alone = alone();
+    if !once("the_page_about_measuring") {
+        return;
+    }
     let dir = open_dir();
     let before = Before::now(dir.path());
     let page = include_str!("../../../../docs/guide/bench.md");
@@ -71,6 +74,9 @@ fn the_page_about_measuring() {
 #[test]
 fn the_page_about_sockets() {
     let _alone = alone();
+    if !once("the_page_about_sockets") {
+        return;
+    }
     let dir = open_dir();
     let before = Before::now(dir.path());
     let page = include_str!("../../../../docs/guide/sockets.md");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Running, alone, nicety, open_dir};
+use crate::harness::{Running, alone, nicety, once, open_dir};
 use crate::leftovers::Before;
 use crate::runs::bench;
 
@@ -38,6 +38,9 @@ fn address(run: &mut Running) -> SocketAddr {
 #[test]
 fn a_browser_sees_how_far_a_run_is() {
     let _alone = alone();
+    if !once("a_browser_sees_how_far_a_run_is") {
+        return;
+    }
     let dir = open_dir();
     let before = Before::now(dir.path());
     let mut run = bench(dir.path(), &["--web=127.0.0.1:0"]).start();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::harness::{Ended, alone, lines, open_dir};
-use crate::{cache, inside_only, lab};
+use crate::{cache, can_boot_once, lab};
 
 /// Cells found fast under emulation: what counts is that frames are carried.
 const HEAD: &str = "[traffic]
@@ -131,7 +131,7 @@ fn meta(run: &Path) -> Value {
 #[test]
 fn functions_in_a_namespace() {
     let _alone = alone();
-    if !inside_only("functions_in_a_namespace") {
+    if !can_boot_once("functions_in_a_namespace") {
         return;
     }
     let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nnic = \"sriov\"\npf = \"eth0\"\n";
@@ -219,7 +219,7 @@ fn refused(out: &Path, why: &str) {
 #[test]
 fn functions_of_guests() {
     let _alone = alone();
-    if !inside_only("functions_of_guests") {
+    if !can_boot_once("functions_of_guests") {
         return;
     }
     let path = "[[path]]\nkind = \"vm\"\naccel = \"kvm\"\nnic = [\"sriov\", \"sriov-macvtap\"]\npf = \"eth0\"\n";

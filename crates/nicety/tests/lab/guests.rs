@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::booted::wait_gone;
 use crate::harness::{Call, alone, lines, nicety, open_dir};
-use crate::{cache, can_boot, inside_only, lab, machine_state, machines};
+use crate::{cache, can_boot, can_boot_once, lab, machine_state, machines};
 
 /// Cells found fast on any machine: much loss is allowed.
 const HEAD: &str = "[traffic]
@@ -155,7 +155,7 @@ done
 fn guests_under_kvm_with_vhost() {
     let _alone = alone();
     let test = "guests_under_kvm_with_vhost";
-    if !inside_only(test) {
+    if !can_boot_once(test) {
         return;
     }
     let dir = open_dir();
@@ -207,7 +207,7 @@ fn under_way(dir: &Path, paths: &str) -> (crate::harness::Running, i32) {
 #[test]
 fn a_guest_that_dies_fails_its_cell_and_no_other() {
     let _alone = alone();
-    if !can_boot("a_guest_that_dies_fails_its_cell_and_no_other") {
+    if !can_boot_once("a_guest_that_dies_fails_its_cell_and_no_other") {
         return;
     }
     let dir = open_dir();

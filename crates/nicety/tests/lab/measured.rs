@@ -7,7 +7,7 @@ use nicety_port::xdp::object;
 use serde_json::Value;
 
 use crate::harness::{alone, open_dir};
-use crate::{BOOT, inside_only, lab};
+use crate::{BOOT, can_boot_once, lab};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/bench.sh");
 const PLAN: &str = r#"
@@ -57,7 +57,7 @@ fn count(trial: &Value, of: &str) -> u64 {
 #[test]
 fn another_kernel_and_a_stepped_clock() {
     let _alone = alone();
-    if !inside_only("another_kernel_and_a_stepped_clock") {
+    if !can_boot_once("another_kernel_and_a_stepped_clock") {
         return;
     }
     if let Some(why) = object::missing() {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::harness::{alone, lines, open_dir};
-use crate::{BOOT, inside_only, lab};
+use crate::{BOOT, can_boot_once, lab};
 
 const HEAD: &str = r#"name = "kernel"
 [traffic]
@@ -35,7 +35,7 @@ const PATHS: [(&str, &str); 3] = [
 #[test]
 fn vlan_bridges_and_the_kernel_datapath() {
     let _alone = alone();
-    if !inside_only("vlan_bridges_and_the_kernel_datapath") {
+    if !can_boot_once("vlan_bridges_and_the_kernel_datapath") {
         return;
     }
     let dir = open_dir();

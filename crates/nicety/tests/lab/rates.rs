@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::harness::{alone, open_dir};
-use crate::{inside_only, lab, machine_state};
+use crate::{can_boot_once, lab, machine_state};
 
 const RATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/rates.sh");
 const SHARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/police.sh");
@@ -130,7 +130,7 @@ the limits of 2 ports are as they were found
 #[test]
 fn functions_of_an_82576_have_rates_and_share_a_link() {
     let _alone = alone();
-    if !inside_only("functions_of_an_82576_have_rates_and_share_a_link") {
+    if !can_boot_once("functions_of_an_82576_have_rates_and_share_a_link") {
         return;
     }
     let before = machine_state();

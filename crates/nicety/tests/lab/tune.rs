@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::harness::{alone, open_dir};
-use crate::{BOOT, inside_only, lab, machine_state};
+use crate::{BOOT, can_boot_once, lab, machine_state};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/tune.sh");
 const GAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/gain.sh");
@@ -75,7 +75,7 @@ net.ipv4.tcp_moderate_rcvbuf 0
 #[test]
 fn settings_of_an_82576() {
     let _alone = alone();
-    if !inside_only("settings_of_an_82576") {
+    if !can_boot_once("settings_of_an_82576") {
         return;
     }
     let before = machine_state();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::harness::alone;
+use crate::harness::{alone, once};
 
 /// Two ports joined by a bridge.
 const PORTS: &str = "
@@ -60,8 +60,16 @@ message_bytes = [64]
 time = \"200ms\"
 ";
 
+/// A namespace for a test that takes long.
+fn with(test: &str, setup: &str) -> Option<Bench> {
+    if !once(test) {
+        return None;
+    }
+    Bench::with(test, setup)
+}
+
 fn slow(test: &str) -> Option<Bench> {
-    Bench::with(test, &format!("{PORTS}{SLOW}"))
+    with(test, &format!("{PORTS}{SLOW}"))
 }
 
 /// Spread of single measurements above which a machine is too busy to tell anything.
@@ -129,7 +137,7 @@ fn bridged_frames_out_of_the_firewall_is_a_gain() {
     const NAME: &str = "bridged_frames_out_of_the_firewall_is_a_gain";
     const SETTING: &str = "net.bridge.bridge-nf-call-iptables";
     let _alone = alone();
-    let Some(bench) = Bench::with(NAME, &format!("{PORTS}{RULES}")) else {
+    let Some(bench) = with(NAME, &format!("{PORTS}{RULES}")) else {
         return;
     };
     let read = || {
@@ -199,7 +207,7 @@ ip link set q1 nomaster
 #[test]
 fn a_cell_that_fails_for_good_cannot_tell() {
     let _alone = alone();
-    let Some(bench) = Bench::with(
+    let Some(bench) = with(
         "a_cell_that_fails_for_good_cannot_tell",
         &format!("{PORTS}{CUT}sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0"),
     ) else {
