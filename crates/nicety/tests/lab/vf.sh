@@ -1,6 +1,7 @@
 # Runs in the lab: what a KVM host with an Intel 82576 can do. Every line printed is asserted.
 set -eu
-PATH=$PATH:/usr/sbin:/sbin
+out=$1
+. "${0%/*}/common.sh"
 
 nicety --version
 for module in igb vhost_net macvtap openvswitch 8021q bridge tun kvm_amd kvm_intel; do
@@ -15,16 +16,7 @@ done
 [ -n "$(ls /sys/kernel/iommu_groups)" ] && echo "iommu"
 echo "physical functions $(ls -d /sys/bus/pci/drivers/igb/0000:* | wc -l)"
 
-# Functions probed before the physical one has been reset get no link: probing waits.
-device=/sys/class/net/eth0/device
-ip link set eth0 up
-echo 0 >$device/sriov_drivers_autoprobe
-echo 7 >$device/sriov_numvfs
-for vf in 0 1 2 3 4 5 6; do ip link set eth0 vf $vf mac 02:00:00:00:00:0$vf; done
-ip link set eth0 down
-ip link set eth0 up
-echo 1 >$device/sriov_drivers_autoprobe
-modprobe igbvf
+make_functions 7
 echo "virtual functions $(ls -d $device/virtfn*/net/* | wc -l)"
 
 # Three namespaces: two functions of one port, and the port at the other end of the cable.
@@ -33,12 +25,7 @@ join() {
     ip link set $2 netns $1
     ip -n $1 address add $3/24 dev $2
     ip -n $1 link set $2 up
-    tries=0
-    until ip -n $1 -br link show dev $2 | grep -q LOWER_UP; do
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || { echo "no link of $2"; exit 1; }
-        sleep 0.1
-    done
+    wait_for "link of $2" "ip -n $1 -br link show dev $2 | grep LOWER_UP"
 }
 join a "$(ls $device/virtfn0/net)" 192.0.2.1
 join b "$(ls $device/virtfn1/net)" 192.0.2.2
@@ -53,7 +40,7 @@ ip link show eth0 | sed -n 's/.* vf 0 .*max_tx_rate \([0-9A-Za-z]*\).*/rate \1/p
 ip link set eth0 vf 0 max_tx_rate 2000 2>/dev/null || echo "rate 2000 refused"
 
 echo "this goes to standard error" >&2
-echo kept >"$1/result"
+echo kept >"$out/result"
 echo lost >"$2/lost"
 cat
 exit 7
