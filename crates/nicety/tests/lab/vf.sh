@@ -10,8 +10,8 @@ done
 modprobe -a pktgen vfio-pci sch_tbf sch_htb cls_flower act_police
 [ -d /sys/module/pktgen ] && echo "loaded pktgen"
 modprobe nosuchmodule 2>/dev/null || echo "no module nosuchmodule"
-for device in /dev/kvm /dev/vhost-net /dev/net/tun; do
-    [ -c $device ] && echo "device $device"
+for file in /dev/kvm /dev/vhost-net /dev/net/tun; do
+    [ -c $file ] && echo "device $file"
 done
 [ -n "$(ls /sys/kernel/iommu_groups)" ] && echo "iommu"
 echo "physical functions $(ls -d /sys/bus/pci/drivers/igb/0000:* | wc -l)"
