@@ -110,7 +110,8 @@ impl VmPath {
         accelerator: &Accelerator,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, PathError> {
-        Self::make(spec, &[], bundle, accelerator, stopped)
+        let make = || Self::make(spec, &[], bundle, accelerator, stopped);
+        Self::patiently(accelerator, make)
     }
 
     /// As [`VmPath::build`], for guests in which sockets end, one for each of `serve`: its NIC 0 gets
@@ -132,7 +133,8 @@ impl VmPath {
             },
             ..spec.clone()
         };
-        Self::make(&spec, serve, bundle, accelerator, stopped)
+        let make = || Self::make(&spec, serve, bundle, accelerator, stopped);
+        Self::patiently(accelerator, make)
     }
 
     /// Lets guest `number` do some work for at most `limit`, and returns what came of it.
@@ -155,19 +157,15 @@ impl VmPath {
         guest.work(work, limit, stopped)
     }
 
-    /// Builds all of it, anew when a guest ended while it booted under KVM. An emulated KVM host, which
-    /// the lab is, loses a virtual machine now and then before its kernel speaks; no other guest should.
-    fn make(
-        spec: &VmSpec,
-        serve: &[wire::Serve],
-        bundle: &Bundle,
+    /// Makes a path, anew when a guest ended while it booted under KVM. An emulated KVM host, which the lab
+    /// is, loses a virtual machine now and then before its kernel speaks; no other guest should.
+    fn patiently(
         accelerator: &Accelerator,
-        stopped: &dyn Fn() -> bool,
+        make: impl Fn() -> Result<Self, PathError>,
     ) -> Result<Self, PathError> {
         let mut ended = Vec::new();
         loop {
-            let made = Self::attempt(spec, serve, bundle, accelerator, stopped);
-            match made {
+            match make() {
                 Err(PathError::Qemu(QemuError::Ended { what, last, .. }))
                     if *accelerator == Accelerator::Kvm && ended.len() + 1 < BOOTS =>
                 {
@@ -176,16 +174,15 @@ impl VmPath {
                     ));
                 }
                 made => {
-                    return made.map(|mut path| {
-                        path.notes.extend(ended);
-                        path
-                    });
+                    let mut path = made?;
+                    path.notes.extend(ended);
+                    return Ok(path);
                 }
             }
         }
     }
 
-    fn attempt(
+    fn make(
         spec: &VmSpec,
         serve: &[wire::Serve],
         bundle: &Bundle,
