@@ -71,13 +71,24 @@ impl OvsDpdkPath {
     }
 }
 
-/// Memory in MiB, taken as ordinary pages: its buffers, of which it asks for half as many until
-/// they fit, need 390, and vhost-user's devices leave holes in what there is.
-const MEMORY_MIB: u32 = 768;
+/// Ports of Debian's DPDK (RTE_MAX_ETHPORTS).
+const MOST_PORTS: u32 = 32;
 
-/// Most pairs of neighbours: Debian's DPDK has 32 ports (RTE_MAX_ETHPORTS), and some are the
-/// path's own.
+/// Most pairs of neighbours: some ports are the path's own.
 const MOST_PAIRS: u32 = 12;
+
+/// Memory in MiB for as many ports as there can be, as ordinary pages: only those of ports that
+/// are there are ever written to and taken.
+///
+/// A port's buffers are `dpdk_calculate_mbufs` in Open vSwitch's lib/netdev-dpdk.c: 16384, and
+/// one for every place in a queue; a polling thread has a queue to send on, as has the main
+/// thread. A buffer for an MTU of 1500 takes just under 3 KiB; a megabyte per port and 256 stay
+/// for the rings of vhost-user's devices and the program itself.
+fn memory_mib(queues: u32, threads: u32) -> u32 {
+    let places = 2048 * (queues + threads + 1);
+    let buffers = 16_384 + places + 32 * queues;
+    256 + MOST_PORTS * (1 + (buffers * 3).div_ceil(1024))
+}
 
 /// What it is, for the run's notes.
 pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> String {
@@ -97,13 +108,17 @@ pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> St
 
 /// `other_config` of the switch.
 pub(super) fn configuration(spec: &DpdkSpec, polling: &[u32]) -> Vec<String> {
+    let memory = memory_mib(spec.rig.queues.max(1), spec.cores.max(1));
     vec![
         "dpdk-init=true".to_owned(),
         format!("dpdk-lcore-mask={}", mask(&spec.beside()[..1])),
         format!("pmd-cpu-mask={}", mask(polling)),
+        // Buffers that all ports share are 262144 at first and half as many only if DPDK answers
+        // ENOMEM; without huge pages it sometimes answers ENOBUFS, and the port is refused.
+        "per-port-memory=true".to_owned(),
         // Pages of the ordinary size: huge ones are the administrator's to reserve.
         format!(
-            "dpdk-extra=\"--no-pci --no-huge --legacy-mem --iova-mode=va -m {MEMORY_MIB} --no-telemetry\""
+            "dpdk-extra=\"--no-pci --no-huge --legacy-mem --iova-mode=va -m {memory} --no-telemetry\""
         ),
     ]
 }

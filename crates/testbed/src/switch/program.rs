@@ -175,13 +175,18 @@ pub(super) fn ask<A: AsRef<OsStr>>(
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The last lines of a log on one line, for a message.
+/// The last lines of a log on one line, for a message: those that speak of trouble where some do,
+/// since Open vSwitch ends with its counters.
 fn last_lines(log: &[u8]) -> String {
     let text = String::from_utf8_lossy(log);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let said = text.lines().filter(|line| !line.trim().is_empty());
+    let (trouble, rest): (Vec<&str>, Vec<&str>) = said.partition(|line| {
+        // The levels of ovs-vswitchd(8), between bars.
+        ["|WARN|", "|ERR|", "|EMER|"]
+            .iter()
+            .any(|level| line.contains(level))
+    });
+    let lines = if trouble.is_empty() { rest } else { trouble };
     let from = lines.len().saturating_sub(QUOTED);
     // A semicolon would part what from what to do.
     lines[from..].join(" / ").replace("; ", ", ")
@@ -238,5 +243,9 @@ mod tests {
             "two, 2 / three / four"
         );
         assert_eq!(last_lines(b""), "");
+        assert_eq!(
+            last_lines(b"1|dpdk|ERR|no buffers\n2|bridge|WARN|no p0\n3|coverage|INFO|sent 4\n"),
+            "1|dpdk|ERR|no buffers / 2|bridge|WARN|no p0"
+        );
     }
 }
