@@ -17,6 +17,7 @@ use crate::error::PathError;
 use crate::neighbours;
 use crate::path::{Coupling, Middle, Path, PathThread, Polling, Port};
 use crate::rig::Rig;
+use crate::vm::spec::available_mib;
 
 pub(super) const DAEMON: Packaged = Packaged {
     name: "ovs-vswitchd-dpdk",
@@ -77,17 +78,23 @@ const MOST_PORTS: u32 = 32;
 /// Most pairs of neighbours: some ports are the path's own.
 const MOST_PAIRS: u32 = 12;
 
-/// Memory in MiB for as many ports as there can be, as ordinary pages: only those of ports that
-/// are there are ever written to and taken.
+/// Memory in MiB that a port takes.
 ///
-/// A port's buffers are `dpdk_calculate_mbufs` in Open vSwitch's lib/netdev-dpdk.c: 16384, and
+/// Its buffers are those of `dpdk_calculate_mbufs` in Open vSwitch's lib/netdev-dpdk.c: 16384, and
 /// one for every place in a queue; a polling thread has a queue to send on, as has the main
-/// thread. A buffer for an MTU of 1500 takes just under 3 KiB; a megabyte per port and 256 stay
-/// for the rings of vhost-user's devices and the program itself.
-fn memory_mib(queues: u32, threads: u32) -> u32 {
+/// thread. A buffer for an MTU of 1500 is just under 3 KiB, and may not cross the end of a page.
+/// With 8 MiB a queue for rings it is what 26 ports were seen to take, 2.4 GiB.
+fn port_mib(queues: u32, threads: u32) -> u32 {
     let places = 2048 * (queues + threads + 1);
     let buffers = 16_384 + places + 32 * queues;
-    256 + MOST_PORTS * (1 + (buffers * 3).div_ceil(1024))
+    8 * queues + (buffers * 4).div_ceil(1024)
+}
+
+/// Pairs of neighbours that there is room for in `available_mib` of memory.
+fn most_pairs(port_mib: u32, available_mib: Option<u64>) -> u32 {
+    let room = available_mib.map(|mib| mib / u64::from(2 * port_mib));
+    let room = room.and_then(|pairs| u32::try_from(pairs).ok());
+    room.unwrap_or(MOST_PAIRS).min(MOST_PAIRS)
 }
 
 /// What it is, for the run's notes.
@@ -108,7 +115,10 @@ pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> St
 
 /// `other_config` of the switch.
 pub(super) fn configuration(spec: &DpdkSpec, polling: &[u32]) -> Vec<String> {
-    let memory = memory_mib(spec.rig.queues.max(1), spec.cores.max(1));
+    // For as many ports as there can be: a page is taken when a port's buffers are written to it.
+    // What is over is for the rings of vhost-user's devices and the program itself.
+    let port = port_mib(spec.rig.queues.max(1), spec.cores.max(1));
+    let memory = 256 + MOST_PORTS * port;
     vec![
         "dpdk-init=true".to_owned(),
         format!("dpdk-lcore-mask={}", mask(&spec.beside()[..1])),
@@ -200,8 +210,9 @@ impl Path for OvsDpdkPath {
     }
 
     fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+        let port = port_mib(1, self.instance.polling().len() as u32);
         let (instance, vdev) = (&mut self.instance, self.vdev);
-        let pairs = pairs.min(MOST_PAIRS);
+        let pairs = pairs.min(most_pairs(port, available_mib()));
         neighbours::on_switch(&self.rig.dut.ns, pairs, &mut |joining| {
             instance.join_polled("br0", joining, vdev)
         })
@@ -233,7 +244,17 @@ impl Path for OvsDpdkPath {
 
 #[cfg(test)]
 mod tests {
-    use super::mask;
+    use super::{mask, most_pairs, port_mib};
+
+    #[test]
+    fn neighbours_fit_into_the_memory_there_is() {
+        let port = port_mib(1, 1);
+        assert_eq!(port, 97);
+        assert_eq!(most_pairs(port, None), 12);
+        assert_eq!(most_pairs(port, Some(16_000)), 12);
+        assert_eq!(most_pairs(port, Some(1000)), 5);
+        assert_eq!(most_pairs(port, Some(100)), 0);
+    }
 
     #[test]
     fn masks_have_a_bit_per_cpu() {
