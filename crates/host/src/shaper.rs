@@ -25,7 +25,7 @@ use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
-use message::{BUCKET, INGRESS, ROOT};
+use message::{BUCKET, INGRESS, ROOT, Target};
 
 pub use look::{Ask, Limits};
 pub use news::{Changes, News};
@@ -108,7 +108,7 @@ impl Shapers {
     }
 
     /// As [`Self::read`], of a port in a survey. A limit that not all frames go through counts as
-    /// none.
+    /// none, and so does one whose interface is gone or down, which lets nothing through.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -127,22 +127,22 @@ impl Shapers {
 
     /// What an ingress qdisc at a port means.
     fn redirected(&self, link: &Face, survey: &Survey) -> Result<Found, NetError> {
-        let ifb = self.holder(link, survey)?;
+        let ifb = survey.limiter_of(link);
         let kind = survey.ingress(link.index).unwrap_or_default();
-        if !survey.deep && kind == "ingress" && ifb.is_some() {
-            return Ok(shape(ifb.and_then(|ifb| survey.bucket(ifb))));
-        }
-        let targets = self.redirects(link)?;
-        let own = match (&targets[..], ifb) {
-            ([], Some(_)) => kind == "ingress",
-            ([Some(target)], Some(ifb)) => kind == "ingress" && *target == ifb,
-            _ => false,
+        // Nothing passes one that is down: it limits no more than one that is half made.
+        let limited = |ifb: &Face| match ifb.up {
+            true => shape(survey.bucket(ifb.index)),
+            false => Found::Open,
         };
-        Ok(match (own, targets.is_empty(), ifb) {
-            (false, _, _) | (_, _, None) => Found::Foreign(kind.to_owned()),
+        if let Some(ifb) = ifb.filter(|_| !survey.deep && kind == "ingress") {
+            return Ok(limited(ifb));
+        }
+        Ok(match (&self.redirects(link)?[..], ifb) {
+            _ if kind != "ingress" => Found::Foreign(kind.to_owned()),
+            ([Target::To(target)], Some(ifb)) if *target == ifb.index => limited(ifb),
             // Half made, or half removed.
-            (true, true, _) => Found::Open,
-            (true, false, Some(ifb)) => shape(survey.bucket(ifb)),
+            ([], Some(_)) | ([Target::Lost], _) => Found::Open,
+            _ => Found::Foreign(kind.to_owned()),
         })
     }
 
@@ -202,7 +202,13 @@ impl Shapers {
         if !ifb.up {
             self.links.set_up(&name)?;
         }
-        if survey.ingress(face.index).is_none() {
+        let lost =
+            survey.ingress(face.index).is_some() && self.redirects(face)?.contains(&Target::Lost);
+        if lost {
+            let request = message::ingress(message::RTM_DELQDISC, face.index);
+            self.change(request, 0, "renew limit of", &face.name)?;
+        }
+        if lost || survey.ingress(face.index).is_none() {
             let request = message::ingress(message::RTM_NEWQDISC, face.index);
             match self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name) {
                 Err(NetError::Exists { .. }) => {}
@@ -335,9 +341,8 @@ impl Shapers {
         })
     }
 
-    /// Interfaces that the ingress of a port is redirected to; none where a filter does
-    /// something else.
-    fn redirects(&self, link: &Face) -> Result<Vec<Option<u32>>, NetError> {
+    /// Where the filters at the ingress of a port redirect to.
+    fn redirects(&self, link: &Face) -> Result<Vec<Target>, NetError> {
         let filters = self
             .channel
             .ask(message::dump_filters(link.index, INGRESS), NLM_F_DUMP)

@@ -18,7 +18,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 mod net_harness;
 mod shapers;
 
-use shapers::{bursts_shrink, foreign_limits, limits_in_between, port_limits};
+use shapers::{bursts_shrink, foreign_limits, limits_in_between, lost_limiters, port_limits};
 
 /// Set for the copy of this program that forbids itself user namespaces.
 const FORBID: &str = "NICETY_TEST_FORBID";
@@ -47,6 +47,7 @@ fn main() -> ExitCode {
             ("a_burst_that_shrinks_stops_nobody", bursts_shrink),
             ("limits_are_read_where_something_came", limits_in_between),
             ("limits_of_others_are_left_alone", foreign_limits),
+            ("a_limit_that_lets_nothing_through_is_none", lost_limiters),
             ("forbidden_user_namespaces_are_explained", forbidden),
         ],
     )

@@ -8,6 +8,17 @@ pub(super) use crate::tc::{
 };
 use crate::tc::{RTM_NEWTFILTER, TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
 
+/// Where a filter sends what it catches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// To an interface.
+    To(u32),
+    /// To an interface of ours that is gone: nothing passes.
+    Lost,
+    /// Elsewhere, or it does something else.
+    Other,
+}
+
 /// Handle of our buckets: `6e63:`, by which they are told from others.
 pub(super) const BUCKET: u32 = 0x6e63_0000;
 
@@ -18,6 +29,9 @@ const TCA_TBF_BURST: u16 = 6;
 const TCA_U32_SEL: u16 = 5;
 const TCA_U32_ACT: u16 = 7;
 const TCA_MIRRED_PARMS: u16 = 2;
+const TCA_ACT_COOKIE: u16 = 6;
+/// By which our filter is known when the interface it names is gone.
+const COOKIE: &[u8] = b"nicety";
 const TCA_EGRESS_REDIR: u32 = 1;
 const TC_ACT_STOLEN: u32 = 4;
 /// TC_LINKLAYER_ETHERNET: the kernel computes the times itself and wants no table.
@@ -79,6 +93,7 @@ pub(super) fn redirect(index: u32, target: u32) -> RawMessage {
         options.nest(TCA_U32_ACT, |actions| {
             actions.nest(1, |action| {
                 action.put_str(TCA_ACT_KIND, "mirred");
+                action.put(TCA_ACT_COOKIE, COOKIE);
                 action.nest(TCA_ACT_OPTIONS, |mirred| {
                     // struct tc_mirred: tc_gen (index, capab, action, refcnt, bindcnt), eaction,
                     // ifindex.
@@ -91,9 +106,8 @@ pub(super) fn redirect(index: u32, target: u32) -> RawMessage {
     request
 }
 
-/// Where the filters of a dump redirect to; a filter that does something else gives none. The
-/// hash tables of cls_u32 are no filters.
-pub(super) fn redirects(filters: &[RawMessage]) -> Vec<Option<u32>> {
+/// Where the filters of a dump redirect to. The hash tables of cls_u32 are no filters.
+pub(super) fn redirects(filters: &[RawMessage]) -> Vec<Target> {
     let mut targets = Vec::new();
     for filter in filters
         .iter()
@@ -108,16 +122,26 @@ pub(super) fn redirects(filters: &[RawMessage]) -> Vec<Option<u32>> {
         if is_u32 && options.find(TCA_U32_SEL).is_none() {
             continue;
         }
-        let target = || {
-            let action = Attributes::of(options.find(TCA_U32_ACT)?).find(1)?;
-            let action = Attributes::of(action);
-            if action.find(TCA_ACT_KIND)? != b"mirred\0" {
-                return None;
-            }
-            let mirred = Attributes::of(action.find(TCA_ACT_OPTIONS)?).find(TCA_MIRRED_PARMS)?;
-            (u32_at(mirred, 20)? == TCA_EGRESS_REDIR).then(|| u32_at(mirred, 24))?
-        };
-        targets.push(if is_u32 { target() } else { None });
+        let target = if is_u32 { target(options) } else { None };
+        targets.push(target.unwrap_or(Target::Other));
     }
     targets
+}
+
+/// Where a filter of cls_u32 redirects to. The kernel says 0 for an interface that is gone
+/// (net/sched/act_mirred.c, `mirred_device_event`).
+fn target(options: Attributes<'_>) -> Option<Target> {
+    let action = Attributes::of(options.find(TCA_U32_ACT)?).find(1)?;
+    let action = Attributes::of(action);
+    if action.find(TCA_ACT_KIND)? != b"mirred\0" {
+        return None;
+    }
+    let mirred = Attributes::of(action.find(TCA_ACT_OPTIONS)?).find(TCA_MIRRED_PARMS)?;
+    if u32_at(mirred, 20)? != TCA_EGRESS_REDIR {
+        return None;
+    }
+    match u32_at(mirred, 24)? {
+        0 => (action.find(TCA_ACT_COOKIE) == Some(COOKIE)).then_some(Target::Lost),
+        index => Some(Target::To(index)),
+    }
 }

@@ -190,6 +190,82 @@ pub(crate) fn foreign_limits(_: Privilege) {
     assert!(lo.is_unsupported(), "{lo}");
 }
 
+/// What is redirected to an interface that is gone or down is lost: such a limit is none, can be
+/// set anew, and is taken away with what is left of it.
+pub(crate) fn lost_limiters(_: Privilege) {
+    let pair = pair(1);
+    let shapers = Shapers::open(&pair.near).unwrap();
+    if !limited(&shapers, shape(100, true)) {
+        return;
+    }
+    pair.near_links.set_up("x").unwrap();
+    pair.far_links.set_up("y").unwrap();
+    let address = |last| Ipv4Addr::new(192, 0, 2, last).into();
+    pair.near_links.add_address("x", address(1), 24).unwrap();
+    pair.far_links.add_address("y", address(2), 24).unwrap();
+    let bind = |ns: &nicety_host::netns::NetNs, last| {
+        let to = SocketAddr::new(address(last), if last == 1 { 9 } else { 0 });
+        ns.run(|| std::net::UdpSocket::bind(to)).unwrap().unwrap()
+    };
+    let receiver = bind(&pair.near, 1);
+    let sender = bind(pair.far_links.ns(), 2);
+    sender.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).unwrap();
+    let passes = |patience: Duration| {
+        receiver
+            .set_read_timeout(Some(Duration::from_millis(20)))
+            .unwrap();
+        let begin = Instant::now();
+        while begin.elapsed() < patience {
+            sender.send(b"x").unwrap();
+            if receiver.recv(&mut [0]).is_ok() {
+                return true;
+            }
+        }
+        false
+    };
+    let [short, long] = [1, 20].map(|n| Duration::from_millis(500) * n);
+    assert!(passes(long));
+    let limiter = || {
+        let survey = shapers.survey().unwrap();
+        let port = survey.face("x").unwrap();
+        survey.limiter_of(port).unwrap().name.clone()
+    };
+    let down = |name: String| {
+        let run = || {
+            Command::new("ip")
+                .args(["link", "set", &name, "down"])
+                .status()
+        };
+        assert!(pair.near.run(run).unwrap().unwrap().success());
+    };
+    let gone = |name: String| pair.near_links.delete(&name).unwrap();
+    let faults: [&dyn Fn(String); 2] = [&down, &gone];
+    for fault in faults {
+        fault(limiter());
+        while receiver.recv(&mut [0]).is_ok() {}
+        assert!(!passes(short), "the fault is none");
+        assert_eq!(shapers.read("x").unwrap(), Found::Open);
+        shapers.set("x", shape(9, true), BURST).unwrap();
+        assert_eq!(shapers.read("x").unwrap(), Found::Limited(shape(9, true)));
+        assert!(passes(long), "nothing passes after the limit was set anew");
+        fault(limiter());
+        shapers.remove("x").unwrap();
+        assert_eq!(names(&pair.near_links), ["lo", "x"]);
+        assert!(passes(long), "nothing passes without a limit");
+        shapers.set("x", shape(9, true), BURST).unwrap();
+    }
+    // Somebody else's, whose interface is gone too, is his.
+    shapers.remove("x").unwrap();
+    let tc = "tc qdisc add dev x handle ffff: ingress && ip link add i type ifb && \
+        tc filter add dev x parent ffff: u32 match u32 0 0 action mirred egress redirect dev i && ip link del i";
+    let run = || Command::new("sh").args(["-c", tc]).status();
+    assert!(pair.near.run(run).unwrap().unwrap().success());
+    assert_eq!(
+        shapers.read("x").unwrap(),
+        Found::Foreign("ingress".to_owned())
+    );
+}
+
 /// A segmented packet of up to 64 KiB that waits and is larger than the burst that its bucket
 /// gets would wait for ever, and with it everything behind it.
 pub(crate) fn bursts_shrink(_: Privilege) {
