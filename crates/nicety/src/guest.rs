@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use nicety_model::BitRate;
 use nicety_police::explain::readable;
-use nicety_police::guest::{Ask, Record, Reply, Request, VSOCK_PORT};
+use nicety_police::guest::{Ask, Record, Reply, Request, VSOCK_PORT, soft_limit};
 use nicety_testbed::lab::spec::GUEST_PORT;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -76,7 +76,8 @@ fn words(record: &Record) -> String {
     let soft = match (record.soft_bps, record.lease_s) {
         (Some(bps), Some(left)) => format!("{}, for {left:.0} s more", readable(bps)),
         (Some(bps), None) => readable(bps),
-        (None, _) => "none".to_owned(),
+        (None, Some(left)) => format!("none, for {left:.0} s more"),
+        (None, None) => "none".to_owned(),
     };
     format!(
         "sends       {}\nwants       {demand}\nhard limit  {}\nsoft limit  {soft}\nguarantee   {}\nmay send    {}\nunused      {}\n",
@@ -209,10 +210,7 @@ fn wait(line: &Line, flags: PollFlags, end: Instant) -> std::io::Result<()> {
     }
 }
 
-/// `--limit` of zero means none.
+/// A soft limit on the command line: 0 for `none`, and for nothing else.
 pub fn rate(text: &str) -> Result<BitRate, String> {
-    if text == "none" {
-        return Ok(BitRate(0));
-    }
-    text.parse::<BitRate>().map_err(|error| error.to_string())
+    soft_limit(text).map(Option::unwrap_or_default)
 }

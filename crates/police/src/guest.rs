@@ -8,11 +8,13 @@
 //! limit 200mbit                 own soft limit, until it is changed
 //! limit 200mbit for 60s         for a while
 //! limit none                    no soft limit
+//! limit none for 60s            none for a while
 //! ```
 //!
 //! The answer is one line of JSON, a [`Reply`]. There is no request that names a tenant: a guest
 //! sees and changes its own record only. A soft limit may go down and up freely to the hard limit,
-//! as with ulimit, and never above.
+//! as with ulimit, and never above. What holds for a while leaves what holds until it is changed, and
+//! that comes back afterwards.
 
 mod lines;
 mod record;
@@ -163,16 +165,23 @@ impl Request {
 }
 
 fn limit(id: &str, text: &str) -> Result<Option<BitRate>, Reply> {
+    soft_limit(text).map_err(|why| Reply::error(id, why))
+}
+
+/// A soft limit as a guest writes it: a rate, or `none`.
+///
+/// # Errors
+/// What is wrong, in words for the guest.
+pub fn soft_limit(text: &str) -> Result<Option<BitRate>, String> {
     if text == "none" {
         return Ok(None);
     }
     let rate: BitRate = text
         .parse()
-        .map_err(|error: nicety_model::BitRateError| Reply::error(id, error.to_string()))?;
+        .map_err(|error: nicety_model::BitRateError| error.to_string())?;
     if rate < LEAST {
-        return Err(Reply::error(
-            id,
-            format!("{rate} is too little to work with; write at least {LEAST}, or none"),
+        return Err(format!(
+            "{rate} is too little to work with; write at least {LEAST}, or none"
         ));
     }
     Ok(Some(rate))

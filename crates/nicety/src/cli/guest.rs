@@ -49,7 +49,8 @@ pub struct LimitArgs {
     /// Highest rate, as in 200mbit; none takes the limit away.
     #[arg(value_name = "RATE", value_parser = crate::guest::rate)]
     pub rate: BitRate,
-    /// How long the limit holds; without it until it is changed.
+    /// How long the limit, or none, holds before the last one without --for does again; without it
+    /// until it is changed.
     #[arg(long = "for", value_name = "TIME", value_parser = lease)]
     pub lease: Option<Duration>,
     /// Where to ask.

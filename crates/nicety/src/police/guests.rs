@@ -93,7 +93,6 @@ struct Channel {
     tenant: usize,
     name: String,
     uid: u32,
-    hard: BitRate,
     guarantee: BitRate,
     period: Duration,
     places: Arc<Semaphore>,
@@ -104,7 +103,7 @@ struct Channel {
 }
 
 /// Makes the sockets of a policy and begins to serve them. Soft limits go on as they were under the
-/// policy `before`, or else as they were kept.
+/// policy `before`, or else as they were kept; without a channel there is none, for nobody could lift it.
 pub fn start(
     policy: &Policy,
     board: &Arc<Board>,
@@ -113,12 +112,18 @@ pub fn start(
 ) -> Result<(Channels, Arc<Softs>), Failure> {
     let softs = policy.tenants.iter().map(|tenant| {
         let hard = tenant.cap.unwrap_or(policy.capacity);
+        if tenant.guest.is_none() {
+            return Soft::new(hard, None);
+        }
         let was = before.and_then(|(policy, softs)| {
             let mut tenants = policy.tenants.iter();
-            softs.of(tenants.position(|was| was.name == tenant.name)?)
+            let had = |was: &Tenant| was.name == tenant.name && was.guest.is_some();
+            softs.of(tenants.position(had)?)
         });
-        let soft = was.unwrap_or_else(|| Soft::permanent(kept.of(&tenant.name)));
-        soft.within(hard)
+        was.map_or_else(
+            || Soft::new(hard, kept.of(&tenant.name)),
+            |was| was.below(hard),
+        )
     });
     let softs = Arc::new(Softs(Mutex::new(softs.collect())));
     let kept = Arc::new(kept);
@@ -191,12 +196,10 @@ fn channel(
     uid: u32,
 ) -> impl FnOnce(&Arc<Board>, &Arc<Softs>, &Arc<Kept>) -> Channel {
     let (name, guarantee, period) = (of.name.clone(), of.guarantee, policy.period);
-    let hard = of.cap.unwrap_or(policy.capacity);
     move |board, softs, kept| Channel {
         tenant,
         name,
         uid,
-        hard,
         guarantee,
         period,
         places: Arc::new(Semaphore::new(CONNECTIONS)),
@@ -342,7 +345,7 @@ impl Channel {
         let now = since_boot();
         let done = self.softs.with(self.tenant, |soft| {
             let before = soft.kept();
-            soft.ask(&request, self.hard, now)?;
+            soft.ask(&request, now)?;
             let record = soft.record(told, self.guarantee, self.period, now);
             Ok::<_, Reply>((record, soft.kept(), before != soft.kept()))
         });

@@ -117,6 +117,45 @@ fn a_guest_sees_itself_and_limits_itself() {
     guest(&uplink, "a", &["status"]).run().assert_code(3);
 }
 
+#[test]
+fn a_soft_limit_holds_where_somebody_can_lift_it() {
+    let _alone = alone();
+    let Some(uplink) = with_guests("a_soft_limit_holds_where_somebody_can_lift_it") else {
+        return;
+    };
+    let mut daemon = uplink.daemon(&[]);
+    let limit = |words: &[&str]| {
+        let words: Vec<&str> = ["limit"].iter().chain(words).copied().collect();
+        guest(&uplink, "a", &words).run()
+    };
+    limit(&["5mbit"]).assert_code(0);
+    // Nothing but none is none.
+    let zero = limit(&["0mbit"]);
+    zero.assert_code(2);
+    assert!(zero.stderr.contains("too little"), "{}", zero.stderr);
+    let lifted = limit(&["none", "--for", "1h"]);
+    let said = &lifted.assert_code(0).stdout;
+    assert!(said.contains("soft limit  none, for 3"), "{said}");
+    let mut until = |what: &str, wanted: Value| {
+        daemon.until(what, |_| {
+            uplink.status()["decision"]["tenants"][0]["soft_bps"] == wanted
+        });
+    };
+    until("no limit for a while", Value::Null);
+    limit(&["3mbit", "--for", "1s"]).assert_code(0);
+    until("a limit for a while", 3e6.into());
+    until("the limit from before", 5e6.into());
+    let file = uplink.path("policy.toml");
+    let channels = fs::read_to_string(&file).unwrap();
+    for (policy, soft) in [(POLICY, Value::Null), (&channels, 5e6.into())] {
+        fs::write(&file, policy).unwrap();
+        uplink.police(&["reload"]).run().assert_code(0);
+        until("the channel's limit", soft);
+    }
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+}
+
 fn connect(uplink: &Uplink, tenant: &str) -> UnixStream {
     let stream = UnixStream::connect(uplink.path(&format!("{tenant}.sock"))).unwrap();
     let patience = Some(Duration::from_secs(20));

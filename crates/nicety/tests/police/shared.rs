@@ -231,6 +231,25 @@ fn ports_come_and_go_and_others_meddle() {
             .sh("tc qdisc show dev b1 ingress")
             .contains("ingress")
     });
+    // And the interface of one, or sets it down: nothing would pass any more.
+    for meddling in ["del NAME", "set NAME down"] {
+        let index = uplink.lab.sh("ip -o link show b1 | cut -d: -f1");
+        let ifb = format!("nicety{}", index.trim());
+        uplink
+            .lab
+            .sh(&format!("ip link {}", meddling.replace("NAME", &ifb)));
+        let whole = format!(
+            "ip -br link show up | grep -w {ifb}; tc filter show dev b1 ingress | grep 'device {ifb}'"
+        );
+        daemon.until("a limiter that is up", |_| {
+            uplink
+                .lab
+                .sh(&format!("{{ {whole}; }} || true"))
+                .lines()
+                .count()
+                == 2
+        });
+    }
     // A machine ends and starts again.
     uplink.lab.sh("ip link del a1");
     daemon.until("the port to go", |d| d.stderr().contains("port a1 is gone"));

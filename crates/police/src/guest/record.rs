@@ -21,7 +21,7 @@ pub struct Record {
     /// Its own soft limit; absent when it has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub soft_bps: Option<f64>,
-    /// For how long the soft limit still holds; absent when nothing ends it.
+    /// For how long the soft limit, or none, still holds; absent when nothing ends it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lease_s: Option<f64>,
     /// What it always gets when it wants it.
@@ -34,57 +34,81 @@ pub struct Record {
     pub period_s: f64,
 }
 
-/// The soft limit of a tenant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The soft limit of a tenant: one that holds until it is changed, and one for a while before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Soft {
+    /// What it may never exceed. It may change: what was asked for stays, and is cut when used.
+    hard: BitRate,
+    permanent: Option<BitRate>,
+    lease: Option<Lease>,
+}
+
+/// A limit, or none, for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Lease {
     limit: Option<BitRate>,
-    until: Option<Duration>,
+    until: Duration,
 }
 
 impl Soft {
-    /// One that holds until it is changed.
-    pub fn permanent(limit: Option<BitRate>) -> Self {
-        Self { limit, until: None }
-    }
-
-    /// The same below a hard limit that may have become stricter.
-    #[must_use]
-    pub fn within(self, hard: BitRate) -> Self {
+    /// One that holds until it is changed, below a hard limit.
+    pub fn new(hard: BitRate, permanent: Option<BitRate>) -> Self {
         Self {
-            limit: self.limit.map(|limit| limit.min(hard)),
-            ..self
+            hard,
+            permanent,
+            lease: None,
         }
     }
 
-    /// The limit at a time; none when there is none, or its lease is over.
+    /// The same below another hard limit.
+    #[must_use]
+    pub fn below(self, hard: BitRate) -> Self {
+        Self { hard, ..self }
+    }
+
+    /// The limit at a time; none when there is none.
     pub fn at(&self, now: Duration) -> Option<BitRate> {
-        self.limit
-            .filter(|_| self.until.is_none_or(|until| now < until))
+        let limit = match self.leased(now) {
+            Some(lease) => lease.limit,
+            None => self.permanent,
+        };
+        limit.map(|limit| limit.min(self.hard))
     }
 
-    /// The limit when nothing but the guest ends it.
+    fn leased(&self, now: Duration) -> Option<Lease> {
+        self.lease.filter(|lease| now < lease.until)
+    }
+
+    /// The limit that nothing but the guest ends.
     pub fn kept(&self) -> Option<BitRate> {
-        self.limit.filter(|_| self.until.is_none())
+        self.permanent
     }
 
-    /// Does what a guest asks for; `hard` is what it may never exceed.
+    /// Does what a guest asks for. A lease leaves the limit that holds until it is changed, which comes
+    /// back after it; without a lease that one is changed, and a lease ends.
     ///
     /// # Errors
     /// The refusal; nothing has changed then.
-    pub fn ask(&mut self, request: &Request, hard: BitRate, now: Duration) -> Result<(), Reply> {
+    pub fn ask(&mut self, request: &Request, now: Duration) -> Result<(), Reply> {
         let Ask::Limit { limit, lease } = request.ask else {
             return Ok(());
         };
+        let hard = self.hard;
         if let Some(limit) = limit.filter(|limit| *limit > hard) {
             return Err(Reply::error(
                 &request.id,
                 format!("{limit} is above the hard limit of {hard}; write at most that, or none"),
             ));
         }
-        *self = Self {
+        if lease.is_none() {
+            self.permanent = limit;
+        }
+        // For a while no limit, where there is none anyway, is none.
+        let differs = limit.is_some() || self.permanent.is_some();
+        self.lease = lease.filter(|_| differs).map(|time| Lease {
             limit,
-            until: lease.filter(|_| limit.is_some()).map(|time| now + time),
-        };
+            until: now + time,
+        });
         Ok(())
     }
 
@@ -99,7 +123,7 @@ impl Soft {
         let soft = self.at(now).map(BitRate::bps);
         // What was just asked for holds from the next period on, and is told at once.
         let effective = tenant.limit_bps.min(soft.unwrap_or(f64::INFINITY));
-        let left = self.until.filter(|_| soft.is_some());
+        let left = self.leased(now).map(|lease| lease.until);
         Record {
             rate_bps: tenant.rate_bps,
             demand_bps: tenant.demand_bps,

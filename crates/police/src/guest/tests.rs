@@ -27,6 +27,7 @@ fn requests_are_read() {
         ("1 a limit 200", "has no unit"),
         ("1 a limit -5mbit", "is no rate"),
         ("1 a limit 1kbit", "too little"),
+        ("1 a limit 0mbit", "too little"),
         ("1 a limit 5mbit for 0s", "a limit is for"),
         ("1 a limit 5mbit for 1000h", "is longer than 168h"),
         ("1 ä status", "no line of ASCII"),
@@ -36,12 +37,51 @@ fn requests_are_read() {
     }
 }
 
+fn request(text: &str) -> Request {
+    Request::parse(format!("1 x {text}").as_bytes()).unwrap()
+}
+
+#[test]
+fn what_holds_until_it_is_changed_comes_back_after_a_lease() {
+    let rate = |mbit| Some(BitRate::from_mbit(mbit));
+    let at = Duration::from_secs;
+    let mut soft = Soft::new(BitRate::from_mbit(500), None);
+    let ask = |soft: &mut Soft, text| soft.ask(&request(text), at(100)).unwrap();
+    ask(&mut soft, "limit 30mbit");
+    ask(&mut soft, "limit 20mbit for 2s");
+    assert_eq!((soft.at(at(101)), soft.at(at(102))), (rate(20), rate(30)));
+    assert_eq!(soft.kept(), rate(30));
+    // A lease may lift it too.
+    ask(&mut soft, "limit none for 10m");
+    assert_eq!((soft.at(at(699)), soft.at(at(700))), (None, rate(30)));
+    assert_eq!(soft.kept(), rate(30));
+    // Whatever holds until it is changed holds now.
+    ask(&mut soft, "limit 40mbit");
+    assert_eq!((soft.at(at(100)), soft.kept()), (rate(40), rate(40)));
+    ask(&mut soft, "limit 20mbit for 2s");
+    ask(&mut soft, "limit none");
+    assert_eq!((soft.at(at(100)), soft.kept()), (None, None));
+}
+
+#[test]
+fn a_lower_hard_limit_cuts_what_was_asked_for_and_a_higher_one_gives_it_back() {
+    let rate = BitRate::from_mbit;
+    let now = Duration::ZERO;
+    let mut soft = Soft::new(rate(500), Some(rate(40)));
+    soft.ask(&request("limit 30mbit for 1h"), now).unwrap();
+    let lower = soft.below(rate(10));
+    assert_eq!(lower.at(now), Some(rate(10)));
+    assert_eq!(lower.kept(), Some(rate(40)));
+    let again = lower.below(rate(500));
+    assert_eq!(again.at(now), Some(rate(30)));
+    assert_eq!(again.at(Duration::from_secs(3600)), Some(rate(40)));
+}
+
 #[test]
 fn a_soft_limit_goes_down_and_up_but_never_above_the_hard_one() {
     let hard = BitRate::from_mbit(500);
     let now = Duration::from_secs(100);
-    let mut soft = Soft::default();
-    let request = |text: &str| Request::parse(format!("1 x {text}").as_bytes()).unwrap();
+    let mut soft = Soft::new(hard, None);
     for (text, then) in [
         ("limit 100mbit", Some(100)),
         ("limit 500mbit", Some(500)),
@@ -49,10 +89,10 @@ fn a_soft_limit_goes_down_and_up_but_never_above_the_hard_one() {
         ("limit none", None),
         ("limit 7mbit for 10s", Some(7)),
     ] {
-        soft.ask(&request(text), hard, now).unwrap();
+        soft.ask(&request(text), now).unwrap();
         assert_eq!(soft.at(now), then.map(BitRate::from_mbit), "{text}");
     }
-    let refused = soft.ask(&request("limit 501mbit"), hard, now).unwrap_err();
+    let refused = soft.ask(&request("limit 501mbit"), now).unwrap_err();
     assert!(
         refused
             .error
@@ -96,10 +136,10 @@ proptest! {
 
     #[test]
     fn no_request_raises_a_limit_above_the_hard_one(kbit in 64u64..10_000_000, hard in 64u64..10_000_000) {
-        let mut soft = Soft::default();
-        let request = Request::parse(format!("1 a limit {kbit}kbit").as_bytes()).unwrap();
         let hard = BitRate(hard * 1000);
-        let _ = soft.ask(&request, hard, Duration::ZERO);
+        let mut soft = Soft::new(hard, None);
+        let request = Request::parse(format!("1 a limit {kbit}kbit").as_bytes()).unwrap();
+        let _ = soft.ask(&request, Duration::ZERO);
         prop_assert!(soft.at(Duration::ZERO).is_none_or(|limit| limit <= hard));
     }
 }
