@@ -3,6 +3,7 @@
 mod enforce;
 mod port;
 mod setup;
+mod split;
 mod tuning;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::policy::{Policy, PortName};
 pub use enforce::Enforcement;
 use port::Port;
 pub use setup::PortSetup;
+use split::{Part, divide};
 pub use tuning::Tuning;
 
 /// What is known of a port when a period ends.
@@ -82,6 +84,10 @@ pub struct TenantDecision {
     pub given_bps: f64,
     /// What its ports may send together in bits per second.
     pub limit_bps: f64,
+    /// What is set at them together in bits per second, where that is less because limits did not
+    /// hold.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub set_bps: Option<f64>,
     /// What the policy never gives it more than, in bits per second.
     pub cap_bps: f64,
     /// What it has asked not to get more than, in bits per second.
@@ -262,29 +268,48 @@ impl Controller {
 
     /// Shares what a tenant may send among its ports, each as its demand.
     fn split(&mut self, tenant: usize, limit: f64) {
+        let ceiling = self.ceiling(tenant);
         let range = self.ranges.get(tenant).cloned().unwrap_or_default();
         let ports = self.ports.get_mut(range).unwrap_or_default();
         let mut of: Vec<&mut Port> = ports.iter_mut().filter(|port| port.present).collect();
-        let shares: Vec<Share> = (of.iter())
-            .map(|port| Share {
-                weight: 1.0,
-                guarantee: 0.0,
-                demand: match port.want {
-                    Want::Bps(bps) => bps.min(port.cap),
-                    Want::Unknown => port.cap,
-                },
-            })
-            .collect();
-        let fair = level(limit, &shares).per_weight;
-        let alone = of.len() == 1;
-        let floor = match alone {
-            true => self.policy.tenants[tenant].guarantee.bps().min(limit),
-            false => 0.0,
-        };
-        for port in &mut of {
-            let wanted = if alone { limit } else { fair.min(limit) };
-            port.decide(wanted.min(port.cap), floor, &self.tuning);
+        let guarantee = self.policy.tenants[tenant].guarantee.bps().min(limit);
+        let guaranteed = if limit > 0.0 { guarantee / limit } else { 0.0 };
+        if let [port] = &mut of[..] {
+            port.decide(limit.min(port.cap), guarantee, guaranteed, &self.tuning);
+            return;
         }
+        let parts: Vec<Part> = of.iter().map(|port| port.part()).collect();
+        let wanted = divide(limit, ceiling, &parts);
+        let mut decide = |tuning: &Tuning| -> f64 {
+            for (port, wanted) in of.iter_mut().zip(&wanted) {
+                port.decide(*wanted, 0.0, guaranteed, tuning);
+            }
+            of.iter().map(|port| port.limit.bps()).sum()
+        };
+        let sum = decide(&self.tuning);
+        if ceiling.is_some_and(|ceiling| sum > ceiling + 1.0) {
+            // Limits that are a little too high and were to stay come to more than the ceiling.
+            decide(&Tuning {
+                hysteresis: 0.0,
+                ..self.tuning
+            });
+        }
+    }
+
+    /// What a tenant never gets more than; none where that is the link only.
+    fn ceiling(&self, tenant: usize) -> Option<f64> {
+        let cap = self.policy.tenants.get(tenant)?.cap;
+        let soft = self.soft.get(tenant).copied().flatten();
+        cap.into_iter().chain(soft).min().map(BitRate::bps)
+    }
+
+    /// What is set at a tenant's ports together, where one is lowered because its limit did not hold.
+    fn set(&self, tenant: usize) -> Option<f64> {
+        let ports = self.ports.get(self.ranges.get(tenant)?.clone())?;
+        let there = ports.iter().filter(|port| port.present);
+        let leaks = |port: &Port| port.enforcement == Enforcement::NotEnforced;
+        let lowered = there.clone().any(leaks);
+        lowered.then(|| there.map(|port| port.limit.bps()).sum())
     }
 
     fn decision(&self, sums: Vec<Sum>, level: Level, limits: Vec<f64>, total: f64) -> Decision {
@@ -308,6 +333,7 @@ impl Controller {
                     demand_bps: known(sum.demand),
                     given_bps: *given,
                     limit_bps: *limit,
+                    set_bps: self.set(tenant).filter(|set| *set < 0.999 * limit),
                     cap_bps: self.hard(tenant).bps(),
                     soft_bps: self.soft[tenant].map(BitRate::bps),
                 })
@@ -357,7 +383,7 @@ impl Port {
                 let held = Held {
                     rate: self.rate,
                     limit: self.in_force(),
-                    at_limiter: self.held,
+                    at_limiter: self.held || self.at_lowered(tuning),
                     at_link: link.full,
                     crowded: link.crowded,
                 };

@@ -42,6 +42,9 @@ pub struct Explanation {
     pub demand_bps: Option<f64>,
     /// What its ports may send together, in bits per second.
     pub limit_bps: f64,
+    /// What is set at them together, where that is less because limits did not hold.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub set_bps: Option<f64>,
     /// Bits per second for a weight of one; absent when all demand fits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub level_bps: Option<f64>,
@@ -99,6 +102,7 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
                 rate_bps: told.rate_bps,
                 demand_bps: told.demand_bps,
                 limit_bps: told.limit_bps,
+                set_bps: told.set_bps,
                 level_bps: decision.level_bps,
                 weight: tenant.weight,
                 guarantee: tenant.guarantee,
@@ -135,6 +139,9 @@ impl fmt::Display for Explanation {
             None => write!(f, "more than it gets")?,
         }
         write!(f, ", may send {}", readable(self.limit_bps))?;
+        if let Some(set) = self.set_bps {
+            write!(f, ", {} set as its limit did not hold", readable(set))?;
+        }
         match &self.bottleneck {
             Bottleneck::OwnDemand => write!(f, "; gets all it asks for"),
             Bottleneck::Cap => write!(f, "; its cap is the bottleneck"),

@@ -1,6 +1,7 @@
 //! Who may have how much of a link: the TOML that `nicety police run` reads.
 
 mod parse;
+mod suits;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +15,8 @@ pub type PolicyError = nicety_model::PlanError;
 
 /// Most tenants of a policy.
 pub const MAX_TENANTS: usize = 4_096;
+/// The lowest limit of any port, and therefore the lowest capacity and cap.
+pub const LEAST_RATE: BitRate = BitRate(64_000);
 /// Share of the link that is left free when nothing is said.
 pub const DEFAULT_HEADROOM: f64 = 0.03;
 /// Length of a control period when nothing is said.

@@ -139,6 +139,16 @@ fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
             "p.toml:11: cap = \"0mbit\" lets nothing through; write a rate above 0",
         ),
         (
+            "\"300mbit\"\ncap = \"0.8gbit\"",
+            "\"1kbit\"\ncap = \"10kbit\"",
+            "p.toml:11: cap = 10kbit is below the lowest limit of any port; write at least 64kbit",
+        ),
+        (
+            "capacity = \"1gbit\"",
+            "capacity = \"63kbit\"",
+            "p.toml:3: capacity = 63kbit is below the lowest limit of any port; write at least 64kbit",
+        ),
+        (
             "\"veth1\"",
             "\"tap0\"",
             "p.toml:17: port tap0 belongs to another tenant already; remove one of them",

@@ -127,7 +127,7 @@ proptest! {
                 8 => (any::<u32>(), any::<u16>()).prop_map(|(b, f)| Some((u64::from(b), u64::from(f)))),
                 1 => Just(None),
                 1 => (any::<u64>(), any::<u64>()).prop_map(Some),
-            ], 4), 1..30),
+            ], 5), 1..30),
         clock in prop::collection::vec(0u64..3000, 30),
     ) {
         let policy = four();
@@ -151,10 +151,12 @@ proptest! {
                 let tenant = &policy.tenants[port.tenant];
                 let cap = tenant.cap.unwrap_or(policy.capacity);
                 prop_assert!(port.limit <= cap, "{port:?}");
-                // A limit that does not hold is lowered, to a quarter at most.
-                let least = tenant.guarantee.bps() / 4.0;
+                let least = tenant.guarantee.bps();
                 prop_assert!(port.limit.bps() + 1000.0 >= least, "{port:?}");
             }
+            // Two ports under one cap.
+            let two = decision.ports.iter().filter(|port| port.present && port.tenant == 1);
+            prop_assert!(two.map(|port| port.limit.bps()).sum::<f64>() <= 300e6);
             for index in &decision.writes {
                 controller.wrote(*index, decision.ports[*index].limit);
             }
@@ -169,7 +171,7 @@ fn four() -> Policy {
         guarantee: BitRate::from_mbit(guarantee),
         cap: (cap > 0).then(|| BitRate::from_mbit(cap)),
         burst: Duration::ZERO,
-        ports: vec![name.parse().unwrap()],
+        ports: name.split(' ').map(|port| port.parse().unwrap()).collect(),
         guest: None,
     };
     Policy {
@@ -178,7 +180,7 @@ fn four() -> Policy {
         period: Duration::from_secs(1),
         tenants: vec![
             tenant("a", 1.0, 100, 0),
-            tenant("b", 2.0, 0, 300),
+            tenant("b b1", 2.0, 0, 300),
             tenant("c", 4.0, 300, 500),
             tenant("d", 1.0, 0, 0),
         ],

@@ -1,6 +1,7 @@
 //! What is refused before anything is changed.
 
 use anyhow::anyhow;
+use nicety_police::driver::Steps;
 use nicety_police::{Policy, PortName};
 
 use super::ports::{Look, Place, Ports};
@@ -11,10 +12,18 @@ use crate::output;
 /// nobody counts.
 pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Result<(), Failure> {
     let look = ports.survey().map_err(Failure::environment)?;
+    let mut steps: Vec<Vec<Steps>> = vec![Vec::new(); policy.tenants.len()];
     for (tenant, port) in policy.ports() {
         let of = &policy.tenants[tenant].name;
         let refuse = |why: String| Failure::usage(anyhow!("{file}: tenant {of:?}: {why}"));
-        match ports.look(port, &look).place {
+        let moment = ports.look(port, &look);
+        // What a function takes is known when it is there.
+        steps[tenant].extend(match (moment.setup, port) {
+            (Some(setup), _) => Some(setup.steps),
+            (None, PortName::Interface(_)) => Some(Steps::tc()),
+            (None, PortName::Vf { .. }) => None,
+        });
+        match moment.place {
             Place::Gone if absent_ok => {}
             Place::Gone => return Err(refuse(gone(port, &look))),
             Place::Waits(_) if absent_ok => {}
@@ -34,6 +43,10 @@ pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Res
             Place::There(_) => {}
         }
         function(policy, port, &look).map_err(refuse)?;
+    }
+    for (tenant, steps) in policy.tenants.iter().zip(&steps) {
+        let refuse = |why| Failure::usage(anyhow!("{file}: tenant {:?}: {why}", tenant.name));
+        tenant.suits(steps).map_err(refuse)?;
     }
     Ok(())
 }

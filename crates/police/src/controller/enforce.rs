@@ -3,6 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Tuning;
+
+/// Least share that an unenforced limit is lowered to.
+const LEAST: f64 = 0.25;
+/// A limit that was lowered is raised by at most this much at once.
+const STEP: f64 = 2.0;
+
 /// What the counters say of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -14,4 +21,98 @@ pub enum Enforcement {
     Holds,
     /// The port sends more for several periods.
     NotEnforced,
+}
+
+/// How much of its limit a port exceeds, and what is set instead.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leak {
+    /// What a limit is to be multiplied with to hold; 1 when it holds.
+    correction: f64,
+    /// What the last one was multiplied with: not as little where that is below a guarantee.
+    pub(super) factor: f64,
+    /// Periods in a row beyond the limit.
+    beyond: u32,
+    /// Periods in a row that speak for a higher correction, and the least that one of them did.
+    within: u32,
+    found: f64,
+}
+
+impl Default for Leak {
+    fn default() -> Self {
+        Self {
+            correction: 1.0,
+            factor: 1.0,
+            beyond: 0,
+            within: 0,
+            found: 1.0,
+        }
+    }
+}
+
+impl Leak {
+    /// There is no limit to compare with.
+    pub(super) fn pause(&mut self) {
+        (self.beyond, self.within, self.found) = (0, 0, 1.0);
+    }
+
+    /// Compares a rate with the limit meant, `now` and at most in this period and the last; none
+    /// when that says nothing new.
+    pub(super) fn judge(
+        &mut self,
+        rate: f64,
+        now: f64,
+        limit: f64,
+        tuning: &Tuning,
+    ) -> Option<Enforcement> {
+        if rate > tuning.beyond * limit {
+            self.within = 0;
+            self.found = 1.0;
+            self.beyond += 1;
+            if self.beyond < tuning.beyond_periods {
+                return None;
+            }
+            self.beyond = 0;
+            self.correction = (self.factor * limit / rate).clamp(LEAST, 1.0);
+            return Some(Enforcement::NotEnforced);
+        }
+        self.beyond = 0;
+        if self.correction < 1.0 {
+            return self.relax(rate, now * self.factor, tuning);
+        }
+        let reached = rate >= (1.0 - tuning.near_limit) * now;
+        reached.then_some(Enforcement::Holds)
+    }
+
+    /// Raises what was lowered, in steps, once the limit that is really `set` was kept for some
+    /// periods: sooner when the port reaches it than when it does not try.
+    fn relax(&mut self, rate: f64, set: f64, tuning: &Tuning) -> Option<Enforcement> {
+        let needed = match rate <= tuning.beyond * set {
+            true => 1.0,
+            false => set / rate,
+        };
+        // What is found is what was found before: two queues, each with the whole rate.
+        if needed < 1.0 && needed <= tuning.beyond * self.correction {
+            self.pause();
+            return None;
+        }
+        let reached = rate >= (1.0 - tuning.near_limit) * set;
+        let quick = tuning.quiet_periods.div_ceil(tuning.beyond_periods.max(1));
+        self.within += if reached { quick } else { 1 };
+        self.found = self.found.min(needed);
+        if self.within < tuning.quiet_periods {
+            return None;
+        }
+        self.correction = self.found.min(STEP * self.correction);
+        self.pause();
+        (self.correction == 1.0).then_some(match reached {
+            true => Enforcement::Holds,
+            false => Enforcement::Untested,
+        })
+    }
+
+    /// What to set so that `wanted` is kept; not below its `guaranteed` share.
+    pub(super) fn lower(&mut self, wanted: f64, guaranteed: f64) -> f64 {
+        self.factor = self.correction.max(guaranteed.min(1.0));
+        wanted * self.factor
+    }
 }

@@ -2,13 +2,12 @@
 
 use nicety_model::BitRate;
 
+use super::enforce::Leak;
+use super::split::Part;
 use super::{Enforcement, PortDecision, PortSetup, Tuning};
 use crate::demand::{Demand, Want};
 use crate::meter::Meter;
 use crate::policy::{Policy, PortName};
-
-/// Least share that an unenforced limit is lowered to.
-const LEAST_CORRECTION: f64 = 0.25;
 
 #[derive(Debug, Clone)]
 pub(super) struct Port {
@@ -32,9 +31,8 @@ pub(super) struct Port {
     /// The limit of the period before, in bits per second.
     before: f64,
     pub(super) write: bool,
-    beyond: u32,
-    correction: f64,
-    enforcement: Enforcement,
+    pub(super) enforcement: Enforcement,
+    leak: Leak,
 }
 
 impl Port {
@@ -56,9 +54,8 @@ impl Port {
             applied: None,
             before: f64::INFINITY,
             write: false,
-            beyond: 0,
-            correction: 1.0,
             enforcement: Enforcement::Untested,
+            leak: Leak::default(),
         }
     }
 
@@ -78,8 +75,15 @@ impl Port {
     pub(super) fn in_force(&self) -> f64 {
         match self.applied {
             Some(BitRate(0)) | None => f64::INFINITY,
-            Some(rate) => rate.bps() / self.correction,
+            Some(rate) => rate.bps() / self.leak.factor,
         }
+    }
+
+    /// It sends as much as a limit that was lowered for not holding: that one may hold it now.
+    pub(super) fn at_lowered(&self, tuning: &Tuning) -> bool {
+        let set = self.in_force() * self.leak.factor;
+        let reached = (1.0 - tuning.near_limit) * set..=tuning.beyond * set;
+        self.leak.factor < 1.0 && set.is_finite() && reached.contains(&self.rate)
     }
 
     /// A limit found at the port: somebody else may have changed it.
@@ -96,6 +100,7 @@ impl Port {
         self.meter.forget();
         self.demand.reset();
         self.enforcement = Enforcement::Untested;
+        self.leak = Leak::default();
     }
 
     /// It could not be read.
@@ -108,6 +113,7 @@ impl Port {
         self.meter.forget();
         self.demand.reset();
         self.enforcement = Enforcement::Untested;
+        self.leak = Leak::default();
     }
 
     /// Compares the rate with the higher limit of this period and the last: one that has just
@@ -116,30 +122,20 @@ impl Port {
         let now = self.in_force();
         let limit = now.max(self.before);
         self.before = now;
-        if !limit.is_finite() {
-            self.beyond = 0;
-            return;
-        }
-        if self.rate > tuning.beyond * limit {
-            self.beyond += 1;
-            if self.beyond >= tuning.beyond_periods {
-                self.enforcement = Enforcement::NotEnforced;
-                let ratio = self.correction * limit / self.rate;
-                self.correction = ratio.clamp(LEAST_CORRECTION, 1.0);
-                self.beyond = 0;
+        match limit.is_finite() {
+            true => {
+                let judged = self.leak.judge(self.rate, now, limit, tuning);
+                self.enforcement = judged.unwrap_or(self.enforcement);
             }
-            return;
-        }
-        self.beyond = 0;
-        if self.rate >= (1.0 - tuning.near_limit) * now && self.correction == 1.0 {
-            self.enforcement = Enforcement::Holds;
+            false => self.leak.pause(),
         }
     }
 
-    /// Takes the limit it should have; notes whether to write it.
-    pub(super) fn decide(&mut self, wanted: f64, floor: f64, tuning: &Tuning) {
-        let wanted = (wanted * self.correction).min(self.cap);
-        let floor = floor * self.correction;
+    /// Takes the limit it should have; notes whether to write it. `floor` is what it is not
+    /// rounded below; `guaranteed` the share of it that a limit which does not hold is not lowered
+    /// below.
+    pub(super) fn decide(&mut self, wanted: f64, floor: f64, guaranteed: f64, tuning: &Tuning) {
+        let wanted = self.leak.lower(wanted, guaranteed).min(self.cap);
         let limit = self.setup.steps.down(wanted, floor.min(self.cap));
         self.limit = BitRate::from_bps(limit.round());
         self.write = match self.applied {
@@ -154,6 +150,18 @@ impl Port {
             && let Some(has) = self.applied
         {
             self.limit = has;
+        }
+    }
+
+    /// What matters of it where its tenant has several.
+    pub(super) fn part(&self) -> Part {
+        Part {
+            demand: match self.want {
+                Want::Bps(bps) => bps.min(self.cap),
+                Want::Unknown => self.cap,
+            },
+            low: self.setup.steps.low,
+            top: self.cap,
         }
     }
 

@@ -213,6 +213,116 @@ fn a_limit_that_does_not_hold_is_found_and_lowered() {
     assert!((port.rate_bps.unwrap() - 190e6).abs() < 1e6, "{port:?}");
 }
 
+/// One function that sends what `sends` makes of its limit in Mbit/s; its limits after each second.
+fn leaking(rig: &mut Rig, seconds: u64, sends: impl Fn(f64) -> f64) -> Decision {
+    let mut last = None;
+    for _ in 0..seconds {
+        rig.second += 1;
+        let limit = rig.limits[0].map_or(0.0, BitRate::bps) / MBIT;
+        rig.bytes[0] += (sends(limit) * MBIT / 8.0) as u64;
+        let seen = Seen {
+            present: true,
+            sample: Some(Sample {
+                at: Duration::from_secs(rig.second),
+                bytes: rig.bytes[0],
+                frames: 0,
+                drops: None,
+                backlog: None,
+            }),
+            limit: None,
+        };
+        let decision = rig.controller.step(&[seen]);
+        for index in &decision.writes {
+            rig.limits[*index] = Some(decision.ports[*index].limit);
+            rig.controller.wrote(*index, decision.ports[*index].limit);
+        }
+        last = Some(decision);
+    }
+    last.unwrap()
+}
+
+const CAPPED: &str = "[link]\ncapacity = \"100mbit\"\n\
+    [[tenant]]\nname = \"one\"\nports = \"a\"\ncap = \"8mbit\"\nguarantee = \"4mbit\"\n";
+
+#[test]
+fn a_limit_that_holds_at_last_is_raised_again() {
+    let mut rig = Rig::new(CAPPED);
+    // Nothing limits it: what is set falls, not below the guarantee.
+    let free = leaking(&mut rig, 12, |_| 60.0);
+    assert_eq!(free.ports[0].enforcement, Enforcement::NotEnforced);
+    assert_eq!(rig.limit(0), 4.0);
+    let line = rig.explain(&free, "one");
+    assert!(
+        line.contains(
+            ", may send 8.0 Mbit/s, 4.0 Mbit/s set as its limit did not hold; its cap is"
+        ),
+        "{line}"
+    );
+    // Now it is limited to what is set, and wants more.
+    let held = leaking(&mut rig, 2, |limit| limit);
+    assert_eq!(held.tenants[0].demand_bps, None);
+    let held = leaking(&mut rig, 10, |limit| limit);
+    assert_eq!(rig.limit(0), 8.0);
+    assert_eq!(held.ports[0].enforcement, Enforcement::Holds);
+    assert_eq!(held.tenants[0].set_bps, None);
+}
+
+#[test]
+fn a_limit_that_nobody_tries_any_more_is_raised_later() {
+    let mut rig = Rig::new(CAPPED);
+    leaking(&mut rig, 12, |_| 60.0);
+    let soon = leaking(&mut rig, 12, |_| 1.0);
+    assert_eq!(soon.ports[0].enforcement, Enforcement::NotEnforced);
+    let late = leaking(&mut rig, 60, |_| 1.0);
+    assert_eq!(late.ports[0].enforcement, Enforcement::Untested);
+    assert_eq!(rig.limit(0), 8.0);
+}
+
+#[test]
+fn a_limit_that_leaks_less_than_before_is_raised_as_far() {
+    let text = CAPPED.replace("guarantee = \"4mbit\"", "weight = 1");
+    let mut rig = Rig::new(&text);
+    leaking(&mut rig, 12, |_| 60.0);
+    assert_eq!(rig.limit(0), 2.0);
+    // Two queues, each with the whole rate.
+    let half = leaking(&mut rig, 30, |limit| 2.0 * limit);
+    assert_eq!(half.ports[0].enforcement, Enforcement::NotEnforced);
+    assert_eq!(rig.limit(0), 4.0);
+}
+
+#[test]
+fn ports_under_one_cap_never_may_send_more_than_it() {
+    let text = "[link]\ncapacity = \"100mbit\"\n\
+        [[tenant]]\nname = \"two\"\nports = [\"a\", \"b\"]\ncap = \"20mbit\"\n\
+        [[tenant]]\nname = \"one\"\nports = [\"c\"]\n";
+    let mut rig = Rig::new(text);
+    let wants = [
+        [0.0, 0.0],
+        [0.0, 0.0],
+        [50.0, 0.0],
+        [50.0, 0.0],
+        [50.0, 0.7],
+        [50.0, 3.0],
+        [50.0, 50.0],
+        [50.0, 50.0],
+        [2.0, 50.0],
+        [2.0, 50.0],
+        [2.1, 50.0],
+        [6.0, 6.0],
+        [0.0, 0.0],
+    ];
+    let mut limits = Vec::new();
+    for [a, b] in wants {
+        rig.second(&[Some(a), Some(b), Some(80.0)]);
+        assert!(rig.limit(0) + rig.limit(1) <= 20.001, "{:?}", rig.limits);
+        limits.push([rig.limit(0), rig.limit(1)]);
+    }
+    assert_eq!(limits[1], [10.0, 10.0]);
+    // A port that begins has the rest of the cap in the next period.
+    assert!(limits[2][0] > 19.0, "{limits:?}");
+    assert_eq!(limits[7], [10.0, 10.0]);
+}
+
 #[test]
 fn ports_of_one_tenant_share_what_it_has() {
     let text = "[link]\ncapacity = \"100mbit\"\nheadroom = 0\n\

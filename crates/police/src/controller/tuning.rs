@@ -24,6 +24,9 @@ pub struct Tuning {
     pub beyond: f64,
     /// Periods in a row beyond the limit until it counts as not enforced.
     pub beyond_periods: u32,
+    /// Periods without an attempt at a limit that did not hold until a higher one is tried; as many as
+    /// `beyond_periods` when it is reached and holds.
+    pub quiet_periods: u32,
 }
 
 impl Default for Tuning {
@@ -39,6 +42,7 @@ impl Default for Tuning {
             hysteresis: 0.01,
             beyond: 1.1,
             beyond_periods: 3,
+            quiet_periods: 30,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use nicety_model::BitRate;
 
+use crate::policy::LEAST_RATE;
+
 /// Highest rate a driver takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Top {
@@ -188,7 +190,7 @@ impl Steps {
     /// tc(8): any rate, in whole kbit/s here so that what is read back is what was written.
     pub fn tc() -> Self {
         Self {
-            low: 64e3,
+            low: LEAST_RATE.bps(),
             step: 1e3,
             top: 100e12,
         }

@@ -9,7 +9,7 @@ use nicety_model::plan::read::{Entry, Section, Source};
 use toml::de::DeValue;
 
 use super::{
-    DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
+    DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, LEAST_RATE, MAX_TENANTS, Policy,
     PolicyError, PortName, Tenant,
 };
 
@@ -332,6 +332,13 @@ fn positive_rate(entry: &Entry<'_, '_>) -> Result<BitRate, PolicyError> {
         BitRate(0) => Err(entry.error(
             format!("{} = {} lets nothing through", entry.key, entry.quote()),
             "write a rate above 0",
+        )),
+        rate if rate < LEAST_RATE => Err(entry.error(
+            format!(
+                "{} = {rate} is below the lowest limit of any port",
+                entry.key
+            ),
+            format!("write at least {LEAST_RATE}"),
         )),
         rate => Ok(rate),
     }
