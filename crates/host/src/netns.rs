@@ -9,6 +9,7 @@ use std::fmt;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
@@ -47,9 +48,21 @@ impl NetNs {
         Self::of_thread("current")
     }
 
+    /// The namespace that a file stands for, as `ip netns` makes them below `/run/netns`.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn at(path: &Path) -> Result<Self, NetError> {
+        Self::of_file(&path.display().to_string(), path)
+    }
+
     fn of_thread(name: &str) -> Result<Self, NetError> {
-        let error = |e| NetError::new("open network namespace", THREAD_NETNS, e);
-        let file = File::open(THREAD_NETNS).map_err(error)?;
+        Self::of_file(name, Path::new(THREAD_NETNS))
+    }
+
+    fn of_file(name: &str, path: &Path) -> Result<Self, NetError> {
+        let error = |e| NetError::new("open network namespace", path.display().to_string(), e);
+        let file = File::open(path).map_err(error)?;
         let inode = file.metadata().map_err(error)?.ino();
         Ok(Self {
             name: name.into(),

@@ -12,6 +12,7 @@
 mod look;
 mod message;
 mod news;
+mod root;
 mod survey;
 
 use std::time::Duration;
@@ -114,10 +115,7 @@ impl Shapers {
     /// As [`Self::read`].
     pub fn found(&self, link: &Face, survey: &Survey) -> Result<Found, NetError> {
         Ok(match self.way(link)? {
-            Way::Own => match survey.foreign_root(link.index) {
-                Some(kind) => Found::Foreign(kind.to_owned()),
-                None => shape(self.bucket_of(link, survey)),
-            },
+            Way::Own => survey.at_root(link),
             Way::Redirected => match survey.ingress(link.index) {
                 None => Found::Open,
                 Some(_) => self.redirected(link, survey)?,
@@ -169,10 +167,7 @@ impl Shapers {
         let face = self.face(port, survey)?;
         let found = self.found(face, survey)?;
         if let Found::Foreign(kind) = found {
-            let why = format!(
-                "somebody else's {kind} qdisc is on it; remove that first, see tc qdisc show dev {port}"
-            );
-            return Err(NetError::new("limit", port, std::io::Error::other(why)));
+            return Err(foreign(&kind, port));
         }
         let made = self.way(face)? == Way::Own || matches!(found, Found::Limited(_));
         match self.holder(face, survey)?.filter(|_| made) {
@@ -279,12 +274,7 @@ impl Shapers {
     pub fn remove_in(&self, port: &str, survey: &Survey) -> Result<(), NetError> {
         let link = self.face(port, survey)?;
         match self.way(link)? {
-            Way::Own => {
-                if survey.bucket(link.index).is_some() {
-                    let request = message::remove(link.index, ROOT, BUCKET);
-                    self.change(request, 0, "remove limit of", port)?;
-                }
-            }
+            Way::Own => self.remove_root(link, survey)?,
             Way::Redirected => {
                 let ours = survey.ingress(link.index).is_some()
                     && !matches!(self.redirected(link, survey)?, Found::Foreign(_));
@@ -377,6 +367,13 @@ impl Shapers {
             .change(request, flags)
             .map_err(|e| NetError::new(operation, port, e))
     }
+}
+
+fn foreign(kind: &str, port: &str) -> NetError {
+    let why = format!(
+        "somebody else's {kind} qdisc is on it; remove that first, see tc qdisc show dev {port}"
+    );
+    NetError::new("limit", port, std::io::Error::other(why))
 }
 
 fn shape(bucket: Option<&Bucket>) -> Found {

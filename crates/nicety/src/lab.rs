@@ -6,6 +6,7 @@ pub mod guest;
 pub mod progress;
 mod run;
 mod setup;
+mod share;
 mod signals;
 mod terminal;
 mod up;

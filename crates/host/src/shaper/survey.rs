@@ -19,6 +19,7 @@ const STATS_HEADER: usize = 12;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
+const IFLA_PARENT_DEV_NAME: u16 = 56;
 const IFLA_INFO_KIND: u16 = 1;
 const IFF_UP: u32 = 1;
 const TCA_STATS2: u16 = 7;
@@ -50,6 +51,9 @@ pub struct Face {
     pub name: String,
     /// `veth`, `tun`, `macvtap`, …; empty for hardware.
     pub kind: String,
+    /// Name of its device in sysfs, of a PCI function its address; empty for software and for kernels
+    /// before 5.14.
+    pub device: String,
     /// Set up by the administrator.
     pub up: bool,
     /// Frames received.
@@ -265,6 +269,11 @@ pub(super) fn face(body: &[u8]) -> Option<Face> {
         up: u32_at(body, 8)? & IFF_UP != 0,
         name: text(attributes.find(IFLA_IFNAME)?).to_owned(),
         kind: kind.map(text).unwrap_or_default().to_owned(),
+        device: attributes
+            .find(IFLA_PARENT_DEV_NAME)
+            .map(text)
+            .unwrap_or_default()
+            .to_owned(),
         ..Face::default()
     };
     face.count(counters(attributes.find(IFLA_STATS64).unwrap_or_default()));
@@ -346,6 +355,16 @@ mod tests {
         survey.add(&message.body).unwrap();
         assert_eq!(survey.foreign_root(7), Some("tbf"));
         assert_eq!(survey.bucket(7), None);
+    }
+
+    #[test]
+    fn an_interface_tells_its_device() {
+        let mut message = crate::raw::RawMessage::new(16, &[0; LINK_HEADER]);
+        message.put_str(IFLA_IFNAME, "eth3");
+        message.put_str(IFLA_PARENT_DEV_NAME, "0000:01:10.0");
+        let survey = Survey::new(vec![face(&message.body).unwrap()]);
+        assert_eq!(survey.of_device("0000:01:10.0").unwrap().name, "eth3");
+        assert_eq!(survey.of_device("0000:01:10.1"), None);
     }
 
     #[test]

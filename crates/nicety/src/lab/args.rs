@@ -34,13 +34,16 @@ pub enum LabCommand {
 /// What the lab is.
 pub const ABOUT: &str = "The lab is a virtual machine that looks like a KVM host with an Intel 82576: \
 /dev/kvm, vhost-net, Open vSwitch, macvtap, VLANs, an IOMMU, and two ports (eth0, eth1) joined by \
-a cable, with 7 virtual functions each. It sees the host's files, and what it writes is forgotten. \
+a cable, with 7 virtual functions each. It sees the host's files. What it writes is forgotten, but \
+for what goes to ./runs, or to the directory named with --out. \
+Rates of functions are kept by the lab, on interfaces, in place of the emulated chip; not in guests. \
 QEMU and a kernel are fetched from Debian packages once (150 MB). Needs no root.";
 
 const RUN_EXAMPLES: &str = "Examples:
   nicety lab run -- ip -br link
   nicety lab run --cpus 4 --memory 8G -- sh -c 'echo 7 > /sys/class/net/eth0/device/sriov_numvfs'
-  nicety lab run --out runs/vf -- nicety bench --out runs/vf plan.toml";
+  nicety lab run -- nicety bench plan.toml                   its run is in ./runs
+  nicety lab run --out vf -- nicety bench --out vf plan.toml";
 
 /// The machine.
 #[derive(Debug, Args)]
@@ -75,7 +78,7 @@ pub struct RunArgs {
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Directory of the host in which the command may write; made when missing.
+    /// Directory of the host in which the command may write, made when missing; without it ./runs.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Boot a new lab even when one was left running.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -14,6 +14,7 @@ use nicety_testbed::qemu::{Machine, QemuError};
 
 use super::args::{MachineArgs, RunArgs, ShellArgs};
 use super::setup::Setup;
+use super::share::{self, Runs};
 use super::signals::Signals;
 use super::{command, terminal};
 use crate::exit::{Exit, Failure};
@@ -36,19 +37,13 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
             path.display()
         )));
     }
-    let shares = args
-        .out
-        .as_deref()
-        .map(share)
-        .transpose()?
-        .into_iter()
-        .collect();
+    let out = args.out.as_deref().map(share::named).transpose()?;
     let start = command::start(args.command.clone(), None)?;
     let fresh = args.fresh || args.out.is_some() || args.guest_channel.is_some();
     enter(
         &args.machine,
         fresh,
-        (shares, args.guest_channel.clone()),
+        (out, args.guest_channel.clone()),
         start,
     )
 }
@@ -61,32 +56,14 @@ pub fn shell(args: &ShellArgs) -> Result<Exit, Failure> {
         )));
     }
     let start = command::start(vec![command::shell()], terminal::size())?;
-    enter(&args.machine, args.fresh, (Vec::new(), None), start)
-}
-
-/// The directory the lab may write to, made and in full.
-fn share(out: &Path) -> Result<PathBuf, Failure> {
-    let named = || format!("--out {}", out.display());
-    std::fs::create_dir_all(out)
-        .with_context(named)
-        .map_err(Failure::usage)?;
-    let full = out
-        .canonicalize()
-        .with_context(named)
-        .map_err(Failure::usage)?;
-    if full == Path::new("/") {
-        return Err(Failure::usage(anyhow!(
-            "--out / would open the whole host to the lab; name a directory for results"
-        )));
-    }
-    Ok(full)
+    enter(&args.machine, args.fresh, (None, None), start)
 }
 
 /// Runs a command in the lab that is up, or in a new one.
 fn enter(
     args: &MachineArgs,
     fresh: bool,
-    (shares, guest_channel): (Vec<PathBuf>, Option<PathBuf>),
+    (out, guest_channel): (Option<PathBuf>, Option<PathBuf>),
     start: Start,
 ) -> Result<Exit, Failure> {
     let mut signals = Signals::install()
@@ -95,13 +72,25 @@ fn enter(
     if !fresh && !args.given() {
         let running = Home::of_user().running().map_err(Failure::environment)?;
         if let Some(running) = running.filter(|running| running.state.up) {
+            if let Some(line) = share::kept_elsewhere(running.state.runs.as_ref()) {
+                output::say(&format!("nicety: {line}"));
+            }
             let (port, _held) = running.connect().map_err(Failure::environment)?;
             let result = follow(&port, start, &mut signals, ANSWER_LIMIT);
             return end(result, None);
         }
     }
-    let mut setup = Setup::new(args, shares)?;
+    let mut setup = Setup::new(args)?;
     setup.spec.guest_channel = guest_channel;
+    // Looked at again when the lab has ended.
+    let runs = match out {
+        Some(_) => None,
+        None => Runs::here(),
+    };
+    setup.spec.shares = out
+        .into_iter()
+        .chain(runs.as_ref().map(Runs::path))
+        .collect();
     if signals.ended() {
         return Ok(Exit::Interrupted);
     }

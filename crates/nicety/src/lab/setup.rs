@@ -1,7 +1,6 @@
 //! QEMU, a kernel and the way they run, for every command that boots a lab.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use anyhow::anyhow;
 use nicety_testbed::lab::LabSpec;
@@ -24,7 +23,7 @@ pub struct Setup {
 
 impl Setup {
     /// Fetches what is not there, and finds out about KVM.
-    pub fn new(args: &MachineArgs, shares: Vec<PathBuf>) -> Result<Self, Failure> {
+    pub fn new(args: &MachineArgs) -> Result<Self, Failure> {
         if !cfg!(target_arch = "x86_64") {
             return Err(Failure::environment(anyhow!(
                 "the lab is an x86-64 machine; this nicety is built for another"
@@ -52,7 +51,7 @@ impl Setup {
             cpus: args.cpus.unwrap_or(here),
             memory_mib: args.memory.unwrap_or(MEMORY_MIB),
             accel,
-            shares,
+            shares: Vec::new(),
             guest_channel: None,
         };
         Ok(Self {
@@ -77,7 +76,7 @@ impl Setup {
 
 /// `nicety lab fetch`.
 pub fn fetch(args: &FetchArgs) -> Result<Exit, Failure> {
-    let setup = Setup::new(&args.machine, Vec::new())?;
+    let setup = Setup::new(&args.machine)?;
     let bytes: u64 = setup
         .bundle
         .packages

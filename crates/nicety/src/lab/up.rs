@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use nicety_testbed::lab::boot::{boot_in, port_name};
 use nicety_testbed::lab::{Ended, Home, LabState, Running, SessionError};
-use nicety_testbed::qemu::{Machine, QemuError};
+use nicety_testbed::qemu::{Accel, Machine, QemuError};
 use serde::Serialize;
 
-use super::args::{DownArgs, UpArgs};
+use super::args::{DownArgs, MachineArgs, UpArgs};
 use super::run::{BOOT_LIMIT, wait_until_up};
 use super::setup::Setup;
+use super::share::Runs;
 use super::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -32,6 +33,9 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
     let _turn = home.lock().map_err(Failure::environment)?;
     if let Some(running) = home.running().map_err(Failure::environment)? {
         if running.state.up {
+            if let Some(other) = other_machine(&args.machine, &running.state) {
+                return Err(Failure::usage(anyhow!(other)));
+            }
             output::say("nicety: the lab is up already");
             return report(&home, &running, args.json);
         }
@@ -41,10 +45,13 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
     let mut signals = Signals::install()
         .context("cannot take over signals")
         .map_err(Failure::environment)?;
-    let setup = Setup::new(&args.machine, Vec::new())?;
+    let mut setup = Setup::new(&args.machine)?;
     if signals.ended() {
         return Ok(Exit::Interrupted);
     }
+    // Without one that goes on it is removed again.
+    let runs = Runs::here();
+    setup.spec.shares = runs.iter().map(Runs::path).collect();
     setup.announce();
     let mut state = LabState {
         schema: 1,
@@ -52,6 +59,7 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
         memory_mib: setup.spec.memory_mib,
         accelerator: setup.accelerator.to_string(),
         up: false,
+        runs: runs.as_ref().map(Runs::dir),
     };
     home.begin(&state).map_err(Failure::environment)?;
     let result = start(&home, &setup, &mut signals);
@@ -60,6 +68,9 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
             state.up = true;
             home.write(&state).map_err(Failure::environment)?;
             machine.leave();
+            if let Some(runs) = runs {
+                runs.leave();
+            }
             match home.running().map_err(Failure::environment)? {
                 Some(running) => report(&home, &running, args.json),
                 None => Err(Failure::environment(anyhow!(
@@ -77,6 +88,28 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
             Err(Failure::environment(error))
         }
     }
+}
+
+/// What the lab that is up has that another one was asked for with.
+fn other_machine(asked: &MachineArgs, state: &LabState) -> Option<String> {
+    let is_kvm = state.accelerator.starts_with("KVM");
+    let other_accel = match asked.accel.unwrap_or_default() {
+        Accel::Auto => false,
+        Accel::Kvm => !is_kvm,
+        Accel::Tcg => is_kvm,
+    };
+    let has = if asked.cpus.is_some_and(|cpus| cpus != state.cpus) {
+        format!("has {} CPUs", state.cpus)
+    } else if asked.memory.is_some_and(|mib| mib != state.memory_mib) {
+        format!("has {} MiB", state.memory_mib)
+    } else if other_accel {
+        format!("runs on {}", state.accelerator)
+    } else {
+        return None;
+    };
+    Some(format!(
+        "a lab is up already and {has}; end it with nicety lab down first"
+    ))
 }
 
 /// Boots it; none when the user gave up.
@@ -130,10 +163,16 @@ fn report(home: &Home, running: &Running, as_json: bool) -> Result<Exit, Failure
         };
         serde_json::to_string_pretty(&report).map_err(Failure::environment)?
     } else {
+        let kept = state.runs.as_ref().map_or_else(
+            || "nothing that is written in it".to_owned(),
+            |runs| runs.directory.display().to_string(),
+        );
         format!(
             "The lab is up: {} CPUs, {} MiB, {}.\n\
              enter it     nicety lab shell\n\
              run in it    nicety lab run -- COMMAND\n\
+             what stays   {kept}\n\
+             hard limits  kept by the lab on functions' interfaces, not inside guests\n\
              its console  {}\n\
              end it       nicety lab down",
             state.cpus,
@@ -160,4 +199,45 @@ pub fn down(_: &DownArgs) -> Result<Exit, Failure> {
         None => output::say("nicety: no lab is up"),
     }
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_testbed::qemu::Accelerator;
+
+    use super::*;
+
+    #[test]
+    fn a_lab_of_another_kind_is_not_the_one_asked_for() {
+        let state = LabState {
+            schema: 1,
+            cpus: 2,
+            memory_mib: 4096,
+            accelerator: Accelerator::Kvm.to_string(),
+            up: true,
+            runs: None,
+        };
+        let asked = |cpus, memory, accel| MachineArgs {
+            cpus,
+            memory,
+            accel,
+            cache: None,
+            mirror: String::new(),
+        };
+        for same in [
+            asked(None, None, None),
+            asked(Some(2), Some(4096), Some(Accel::Kvm)),
+            asked(None, None, Some(Accel::Auto)),
+        ] {
+            assert_eq!(other_machine(&same, &state), None, "{same:?}");
+        }
+        for (other, has) in [
+            (asked(Some(4), None, None), "has 2 CPUs"),
+            (asked(None, Some(8192), None), "has 4096 MiB"),
+            (asked(None, None, Some(Accel::Tcg)), "runs on KVM"),
+        ] {
+            let line = format!("a lab is up already and {has}; end it with nicety lab down first");
+            assert_eq!(other_machine(&other, &state), Some(line), "{other:?}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
@@ -112,12 +113,14 @@ rate 2000 refused
     assert_eq!(children(std::process::id() as i32), [0; 0]);
 }
 
-/// Starts a lab and waits for its QEMU, whose process id it returns.
-fn booting(test: &str) -> Option<(crate::harness::Running, i32)> {
+/// Starts a lab in a directory and waits for its QEMU, whose process id it returns.
+fn booting(test: &str, dir: &Path) -> Option<(crate::harness::Running, i32)> {
     if !can_boot(test) {
         return None;
     }
-    let mut running = lab("run", &["--", "sleep", "600"]).start();
+    let mut running = lab("run", &["--fresh", "--", "sleep", "600"])
+        .dir(dir)
+        .start();
     let mut found = Vec::new();
     running.until("QEMU", |running| {
         found = children(running.id());
@@ -142,7 +145,8 @@ pub fn wait_gone(id: i32) {
 #[test]
 fn qemu_ends_when_nicety_is_killed() {
     let _alone = alone();
-    let Some((running, qemu)) = booting("qemu_ends_when_nicety_is_killed") else {
+    let dir = open_dir();
+    let Some((running, qemu)) = booting("qemu_ends_when_nicety_is_killed", dir.path()) else {
         return;
     };
     running.signal(Signal::KILL);
@@ -153,9 +157,11 @@ fn qemu_ends_when_nicety_is_killed() {
 #[test]
 fn interrupted_while_booting() {
     let _alone = alone();
-    let Some((running, qemu)) = booting("interrupted_while_booting") else {
+    let dir = open_dir();
+    let Some((running, qemu)) = booting("interrupted_while_booting", dir.path()) else {
         return;
     };
+    assert!(dir.path().join("runs").exists());
     running.signal(Signal::INT);
     let ended = running.wait();
     ended.assert_code(4);
@@ -167,6 +173,8 @@ fn interrupted_while_booting() {
         ended.stderr
     );
     wait_gone(qemu);
+    // Nothing was written to it.
+    assert!(!dir.path().join("runs").exists());
 }
 
 /// `script` gives the shell a terminal.
@@ -185,6 +193,7 @@ fn a_shell_has_a_terminal_of_the_same_size() {
         println!("SKIP {test}: the program script is not installed");
         return;
     }
+    let dir = open_dir();
     let cache = crate::cache();
     let line = format!(
         "stty rows 33 cols 77; before=$(stty -g); {} lab shell --cache {}; echo code $?; \
@@ -195,6 +204,7 @@ fn a_shell_has_a_terminal_of_the_same_size() {
     let mut script = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
         .env("SHELL", "/bin/sh")
+        .current_dir(dir.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

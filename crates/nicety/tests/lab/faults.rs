@@ -42,6 +42,10 @@ fn wrong_words() {
             "--out / would open the whole host to the lab; name a directory for results",
         ),
         (
+            &["lab", "run", "--out", "/etc/passwd", "--", "true"],
+            "--out /etc/passwd: File exists (os error 17); name another directory",
+        ),
+        (
             &["lab", "fetch", "--mirror", "deb.debian.org"],
             "--mirror: \"deb.debian.org\" is no mirror; write its address, as http://deb.debian.org/debian",
         ),
@@ -110,7 +114,10 @@ fn no_directory() {
     ended.assert_code(3);
     let line = ended.only_line();
     assert!(
-        line.starts_with("make directory ") && line.ends_with("Not a directory (os error 20)"),
+        line.starts_with("make directory ")
+            && line.ends_with(
+                "Not a directory (os error 20); name a cache directory that can be written to with --cache DIR"
+            ),
         "{line}"
     );
     if root() {
@@ -125,7 +132,7 @@ fn no_directory() {
     assert!(
         ended
             .only_line()
-            .ends_with("Permission denied (os error 13)"),
+            .contains("Permission denied (os error 13); name a cache directory"),
         "{}",
         ended.stderr
     );

@@ -250,6 +250,20 @@ fn a_guest_ends_with_a_killed_run() {
 const GUEST_WITH_NIC: &str = "[[path]]\nkind = \"vm\"\naccel = \"tcg\"\nnic = \"virtio-net\"\n";
 
 #[test]
+fn a_cache_that_cannot_be_made() {
+    let dir = open_dir();
+    fs::write(dir.path().join("plan.toml"), format!("{HEAD}{GUEST}")).unwrap();
+    let words = ["bench", "plan.toml", "--out", "run", "--cache", "/proc/x"];
+    let ended = nicety(words).dir(dir.path()).run();
+    ended.assert_code(3);
+    let skipped = meta(&dir.path().join("run"))["skipped"][0].clone();
+    let reason = skipped["reason"].as_str().unwrap();
+    assert!(reason.starts_with("make directory /proc/x: "), "{reason}");
+    let remedy = skipped["remedy"].as_str().unwrap();
+    assert!(remedy.contains("with --cache DIR"), "{remedy}");
+}
+
+#[test]
 fn without_a_network_guests_are_skipped() {
     let dir = open_dir();
     fs::write(dir.path().join("plan.toml"), format!("{HEAD}{GUEST}")).unwrap();

@@ -64,8 +64,12 @@ fn up_run_down() {
     let home = runtime.path().join("nicety/lab");
     let marker = home.join("qemu.pid");
     let marker = marker.to_str().unwrap();
-    let with =
-        |command: &str, arguments: &[&str]| lab(command, arguments).env("XDG_RUNTIME_DIR", name);
+    let with = |command: &str, arguments: &[&str]| {
+        lab(command, arguments)
+            .env("XDG_RUNTIME_DIR", name)
+            .dir(runtime.path())
+    };
+    let runs = runtime.path().join("runs");
 
     // Killed while it boots, it leaves a QEMU that the next one ends.
     let mut first = with("up", &[]).start();
@@ -98,7 +102,7 @@ fn up_run_down() {
         "echo out; echo errors >&2; touch /root/mark; pwd; exit 3",
     ]);
     first.assert_code(3);
-    let here = std::env::current_dir().unwrap();
+    let here = runtime.path().canonicalize().unwrap();
     assert_eq!(
         (first.stdout.as_str(), first.stderr.as_str()),
         (format!("out\n{}\n", here.display()).as_str(), "errors\n")
@@ -122,6 +126,16 @@ fn up_run_down() {
         missing.only_line(),
         "no-such-program is not found in the lab"
     );
+    // What is written to the directory of runs stays; where that is another one it is said.
+    assert_eq!(said["lab"]["runs"]["directory"], runs.to_str().unwrap());
+    run(&["touch", "runs/report"]).assert_code(0);
+    assert!(runs.join("report").exists());
+    let elsewhere = with("run", &["--", "true"])
+        .dir(std::path::Path::new("/"))
+        .run();
+    elsewhere.assert_code(0);
+    let line = elsewhere.only_line();
+    assert!(line.contains("/runs stays; --fresh boots one"), "{line}");
     // Ctrl-C goes to the command first.
     let mut interrupted = with(
         "run",
@@ -143,8 +157,16 @@ fn up_run_down() {
         "{}",
         again.stderr
     );
+    let other = with("up", &["--cpus", "64"]).run();
+    other.assert_code(2);
+    let line = other.only_line();
+    assert!(
+        line.ends_with("end it with nicety lab down first"),
+        "{line}"
+    );
 
     with("down", &[]).run().assert_code(0);
+    assert!(runs.join("report").exists());
     assert_eq!(processes(marker), [0; 0]);
     assert!(!home.exists());
     assert_eq!(machine_state(), before);

@@ -54,8 +54,9 @@ ip link set eth0 up
 wait_for "the link to come back" 'said "port eth0/vf0: all right again"'
 echo "after the link: vf 0 $(kernel 0), vf 2 $(kernel 2)"
 
-# A function sends what this chip, which does not shape, does not stop. It is in a namespace of
-# its own: the registers count it.
+# A function sends what this chip, which does not shape, does not stop, and nobody in its place. It is in a
+# namespace of its own: the registers count it.
+echo plain >/run/nicety/wire
 ip netns add a
 vf1=$(ls $device/virtfn1/net)
 ip link set "$vf1" netns a
@@ -91,6 +92,7 @@ wait $pid
 echo "stopped: vf 0 $(kernel 0), vf 2 $(kernel 2)"
 
 # As it was found.
+echo shaped >/run/nicety/wire
 ip netns del a
 echo 0 >$device/sriov_numvfs
 modprobe -r igbvf

@@ -27,8 +27,9 @@ tell 2
 limit eth0 0 --max none
 tell 0
 
-# A function sends more than its limit: the chip of this lab does not shape. Its interface is
-# here, so that what it sends is counted.
+# A function sends more than its limit: the chip of this lab does not shape, and nobody does in its place.
+# Its interface is here, so that what it sends is counted.
+echo plain >/run/nicety/wire
 vf1=$(ls $device/virtfn1/net)
 ip address add 192.0.2.1/24 dev $vf1
 ip link set $vf1 up
@@ -52,6 +53,7 @@ limit p0 --max 50mbit --verify 0s
 limit p0 --max none --verify 0s
 
 # As it was found.
+echo shaped >/run/nicety/wire
 ip link del p0
 ip netns del a
 echo 0 >$device/sriov_numvfs

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 
-use super::serve;
 use super::spec::PORT_NAME;
+use super::{init, limiter, serve};
 use crate::qemu::QemuError;
 
 const PORTS_DIR: &str = "/sys/class/virtio-ports";
@@ -23,6 +23,10 @@ const IDLE: Duration = Duration::from_millis(50);
 pub fn run() -> Result<(), QemuError> {
     loopback_up();
     let ports = ports()?;
+    std::thread::spawn(|| {
+        let Err(error) = limiter::keep();
+        init::note(&error.to_string());
+    });
     let threads: Vec<_> = ports
         .into_iter()
         .map(|port| std::thread::spawn(move || serve_port(&port)))

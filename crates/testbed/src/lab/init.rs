@@ -100,7 +100,7 @@ fn load_host_modules(config: &GuestConfig) {
 }
 
 /// A line on the console.
-fn note(line: &str) {
+pub(super) fn note(line: &str) {
     // Without a console nobody would read it.
     let _ = write("/dev/console", format!("nicety: {line}\n"));
 }

@@ -8,6 +8,7 @@ pub mod agent;
 pub mod boot;
 pub(crate) mod files;
 pub mod init;
+mod limiter;
 mod serve;
 pub mod session;
 pub mod spec;

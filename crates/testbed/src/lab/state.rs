@@ -38,6 +38,35 @@ pub struct LabState {
     pub accelerator: String,
     /// Whether its agent has answered.
     pub up: bool,
+    /// The directory of the host in which its commands may write, if there is one.
+    #[serde(default)]
+    pub runs: Option<RunsDir>,
+}
+
+/// A directory for what is measured in a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunsDir {
+    /// The directory, absolute.
+    pub directory: PathBuf,
+    /// Made for the lab.
+    pub made: bool,
+}
+
+impl RunsDir {
+    /// Removes it if it was made for the lab and nothing was written to it.
+    pub fn remove_empty(&self) {
+        if self.made {
+            // Fails when there is something in it, which is to stay.
+            let _ = fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+impl LabState {
+    /// What is left to do when its machine has ended.
+    fn ended(&self) {
+        self.runs.iter().for_each(RunsDir::remove_empty);
+    }
 }
 
 /// The directory of the user's lab, whether there is one or not.
@@ -99,7 +128,10 @@ impl Home {
                 dir: self.dir.clone(),
                 pid,
             })),
-            _ => self.clear().map(|()| None),
+            (state, _) => {
+                state.iter().for_each(LabState::ended);
+                self.clear().map(|()| None)
+            }
         }
     }
 
@@ -230,7 +262,10 @@ impl Running {
         let error = |e: io::Error| QemuError::io("end", format!("QEMU, process {}", self.id()), e);
         let handle = match rustix::process::pidfd_open(self.pid, PidfdFlags::empty()) {
             Ok(handle) => handle,
-            Err(rustix::io::Errno::SRCH) => return Home::at(self.dir).clear(),
+            Err(rustix::io::Errno::SRCH) => {
+                self.state.ended();
+                return Home::at(self.dir).clear();
+            }
             Err(e) => return Err(error(e.into())),
         };
         // Asked first, so that it writes what it has; one that does not listen is killed.
@@ -250,6 +285,7 @@ impl Running {
                 break;
             }
         }
+        self.state.ended();
         Home::at(self.dir).clear()
     }
 }
@@ -276,6 +312,7 @@ mod tests {
             memory_mib: 4096,
             accelerator: "TCG".into(),
             up: false,
+            runs: None,
         }
     }
 
@@ -288,6 +325,18 @@ mod tests {
         // Killed before QEMU was started.
         assert!(home.running().unwrap().is_none());
         assert!(!home.dir().exists());
+        // The directory it had made for runs goes too, one that was there stays.
+        for made in [true, false] {
+            let directory = dir.path().join("runs");
+            fs::create_dir(&directory).unwrap();
+            let runs = Some(RunsDir {
+                directory: directory.clone(),
+                made,
+            });
+            home.begin(&LabState { runs, ..state() }).unwrap();
+            assert!(home.running().unwrap().is_none());
+            assert_eq!(directory.exists(), !made);
+        }
     }
 
     #[test]

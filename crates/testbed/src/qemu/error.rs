@@ -23,6 +23,17 @@ pub enum QemuError {
         "no cache directory: neither XDG_CACHE_HOME nor HOME names one; give one with --cache DIR"
     )]
     NoCache,
+    /// The cache directory cannot be made or written to.
+    #[error("{operation} {path}: {source}; name a cache directory that can be written to with --cache DIR", path = path.display())]
+    Cache {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
     /// The cache's file system is too full.
     #[error("{path} has {free_mib} MiB free, QEMU and a kernel need {needed_mib}; make room, or name another directory with --cache DIR", path = path.display())]
     NoSpace {
@@ -82,7 +93,7 @@ pub enum QemuError {
         why: String,
     },
     /// The machine ended before it was asked to.
-    #[error("{what} ended before {awaited}: {last}; if it does so again, please report this")]
+    #[error("{what} ended before {awaited}: {last}; {}", what_to_do(last))]
     Ended {
         /// Which machine.
         what: String,
@@ -113,6 +124,17 @@ pub enum QemuError {
     },
 }
 
+/// The remedy for the last words of a machine.
+fn what_to_do(last: &str) -> &'static str {
+    let no_memory = ["cannot set up guest memory", "Cannot allocate memory"];
+    match no_memory.iter().any(|words| last.contains(words)) {
+        true => {
+            "there is not so much memory here: free some; a lab can be given less with --memory"
+        }
+        false => "if it does so again, please report this",
+    }
+}
+
 impl QemuError {
     /// An error of the kernel.
     pub fn io(
@@ -125,5 +147,25 @@ impl QemuError {
             path: path.as_ref().to_owned(),
             source: source.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_ended_is_told_with_what_to_do() {
+        let ended = |last: &str| QemuError::Ended {
+            what: "the lab".into(),
+            awaited: "its start",
+            last: last.into(),
+        };
+        let memory =
+            "qemu-system-x86_64: cannot set up guest memory 'pc.ram': Cannot allocate memory";
+        let line = ended(memory).to_string();
+        assert!(line.ends_with("can be given less with --memory"), "{line}");
+        let line = ended("Kernel panic").to_string();
+        assert!(line.ends_with("please report this"), "{line}");
     }
 }

@@ -58,7 +58,7 @@ pub fn fetch(
     with_qemu: bool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), QemuError> {
-    fs::create_dir_all(cache).map_err(|e| QemuError::io("make directory", cache, e))?;
+    fs::create_dir_all(cache).map_err(refused("make directory", cache))?;
     let lock = lock(cache, progress)?;
     if Manifest::read(dir).is_some() {
         return Ok(());
@@ -77,10 +77,19 @@ pub fn fetch(
     result.and(removed)
 }
 
+/// The error for a directory in which nothing can be kept.
+fn refused(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> QemuError {
+    move |source| QemuError::Cache {
+        operation,
+        path: path.to_owned(),
+        source,
+    }
+}
+
 /// Waits for its turn.
 fn lock(cache: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<File, QemuError> {
     let path = cache.join("lock");
-    let file = File::create(&path).map_err(|e| QemuError::io("open", &path, e))?;
+    let file = File::create(&path).map_err(refused("open", &path))?;
     if file.try_lock().is_err() {
         progress(Progress {
             step: "waiting for another nicety that fetches",
