@@ -42,7 +42,7 @@ QEMU and a kernel are fetched from Debian packages once (150 MB). Needs no root.
 const RUN_EXAMPLES: &str = "Examples:
   nicety lab run -- ip -br link
   nicety lab run --cpus 4 --memory 8G -- sh -c 'echo 7 > /sys/class/net/eth0/device/sriov_numvfs'
-  nicety lab run -- nicety bench plan.toml                   its run is in ./runs
+  nicety lab run -- nicety bench plan.toml
   nicety lab run --out vf -- nicety bench --out vf plan.toml";
 
 /// The machine.
