@@ -267,6 +267,11 @@ fn noted(index: u32) -> String {
     format!("policer{index}")
 }
 
+/// Bytes that a policer lets through at once, beyond its rate.
+pub fn burst_bytes(rate: BitRate) -> u64 {
+    rate.bytes_in(burst(rate))
+}
+
 /// As time at the rate.
 fn burst(rate: BitRate) -> Duration {
     let least = LEAST_BURST as f64 * 8.0 / rate.bps().max(1.0);

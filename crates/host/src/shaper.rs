@@ -44,7 +44,7 @@ const SMALL: u64 = 16_384;
 const QUEUE: Duration = Duration::from_millis(25);
 const LEAST_QUEUE: u64 = 98_304;
 /// FCS, preamble and gap.
-const WIRE_BYTES: u16 = 24;
+pub const WIRE_BYTES: u16 = 24;
 /// Begin of the names of the interfaces made here; the number of the port follows.
 const PREFIX: &str = "nicety";
 
@@ -389,8 +389,8 @@ fn port_of(name: &str) -> Option<u32> {
     name.strip_prefix(PREFIX)?.parse().ok()
 }
 
-/// Burst of a bucket, in bytes.
-fn burst_bytes(shape: Shape, burst: Duration) -> u64 {
+/// Bytes that a bucket lets through at once, beyond its rate.
+pub fn burst_bytes(shape: Shape, burst: Duration) -> u64 {
     match shape.rate.bytes_in(burst) {
         bytes if bytes < LARGE => SMALL,
         bytes => bytes,

@@ -175,6 +175,9 @@ pub struct PortCounters {
     /// Bits received per second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rx_bps: Option<f64>,
+    /// Bits sent per second to other functions of the NIC, which are in `tx_bps` too.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tx_local_bps: Option<f64>,
 }
 
 /// What became of a limit, as `nicety vf limit --json` prints it.
@@ -194,6 +197,9 @@ pub struct LimitReport {
     /// What was rounded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rounded: Option<String>,
+    /// What somebody else has set in its place a moment later, as `nicety police` does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub replaced: Option<String>,
     /// `holds`, `not-enforced`, `untested` (nobody sent as much) or `not-counted`.
     pub enforcement: String,
     /// Rate seen afterwards in bits per second, without preamble and gap.

@@ -133,6 +133,15 @@ impl Driver {
         }
     }
 
+    /// The minimum rate that stays when a maximum alone is set: that of a driver which honours it. `found`
+    /// is in Mbit/s, as the driver tells it.
+    pub fn minimum_kept(&self, found: Option<u32>) -> Option<BitRate> {
+        let keeps = !matches!(self.minimum, Minimum::Refused | Minimum::Ignored);
+        found
+            .filter(|mbit| keeps && *mbit > 0)
+            .map(|mbit| BitRate::from_mbit(mbit.into()))
+    }
+
     /// Checks a limit before the driver is asked: `max` (0 for none) and `min` as written by the
     /// user, `link` the link's rate where it is known.
     ///
@@ -173,7 +182,7 @@ impl Driver {
             if max.0 > 0 && min > max {
                 return Err(Refusal::new(
                     format!("a minimum of {min} is above the maximum of {max}"),
-                    "lower one or raise the other",
+                    "lower one or raise the other, with --max and --min",
                 ));
             }
         }

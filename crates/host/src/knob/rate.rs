@@ -11,6 +11,8 @@ use crate::shaper::{BURST, Found, Shape, Shapers};
 use crate::vf::{FunctionState, Functions, Limiter};
 
 const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
+/// End of the words of a limit that counts frames as long as they are on the wire.
+pub const WIRE: &str = " wire";
 const PORT_WORDS: &str = "none or a rate, as in 500mbit";
 
 impl Knobs {
@@ -87,7 +89,7 @@ impl Knobs {
     }
 
     /// Removes what nicety has left at a port without a limit when it was killed while it set one, or took
-    /// one away: it limits nothing.
+    /// one away: it limits nothing. The same of a port that is gone.
     ///
     /// # Errors
     /// [`KnobError`].
@@ -104,8 +106,12 @@ impl Knobs {
             }
             Knob::PortRate { interface } => {
                 let shapers = Shapers::open(&self.ns)?;
-                if matches!(shapers.read(interface), Ok(Found::Open)) {
-                    shapers.remove(interface)?;
+                match shapers.read(interface) {
+                    Ok(Found::Open) => shapers.remove(interface)?,
+                    Err(error) if error.is_not_found() => {
+                        shapers.sweep()?;
+                    }
+                    _ => {}
                 }
             }
             _ => {}
@@ -130,14 +136,14 @@ pub fn port_value(found: &Found) -> String {
     match found {
         Found::Open => "none".to_owned(),
         Found::Limited(Shape { rate, wire: false }) => rate.to_string(),
-        Found::Limited(Shape { rate, wire: true }) => format!("{rate} wire"),
+        Found::Limited(Shape { rate, wire: true }) => format!("{rate}{WIRE}"),
         Found::Foreign(kind) => format!("{kind} of somebody else"),
     }
 }
 
 /// The value of a setting as a limit of a port; none when it is none.
 pub fn port_shape(value: &str) -> Option<Shape> {
-    let (rate, wire) = match value.strip_suffix(" wire") {
+    let (rate, wire) = match value.strip_suffix(WIRE) {
         Some(rate) => (rate, true),
         None => (value, false),
     };

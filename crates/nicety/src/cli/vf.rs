@@ -120,7 +120,7 @@ pub struct LimitArgs {
     /// Highest rate, as in 500mbit; none takes the limit away.
     #[arg(long, value_name = "RATE", value_parser = limit)]
     pub max: BitRate,
-    /// Lowest rate, of drivers that have one.
+    /// Lowest rate in whole Mbit/s, of drivers that have one; without it the one found stays.
     #[arg(long, value_name = "RATE", value_parser = limit, requires = "vf")]
     pub min: Option<BitRate>,
     /// How long to look afterwards whether the limit holds; 0s not at all.

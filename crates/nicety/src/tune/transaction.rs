@@ -135,6 +135,11 @@ fn undo_one(knobs: &Knobs, step: &Step, force: bool) -> Outcome {
     };
     let found = match knobs.read(knob) {
         Ok(found) => found,
+        Err(error) if error.is_gone() => {
+            // What it has left limits nothing.
+            let _ = knobs.tidy(knob);
+            return Outcome::Gone;
+        }
         Err(error) => return failed(error),
     };
     if same_value(knob, &found, from) {

@@ -176,6 +176,8 @@ pub fn rates(first: &VfReport, second: &mut VfReport, time: Duration) {
             };
             let tx = rate(before.tx_bytes, after.tx_bytes).map(|bps| bps * passed(before, after));
             let rx = rate(before.rx_bytes, after.rx_bytes);
+            let local = before.tx_local_bytes.zip(after.tx_local_bytes);
+            after.tx_local_bps = local.and_then(|(before, now)| rate(before, now));
             (after.tx_bps, after.rx_bps) = (tx, rx);
         }
     };
@@ -267,5 +269,40 @@ mod tests {
         assert_eq!(unwrapped(0xffff_fff0, 0x10, Some(32)), 0x1_0000_0010);
         assert_eq!(unwrapped(5, 7, Some(36)), 7);
         assert_eq!(unwrapped(9, 7, None), 7);
+    }
+
+    #[test]
+    fn what_goes_to_other_functions_has_a_rate_that_goes_on_when_its_counter_wraps() {
+        use nicety_model::vf::{PhysicalFunction, VirtualFunction};
+        let at = |tx_bytes, local| {
+            let counters = PortCounters {
+                source: "registers".to_owned(),
+                byte_bits: Some(32),
+                tx_bytes,
+                tx_local_bytes: Some(local),
+                ..PortCounters::default()
+            };
+            let function = VirtualFunction {
+                counters: Some(counters),
+                ..VirtualFunction::default()
+            };
+            let nic = PhysicalFunction {
+                functions: vec![function],
+                ..PhysicalFunction::default()
+            };
+            VfReport {
+                nics: vec![nic],
+                ..VfReport::default()
+            }
+        };
+        let mut second = at(5_000, 500);
+        rates(
+            &at(1_000, 0xffff_ffff - 499),
+            &mut second,
+            Duration::from_secs(2),
+        );
+        let counters = second.nics[0].functions[0].counters.clone().unwrap();
+        assert_eq!(counters.tx_bps, Some(16_000.0));
+        assert_eq!(counters.tx_local_bps, Some(4_000.0));
     }
 }

@@ -1,8 +1,12 @@
 //! `nicety vf limit`: checked before, journaled, written, read back, looked at afterwards.
 
 use anyhow::anyhow;
+use nicety_host::knob::{Knobs, WIRE};
 use nicety_host::net_error::NetError;
 use nicety_host::openvswitch::Policing;
+use nicety_host::policer;
+use nicety_host::shaper::{self, BURST, Shape, WIRE_BYTES};
+use nicety_model::journal::same_value;
 use nicety_model::knob::{Change, Knob};
 use nicety_model::vf::LimitReport;
 use nicety_model::{BitRate, SCHEMA};
@@ -29,6 +33,8 @@ struct Wanted {
     value: String,
     rounded: Option<String>,
     rate: BitRate,
+    /// Bytes that may pass at once, beyond the rate.
+    burst: u64,
     /// Open vSwitch limits it.
     switched: bool,
 }
@@ -49,16 +55,26 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
         .read(&wanted.knob)
         .map_err(Failure::environment)?;
     let transaction = match from == wanted.value {
-        true => None,
+        true => {
+            // What was left half made is gone then; what cannot be removed limits nothing.
+            let _ = work.knobs.tidy(&wanted.knob);
+            None
+        }
         false => Some(write(&work, &wanted, &from)?),
     };
+    // The same of ports that are gone.
+    let _ = eyes.shapers.sweep();
     drop(work);
     let verdict = match wanted.switched {
-        false => verify::watch(&eyes, args, wanted.rate)?,
+        false => verify::watch(&eyes, args, wanted.rate, wanted.burst)?,
         true if wanted.rate.0 == 0 || args.verify.is_zero() => Verdict::NotAsked,
         true => Verdict::NotCounted,
     };
     software_only(&eyes, args)?;
+    // A port that has gone meanwhile is nobody's.
+    let now = Knobs::open().map_err(Failure::environment)?;
+    let now = now.read(&wanted.knob).ok();
+    let replaced = now.filter(|now| !same_value(&wanted.knob, now, &wanted.value));
     let report = LimitReport {
         schema: SCHEMA,
         transaction,
@@ -66,6 +82,7 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
         from,
         to: wanted.value,
         rounded: wanted.rounded,
+        replaced,
         enforcement: verdict.word().to_owned(),
         seen_bps: verdict.seen_bps(),
     };
@@ -87,6 +104,28 @@ fn tell(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exi
             "transaction {id}: nicety tune rollback {id} undoes it"
         ));
     }
+    let values = [
+        Some(&report.from),
+        Some(&report.to),
+        report.replaced.as_ref(),
+    ];
+    if values
+        .into_iter()
+        .flatten()
+        .any(|value| value.ends_with(WIRE))
+    {
+        output::say(&format!(
+            "{}: {WIRE_BYTES} bytes more a frame, for FCS, preamble and gap, as nicety police counts",
+            WIRE.trim()
+        ));
+    }
+    if let Some(now) = &report.replaced {
+        output::say(&format!(
+            "{}: somebody has set {now} since; where nicety police shares a link it sets the limits of its ports again: change its policy",
+            report.port
+        ));
+        return Ok(Exit::Negative);
+    }
     match verdict {
         Verdict::NotEnforced(bps) => {
             output::say(&format!(
@@ -101,7 +140,20 @@ fn tell(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exi
             output::say("whether it holds is not known: nobody here counts what it sends");
             Ok(Exit::Done)
         }
-        Verdict::Holds(_) | Verdict::Untested(_) | Verdict::NotAsked => Ok(Exit::Done),
+        Verdict::Holds(bps) => {
+            let sends = readable(*bps);
+            output::say(&format!("the limit holds: {} sends {sends}", report.port));
+            Ok(Exit::Done)
+        }
+        Verdict::Untested(bps) => {
+            let sends = readable(*bps);
+            output::say(&format!(
+                "whether it holds is not tested: {} sends {sends}, less than the limit",
+                report.port
+            ));
+            Ok(Exit::Done)
+        }
+        Verdict::NotAsked => Ok(Exit::Done),
     }
 }
 
@@ -136,8 +188,9 @@ fn function(eyes: &Eyes, args: &LimitArgs, vf: u32) -> Result<Wanted, Failure> {
             "{nic}/vf{vf}: {on}, where it is limited, has somebody else's {kind} qdisc; remove that first, see tc filter show dev {on} ingress"
         )));
     }
+    let kept = driver.minimum_kept(function.and_then(|function| function.min_mbit));
     let taken = driver
-        .check(args.max, args.min, link)
+        .check(args.max, args.min.or(kept), link)
         .map_err(|refusal| Failure::usage(anyhow!("{nic}/vf{vf}: {refusal}")))?;
     Ok(Wanted {
         port: format!("{nic}/vf{vf}"),
@@ -148,6 +201,11 @@ fn function(eyes: &Eyes, args: &LimitArgs, vf: u32) -> Result<Wanted, Failure> {
         value: format!("max {} min {}", taken.max_mbit, taken.min_mbit),
         rounded: taken.rounded,
         rate: BitRate::from_mbit(taken.max_mbit.into()),
+        burst: match function.map(look::way) {
+            Some(Way::Policer) => policer::burst_bytes(BitRate::from_mbit(taken.max_mbit.into())),
+            // What the NIC's own is nobody tells.
+            _ => 0,
+        },
         switched: false,
     })
 }
@@ -198,6 +256,7 @@ fn port(eyes: &Eyes, args: &LimitArgs) -> Result<Wanted, Failure> {
         },
         rounded: (rate != args.max).then(|| format!("{} → {rate}: whole kbit/s", args.max)),
         rate,
+        burst: shaper::burst_bytes(Shape { rate, wire: false }, BURST),
         switched,
     })
 }

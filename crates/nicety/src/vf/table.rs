@@ -74,6 +74,7 @@ pub fn stats(report: &VfReport, width: u16) -> String {
         "broadcast",
         "multicast",
         "share of tx",
+        "VF to VF",
         "counted by",
     ];
     let mut page = Page::new(width);
@@ -98,15 +99,18 @@ pub fn stats(report: &VfReport, width: u16) -> String {
 
 fn row(name: &str, counters: Option<&PortCounters>, all: f64) -> Vec<String> {
     let Some(c) = counters else {
-        let mut row = vec![String::new(); 11];
+        let mut row = vec![String::new(); 12];
         row[0] = name.to_owned();
-        row[10] = "nobody here: see its owner".to_owned();
+        row[11] = "nobody here: see its owner".to_owned();
         return row;
     };
-    let share = c
-        .tx_bps
-        .filter(|_| all > 0.0)
-        .map(|bps| format!("{:.0} %", 100.0 * bps / all));
+    let of = |part: f64, whole: f64| {
+        (whole > 0.0).then(|| format!("{:.0} %", 100.0 * (part / whole).min(1.0)))
+    };
+    let share = c.tx_bps.and_then(|bps| of(bps, all));
+    // Of what it sends, what never leaves the NIC.
+    let local = c.tx_local_bps.zip(c.tx_bps);
+    let local = local.and_then(|(local, sent)| of(local, sent));
     vec![
         name.to_owned(),
         said(c.tx_bps.map(readable)),
@@ -118,6 +122,7 @@ fn row(name: &str, counters: Option<&PortCounters>, all: f64) -> Vec<String> {
         said(c.broadcast),
         said(c.multicast),
         said(share),
+        said(local),
         c.source.clone(),
     ]
 }
@@ -197,5 +202,52 @@ fn rate(mbit: Option<u32>) -> String {
         Some(0) => "none".to_owned(),
         Some(mbit) => format!("{mbit} Mbit/s"),
         None => "unsupported".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nicety_model::vf::VirtualFunction;
+
+    #[test]
+    fn what_never_leaves_the_nic_is_a_share_of_what_is_sent() {
+        let function = |vf, tx: f64, local| VirtualFunction {
+            vf,
+            counters: Some(PortCounters {
+                tx_bps: Some(tx),
+                tx_local_bps: local,
+                ..PortCounters::default()
+            }),
+            ..VirtualFunction::default()
+        };
+        let nic = |functions| PhysicalFunction {
+            interface: "eth0".to_owned(),
+            functions,
+            ..PhysicalFunction::default()
+        };
+        let shown = |functions| {
+            let nics = vec![nic(functions)];
+            let report = VfReport {
+                nics,
+                ..VfReport::default()
+            };
+            stats(&report, 200)
+        };
+        let text = shown(vec![
+            function(0, 3e6, Some(75e4)),
+            function(1, 1e6, Some(0.0)),
+            function(2, 0.0, Some(0.0)),
+        ]);
+        let lines: Vec<Vec<&str>> = (text.lines().filter(|line| line.contains("vf ")))
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        // Share of what all send, then what of it goes to other functions.
+        assert_eq!(lines[0][lines[0].len() - 4..], ["75", "%", "25", "%"]);
+        assert_eq!(lines[1][lines[1].len() - 4..], ["25", "%", "0", "%"]);
+        assert!(text.contains("VF to VF"), "{text}");
+        // Where nobody counts it there is no column.
+        let text = shown(vec![function(0, 3e6, None)]);
+        assert!(!text.contains("VF to VF"), "{text}");
     }
 }

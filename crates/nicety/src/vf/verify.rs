@@ -49,32 +49,44 @@ impl Verdict {
     }
 }
 
-/// Counts for a while and compares.
-pub fn watch(eyes: &Eyes, args: &LimitArgs, limit: BitRate) -> Result<Verdict, Failure> {
+/// Counts for a while and compares. `burst` is how many bytes may pass at once, beyond the limit: a
+/// sender that was still has them all.
+pub fn watch(
+    eyes: &Eyes,
+    args: &LimitArgs,
+    limit: BitRate,
+    burst: u64,
+) -> Result<Verdict, Failure> {
     if limit.0 == 0 || args.verify.is_zero() {
         return Ok(Verdict::NotAsked);
     }
+    let first = Instant::now();
     let Some(before) = sent(eyes, args)? else {
         return Ok(Verdict::NotCounted);
     };
     let begin = Instant::now();
+    // What passes between the first count and the clock is not of the time measured.
+    let lead = begin - first;
     std::thread::sleep(args.verify);
     let after = sent(eyes, args)?;
+    let time = begin.elapsed();
     let rate = after.filter(|after| after.source == before.source);
     let rate = rate.and_then(|after| {
         let now = unwrapped(before.tx_bytes, after.tx_bytes, after.byte_bits);
-        let sent = bits_per_second(before.tx_bytes, now, begin.elapsed());
+        let sent = bits_per_second(before.tx_bytes, now, time);
         sent.map(|bps| bps * passed(&before, &after))
     });
     let Some(bps) = rate else {
         return Ok(Verdict::NotCounted);
     };
-    Ok(judge(bps, limit.bps()))
+    let burst = bits_per_second(0, burst + limit.bytes_in(lead), time);
+    let burst = burst.unwrap_or_default();
+    Ok(judge(bps, limit.bps(), burst))
 }
 
-fn judge(bps: f64, limit: f64) -> Verdict {
+fn judge(bps: f64, limit: f64, burst: f64) -> Verdict {
     match bps {
-        bps if bps > BEYOND * limit => Verdict::NotEnforced(bps),
+        bps if bps > BEYOND * limit + burst => Verdict::NotEnforced(bps),
         bps if bps >= NEAR * limit => Verdict::Holds(bps),
         bps => Verdict::Untested(bps),
     }
@@ -103,8 +115,11 @@ mod tests {
 
     #[test]
     fn a_rate_is_compared_with_its_limit() {
-        assert_eq!(judge(96.0, 100.0), Verdict::Holds(96.0));
-        assert_eq!(judge(111.0, 100.0), Verdict::NotEnforced(111.0));
-        assert_eq!(judge(3.0, 100.0), Verdict::Untested(3.0));
+        assert_eq!(judge(96.0, 100.0, 0.0), Verdict::Holds(96.0));
+        assert_eq!(judge(111.0, 100.0, 0.0), Verdict::NotEnforced(111.0));
+        assert_eq!(judge(3.0, 100.0, 0.0), Verdict::Untested(3.0));
+        // A flood of 1 s behind 64 kbit/s and a bucket of 16 KiB that was full.
+        assert_eq!(judge(160e3, 64e3, 131e3), Verdict::Holds(160e3));
+        assert_eq!(judge(210e3, 64e3, 131e3), Verdict::NotEnforced(210e3));
     }
 }

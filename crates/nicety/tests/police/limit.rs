@@ -93,6 +93,24 @@ fn a_limit_is_set_read_back_journaled_and_undone() {
     assert_eq!(rig.shown("p0")["limit"], Value::Null);
     rig.lab.assert_state(&before);
 
+    // A port that has gone leaves nothing after the rollback, nor after another limit.
+    rig.lab
+        .sh("ip link add r0 type veth peer name r1; ip link add r2 type veth peer name r3");
+    let names = || rig.lab.sh("ip -br link");
+    for port in ["r0", "r2"] {
+        let ended = rig.limit(&[port, "--max", "50mbit", "--verify", "0s"]);
+        ended.assert_code(0);
+        rig.lab.sh(&format!("ip link del {port}"));
+        assert!(names().contains("nicety"), "{}", names());
+        match port {
+            "r0" => rig.tune(&["rollback"]),
+            _ => rig.limit(&["p0", "--max", "none", "--verify", "0s"]),
+        }
+        .assert_code(0);
+        assert!(!names().contains("nicety"), "{}", names());
+    }
+    rig.lab.assert_state(&before);
+
     // As if it had been killed before the redirect: what is there limits nothing, and goes too.
     let half = rig.limit(&["p0", "--max", "50mbit", "--verify", "0s"]);
     half.assert_code(0);
@@ -214,6 +232,19 @@ fn a_flood_is_held_by_the_limit() {
     let ended = rig.limit(&["p0", "--max", "9mbit", "--json"]);
     let report: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
     assert_eq!(report["enforcement"], "holds", "{report}");
+    // The bucket was full: what it lets through at once is no fault of the limit.
+    rig.lab.sh("sleep 1.5");
+    rig.limit(&["p0", "--max", "64kbit", "--verify", "0s"])
+        .assert_code(0);
+    rig.lab.sh("sleep 2.2");
+    flood();
+    let ended = rig.limit(&["p0", "--max", "64kbit"]);
+    ended.assert_code(0);
+    assert!(
+        ended.stderr.starts_with("the limit holds: p0 sends "),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]

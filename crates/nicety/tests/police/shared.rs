@@ -250,6 +250,17 @@ fn ports_come_and_go_and_others_meddle() {
                 == 2
         });
     }
+    // A limit set by hand is the daemon's again soon, and whoever set it is told.
+    let tune = uplink.path("tune");
+    let words = [
+        "vf", "limit", "b1", "--max", "5mbit", "--verify", "3s", "--state",
+    ];
+    let words = words.into_iter().chain([tune.to_str().unwrap()]);
+    let undone = uplink.lab.inside(nicety(words)).run();
+    undone.assert_code(1);
+    for part in ["b1: somebody has set ", "wire: 24 bytes more a frame"] {
+        assert!(undone.stderr.contains(part), "{}", undone.stderr);
+    }
     // A machine ends and starts again.
     uplink.lab.sh("ip link del a1");
     daemon.until("the port to go", |d| d.stderr().contains("port a1 is gone"));

@@ -134,6 +134,13 @@ impl RateRange {
             ));
         }
         let max_mbit = self.round(driver, max)?;
+        if !min.0.is_multiple_of(1_000_000) {
+            let whole = BitRate::from_mbit((min.0 / 1_000_000).max(1));
+            return Err(Refusal::new(
+                format!("a minimum of {min} is no whole number of Mbit/s, as {driver} takes it"),
+                format!("write {whole}, for one"),
+            ));
+        }
         let min_mbit = u32::try_from(min.0 / 1_000_000).unwrap_or(u32::MAX);
         let took = BitRate::from_mbit(max_mbit.into());
         let rounded = (took != max).then(|| {

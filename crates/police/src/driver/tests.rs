@@ -66,6 +66,8 @@ fn rates_are_checked_as_the_driver_would() {
         ("fm10k", "100mbit", "5mbit", 1000, "ignores it"),
         ("liquidio", "1mbit", "", 1000, "cannot limit"),
         ("ice", "10mbit", "20mbit", 1000, "above the maximum"),
+        ("ice", "10mbit", "0.5mbit", 1000, "write 1mbit"),
+        ("ice", "10mbit", "2.5mbit", 1000, "write 2mbit"),
         ("qlcnic", "50mbit", "", 1000, "write at least 100mbit"),
         ("igb", "0.5mbit", "", 1000, "write at least 1mbit"),
     ] {
@@ -84,6 +86,18 @@ fn what_is_rounded_is_told() {
         Some("120mbit → 100mbit: i40e takes steps of 50mbit")
     );
     assert_eq!(check("igb", "500mbit", "", 1000).unwrap().rounded, None);
+}
+
+#[test]
+fn a_guarantee_stays_when_the_maximum_is_set() {
+    let kept = |driver: &str, found| Driver::find(driver, None).minimum_kept(found);
+    assert_eq!(kept("ice", Some(200)), Some(BitRate::from_mbit(200)));
+    assert_eq!(kept("mlx5_core", Some(7)), Some(BitRate::from_mbit(7)));
+    assert_eq!(kept("ice", Some(0)), None);
+    assert_eq!(kept("ice", None), None);
+    // What the driver refuses or ignores was never a guarantee.
+    assert_eq!(kept("igb", Some(200)), None);
+    assert_eq!(kept("fm10k", Some(200)), None);
 }
 
 #[test]
