@@ -242,8 +242,13 @@ impl JournalFile {
         let write = |file: &mut File| -> io::Result<()> {
             let mut line = serde_json::to_string(event)?;
             line.push('\n');
-            file.seek(SeekFrom::End(0))?;
-            file.write_all(line.as_bytes())?;
+            let end = file.seek(SeekFrom::End(0))?;
+            let written = file.write_all(line.as_bytes());
+            if written.is_err() {
+                // What the disk had no room for must not become the begin of the next line.
+                let _ = file.set_len(end);
+            }
+            written?;
             file.sync_data()
         };
         write(&mut self.file).map_err(|source| JournalError::Io {

@@ -64,12 +64,20 @@ pub struct PortDecision {
     /// Demand in bits per second; absent when it is as much as it gets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub demand_bps: Option<f64>,
-    /// The limit it is to have.
+    /// The limit it is to have; 0, and absent in JSON, while it is not there.
+    #[serde(skip_serializing_if = "no_limit", default)]
     pub limit: BitRate,
     /// Whether its limit holds it.
     pub enforcement: Enforcement,
-    /// Whether it is there.
+    /// Whether it is there, and can be limited.
     pub present: bool,
+    /// Why it cannot be limited although it is there; for whoever looks at ports to say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waits: Option<String>,
+}
+
+fn no_limit(limit: &BitRate) -> bool {
+    limit.0 == 0
 }
 
 /// One tenant.

@@ -26,8 +26,12 @@ pub enum Bottleneck {
         #[serde(skip_serializing_if = "is_zero", default)]
         more: usize,
     },
-    /// None of its ports is there.
-    Absent,
+    /// None of its ports is there, or none can be limited.
+    Absent {
+        /// Why one that is there cannot be limited, with its name.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        why: Option<String>,
+    },
 }
 
 /// One tenant.
@@ -79,7 +83,11 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
     tenants
         .map(|(index, (tenant, told))| {
             let bottleneck = if !present[index] {
-                Bottleneck::Absent
+                let mut ports = decision.ports.iter().filter(|port| port.tenant == index);
+                let why = ports.find_map(|port| Some((&port.port, port.waits.as_ref()?)));
+                Bottleneck::Absent {
+                    why: why.map(|(port, why)| format!("port {port} waits: {why}")),
+                }
             } else if is_held(&index) {
                 let others = held.iter().filter(|other| **other != index);
                 let named = others
@@ -130,8 +138,14 @@ pub fn readable(bps: f64) -> String {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.tenant;
-        if self.bottleneck == Bottleneck::Absent {
-            return write!(f, "{name}: none of its ports is there");
+        match &self.bottleneck {
+            Bottleneck::Absent { why: None } => {
+                return write!(f, "{name}: none of its ports is there");
+            }
+            Bottleneck::Absent { why: Some(why) } => {
+                return write!(f, "{name}: none of its ports can be limited now; {why}");
+            }
+            _ => {}
         }
         write!(f, "{name}: sends {}, wants ", readable(self.rate_bps))?;
         match self.demand_bps {
@@ -172,7 +186,7 @@ impl fmt::Display for Explanation {
                     None => Ok(()),
                 }
             }
-            Bottleneck::Absent => Ok(()),
+            Bottleneck::Absent { .. } => Ok(()),
         }
     }
 }

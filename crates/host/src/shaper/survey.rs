@@ -209,6 +209,11 @@ impl Survey {
         self.faces.get(*self.places.by_name.get(name)?)
     }
 
+    /// An interface by number.
+    pub fn face_at(&self, index: u32) -> Option<&Face> {
+        self.faces.get(*self.places.by_index.get(&index)?)
+    }
+
     /// The interface that what comes out of a port leaves by when it is limited.
     pub fn limiter_of(&self, port: &Face) -> Option<&Face> {
         let index = self.made_for(port.index)?;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::journal::StateDir;
 use nicety_host::net_error::NetError;
+use nicety_model::journal::Outcome;
 use nicety_police::controller::Enforcement;
 use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
 
@@ -19,7 +20,7 @@ use super::check::check;
 use super::found::Originals;
 use super::guests::{self, Channels, Softs};
 use super::journal::Priority;
-use super::ports::{How, Look, Place, Ports};
+use super::ports::{How, Look, Moment, Place, Ports};
 use super::record::Recorder;
 use super::serve;
 use super::service::{Asked, Told, signals};
@@ -74,6 +75,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         periods: 0,
         writes: 0,
         errors: 0,
+        trouble: None,
         last: None,
         looked: None,
         changed: false,
@@ -120,6 +122,10 @@ struct Known {
     gone: bool,
     /// Gone, or there and not to be limited now.
     away: bool,
+    /// Why it cannot be limited although it is there.
+    waits: Option<String>,
+    /// The number of its interface.
+    index: Option<u32>,
     trouble: Option<String>,
     enforcement: Enforcement,
     /// Bytes that had passed, and for how many periods none did while some waited.
@@ -154,6 +160,8 @@ struct Daemon<'a> {
     periods: u64,
     writes: u64,
     errors: u64,
+    /// What keeps periods from their end.
+    trouble: Option<String>,
     last: Option<Look>,
     /// When interfaces, limits and filters were last looked at.
     looked: Option<Instant>,
@@ -172,11 +180,10 @@ impl Daemon<'_> {
     fn go_on(&mut self, asked: &Receiver<Asked>, most: Option<u64>) -> Result<Exit, Failure> {
         let mut next = Instant::now();
         while most.is_none_or(|most| self.periods < most) {
-            match self.period() {
-                Ok(()) => {}
-                // The kernel could not be asked: the limits stay, the next period asks again.
-                Err(error) => self.trouble(0, Some(error.to_string())),
-            }
+            // Where the kernel could not be asked, limits stay, and the next period asks again.
+            let failed = self.period().err();
+            self.errors += u64::from(failed.is_some());
+            self.unwell(failed.map(|error| error.to_string()));
             self.periods += 1;
             next += self.policy.period;
             // After a stall the missed periods are left out, not made up for.
@@ -197,22 +204,26 @@ impl Daemon<'_> {
         Ok(Exit::Done)
     }
 
-    fn period(&mut self) -> Result<(), Failure> {
+    fn period(&mut self) -> Result<(), NetError> {
         let begin = Instant::now();
-        let survey = self.survey().map_err(Failure::environment)?;
+        let survey = self.survey()?;
         self.tell_nics(&survey.nics);
         let mut seen = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
-            seen.push(self.look(index, &survey)?);
+            seen.push(self.look(index, &survey));
         }
         for (tenant, soft) in self.softs.now().into_iter().enumerate() {
             self.controller.soften(tenant, soft);
         }
-        let decision = self.controller.step(&seen);
+        let mut decision = self.controller.step(&seen);
+        for (port, known) in decision.ports.iter_mut().zip(&self.known) {
+            port.waits.clone_from(&known.waits);
+        }
         self.renew(&seen, &decision, &survey);
-        self.last = Some(self.apply(&decision, &seen, survey)?);
+        let after = self.apply(&decision, &seen, survey);
         self.tell(&decision);
         self.publish(decision, begin);
+        self.last = Some(after?);
         Ok(())
     }
 
@@ -238,14 +249,20 @@ impl Daemon<'_> {
     }
 
     /// One port; what is found there for the first time is noted on disk before it is changed.
-    fn look(&mut self, index: usize, survey: &Look) -> Result<Seen, Failure> {
+    fn look(&mut self, index: usize, survey: &Look) -> Seen {
         let last = self.known[index].last.take();
         if let Some(seen) = last.and_then(|last| survey.still(last)) {
             self.known[index].last = last;
-            return Ok(seen);
+            return seen;
         }
         let name = self.names[index].to_string();
         let mut moment = self.ports.look(&self.names[index], survey);
+        let had = self.known[index].index;
+        if had.is_some() && moment.index.is_some_and(|now| had != Some(now)) {
+            // Another interface has its name: this one is gone, and that one comes with the next look.
+            moment = Moment::without(Place::Gone);
+            self.looked = None;
+        }
         if let Some(setup) = &moment.setup {
             self.controller.describe(index, setup);
         }
@@ -262,32 +279,72 @@ impl Daemon<'_> {
             );
             self.known[index].gone = gone;
             if gone {
-                self.found.forget(&name);
-                // What is left of it is removed now or at the end.
-                let _ = self.ports.sweep();
+                self.leave(index, &name);
             }
         }
-        let away = !matches!(moment.place, Place::There(_));
-        let was_away = std::mem::replace(&mut self.known[index].away, away);
-        match &moment.place {
-            Place::Gone => {}
+        let was_away = self.known[index].away;
+        let (waits, line) = match &moment.place {
+            Place::Gone => (None, None),
             Place::Waits(why) | Place::Unfit(why) => {
-                self.trouble(index, Some(format!("port {name} waits: {why}")));
+                (Some(why.clone()), Some(format!("port {name} waits: {why}")))
             }
             Place::Foreign(kind) => {
-                let why = format!("port {name}: somebody else's {kind} qdisc is in the way");
-                self.trouble(index, Some(why));
+                let why = format!("somebody else's {kind} qdisc is in the way");
+                let line = format!("port {name}: {why}");
+                (Some(why), Some(line))
             }
             Place::There(words) => {
-                self.found.note(&name, words)?;
+                let noted = self.found.note(&name, words, moment.index, &self.ports);
+                match noted {
+                    Ok(()) => (None, None),
+                    // Nobody could put it back: it is not changed, and the others are none the worse.
+                    Err(error) => {
+                        self.errors += 1;
+                        let why = format!("what was found there cannot be noted: {error}");
+                        let line = format!("port {name} waits: {why}");
+                        (Some(why), Some(line))
+                    }
+                }
+            }
+        };
+        let away = waits.is_some() || moment.place == Place::Gone;
+        self.known[index].waits = waits;
+        self.known[index].away = away;
+        match line {
+            Some(line) => {
+                self.trouble(index, Some(line));
+                moment.seen = Seen::default();
+            }
+            None if was_away && !away => {
+                // Whatever kept it from a limit is over.
+                self.trouble(index, None);
                 // A driver may tell a limit that its hardware has lost with its link.
-                if was_away && matches!(self.names[index], PortName::Vf { .. }) {
+                if matches!(self.names[index], PortName::Vf { .. }) {
                     moment.seen.limit = None;
                 }
             }
+            None => {}
         }
-        self.known[index].last = moment.index.map(|at| (at, moment.seen));
-        Ok(moment.seen)
+        if !away {
+            self.known[index].index = moment.index;
+            self.known[index].last = moment.index.map(|at| (at, moment.seen));
+        }
+        moment.seen
+    }
+
+    /// A port is gone: what is left of it is removed now or at the end.
+    fn leave(&mut self, index: usize, name: &str) {
+        self.known[index].index = None;
+        if let Some((now, outcome)) = self.found.left(name, &self.ports) {
+            let back = match &outcome {
+                Outcome::Failed { why } => format!("cannot be put back as it was: {why}"),
+                Outcome::Foreign { found } => format!("has {found} now, which is left"),
+                _ => "has the limit that was found there".to_owned(),
+            };
+            let line = format!("port {name} is called {now} now and {back}");
+            self.note(Priority::Notice, "port-renamed", index, &line);
+        }
+        let _ = self.ports.sweep();
     }
 
     /// Renews limiters that let nothing through although something waits.
@@ -322,7 +379,7 @@ impl Daemon<'_> {
     }
 
     /// Writes what has changed, decreases first, and reads it back.
-    fn apply(&mut self, decision: &Decision, seen: &[Seen], look: Look) -> Result<Look, Failure> {
+    fn apply(&mut self, decision: &Decision, seen: &[Seen], look: Look) -> Result<Look, NetError> {
         for index in &decision.writes {
             let port = &decision.ports[*index];
             self.known[*index].last = None;
@@ -355,7 +412,7 @@ impl Daemon<'_> {
             }
             false => self.ports.survey(),
         };
-        let survey = survey.map_err(Failure::environment)?;
+        let survey = survey?;
         for index in &decision.writes {
             let port = &decision.ports[*index];
             match self.ports.look(&port.port, &survey).seen.limit {

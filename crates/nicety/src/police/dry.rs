@@ -49,9 +49,13 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
                 None => "not there".to_owned(),
             };
             let sends = port.rate_bps.map_or("nothing known".to_owned(), readable);
+            let would = match port.present {
+                true => format!(", would be {}", port.limit),
+                false => String::new(),
+            };
             text += &format!(
-                "  {} ({}): sends {sends}, limit {has}, would be {}\n",
-                port.port, policy.tenants[port.tenant].name, port.limit
+                "  {} ({}): sends {sends}, limit {has}{would}\n",
+                port.port, policy.tenants[port.tenant].name
             );
         }
         crate::tune::print(&text)?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use nicety_host::journal::{JournalFile, StateDir, boot_id};
+use nicety_host::shaper::Survey;
 use nicety_host::topology::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{Event, Outcome, Phase};
@@ -16,10 +17,21 @@ use crate::output;
 
 /// How the words of a limit end that is not ours.
 const FOREIGN: &str = "of somebody else";
+/// What the journal says that a limit was changed to.
+const MARK: &str = "police";
 
-/// Limits found, by port, in the words of the setting.
+/// What was found at a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Original {
+    /// The limit in the words of its setting.
+    words: String,
+    /// The number of its interface, which stays when it gets another name; none for a function.
+    index: Option<u32>,
+}
+
+/// Limits found, by port.
 pub struct Originals {
-    values: BTreeMap<String, String>,
+    values: BTreeMap<String, Original>,
     file: JournalFile,
     /// Taken over from a daemon that was killed.
     pub adopted: usize,
@@ -33,6 +45,16 @@ fn knob(port: &str) -> Knob {
             interface: port.to_owned(),
         },
     }
+}
+
+/// What the journal says that a port was changed to: by whom, and the number of its interface.
+fn mark(index: Option<u32>) -> String {
+    index.map_or(MARK.to_owned(), |index| format!("{MARK} {index}"))
+}
+
+/// The number in a mark; none where there is none.
+fn marked(to: &str) -> Option<u32> {
+    to.strip_prefix(MARK)?.trim().parse().ok()
 }
 
 /// The port of a setting that limits one.
@@ -67,7 +89,10 @@ impl Originals {
                 match event {
                     Event::Intent { change } => {
                         if let Some(port) = port(change.knob) {
-                            values.entry(port).or_insert(change.from);
+                            values.entry(port).or_insert(Original {
+                                index: marked(&change.to),
+                                words: change.from,
+                            });
                         }
                     }
                     Event::Undone { knob, .. } => {
@@ -104,32 +129,61 @@ impl Originals {
         self.values.len()
     }
 
-    /// Notes on disk what was found at a port; must stand there before the port is changed.
-    pub fn note(&mut self, port: &str, found: &str) -> Result<(), Failure> {
-        if self.values.contains_key(port) {
-            return Ok(());
+    /// Notes on disk what was found at a port, and the number of its interface; must stand there
+    /// before the port is changed.
+    pub fn note(
+        &mut self,
+        port: &str,
+        found: &str,
+        index: Option<u32>,
+        ports: &Ports,
+    ) -> Result<(), Failure> {
+        if let Some(was) = self.values.get(port) {
+            let another = was.index.zip(index).is_some_and(|(was, now)| was != now);
+            if !another {
+                return Ok(());
+            }
+            // Of a daemon that was killed: the port has come anew since.
+            self.left(port, ports);
+            let _ = ports.sweep();
         }
         let change = Change {
             knob: knob(port),
             from: found.to_owned(),
-            to: "police".to_owned(),
+            to: mark(index),
         };
         self.file
             .append(&Event::Intent { change })
             .map_err(Failure::environment)?;
-        self.values.insert(port.to_owned(), found.to_owned());
+        let words = found.to_owned();
+        self.values
+            .insert(port.to_owned(), Original { words, index });
         Ok(())
     }
 
-    /// A port that has gone took its limit along: when it comes back, what is found then counts.
-    pub fn forget(&mut self, port: &str) {
-        if self.values.remove(port).is_some() {
-            // When the disk is full the old value is put back later, which is no worse.
-            let _ = self.file.append(&Event::Undone {
-                knob: knob(port),
-                outcome: Outcome::Gone,
-            });
-        }
+    /// A port that has gone took its limit along, or has another name now, and what was found is put
+    /// back there: returns that name and what came of it. When it comes back, what is found then counts.
+    pub fn left(&mut self, port: &str, ports: &Ports) -> Option<(String, Outcome)> {
+        let was = self.values.get(port)?;
+        let survey = was.index.and_then(|_| ports.interfaces().ok());
+        let now = survey.and_then(|survey| {
+            let name = at(port, was, &survey)
+                .filter(|now| *now != port)?
+                .to_owned();
+            Some((name, survey))
+        });
+        let moved = now.map(|(name, survey)| {
+            let outcome = written(ports, &survey, &name, &was.words);
+            (name, outcome)
+        });
+        self.values.remove(port);
+        let outcome = moved.as_ref().map(|(_, outcome)| outcome.clone());
+        // When the disk is full the old value is put back later, which is no worse.
+        let _ = self.file.append(&Event::Undone {
+            knob: knob(port),
+            outcome: outcome.unwrap_or(Outcome::Gone),
+        });
+        moved
     }
 
     /// Puts back what was found at the ports that the policy does not name, and says what could
@@ -165,55 +219,51 @@ impl Originals {
         troubles
     }
 
+    /// What was found at a port, in the words of its setting.
+    fn value(&self, name: &str) -> &str {
+        self.values.get(name).map_or("none", |was| &was.words)
+    }
+
     /// Interfaces in two looks at all of them, functions one after the other.
     fn put_back_all(&self, ports: &Ports, names: &[String]) -> Vec<Outcome> {
-        let value = |name: &str| self.values.get(name).map_or("none", String::as_str);
         let is_interface = |name: &str| matches!(name.parse(), Ok(PortName::Interface(_)));
         let before = ports.interfaces().ok();
-        let written = names.iter().map(|name| {
+        // By the names that they have now; none for those that are gone.
+        let places = names.iter().map(|name| {
             let survey = before.as_ref().filter(|_| is_interface(name))?;
-            Some(match ports.words(name, survey) {
+            Some(at(name, self.values.get(name)?, survey).map(|now| (now, survey)))
+        });
+        let places: Vec<_> = places.collect();
+        let done = names.iter().zip(&places).map(|(name, place)| {
+            Some(match (*place)? {
+                Some((now, survey)) => written(ports, survey, now, self.value(name)),
                 None => Outcome::Gone,
-                Some(found) if found == value(name) => {
-                    if found == "none" {
-                        // What was left half made limits nothing.
-                        let _ = ports.put(name, survey, &found);
-                    }
-                    Outcome::Untouched
-                }
-                Some(found) if found.ends_with(FOREIGN) => Outcome::Foreign { found },
-                Some(_) => match ports.put(name, survey, value(name)) {
-                    Ok(()) => Outcome::Restored,
-                    Err(error) if error.is_not_found() => Outcome::Gone,
-                    Err(error) => Outcome::Failed {
-                        why: error.to_string(),
-                    },
-                },
             })
         });
-        let written: Vec<Option<Outcome>> = written.collect();
+        let done: Vec<Option<Outcome>> = done.collect();
         let after = ports.interfaces().ok();
-        let outcomes = names.iter().zip(written).map(|(name, outcome)| {
-            let Some(survey) = after.as_ref().filter(|_| outcome.is_some()) else {
+        let all = names.iter().zip(places).zip(done);
+        let outcomes = all.map(|((name, place), outcome)| {
+            let (Some(outcome), Some(survey)) = (outcome, after.as_ref()) else {
                 return self.put_back(ports, name);
             };
-            match (outcome, ports.words(name, survey)) {
-                (Some(Outcome::Restored), None) => Outcome::Gone,
-                (Some(Outcome::Restored), Some(found)) if found != value(name) => {
-                    let value = value(name);
+            let now = place.flatten().map_or(name.as_str(), |(now, _)| now);
+            match (outcome, ports.words(now, survey)) {
+                (Outcome::Restored, None) => Outcome::Gone,
+                (Outcome::Restored, Some(found)) if found != self.value(name) => {
+                    let value = self.value(name);
                     Outcome::Failed {
                         why: format!("{value} was written, the kernel says {found}"),
                     }
                 }
-                (Some(outcome), _) => outcome,
-                (None, _) => self.put_back(ports, name),
+                (outcome, _) => outcome,
             }
         });
         outcomes.collect()
     }
 
     fn put_back(&self, ports: &Ports, name: &str) -> Outcome {
-        let value = self.values.get(name).map_or("none", String::as_str);
+        let value = self.value(name);
         let knob = knob(name);
         let failed = |error: nicety_host::knob::KnobError| match error.is_gone() {
             true => Outcome::Gone,
@@ -275,5 +325,49 @@ impl Originals {
             .map_err(Failure::environment)?;
         output::say(&format!("the limits of {} ports stay", self.len()));
         Ok(Exit::Done)
+    }
+}
+
+/// The name that the interface of a port has now; none when it is gone.
+fn at<'a>(port: &'a str, was: &Original, survey: &'a Survey) -> Option<&'a str> {
+    match was.index {
+        Some(index) => survey.face_at(index).map(|face| face.name.as_str()),
+        None => Some(port),
+    }
+}
+
+/// Writes `value` to an interface, unless it is there already or somebody else's limit is.
+fn written(ports: &Ports, survey: &Survey, name: &str, value: &str) -> Outcome {
+    match ports.words(name, survey) {
+        None => Outcome::Gone,
+        Some(found) if found == value => {
+            if found == "none" {
+                // What was left half made limits nothing.
+                let _ = ports.put(name, survey, &found);
+            }
+            Outcome::Untouched
+        }
+        Some(found) if found.ends_with(FOREIGN) => Outcome::Foreign { found },
+        Some(_) => match ports.put(name, survey, value) {
+            Ok(()) => Outcome::Restored,
+            Err(error) if error.is_not_found() => Outcome::Gone,
+            Err(error) => Outcome::Failed {
+                why: error.to_string(),
+            },
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_keeps_the_number_of_an_interface() {
+        assert_eq!(marked(&mark(Some(17))), Some(17));
+        assert_eq!(marked(&mark(None)), None);
+        for old in ["police", "police 1x", "none", ""] {
+            assert_eq!(marked(old), None, "{old}");
+        }
     }
 }

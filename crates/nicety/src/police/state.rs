@@ -100,7 +100,8 @@ pub struct State {
     pub written_s: f64,
     /// Limits written since the start.
     pub writes: u64,
-    /// Limits that could not be written since the start.
+    /// Limits that could not be written, or what was found before not noted, and periods that failed,
+    /// since the start.
     pub errors: u64,
     /// Policies taken and refused while it runs.
     #[serde(default)]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use nicety_host::journal::since_boot;
+use nicety_police::controller::Enforcement;
 use nicety_police::explain::readable;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -40,7 +41,7 @@ pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
         readable(decision.total_bps)
     ));
     page.line(&format!(
-        "{} periods, {} limits written, {} refused",
+        "{} periods, {} limits written, {} errors",
         state.periods, state.writes, state.errors
     ));
     let demand = |bps: Option<f64>| bps.map_or("more".to_owned(), readable);
@@ -62,17 +63,24 @@ pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
         .map(|port| {
             let owner = state.tenants.get(port.tenant);
             let holds = match (port.present, port.enforcement) {
-                (false, _) => "gone",
-                (true, nicety_police::controller::Enforcement::NotEnforced) => "not enforced",
-                (true, nicety_police::controller::Enforcement::Holds) => "holds",
-                (true, nicety_police::controller::Enforcement::Untested) => "not reached",
+                (false, _) => match &port.waits {
+                    Some(why) => format!("waits: {why}"),
+                    None => "gone".to_owned(),
+                },
+                (true, Enforcement::NotEnforced) => "not enforced".to_owned(),
+                (true, Enforcement::Holds) => "holds".to_owned(),
+                (true, Enforcement::Untested) => "not reached".to_owned(),
+            };
+            let limit = match port.present {
+                true => port.limit.to_string(),
+                false => String::new(),
             };
             vec![
                 port.port.to_string(),
                 owner.map_or(String::new(), |owner| owner.tenant.clone()),
                 port.rate_bps.map_or(String::new(), readable),
-                port.limit.to_string(),
-                holds.to_owned(),
+                limit,
+                holds,
             ]
         })
         .collect();

@@ -175,9 +175,13 @@ impl Port {
                 Want::Bps(bps) => Some(bps),
                 Want::Unknown => None,
             },
-            limit: self.limit,
+            limit: match self.present {
+                true => self.limit,
+                false => BitRate(0),
+            },
             enforcement: self.enforcement,
             present: self.present,
+            waits: None,
         }
     }
 }

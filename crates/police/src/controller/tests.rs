@@ -147,8 +147,16 @@ fn a_port_that_goes_and_comes_back_is_written_again() {
     }
     let gone = rig.second(&[None, Some(300.0), Some(1.0)]);
     assert!(!gone.ports[0].present);
+    assert_eq!(gone.ports[0].limit, BitRate(0), "it has none");
     assert!(!gone.writes.contains(&0));
     assert_eq!(rig.explain(&gone, "udp"), "udp: none of its ports is there");
+    let mut waits = gone.clone();
+    waits.ports[0].waits = Some("somebody else's ingress qdisc is in the way".to_owned());
+    assert_eq!(
+        rig.explain(&waits, "udp"),
+        "udp: none of its ports can be limited now; port a waits: somebody else's ingress qdisc is \
+         in the way"
+    );
     rig.limits[0] = None;
     let back = rig.second(&[Some(300.0), Some(300.0), Some(1.0)]);
     assert!(back.writes.contains(&0), "the limit went with the port");

@@ -35,6 +35,23 @@ impl Daemon<'_> {
         self.known[index].trouble = now;
     }
 
+    /// Tells what keeps periods from their end, when it is new, and its end.
+    pub(super) fn unwell(&mut self, now: Option<String>) {
+        if self.trouble == now {
+            return;
+        }
+        let (priority, name, line) = match &now {
+            Some(line) => (Priority::Warning, "trouble", line.as_str()),
+            None => (Priority::Info, "trouble-over", "the kernel answers again"),
+        };
+        let event = Event {
+            name,
+            ..Event::default()
+        };
+        journal::tell(priority, event, line);
+        self.trouble = now;
+    }
+
     /// Tells of an event at a port.
     pub(super) fn note(&self, priority: Priority, name: &str, index: usize, line: &str) {
         let port = self.names.get(index).map(ToString::to_string);
@@ -76,19 +93,27 @@ impl Daemon<'_> {
     pub(super) fn tell(&mut self, decision: &Decision) {
         for (port, known) in decision.ports.iter().zip(&mut self.known) {
             let was = std::mem::replace(&mut known.enforcement, port.enforcement);
-            if port.enforcement == Enforcement::NotEnforced && was != Enforcement::NotEnforced {
-                let name = port.port.to_string();
-                let tenant = self.policy.tenants.get(port.tenant);
-                let event = Event {
-                    name: "not-enforced",
-                    port: Some(&name),
-                    tenant: tenant.map(|tenant| tenant.name.as_str()),
-                    rate_bps: port.rate_bps,
-                    limit_bps: Some(port.limit.bps()),
-                };
-                let line = format!("port {name}: limit not enforced");
-                journal::tell(Priority::Warning, event, &line);
-            }
+            let leaked = was == Enforcement::NotEnforced;
+            let leaks = port.enforcement == Enforcement::NotEnforced;
+            let (priority, event, what) = match (leaked, leaks) {
+                (false, true) => (Priority::Warning, "not-enforced", "limit not enforced"),
+                (true, false) if port.present => (
+                    Priority::Notice,
+                    "enforced-again",
+                    "its limit is kept again",
+                ),
+                _ => continue,
+            };
+            let name = port.port.to_string();
+            let tenant = self.policy.tenants.get(port.tenant);
+            let event = Event {
+                name: event,
+                port: Some(&name),
+                tenant: tenant.map(|tenant| tenant.name.as_str()),
+                rate_bps: port.rate_bps,
+                limit_bps: Some(port.limit.bps()),
+            };
+            journal::tell(priority, event, &format!("port {name}: {what}"));
         }
         if decision.guarantees_scaled < 1.0 && self.periods == 0 {
             output::say("the guarantees asked for do not fit and are scaled down");

@@ -97,7 +97,11 @@ fn daemon(shown: &Shown, registry: &mut Registry) {
     };
     count("periods", "Periods since the start", state.periods);
     count("limits_written", "Limits written", state.writes);
-    count("errors", "Limits that could not be written", state.errors);
+    count(
+        "errors",
+        "Limits that could not be written or noted on disk, and periods that failed",
+        state.errors,
+    );
 }
 
 fn tenants(shown: &Shown, registry: &mut Registry) {

@@ -44,7 +44,7 @@ function path(values, top) {
 
 function why(tenant) {
   const of = tenant.bottleneck;
-  if (of.kind === "absent") return "none of its ports is there";
+  if (of.kind === "absent") return of.why || "none of its ports is there";
   if (of.kind === "own-demand") return "gets all it asks for";
   if (of.kind === "cap") return "its cap is the bottleneck";
   if (of.kind === "soft-limit") return "its own soft limit is the bottleneck";
@@ -66,7 +66,7 @@ function draw(state) {
       : ", level " + readable(state.decision.level_bps) + " for each unit of weight");
   byId("use").style.width = (100 * share).toFixed(1) + "%";
   byId("daemon").textContent = state.policy + ", every " + state.period_s + " s, "
-    + state.writes + " limits written, " + state.errors + " refused";
+    + state.writes + " limits written, " + state.errors + " errors";
   state.tenants.forEach((tenant, i) => {
     const made = cards[i];
     const rates = history.map((point) => point.rate[i] || 0);
@@ -86,7 +86,7 @@ function draw(state) {
     const wrong = ports.filter((port) => !port.present || port.enforcement === "not-enforced");
     made.ports.className = wrong.length ? "bad" : "";
     made.ports.textContent = ports.slice(0, 8).map((port) => port.port
-      + (!port.present ? " (not there)" : port.enforcement === "not-enforced" ? " (limit not enforced)" : ""))
+      + (!port.present ? (port.waits ? " (waits)" : " (not there)") : port.enforcement === "not-enforced" ? " (limit not enforced)" : ""))
       .join(", ") + (ports.length > 8 ? " and " + (ports.length - 8) + " more" : "");
   });
 }

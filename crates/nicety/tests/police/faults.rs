@@ -1,0 +1,154 @@
+//! Ports that cannot be limited, and what the others notice of it.
+
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::harness::alone;
+use crate::uplink::{POLICY, Uplink};
+
+/// Limits that are set.
+const LIMITS: &str = "tc qdisc show | grep -c 'tbf 6e63' || true";
+
+#[test]
+fn a_port_that_cannot_be_noted_on_disk_waits_and_the_others_go_on() {
+    let _alone = alone();
+    let test = "a_port_that_cannot_be_noted_on_disk_waits_and_the_others_go_on";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let before = uplink.lab.state();
+    let policy = uplink.path("policy.toml");
+    let smaller = POLICY.split("\n[[tenant]]\nname = \"c\"").next().unwrap();
+    fs::write(&policy, smaller).unwrap();
+    let daemon = uplink.daemon(&[]);
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    // The journal that the next one goes on with is longer than it may write.
+    let journal = uplink.path("state/txn-0001.jsonl");
+    let mut text = fs::read_to_string(&journal).unwrap();
+    let last = text.lines().last().unwrap().to_owned();
+    text += &format!("{last}{}\n", " ".repeat(64 << 10));
+    fs::write(&journal, &text).unwrap();
+    fs::write(&policy, POLICY).unwrap();
+    let full = ["sh", "-c", "trap '' XFSZ; ulimit -f 32; exec \"$@\"", "sh"];
+    let mut daemon = uplink.daemon_with(&[], |call| call.below(full));
+    let periods = || uplink.status()["periods"].as_u64().unwrap();
+    daemon.until("further periods", |_| periods() > 4);
+    let said = daemon.stderr();
+    let line = "port c1 waits: what was found there cannot be noted: ";
+    assert_eq!(said.matches(line).count(), 1, "{said}");
+    assert_eq!(uplink.lab.sh(LIMITS).trim(), "2");
+    let status = uplink.status();
+    let port = &status["decision"]["ports"][2];
+    assert_eq!(port["present"], false, "{port}");
+    assert!(port.get("limit").is_none(), "{port}");
+    assert!(status["errors"].as_u64().unwrap() >= 4, "{status}");
+    let line = uplink.police(&["explain", "c"]).run();
+    let line = &line.assert_code(0).stdout;
+    let begin = "c: none of its ports can be limited now; port c1 waits: what was found there";
+    assert!(line.starts_with(begin), "{line}");
+    assert_eq!(fs::read_to_string(&journal).unwrap(), text);
+    daemon.signal(Signal::TERM);
+    // That it is put back cannot be noted either.
+    daemon.wait().assert_code(3);
+    uplink.lab.assert_state(&before);
+    uplink.police(&["restore"]).run().assert_code(0);
+}
+
+#[test]
+fn a_port_in_somebody_elses_hands_waits_and_says_why() {
+    let _alone = alone();
+    let test = "a_port_in_somebody_elses_hands_waits_and_says_why";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let mut daemon = uplink.daemon(&[]);
+    let port = || uplink.status()["decision"]["ports"][1].clone();
+    let sh = |command: &str| uplink.lab.sh(command);
+    sh("tc qdisc del dev b1 ingress && tc qdisc add dev b1 clsact");
+    let why = "somebody else's clsact qdisc is in the way";
+    daemon.until("the qdisc to be seen", |_| port()["waits"] == why);
+    assert!(port().get("limit").is_none());
+    let table = uplink.police(&["status"]).run();
+    table.assert_code(0);
+    let said = table.stdout.split_whitespace().collect::<Vec<_>>();
+    assert!(
+        said.join(" ").contains("waits: somebody else's clsact"),
+        "{}",
+        table.stdout
+    );
+    let line = uplink.police(&["explain", "b"]).run();
+    assert_eq!(
+        line.assert_code(0).stdout,
+        format!("b: none of its ports can be limited now; port b1 waits: {why}\n")
+    );
+    sh("tc qdisc del dev b1 clsact");
+    daemon.until("its limit again", |_| port()["limit"].is_u64());
+    daemon.until("the end of the trouble", |daemon| {
+        daemon.stderr().contains("port b1: all right again")
+    });
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+}
+
+#[test]
+fn a_port_with_another_name_keeps_no_limit() {
+    let _alone = alone();
+    let test = "a_port_with_another_name_keeps_no_limit";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let rename = |old: &str, new: &str| {
+        uplink.lab.sh(&format!(
+            "ip link set {old} down && ip link set {old} name {new} && ip link set {new} up"
+        ));
+    };
+    let links = || {
+        uplink
+            .lab
+            .sh("ip -br link | cut -d' ' -f1 | cut -d@ -f1 | sort")
+    };
+    let limits = || uplink.lab.sh(LIMITS).trim().to_owned();
+    let before = links();
+    let mut daemon = uplink.daemon(&[]);
+    // While it runs.
+    rename("c1", "c9");
+    daemon.until("the new name", |daemon| {
+        daemon
+            .stderr()
+            .contains("port c1 is called c9 now and has the limit that was found there")
+    });
+    assert_eq!(limits(), "2");
+    rename("c9", "c1");
+    daemon.until("its limit again", |_| limits() == "3");
+    // Before it is stopped, and after it was killed.
+    rename("b1", "b9");
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    assert_eq!(limits(), "0");
+    rename("b9", "b1");
+    let daemon = uplink.daemon(&[]);
+    assert_eq!(limits(), "3");
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    rename("a1", "a9");
+    uplink.police(&["restore"]).run().assert_code(0);
+    assert_eq!(limits(), "0");
+    rename("a9", "a1");
+    // Killed, and a port is made anew before the next one starts.
+    let daemon = uplink.daemon(&[]);
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    let pid = fs::read_to_string(uplink.path("a.pid")).unwrap();
+    uplink.lab.sh(&format!(
+        "ip link del a1; ip link add a1 type veth peer name a0 netns {}; ip link set a1 up",
+        pid.trim()
+    ));
+    let daemon = uplink.daemon(&[]);
+    assert_eq!(limits(), "3");
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    assert_eq!(limits(), "0");
+    assert_eq!(links(), before);
+}
