@@ -10,6 +10,9 @@ use crate::uplink::{POLICY, Uplink};
 /// Limits that are set.
 const LIMITS: &str = "tc qdisc show | grep -c 'tbf 6e63' || true";
 
+/// Bytes that a file may have.
+const ROOM: usize = 16_384;
+
 #[test]
 fn a_port_that_cannot_be_noted_on_disk_waits_and_the_others_go_on() {
     let _alone = alone();
@@ -24,15 +27,16 @@ fn a_port_that_cannot_be_noted_on_disk_waits_and_the_others_go_on() {
     let daemon = uplink.daemon(&[]);
     daemon.signal(Signal::KILL);
     daemon.wait();
-    // The journal that the next one goes on with is longer than it may write.
+    // The journal that the next one goes on with has room for the begin of a line only.
     let journal = uplink.path("state/txn-0001.jsonl");
     let mut text = fs::read_to_string(&journal).unwrap();
     let last = text.lines().last().unwrap().to_owned();
-    text += &format!("{last}{}\n", " ".repeat(64 << 10));
+    let rest = ROOM - 10 - text.len() - last.len() - 1;
+    text += &format!("{last}{}\n", " ".repeat(rest));
     fs::write(&journal, &text).unwrap();
     fs::write(&policy, POLICY).unwrap();
-    let full = ["sh", "-c", "trap '' XFSZ; ulimit -f 32; exec \"$@\"", "sh"];
-    let mut daemon = uplink.daemon_with(&[], |call| call.below(full));
+    let full = format!("trap '' XFSZ; exec prlimit --fsize={ROOM} \"$@\"");
+    let mut daemon = uplink.daemon_with(&[], |call| call.below(["sh", "-c", &full, "sh"]));
     let periods = || uplink.status()["periods"].as_u64().unwrap();
     daemon.until("further periods", |_| periods() > 4);
     let said = daemon.stderr();
