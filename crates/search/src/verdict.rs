@@ -248,7 +248,7 @@ fn noisy(evidence: &Evidence) -> Option<String> {
     parts.extend(stalled.filter(|s| s.share > STALLED_LIMIT).map(set_apart));
     match evidence.apart {
         Some(Some((lower, upper))) => parts.push(format!(
-            "the trials disagreed until the search's time was up: the result lies between {lower} and {upper}"
+            "the search's time was up before its bounds were near each other: the result lies between {lower} and {upper}"
         )),
         Some(None) => parts.push("the search's time was up before it had an upper bound".to_owned()),
         None => {}

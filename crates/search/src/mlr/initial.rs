@@ -2,8 +2,13 @@
 
 use crate::classify::Rule;
 use crate::grid::Grid;
+use crate::mlr::law;
 use crate::mlr::selector::place;
 use crate::mlr::trials::Kept;
+
+/// Highest load over one that passed from which steps that double take longer than halving the
+/// ratio.
+const FAR: f64 = 4.0;
 
 /// Which of the first trials is due.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +36,16 @@ pub enum Initial {
         /// Whether the first came from a hint: if both pass, ask the path itself.
         hint: bool,
     },
+    /// Up from a load that passed although the highest load forwarded no more than that: halfway
+    /// there, in ratios, until one is too much.
+    Climb {
+        /// Grid position.
+        at: usize,
+        /// Highest position that passed.
+        passed: usize,
+        /// Forwarding rate at the highest load.
+        overloaded: f64,
+    },
     /// Done: the two loads to start from.
     Done(usize, usize),
 }
@@ -46,6 +61,8 @@ pub struct Guess<'a> {
     pub width: usize,
     /// Highest position allowed.
     pub top: usize,
+    /// What a warm-up trial at the highest load forwarded.
+    pub overload_rate: Option<f64>,
 }
 
 impl Initial {
@@ -53,7 +70,7 @@ impl Initial {
     pub fn load(&self, top: usize) -> Option<usize> {
         match *self {
             Self::Max { .. } => Some(top),
-            Self::First { at, .. } | Self::Second { at, .. } => Some(at),
+            Self::First { at, .. } | Self::Second { at, .. } | Self::Climb { at, .. } => Some(at),
             Self::Done(..) => None,
         }
     }
@@ -86,7 +103,36 @@ impl Initial {
                     }
                 }
             }
+            Self::Climb {
+                at,
+                passed,
+                overloaded,
+            } => {
+                let (at, passed) = (at.min(top), passed.min(top));
+                if at == passed {
+                    Self::Done(at, at)
+                } else {
+                    Self::Climb {
+                        at,
+                        passed,
+                        overloaded,
+                    }
+                }
+            }
             Self::Done(low, high) => Self::Done(low.min(top), high.min(top)),
+        }
+    }
+
+    /// Up from two loads that passed, unless the highest one is near.
+    fn climb(low: usize, high: usize, overloaded: f64, guess: &Guess<'_>) -> Self {
+        let far = guess.grid.load(guess.top).0 >= FAR * guess.grid.load(high).0;
+        match far {
+            true => Self::Climb {
+                at: high.midpoint(guess.top),
+                passed: high,
+                overloaded,
+            },
+            false => Self::Done(low, high),
         }
     }
 
@@ -106,7 +152,9 @@ impl Initial {
                 }
                 let first = here.min(guess.top.saturating_sub(guess.width));
                 match after {
-                    Some((low, high)) if first <= high => Self::Done(low, high),
+                    Some((low, high)) if first <= high => {
+                        Self::climb(low, high, trial.forwarding, guess)
+                    }
                     _ => Self::First {
                         at: first,
                         hint: false,
@@ -135,12 +183,13 @@ impl Initial {
                 passed: true,
                 hint,
             } => {
-                if good && hint && at < guess.top {
-                    Self::Max {
-                        after: Some((first, at)),
-                    }
-                } else {
-                    Self::Done(first, at)
+                if !(good && hint && at < guess.top) {
+                    return Self::Done(first, at);
+                }
+                let after = Some((first, at));
+                match guess.overload_rate {
+                    Some(rate) => Self::climb(first, at, rate, guess),
+                    None => Self::Max { after },
                 }
             }
             Self::Second {
@@ -160,6 +209,28 @@ impl Initial {
                     }
                 } else {
                     Self::Done(at, near)
+                }
+            }
+            Self::Climb {
+                at,
+                passed,
+                overloaded,
+            } if good => Self::climb(passed, at, overloaded, guess),
+            Self::Climb {
+                at,
+                passed,
+                overloaded,
+            } => {
+                let load = |at| guess.grid.load(at).0;
+                let far = Some((load(guess.top), overloaded));
+                let capacity = law::capacity((load(at), trial.forwarding), far);
+                let first = place(guess.grid, capacity, guess.rule.loss_ratio, guess.width);
+                match first.min(at.saturating_sub(guess.width)) {
+                    first if first > passed => Self::First {
+                        at: first,
+                        hint: false,
+                    },
+                    _ => Self::Done(passed, at),
                 }
             }
             done @ Self::Done(..) => done,

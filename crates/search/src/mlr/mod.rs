@@ -5,6 +5,7 @@
 
 mod initial;
 mod interval;
+mod law;
 mod selector;
 mod strategy;
 mod stretch;
@@ -165,6 +166,7 @@ impl Mlr {
             rule: strictest.rule,
             width: width.unwrap_or(1),
             top: self.top,
+            overload_rate: self.overload_rate,
         }
     }
 

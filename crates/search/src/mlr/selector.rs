@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::bounds::Bounds;
 use crate::grid::Grid;
 use crate::mlr::strategy::{self, Grow, Pick, View};
-use crate::mlr::stretch;
-use crate::mlr::trials::Trials;
+use crate::mlr::trials::{Kept, Trials};
+use crate::mlr::{law, stretch};
 use crate::target::Target;
 
 /// Loss, in widths of the target, from which a forwarding rate says where the capacity is.
@@ -134,24 +134,30 @@ impl Selector {
         stretch::stretched(trials, load, self.final_target(), self.width, overload_rate)
     }
 
-    /// Half a width below the mean forwarding rate of the upper bound's trials.
+    /// Half a width below the capacity that the upper bound's trials name, together with those at
+    /// the next higher load.
     fn forwarded(&self, trials: &Trials, grid: &Grid, bounds: Bounds) -> Option<usize> {
         if self.guesses == 0 {
             return None;
         }
-        let kept = trials.at(bounds.upper?);
-        let share = 1.0 / kept.len().max(1) as f64;
-        let loss: f64 = kept.iter().map(|trial| trial.loss_ratio * share).sum();
-        if loss < TELLING_LOSS_WIDTHS * self.width {
-            return None;
-        }
-        let rate: f64 = kept.iter().map(|trial| trial.forwarding * share).sum();
+        let upper = bounds.upper?;
+        let near = self.overloaded(grid, upper, trials.at(upper))?;
+        let mut above = trials.above(upper);
+        let far = above.find_map(|(load, kept)| self.overloaded(grid, load, kept));
         Some(place(
             grid,
-            rate,
+            law::capacity(near, far),
             self.target().rule.loss_ratio,
             self.final_target().width,
         ))
+    }
+
+    /// What was forwarded at a load on average, where enough was lost to say something.
+    fn overloaded(&self, grid: &Grid, load: usize, kept: &[Kept]) -> Option<law::Point> {
+        let share = 1.0 / kept.len().max(1) as f64;
+        let loss: f64 = kept.iter().map(|trial| trial.loss_ratio * share).sum();
+        let rate = kept.iter().map(|trial| trial.forwarding * share).sum();
+        (loss >= TELLING_LOSS_WIDTHS * self.width).then_some((grid.load(load).0, rate))
     }
 
     /// The nominated load was measured; returns the step other goals should not undercut.
@@ -162,9 +168,13 @@ impl Selector {
             if bounds.lower == Some(pick.load) || bounds.upper == Some(pick.load) {
                 self.guesses -= 1;
             }
+            // Steps begin there and not at a load far away that this target started from.
             if bounds.lower == Some(pick.load) {
-                self.low = self.low.max(Some(pick.load));
-                self.high = self.high.filter(|high| Some(*high) > self.low);
+                (self.low, self.high) = (Some(pick.load), None);
+                self.next_step = self.target().width;
+            } else if bounds.upper == Some(pick.load) {
+                self.low = self.low.filter(|low| *low < pick.load);
+                self.high = Some(pick.load);
             }
         }
         let grow = match pick.grow {

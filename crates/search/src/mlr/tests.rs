@@ -89,7 +89,7 @@ fn odd_paths() {
                 capacity: 1e6,
                 power: 0.4,
             },
-            21,
+            18,
             0.985e6..=1e6,
         ),
         (
@@ -458,4 +458,24 @@ fn a_result_that_comes_just_after_the_time_out_counts() {
     run(&mut search, &mut Sut::new(fixed(), 1));
     let outcome = search.outcome();
     assert!(outcome.wall_s > 17.0 && outcome.failed.is_none() && outcome.width_met);
+}
+
+/// However steeply a path's rate falls under overload, and however far below the highest load it
+/// lies: with `std`, after a warm-up trial.
+#[test]
+fn a_path_that_forwards_ever_less_is_found_from_two_overloaded_trials() {
+    for (power, most) in [(0.0, 8), (0.02, 12), (0.3, 12), (0.9, 12), (1.1, 15)] {
+        for capacity in [2e4, 6e5, 4e6] {
+            let mut sut = Sut::new(Path::Livelock { capacity, power }, 1);
+            let mut search = mlr(Preset::Std);
+            search.expect_forwarding(sut.trial(REFERENCE_MAX, 1.0).forwarding);
+            let trials = run(&mut search, &mut sut).len();
+            let found = search.outcome().throughput.unwrap().0 / capacity;
+            assert!(
+                (0.985..=1.0).contains(&found),
+                "{capacity}, {power}: {found}"
+            );
+            assert!(trials <= most, "{capacity}, {power}: {trials} trials");
+        }
+    }
 }

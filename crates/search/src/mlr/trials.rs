@@ -38,6 +38,12 @@ impl Trials {
         self.by_load.range(load..).flat_map(|(_, trials)| trials)
     }
 
+    /// Loads above this one and their trials, in order.
+    pub fn above(&self, load: usize) -> impl Iterator<Item = (usize, &[Kept])> {
+        let above = self.by_load.range(load + 1..);
+        above.map(|(load, trials)| (*load, trials.as_slice()))
+    }
+
     /// Sums at a load under a rule.
     pub fn sums(&self, load: usize, rule: &Rule) -> Sums {
         let mut sums = Sums::default();
