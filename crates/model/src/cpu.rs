@@ -40,6 +40,9 @@ pub struct WhoUse {
     pub busy_ratio: f64,
     /// Its greatest user: `tester`, `softirq`, `napi/d0`, `vhost-1234`, …
     pub who: String,
+    /// What each of its users took of it, `0.0..=1.0`; empty in older runs.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub users: BTreeMap<String, f64>,
 }
 
 /// CPU use of a guest by its own count.
@@ -91,5 +94,13 @@ impl CpuUse {
     /// The thread of this name, if it polls.
     pub fn polls(&self, who: &str) -> Option<&PollUse> {
         self.polling.iter().find(|thread| thread.who == who)
+    }
+
+    /// The thread that polls on the busiest CPU, whoever else used more of it: a CPU with such a
+    /// thread is busy at any load.
+    pub fn polls_on_busiest(&self) -> Option<&PollUse> {
+        let busiest = self.busiest.as_ref()?;
+        let mut users = std::iter::once(&busiest.who).chain(busiest.users.keys());
+        users.find_map(|who| self.polls(who))
     }
 }

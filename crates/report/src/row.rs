@@ -132,14 +132,15 @@ fn cpu(group: &Group<'_>) -> String {
         return absent();
     };
     let (number, busy) = (busiest.cpu, number::share(busiest.busy_ratio));
-    match cpu.polls(&busiest.who).map(|thread| thread.useful_ratio) {
-        None => format!("{number}: {busy} {}", busiest.who),
-        Some(Some(useful)) => format!(
-            "{number}: {} polls, {} useful",
-            busiest.who,
-            number::share(useful)
-        ),
-        Some(None) => format!("{number}: {} polls", busiest.who),
+    match cpu
+        .polls_on_busiest()
+        .map(|thread| (&thread.who, thread.useful_ratio))
+    {
+        None => format!("{number}: {busy} {}", threads::greatest_user(busiest)),
+        Some((who, Some(useful))) => {
+            format!("{number}: {who} polls, {} useful", number::share(useful))
+        }
+        Some((who, None)) => format!("{number}: {who} polls"),
     }
 }
 

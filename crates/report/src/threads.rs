@@ -1,9 +1,11 @@
 //! Who used the CPUs, in words: threads, guests by their own count, threads that poll.
 
-use nicety_model::{CoreUse, CpuUse, PollUse};
+use nicety_model::{CoreUse, CpuUse, PollUse, WhoUse};
 
 use crate::number;
 
+/// Share of a CPU's busy time from which its greatest user is named alone.
+const MOST: f64 = 0.8;
 /// Users told of in one line.
 const TOLD: usize = 6;
 
@@ -21,6 +23,17 @@ pub(crate) fn users(cpu: &CpuUse) -> Option<String> {
         })
         .collect();
     (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// The greatest user of the busiest CPU, with its share where that is far from all that was busy:
+/// `napi/d0, 25 %`.
+pub(crate) fn greatest_user(busiest: &WhoUse) -> String {
+    match busiest.users.get(&busiest.who) {
+        Some(share) if *share < MOST * busiest.busy_ratio => {
+            format!("{}, {}", busiest.who, number::share(*share))
+        }
+        _ => busiest.who.clone(),
+    }
 }
 
 /// What being busy means for a thread that polls.

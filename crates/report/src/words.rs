@@ -212,9 +212,9 @@ fn found_limit(run: &Run, group: &Group<'_>) -> String {
     }
     let busiest = group.shown.cpu.as_ref().and_then(|c| c.busiest.as_ref());
     // A thread that polls fills its CPU at any load: how much of that was of use is what counts.
-    let polls = busiest.and_then(|b| group.shown.cpu.as_ref()?.polls(&b.who));
+    let polls = group.shown.cpu.as_ref().and_then(|c| c.polls_on_busiest());
     if let Some((b, thread)) = busiest.zip(polls) {
-        let how = format!("{} on CPU {} {}", b.who, b.cpu, threads::polls(thread));
+        let how = format!("{} on CPU {} {}", thread.who, b.cpu, threads::polls(thread));
         return match first_place(group) {
             _ if thread.useful_ratio.is_some_and(|useful| useful >= FULL) => {
                 format!("the limit was {how}")
@@ -224,18 +224,24 @@ fn found_limit(run: &Run, group: &Group<'_>) -> String {
         };
     }
     match busiest {
-        Some(b) if b.busy_ratio >= FULL => format!("the limit was CPU {} ({})", b.cpu, b.who),
+        Some(b) if b.busy_ratio >= FULL => {
+            format!(
+                "the limit was CPU {} ({})",
+                b.cpu,
+                threads::greatest_user(b)
+            )
+        }
         Some(b) => match first_place(group) {
             Some(place) => format!(
                 "frames died first at {place} while the busiest CPU {} ({}) was {} busy",
                 b.cpu,
-                b.who,
+                threads::greatest_user(b),
                 number::share(b.busy_ratio)
             ),
             None => format!(
                 "no CPU was full: the busiest was CPU {} ({}) at {}",
                 b.cpu,
-                b.who,
+                threads::greatest_user(b),
                 number::share(b.busy_ratio)
             ),
         },

@@ -157,6 +157,32 @@ fn the_summary_says_what_the_limit_was() {
     assert!(say(&run).ends_with(
         "frames died first at d0 rx_dropped while the busiest CPU 0 (napi/d0) was 62 % busy"
     ));
+    // One of many users of that CPU; then one that shares it with a thread that polls.
+    let shared = |run: &mut Run| {
+        let cpu = run.cells[0].cpu.as_mut().unwrap();
+        let users = serde_json::json!({"napi/d0": 0.25, "lcore-worker": 0.2});
+        cpu.busiest.as_mut().unwrap().users = serde_json::from_value(users).unwrap();
+    };
+    shared(&mut run);
+    assert!(say(&run).ends_with("while the busiest CPU 0 (napi/d0, 25 %) was 62 % busy"));
+    let alone = run.cells[0].cpu.clone();
+    let polls = serde_json::json!([{"who": "lcore-worker"}]);
+    run.cells[0].cpu.as_mut().unwrap().polling = serde_json::from_value(polls).unwrap();
+    assert!(
+        say(&run).ends_with(
+            "while lcore-worker on CPU 0 polls; how much of it with frames is not counted"
+        )
+    );
+    run.cells[0].cpu = alone;
+    run.cells[0]
+        .cpu
+        .as_mut()
+        .unwrap()
+        .busiest
+        .as_mut()
+        .unwrap()
+        .users
+        .clear();
     run.cells[0].overload_ledger.clear();
     assert!(say(&run).ends_with("no CPU was full: the busiest was CPU 0 (napi/d0) at 62 %"));
     run.cells[0].cpu = None;

@@ -47,10 +47,13 @@ pub(super) fn attribute(cores: Vec<CoreUse>, threads: &[ThreadUse]) -> CpuUse {
         // A polling tester keeps its CPU busy at any load, which says nothing about the path.
         let others = core.busy() - own.get(TESTER).copied().unwrap_or(0.0);
         if busiest.as_ref().is_none_or(|(most, _)| others > *most) {
+            let users = users(core, &own);
+            let greatest = users.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
             let who = WhoUse {
                 cpu: core.cpu,
                 busy_ratio: core.busy(),
-                who: greatest(core, &own),
+                who: greatest.map_or("idle", |(label, _)| label).to_owned(),
+                users,
             };
             busiest = Some((others, who));
         }
@@ -117,9 +120,9 @@ fn own_time(
     times
 }
 
-/// The greatest user of one CPU: a watched thread, interrupts, steal, or what is left of user
-/// and system time.
-fn greatest(core: &CoreUse, own: &BTreeMap<String, f64>) -> String {
+/// The users of one CPU: watched threads, interrupts, steal, and what is left of user and system
+/// time.
+fn users(core: &CoreUse, own: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let plain = core.user + core.system;
     let named: f64 = own.values().sum();
     let rest = if plain > 0.0 {
@@ -127,19 +130,18 @@ fn greatest(core: &CoreUse, own: &BTreeMap<String, f64>) -> String {
     } else {
         0.0
     };
-    let mut candidates: Vec<(&str, f64)> = vec![
+    let mut users = own.clone();
+    for (label, cpus) in [
         (SOFTIRQ, core.softirq),
         (IRQ, core.irq),
         (STEAL, core.steal),
         ("user", core.user * rest),
         ("system", core.system * rest),
-    ];
-    candidates.extend(own.iter().map(|(label, &cpus)| (label.as_str(), cpus)));
-    candidates
-        .into_iter()
-        .filter(|(_, cpus)| *cpus > 0.0)
-        .max_by(|(_, a), (_, b)| a.total_cmp(b))
-        .map_or_else(|| "idle".to_owned(), |(label, _)| label.to_owned())
+    ] {
+        *users.entry(label.to_owned()).or_default() += cpus;
+    }
+    users.retain(|_, cpus| *cpus > 0.0);
+    users
 }
 
 fn sum(cores: &[CoreUse]) -> CoreUse {

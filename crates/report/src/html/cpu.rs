@@ -143,9 +143,12 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                         td.num { (busiest.cpu) }
                         td.num { (number::share(busiest.busy_ratio)) }
                         td {
-                            (busiest.who)
-                            @if let Some(thread) = cpu.polls(&busiest.who) {
-                                " " span.muted { "(" (threads::polls(thread)) ")" }
+                            @match cpu.polls_on_busiest() {
+                                Some(thread) => {
+                                    (thread.who) " "
+                                    span.muted { "(" (threads::polls(thread)) ")" }
+                                }
+                                None => { (threads::greatest_user(busiest)) }
                             }
                         }
                     }

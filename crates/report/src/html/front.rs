@@ -158,14 +158,18 @@ fn figures(measured: &[&Group<'_>]) -> Vec<Tile> {
             title: "Busiest CPU".to_owned(),
             value: number::share(busiest.busy_ratio).replace(" %", ""),
             unit: "%",
-            detail: match first.shown.cpu.as_ref().and_then(|c| c.polls(&busiest.who)) {
+            detail: match first.shown.cpu.as_ref().and_then(|c| c.polls_on_busiest()) {
                 Some(thread) => format!(
                     "CPU {}, {}, {}",
                     busiest.cpu,
-                    busiest.who,
+                    thread.who,
                     crate::threads::polls(thread)
                 ),
-                None => format!("CPU {}, {}", busiest.cpu, busiest.who),
+                None => format!(
+                    "CPU {}, {}",
+                    busiest.cpu,
+                    crate::threads::greatest_user(busiest)
+                ),
             },
             verdict: first.verdict(),
         });

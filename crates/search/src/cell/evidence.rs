@@ -29,6 +29,10 @@ pub struct CellContext {
 /// Label of other programs' time in [`nicety_model::CpuUse::who`].
 const OTHER: &str = "other";
 
+/// Loads at most this many times the lower bound tell where frames die first; far above it
+/// everything overflows.
+const JUST_ABOVE: f64 = 2.0;
+
 /// Distance of neighbouring loads of a search at most, in widths of its goal.
 const NEIGHBOURS: f64 = 1.25;
 
@@ -130,13 +134,14 @@ impl Cell {
         bounds.is_none_or(|(lower, upper)| upper.0 > lower.0 * (1.0 + NEIGHBOURS * width))
     }
 
-    /// The lowest lossy valid search trial above the lower bound: what gave out first. Without
-    /// a lower bound, the lowest of all.
+    /// The lowest lossy valid search trial above the lower bound and not far from it: what gave out
+    /// first. Without a lower bound, the lowest of all.
     fn overload(&self, lower: Option<Fps>) -> Option<&TrialRecord> {
-        let above = lower.map_or(0.0, |load| load.0);
+        let (above, most) =
+            lower.map_or((0.0, f64::INFINITY), |load| (load.0, JUST_ABOVE * load.0));
         self.lossy
             .iter()
-            .filter(|record| record.load_fps > above)
+            .filter(|record| record.load_fps > above && record.load_fps <= most)
             .min_by(|a, b| a.load_fps.total_cmp(&b.load_fps))
     }
 }

@@ -261,6 +261,7 @@ fn loss_among_idle_cpus_is_explained() {
             cpu: 0,
             busy_ratio: 1.0,
             who: "napi/d0".to_owned(),
+            ..WhoUse::default()
         }),
         ..one_full
     };

@@ -253,7 +253,8 @@ pub fn search_cell(
 /// its schedule again and again it says so, and there is no rate to judge.
 pub fn quiet(result: &CellResult) -> Result<(), Skip> {
     let busy = |note: &&String| {
-        note.starts_with("the machine was not quiet") || note.starts_with("the search's time was up")
+        note.starts_with("the machine was not quiet")
+            || note.starts_with("the search's time was up")
     };
     result
         .notes
