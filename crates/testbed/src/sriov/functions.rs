@@ -140,6 +140,7 @@ impl FunctionSet {
                 .attribute(pf, "device/sriov_drivers_autoprobe")
                 .unwrap_or_else(|| "1".to_owned()),
             down: (!links.get(pf)?.up).then(|| pf.to_owned()),
+            made: own + extra,
         };
         found
             .save(dir.path())

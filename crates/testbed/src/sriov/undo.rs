@@ -19,9 +19,18 @@ pub(super) struct Found {
     pub(super) autoprobe: String,
     /// Its interface, when that was down.
     pub(super) down: Option<String>,
+    /// Virtual functions that are made; there were none.
+    pub(super) made: u32,
 }
 
 impl Found {
+    /// Whether the number of functions in `sriov_numvfs` can be what nicety left: all that it was
+    /// to make, or none yet.
+    fn are_ours(&self, there: &str) -> bool {
+        let there = there.trim().parse();
+        there == Ok(self.made) || there == Ok(0)
+    }
+
     /// Writes it down.
     pub(super) fn save(&self, dir: &Path) -> std::io::Result<()> {
         let mut file = File::create(dir.join(FILE))?;
@@ -36,8 +45,13 @@ impl Found {
             .join(name)
     }
 
-    /// Removes the virtual functions and puts back the rest.
+    /// Removes the virtual functions and puts back the rest, unless there are others by now:
+    /// somebody else made those, and set the port up for them.
     pub(super) fn undo(&self) -> std::io::Result<()> {
+        let there = fs::read_to_string(self.file("sriov_numvfs"))?;
+        if !self.are_ours(&there) {
+            return Ok(());
+        }
         // While drivers are bound the kernel waits for them to let go.
         fs::write(self.file("sriov_numvfs"), "0")?;
         fs::write(self.file("sriov_drivers_autoprobe"), &self.autoprobe)?;
@@ -81,7 +95,10 @@ mod tests {
             address: "ffff:ff:1f.7".to_owned(),
             autoprobe: "1".to_owned(),
             down: None,
+            made: 2,
         };
+        assert!(found.are_ours("2\n") && found.are_ours("0\n"));
+        assert!(!found.are_ours("4\n") && !found.are_ours(""));
         found.save(dir.path()).unwrap();
         let text = fs::read(dir.path().join(FILE)).unwrap();
         assert_eq!(serde_json::from_slice::<Found>(&text).unwrap(), found);
