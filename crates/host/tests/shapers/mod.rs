@@ -66,6 +66,8 @@ pub(crate) fn port_limits(_: Privilege) {
     shapers.remove("x").unwrap();
     assert_eq!(shapers.read("x").unwrap(), Found::Open);
     assert_eq!(names(&pair.near_links), before);
+    root_limits(&shapers);
+    assert_eq!(shapers.read("x").unwrap(), Found::Open);
 
     // A port that goes leaves its helper, which the next sweep takes.
     shapers.set("x", shape(5, false), BURST).unwrap();
@@ -74,6 +76,26 @@ pub(crate) fn port_limits(_: Privilege) {
     assert!(matches!(shapers.read("x"), Err(NetError::NotFound { .. })));
     assert_eq!(shapers.sweep().unwrap(), 1);
     assert_eq!(names(&pair.near_links), ["lo"]);
+}
+
+/// The other side of an interface: what it sends, limited at its root.
+fn root_limits(shapers: &Shapers) {
+    let survey = || shapers.survey().unwrap();
+    let at_root = |survey: &Survey| survey.at_root(survey.face("x").unwrap());
+    let mut now = survey();
+    assert_eq!(at_root(&now), Found::Open);
+    for next in [shape(2, true), shape(900, true), shape(2, false)] {
+        shapers
+            .set_root(now.face("x").unwrap(), &now, next)
+            .unwrap();
+        now = survey();
+        assert_eq!(at_root(&now), Found::Limited(next));
+    }
+    for _ in 0..2 {
+        shapers.remove_root(now.face("x").unwrap(), &now).unwrap();
+        now = survey();
+        assert_eq!(at_root(&now), Found::Open);
+    }
 }
 
 /// Between two listings only buckets are asked for that something came to, and what they tell is what
