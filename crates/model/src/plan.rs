@@ -15,6 +15,7 @@ mod sockets;
 mod sockets_read;
 mod switch;
 mod vm;
+mod vm_refusal;
 mod words;
 
 use std::time::Duration;

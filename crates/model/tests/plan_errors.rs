@@ -253,7 +253,7 @@ fn path() {
     for (lines, wanted) in [
         (
             "kind = \"bridge\"\nnic = \"e1000\"",
-            r#"3: unknown key nic in [[path]]; write one of kind"#,
+            "3: unknown key nic in [[path]]; remove it, a path of this kind has no parameters",
         ),
         (
             "kind = \"ports\"\na = \"eth1\"",

@@ -136,6 +136,12 @@ impl Schedule {
         }
     }
 
+    /// Seconds that have to be left for the next ordinary task to be offered; none when there is
+    /// none.
+    pub fn next_needs_s(&self) -> Option<f64> {
+        Some(self.expected(self.ordinary()?) * MARGIN)
+    }
+
     /// Seconds that each task still to come may take for all of them to fit in the time box;
     /// `None` without one.
     pub fn share_s(&self, elapsed_s: f64) -> Option<f64> {

@@ -125,6 +125,16 @@ pub enum PathError {
         /// Queues asked for.
         queues: u32,
     },
+    /// More queues than a driver has.
+    #[error("{what} has at most {most} queues, not {queues}")]
+    TooManyQueues {
+        /// Who has them.
+        what: &'static str,
+        /// Queues asked for.
+        queues: u32,
+        /// Most there can be.
+        most: u32,
+    },
     /// A kernel without what the path is made of.
     #[error("the kernel has no {what}")]
     NoKernelSupport {
@@ -158,6 +168,29 @@ impl PathError {
         }
     }
 
+    /// Whether whatever is sent over this path meets the same: the machine or the path's own
+    /// parameters are the cause, not the frame size, and nothing of the moment.
+    pub fn lasts(&self) -> bool {
+        match self {
+            Self::Net(error) => error.is_unsupported() || error.is_not_permitted(),
+            Self::Guest { .. }
+            | Self::NotInstalled { .. }
+            | Self::TooFewCpus { .. }
+            | Self::OneQueueOnly { .. }
+            | Self::TooManyQueues { .. }
+            | Self::NoKernelSupport { .. }
+            | Self::NoSuchPort { .. }
+            | Self::SamePort { .. }
+            | Self::Unusable { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether larger frames than this path carries are the cause.
+    pub fn is_frame_size(&self) -> bool {
+        matches!(self, Self::FrameTooLarge { .. } | Self::MtuTooSmall { .. })
+    }
+
     /// What to do about it, where that is known.
     pub fn remedy(&self) -> Option<String> {
         match self {
@@ -173,6 +206,7 @@ impl PathError {
             Self::OneQueueOnly { .. } => {
                 Some("write queues = 1 or vdev = \"af_packet\"".to_owned())
             }
+            Self::TooManyQueues { most, .. } => Some(format!("write queues = {most} or less")),
             Self::NoKernelSupport { remedy, .. } => Some((*remedy).to_owned()),
             Self::NoNeighbours { .. } => Some(
                 "write neighbours for a bridge, Open vSwitch, or guests on one of them".to_owned(),

@@ -72,6 +72,17 @@ fn name(number: usize, of: u32) -> String {
 }
 
 impl NetnsPath {
+    /// Refuses what this machine cannot do; makes nothing.
+    ///
+    /// # Errors
+    /// [`PathError::Guest`].
+    pub fn check(spec: &NetnsSpec) -> Result<(), PathError> {
+        match (spec.ask.nic, &spec.ask.pf) {
+            (VmNic::Sriov, Some(pf)) => FunctionSet::check(pf, spec.ask.vms, false),
+            _ => Ok(()),
+        }
+    }
+
     /// Builds it and waits until the guests forward.
     ///
     /// # Errors

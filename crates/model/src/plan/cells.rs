@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cell::{CellKey, SkippedCell, path_name};
-use crate::plan::vm::{Refusal, VmAsk};
+use crate::plan::vm::VmAsk;
+use crate::plan::vm_refusal::Refusal;
 use crate::plan::{PathPlan, Plan};
 
 /// Most cells of one plan.
@@ -39,7 +40,7 @@ impl PathPlan {
                 reason: reason.clone(),
                 remedy: remedy.clone(),
             }),
-            Self::Vm { .. } => VmAsk::of(point).refusal(),
+            Self::Vm { .. } => VmAsk::refusal_of(point),
             _ => None,
         }
     }

@@ -123,6 +123,8 @@ impl<'t, 'd> Section<'t, 'd> {
             let word: &str = key.get_ref();
             let fix = if known.is_empty() {
                 "remove it, there is nothing to set here".to_owned()
+            } else if known == ["kind"] {
+                "remove it, a path of this kind has no parameters".to_owned()
             } else {
                 instead(word, known)
             };

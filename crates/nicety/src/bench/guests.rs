@@ -68,31 +68,31 @@ impl Guests {
     ) -> Result<Box<dyn Path>, PathError> {
         let ask = VmAsk::of(&key.path);
         if ask.netns {
-            return Ok(Box::new(NetnsPath::build(&NetnsSpec {
-                stations: setup::stations(ask.vms),
-                ask,
-                largest_frame: largest,
-                path_cpus: setup::path_cpus(placement),
-                serves: false,
-                neighbours: 0,
-            })?));
+            let spec = namespace_spec(ask, largest, placement);
+            return Ok(Box::new(NetnsPath::build(&spec)?));
         }
         let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
-        let spec = VmSpec {
-            stations: setup::stations(ask.vms),
-            ask,
-            largest_frame: largest,
-            path_cpus: setup::path_cpus(placement),
-            switch_cpus: switches::program_cpus(&placement.path),
-            tester_cpus: placement.tester.iter().map(|tester| tester.cpu).collect(),
-            neighbours: 0,
-            boot_limit: BOOT_LIMIT,
-        };
+        let spec = machine_spec(ask, largest, placement);
         VmPath::check(&spec)?;
         let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, say)?;
         booting(&spec.ask, accelerator, say);
         let path = VmPath::build(&spec, bundle, accelerator, &|| stop.is_set())?;
         Ok(Box::new(path))
+    }
+
+    /// Refuses what this machine cannot do, in no time: nothing is made or booted.
+    pub fn check(
+        &self,
+        key: &CellKey,
+        largest: FrameSize,
+        placement: &Placement,
+    ) -> Result<(), PathError> {
+        let ask = VmAsk::of(&key.path);
+        if ask.netns {
+            return NetnsPath::check(&namespace_spec(ask, largest, placement));
+        }
+        self.bundle.as_ref().map_err(|why| refused(why))?;
+        VmPath::check(&machine_spec(ask, largest, placement))
     }
 
     /// Boots a guest for each of `serve` in which sockets end, with at most `neighbours` pairs beside it. Nothing polls
@@ -120,6 +120,30 @@ impl Guests {
         let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, say)?;
         booting(&spec.ask, accelerator, say);
         VmPath::serving(&spec, serve, bundle, accelerator, &|| stop.is_set())
+    }
+}
+
+fn namespace_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> NetnsSpec {
+    NetnsSpec {
+        stations: setup::stations(ask.vms),
+        ask,
+        largest_frame: largest,
+        path_cpus: setup::path_cpus(placement),
+        serves: false,
+        neighbours: 0,
+    }
+}
+
+fn machine_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> VmSpec {
+    VmSpec {
+        stations: setup::stations(ask.vms),
+        ask,
+        largest_frame: largest,
+        path_cpus: setup::path_cpus(placement),
+        switch_cpus: switches::program_cpus(&placement.path),
+        tester_cpus: placement.tester.iter().map(|tester| tester.cpu).collect(),
+        neighbours: 0,
+        boot_limit: BOOT_LIMIT,
     }
 }
 

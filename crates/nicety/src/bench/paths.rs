@@ -7,11 +7,12 @@ use nicety_host::placement::Placement;
 use nicety_model::plan::{PathPlan, SwitchKind, VmAsk};
 use nicety_model::{CellKey, FrameSize};
 use nicety_port::Stop;
-use nicety_testbed::{Path, vm};
+use nicety_testbed::{ExternalPath, Path, vm};
 
 use super::guests::Guests;
 use super::links;
 use super::setup::{self, SetupError};
+use super::switches;
 
 /// Memory in MiB that is left to the rest of the machine when guests are kept.
 const RESERVE_MIB: u64 = 1024;
@@ -126,6 +127,25 @@ impl Paths {
             Some(now) => Ok(now.path.as_ref()),
             None => Err(nicety_testbed::PathError::Stopped.into()),
         }
+    }
+
+    /// Refuses what a look at this machine rules out, in no time: nothing is started.
+    ///
+    /// # Errors
+    /// As those of [`Paths::get`], as far as they can be known beforehand.
+    pub fn check(
+        &self,
+        plan: &PathPlan,
+        key: &CellKey,
+        placement: &Placement,
+    ) -> Result<(), SetupError> {
+        let largest = self.largest.unwrap_or(key.frame_size_bytes);
+        Ok(match plan {
+            PathPlan::Vm { .. } => self.guests.check(key, largest, placement)?,
+            PathPlan::Switch { kind, .. } => switches::check(*kind, key, placement)?,
+            PathPlan::Ports { a, b } => ExternalPath::open(a, b, key.frame_size_bytes).map(drop)?,
+            PathPlan::Bridge | PathPlan::Unavailable { .. } => (),
+        })
     }
 
     fn build(

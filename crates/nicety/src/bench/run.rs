@@ -1,5 +1,7 @@
 //! A run from its first look at the host to its report.
 
+mod skips;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -43,6 +45,8 @@ const DEFAULT_RUN: Duration = Duration::from_secs(235);
 const SOCKETS_SHARE: f64 = 0.5;
 /// Most cells named as left out.
 const NAMED: usize = 50;
+/// Beginning of the note on a time box in which no cell fits.
+const TOO_SHORT: &str = "the time box ";
 /// Highest load when the tester's limit could not be measured.
 const UNKNOWN_LIMIT: Fps = Fps(2e6);
 
@@ -178,6 +182,10 @@ impl Sitting {
         if let Some(confirm) = plan.search.confirm {
             settings.confirm = confirm;
         }
+        let refused: Vec<SkippedCell> = plan
+            .unavailable_cells()
+            .chain(plan.unavailable_sock_cells())
+            .collect();
         let (dir, contents) = match &place {
             Place::New(path) => {
                 let seed = seed.unwrap_or_else(|| clock::unix_time().as_nanos() as u64 >> 8);
@@ -192,10 +200,7 @@ impl Sitting {
                     elapsed_s: 0.0,
                     complete: false,
                     notes: given_up,
-                    skipped: plan
-                        .unavailable_cells()
-                        .chain(plan.unavailable_sock_cells())
-                        .collect(),
+                    skipped: refused.clone(),
                     left_out: Vec::new(),
                 };
                 meta.notes
@@ -224,6 +229,9 @@ impl Sitting {
         let largest = sizes.max();
         let mut meta = contents.meta;
         meta.left_out.clear();
+        // What an earlier sitting could not build may be there now.
+        meta.skipped = refused;
+        meta.notes.retain(|note| !note.starts_with(TOO_SHORT));
         Ok(Self {
             earlier: contents.trials,
             results: contents.cells,
@@ -313,11 +321,13 @@ impl Sitting {
             return Ok(Ending::Interrupted);
         }
         let mut schedule = self.schedule();
+        self.rule_out(&mut schedule, progress, signals)?;
         loop {
             let (task, _) = match schedule.next(self.elapsed_s()) {
                 Next::Run(task, expected) => (task, expected),
                 Next::Done => return Ok(Ending::Complete),
                 Next::OutOfTime => {
+                    self.too_short(&schedule);
                     self.leave_out(&schedule);
                     return Ok(Ending::OutOfTime);
                 }
@@ -344,14 +354,7 @@ impl Sitting {
                     return Ok(Ending::Interrupted);
                 }
                 Err(MeasureError::Setup(error)) => {
-                    progress.skipped(&key.name(), &error.to_string());
-                    self.meta.skipped.push(SkippedCell {
-                        cell: key.name(),
-                        reason: error.to_string(),
-                        remedy: error.remedy(),
-                    });
-                    schedule.skip(task.cell);
-                    self.save()?;
+                    self.skip_with_path(task.cell, &error, &mut schedule, progress)?;
                 }
                 Err(MeasureError::Store(error)) => return Err(Failure::store(error)),
                 Err(error) => return Err(Failure::environment(error)),
@@ -534,6 +537,22 @@ impl Sitting {
             .iter()
             .find(|path| self.plan.cells_of(path).any(|cell| cell.path == key.path));
         found.cloned().unwrap_or(PathPlan::Bridge)
+    }
+
+    /// Says so when the time box is over before anything was measured, and how long it has to be.
+    fn too_short(&mut self, schedule: &Schedule) {
+        let nothing = self.results.is_empty() && self.sockets.is_empty();
+        let (Some(time_box), Some(needed)) = (self.time_box, schedule.next_needs_s()) else {
+            return;
+        };
+        if nothing {
+            let needed = (self.elapsed_s() + needed).ceil();
+            self.meta.notes.push(format!(
+                "{TOO_SHORT}of {} s is too short for a single cell: with all that comes before \
+                 it the first takes about {needed} s; write --time-box {needed}s or more",
+                time_box.as_secs_f64()
+            ));
+        }
     }
 
     /// Names what was left out; of very many only the first.

@@ -55,10 +55,18 @@ impl SetupError {
             ),
             _ => None,
         };
-        format!(
-            "{}, then go on with --resume",
-            known.as_deref().unwrap_or("put it right")
-        )
+        and_then(known.as_deref().unwrap_or("put it right"))
+    }
+
+    /// Whether every cell of the same path meets it.
+    pub fn lasts(&self) -> bool {
+        matches!(self, Self::Path(error) if error.lasts())
+    }
+
+    /// Whether it will be the same as often as this cell is tried.
+    pub fn rules_out(&self) -> bool {
+        let size = |error: &PathError| error.is_frame_size();
+        self.lasts() || matches!(self, Self::Path(error) if size(error))
     }
 
     /// Whether other ports or sizes are what is needed, rather than another machine or user.
@@ -73,6 +81,29 @@ impl SetupError {
             )
         )
     }
+}
+
+/// Beginnings of remedies that change the plan, and of those that name another machine.
+const PLAN: [&str; 3] = ["write ", "name CPUs ", "name a port "];
+const ELSEWHERE: &str = "measure where ";
+
+/// A remedy and how to go on behind it: a run goes on with the plan that it was begun with, so a
+/// changed plan is a new run.
+pub(super) fn and_then(remedy: &str) -> String {
+    const RESUME: &str = ", then go on with --resume";
+    const NEW: &str = "and start a new run";
+    if remedy.starts_with(ELSEWHERE) {
+        return remedy.to_owned();
+    }
+    if PLAN.iter().any(|start| remedy.starts_with(start)) {
+        return format!("{remedy}, {NEW}");
+    }
+    for other in [", or write ", "; or name another "] {
+        if let Some((here, plan)) = remedy.split_once(other) {
+            return format!("{here}{RESUME}{other}{plan} {NEW}");
+        }
+    }
+    format!("{remedy}{RESUME}")
 }
 
 /// Makes sure that paths may be built, as root or in a user namespace. Must be called before
@@ -104,16 +135,24 @@ pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError
     }
 }
 
+/// Workers of the tester.
+const TESTERS: usize = 2;
+
 /// CPUs for the tester and the paths of a plan.
 pub fn placement(paths: &[PathPlan]) -> Result<Placement, FactError> {
     let roots = Roots::live();
     let topology = Topology::read(&roots.proc, &roots.sys)?;
+    // As many as the tester leaves: see `place`.
+    let most = match topology.allowed.len() {
+        few @ 0..=3 => few.saturating_sub(1).max(1),
+        cpus => cpus - TESTERS,
+    };
     // Two directions need two workers on either side where there are CPUs for them.
     Ok(place(
         &topology,
         Wants {
-            tester: 2,
-            path: switches::cpus_wanted(paths).max(2),
+            tester: TESTERS,
+            path: switches::cpus_wanted(paths, most).max(2),
             nic_node: None,
         },
     ))
@@ -305,5 +344,34 @@ pub fn limit_key(size: FrameSize, direction: Direction) -> String {
     match direction {
         Direction::Uni => size.to_string(),
         Direction::Bi => format!("{size}/{direction}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::and_then;
+
+    #[test]
+    fn a_changed_plan_is_a_new_run() {
+        for (remedy, expected) in [
+            (
+                "write cores = 1 or less",
+                "write cores = 1 or less, and start a new run",
+            ),
+            (
+                "apt install dpdk-dev",
+                "apt install dpdk-dev, then go on with --resume",
+            ),
+            (
+                "modprobe 8021q, or write tagging = \"filtering\"",
+                "modprobe 8021q, then go on with --resume, or write tagging = \"filtering\" and start a new run",
+            ),
+            (
+                "measure where there is a NIC with SR-IOV",
+                "measure where there is a NIC with SR-IOV",
+            ),
+        ] {
+            assert_eq!(and_then(remedy), expected);
+        }
     }
 }

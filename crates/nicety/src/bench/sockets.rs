@@ -19,6 +19,7 @@ use nicety_workload::{Ends, Steps, result};
 use super::guests::Guests;
 use super::progress::Progress;
 use super::run::Ending;
+use super::setup;
 use super::signals::Signals;
 use crate::exit::Failure;
 use crate::sock::args;
@@ -62,7 +63,7 @@ impl Missing {
         let (reason, remedy) = line.split_once("; ").unwrap_or((line, "put it right"));
         Self {
             reason: reason.to_owned(),
-            remedy: format!("{remedy}, then go on with --resume"),
+            remedy: setup::and_then(remedy),
         }
     }
 }

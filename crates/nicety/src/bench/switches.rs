@@ -13,24 +13,92 @@ use super::setup::{QUEUES, path_cpus};
 /// CPUs of the threads that receive on the switch's two interfaces.
 const RECEIVING: usize = 2;
 
-/// CPUs that the plan's paths have work for.
-pub fn cpus_wanted(paths: &[PathPlan]) -> usize {
-    let polling = |path: &PathPlan| match path {
-        PathPlan::Switch {
-            kind: SwitchKind::VlanBridge,
-            ..
-        } => 0,
-        PathPlan::Switch { params, .. } => params.cores.iter().max().copied().unwrap_or(1),
-        PathPlan::Vm { params } => {
-            let polls = |switch: &String| matches!(switch.as_str(), "ovs-dpdk" | "testpmd");
-            match params.switch.iter().any(polls) {
-                true => params.cores.iter().max().copied().unwrap_or(1),
-                false => 0,
+/// CPUs that the plan's paths have work for where they can have `most`. Cells with more polling
+/// threads than that are skipped and have no work.
+pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
+    let threads = |path: &PathPlan| -> Vec<u32> {
+        let params = match path {
+            PathPlan::Switch {
+                kind: SwitchKind::OvsDpdk | SwitchKind::Testpmd,
+                params,
+            } => params,
+            PathPlan::Vm { params }
+                if params
+                    .switch
+                    .iter()
+                    .any(|switch| matches!(switch.as_str(), "ovs-dpdk" | "testpmd")) =>
+            {
+                params
             }
+            PathPlan::Switch {
+                kind: SwitchKind::Ovs,
+                ..
+            } => return vec![1],
+            _ => return vec![0],
+        };
+        match params.cores.is_empty() {
+            true => vec![1],
+            false => params.cores.clone(),
         }
-        _ => 0,
     };
-    RECEIVING + paths.iter().map(polling).max().unwrap_or(0) as usize
+    let wanted = paths
+        .iter()
+        .flat_map(threads)
+        .map(|threads| match threads as usize {
+            threads if threads > most => most,
+            threads => RECEIVING + threads,
+        });
+    wanted.max().unwrap_or(0)
+}
+
+/// What is to be built for a cell.
+enum Ask {
+    Vlan(RigSpec, Tagging),
+    Ovs(OvsSpec),
+    OvsDpdk(DpdkSpec),
+    Testpmd(DpdkSpec),
+}
+
+impl Ask {
+    fn of(kind: SwitchKind, key: &CellKey, placement: &Placement) -> Self {
+        let number = |name: &str| key.path.get(name)?.parse::<u32>().ok();
+        let word = |name: &str| key.path.get(name).map(String::as_str);
+        let rig = RigSpec {
+            path_cpus: path_cpus(placement),
+            largest_frame: key.frame_size_bytes,
+            queues: number("queues").unwrap_or(QUEUES),
+        };
+        let cpus = program_cpus(&placement.path);
+        let dpdk = |rig| DpdkSpec {
+            rig,
+            vdev: match word("vdev") {
+                Some("af_xdp") => Vdev::AfXdp,
+                _ => Vdev::AfPacket,
+            },
+            cores: number("cores").unwrap_or(1),
+            cpus: cpus.clone(),
+        };
+        match kind {
+            SwitchKind::VlanBridge => {
+                let tagging = match word("tagging") {
+                    Some("filtering") => Tagging::Filtering,
+                    _ => Tagging::SubInterface,
+                };
+                Self::Vlan(rig, tagging)
+            }
+            SwitchKind::Ovs => Self::Ovs(OvsSpec {
+                rig,
+                datapath: match word("datapath") {
+                    Some("kernel") => Some(Datapath::Kernel),
+                    Some("userspace") => Some(Datapath::Userspace),
+                    _ => None,
+                },
+                cpus,
+            }),
+            SwitchKind::OvsDpdk => Self::OvsDpdk(dpdk(rig)),
+            SwitchKind::Testpmd => Self::Testpmd(dpdk(rig)),
+        }
+    }
 }
 
 /// Builds the path of a cell.
@@ -39,43 +107,23 @@ pub fn path(
     key: &CellKey,
     placement: &Placement,
 ) -> Result<Box<dyn Path>, PathError> {
-    let number = |name: &str| key.path.get(name)?.parse::<u32>().ok();
-    let word = |name: &str| key.path.get(name).map(String::as_str);
-    let rig = RigSpec {
-        path_cpus: path_cpus(placement),
-        largest_frame: key.frame_size_bytes,
-        queues: number("queues").unwrap_or(QUEUES),
-    };
-    let cpus = program_cpus(&placement.path);
-    let dpdk = |rig| DpdkSpec {
-        rig,
-        vdev: match word("vdev") {
-            Some("af_xdp") => Vdev::AfXdp,
-            _ => Vdev::AfPacket,
-        },
-        cores: number("cores").unwrap_or(1),
-        cpus: cpus.clone(),
-    };
-    Ok(match kind {
-        SwitchKind::VlanBridge => {
-            let tagging = match word("tagging") {
-                Some("filtering") => Tagging::Filtering,
-                _ => Tagging::SubInterface,
-            };
-            Box::new(VlanBridgePath::build(&rig, tagging)?)
-        }
-        SwitchKind::Ovs => Box::new(OvsPath::build(&OvsSpec {
-            rig,
-            datapath: match word("datapath") {
-                Some("kernel") => Some(Datapath::Kernel),
-                Some("userspace") => Some(Datapath::Userspace),
-                _ => None,
-            },
-            cpus,
-        })?),
-        SwitchKind::OvsDpdk => Box::new(OvsDpdkPath::build(&dpdk(rig))?),
-        SwitchKind::Testpmd => Box::new(TestpmdPath::build(&dpdk(rig))?),
+    Ok(match Ask::of(kind, key, placement) {
+        Ask::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
+        Ask::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
+        Ask::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
+        Ask::Testpmd(spec) => Box::new(TestpmdPath::build(&spec)?),
     })
+}
+
+/// Refuses what this machine cannot do, in no time: programs are looked for and not started.
+pub fn check(kind: SwitchKind, key: &CellKey, placement: &Placement) -> Result<(), PathError> {
+    match Ask::of(kind, key, placement) {
+        // The kernel says what it has only when it is asked to make it.
+        Ask::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop),
+        Ask::Ovs(spec) => OvsPath::check(&spec),
+        Ask::OvsDpdk(spec) => OvsDpdkPath::check(&spec),
+        Ask::Testpmd(spec) => TestpmdPath::check(&spec),
+    }
 }
 
 /// The path's CPUs for programs, those first on which no thread of the kernel receives.
@@ -87,7 +135,24 @@ pub fn program_cpus(path: &[u32]) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::Plan;
+
     use super::*;
+
+    #[test]
+    fn only_cells_that_can_be_built_want_cpus() {
+        let wanted = |cores: &str, most| {
+            let head = "[traffic]\nframe_sizes = [64]\n";
+            let text = format!("{head}[[path]]\nkind = \"testpmd\"\n{cores}\n");
+            cpus_wanted(&Plan::parse("plan.toml", &text).unwrap().paths, most)
+        };
+        assert_eq!(wanted("", 1), 3);
+        assert_eq!(wanted("cores = [1, 50]", 1), 3);
+        assert_eq!(wanted("cores = [1, 50]", 60), 52);
+        // Named as many as there are, so that the remedy is right.
+        assert_eq!(wanted("cores = 50", 6), 6);
+        assert_eq!(cpus_wanted(&Plan::default_bridge().paths, 6), 2);
+    }
 
     #[test]
     fn programs_keep_off_the_cpus_that_receive() {

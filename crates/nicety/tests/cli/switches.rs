@@ -203,8 +203,52 @@ fn cells_that_cannot_be_built_are_skipped_with_their_remedy() {
         find("ovs-dpdk,"),
         [
             "DPDK's af_xdp driver on a veth has one queue, not 4",
-            "write queues = 1 or vdev = \"af_packet\", then go on with --resume"
+            "write queues = 1 or vdev = \"af_packet\", and start a new run"
         ]
     );
     before.check();
+}
+
+#[test]
+fn a_short_time_box_leaves_out_only_what_could_be_built() {
+    let _alone = alone();
+    if !root() {
+        println!("SKIP a_short_time_box_leaves_out_only_what_could_be_built: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let both = TINY.replace("[search]", "directions = [\"uni\", \"bi\"]\n[search]");
+    let paths = "[[path]]\nkind = \"bridge\"\n[[path]]\nkind = \"testpmd\"\ncores = 1000\n";
+    fs::write(dir.path().join("plan.toml"), format!("{both}{paths}")).unwrap();
+    let first = ["bench", "plan.toml", "--out", "run", "--time-box", "1s"];
+    let again = ["bench", "--resume", "run", "--time-box", "1s"];
+    for words in [&first[..], &again] {
+        let ended = nicety(words.iter()).dir(dir.path()).limit(LONG).run();
+        ended.assert_code(1);
+        let meta = meta(dir.path());
+        let names = |key: &str, of: fn(&Value) -> &Value| -> Vec<String> {
+            let list = meta[key].as_array().unwrap().iter();
+            list.map(|entry| of(entry).as_str().unwrap().to_owned())
+                .collect()
+        };
+        assert_eq!(
+            names("skipped", |entry| &entry["cell"]),
+            ["testpmd,cores=1000/1518/uni", "testpmd,cores=1000/1518/bi"]
+        );
+        let remedy = meta["skipped"][0]["remedy"].as_str().unwrap();
+        assert!(
+            remedy.ends_with(" or less, and start a new run"),
+            "{remedy}"
+        );
+        assert_eq!(
+            names("left_out", |entry| entry),
+            ["bridge/1518/uni", "bridge/1518/bi"]
+        );
+        let notes = names("notes", |entry| entry);
+        let short: Vec<_> = notes
+            .iter()
+            .filter(|note| note.contains("too short for a single cell"))
+            .collect();
+        assert_eq!(short.len(), 1, "{notes:?}");
+    }
 }

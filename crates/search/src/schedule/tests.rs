@@ -145,6 +145,15 @@ fn cells_that_do_not_fit_are_not_begun() {
         Schedule::new(boxed, matrix(1), []).next(0.0),
         Next::OutOfTime
     );
+    let schedule = Schedule::new(boxed, matrix(1), []);
+    let needed = schedule.next_needs_s().unwrap();
+    assert!((needed - 25.0 * MARGIN).abs() < 1e-9, "{needed}");
+    let longer = Outline {
+        time_box_s: Some(needed),
+        ..boxed
+    };
+    let fits = Schedule::new(longer, matrix(1), []).next(0.0);
+    assert!(matches!(fits, Next::Run(..)), "{fits:?}");
     let boxed = Outline {
         time_box_s: Some(60.0),
         ..outline(1)

@@ -14,6 +14,11 @@ pub(super) const MEMORY_MIB: u32 = 512;
 /// (`DFLT_FRAME_SIZE`, drivers/net/af_packet/rte_eth_af_packet.c) and testpmd's buffers.
 const LARGEST: u16 = 1518;
 
+/// Most queues of an interface through packet sockets: they share its frames as a fan-out group,
+/// which has no more members (`fanout_add` in net/packet/af_packet.c: PACKET_FANOUT_MAX where
+/// the program names no other number).
+const MOST_QUEUES: u32 = 256;
+
 /// How DPDK gets at an interface that the kernel drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Vdev {
@@ -86,6 +91,13 @@ impl DpdkSpec {
                 queues: self.rig.queues,
             });
         }
+        if self.rig.queues > MOST_QUEUES {
+            return Err(PathError::TooManyQueues {
+                what: "DPDK's af_packet driver",
+                queues: self.rig.queues,
+                most: MOST_QUEUES,
+            });
+        }
         let size = self.rig.largest_frame;
         let fits = FrameSize::new(LARGEST).is_ok_and(|largest| size <= largest);
         match fits {
@@ -96,6 +108,16 @@ impl DpdkSpec {
                 largest: LARGEST,
             }),
         }
+    }
+}
+
+/// The queues of an interface as they were read back, for the run's notes; nothing where the
+/// program does not say.
+pub(super) fn queue_words(queues: Option<u64>) -> String {
+    match queues {
+        None => String::new(),
+        Some(1) => " with 1 queue, read back".to_owned(),
+        Some(several) => format!(" with {several} queues each, read back"),
     }
 }
 
@@ -163,6 +185,19 @@ mod tests {
             "DPDK's af_xdp driver on a veth has one queue, not 2"
         );
         assert!(error.remedy().unwrap().starts_with("write queues = 1 "));
+        two.vdev = Vdev::AfPacket;
+        two.rig.queues = 256;
+        assert!(two.check().is_ok());
+        two.rig.queues = 257;
+        let error = two.check().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "DPDK's af_packet driver has at most 256 queues, not 257"
+        );
+        assert_eq!(
+            error.remedy().as_deref(),
+            Some("write queues = 256 or less")
+        );
     }
 
     #[test]

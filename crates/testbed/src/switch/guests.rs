@@ -19,9 +19,8 @@ use nicety_host::openvswitch;
 use nicety_model::plan::VmSwitch;
 
 use super::instance::{self, Instance, Setup, SwitchPort};
-use super::program::Packaged;
-use super::testpmd::{self, Running, TESTPMD};
-use super::{Datapath, DpdkSpec, ovs, ovs_dpdk, place};
+use super::testpmd::{self, Running};
+use super::{Datapath, DpdkSpec, OvsDpdkPath, TestpmdPath, ovs, ovs_dpdk, place};
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::neighbours::Joining;
@@ -69,18 +68,10 @@ pub(crate) fn port(guest: usize, side: usize) -> String {
 impl GuestSwitch {
     /// Whether it is installed, and fits this machine.
     pub(crate) fn check(kind: VmSwitch, dpdk: &DpdkSpec) -> Result<(), PathError> {
-        let find = |first: &Packaged, more: &[Packaged]| {
-            let mut all = std::iter::once(first).chain(more);
-            all.try_for_each(|program| program.find().map(drop))
-        };
-        if kind.on_dpdk() {
-            dpdk.check()?;
-            dpdk.polling()?;
-        }
         match kind {
-            VmSwitch::Ovs => find(&ovs::DAEMON, instance::PROGRAMS),
-            VmSwitch::OvsDpdk => find(&ovs_dpdk::DAEMON, instance::PROGRAMS),
-            VmSwitch::Testpmd => find(&TESTPMD, &[]),
+            VmSwitch::Ovs => instance::all_there(&ovs::DAEMON),
+            VmSwitch::OvsDpdk => OvsDpdkPath::check(dpdk),
+            VmSwitch::Testpmd => TestpmdPath::check(dpdk),
             VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => Ok(()),
         }
     }
@@ -322,7 +313,7 @@ fn pairs(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
     let interface = |number| spec.dpdk.vdev.arguments(number, queues);
     let vdevs = [interface(0), vhost(0), vhost(1), interface(1)];
     let running = Running::start(spec.dpdk, spec.ns, &vdevs)?;
-    let words = testpmd::words(spec.dpdk, spec.dpdk.polling()?);
+    let words = testpmd::words(&running, spec.dpdk, spec.dpdk.polling()?);
     let note = format!("guest on testpmd: {words}, a pair of ports on either side, vhost-user");
     Ok((Program::Testpmd(running), note))
 }

@@ -46,7 +46,14 @@ const SCHEMA: Packaged = Packaged {
     package: PACKAGE,
 };
 /// All that a switch of this kind needs beside its daemon.
-pub(super) const PROGRAMS: &[Packaged] = &[SERVER, TOOL, SETTER, SCHEMA];
+const PROGRAMS: &[Packaged] = &[SERVER, TOOL, SETTER, SCHEMA];
+
+/// Whether a daemon and all that a switch needs beside it are installed.
+pub(super) fn all_there(daemon: &Packaged) -> Result<(), PathError> {
+    let mut all = std::iter::once(daemon).chain(PROGRAMS);
+    all.try_for_each(|program| program.find().map(drop))
+}
+
 /// The daemon answers between two rounds of its main loop, which may wait for a busy CPU.
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -223,6 +230,12 @@ impl Instance {
     pub(super) fn polling(&self) -> Vec<Polling> {
         let text = self.ask("dpif-netdev/pmd-stats-show", &[]);
         ovs_pmd::parse(&text.unwrap_or_default())
+    }
+
+    /// Queues of a port that threads poll; none when it does not say.
+    pub(super) fn queues(&self, port: &str) -> Option<u64> {
+        let text = self.ask("dpif-netdev/pmd-rxq-show", &[]).ok()?;
+        ovs_pmd::queues(&text, port)
     }
 
     /// Lets a bridge send what goes to `station` to `port`, which it need not learn then.

@@ -22,7 +22,6 @@ use nicety_host::link::LinkCounters;
 
 use crate::counters::{InterfaceCounters, Role};
 use crate::error::PathError;
-use program::Packaged;
 
 pub use dpdk::{DpdkSpec, Vdev};
 pub(crate) use guests::{GuestSwitch, GuestSwitchSpec, port as guest_port};
@@ -38,14 +37,10 @@ pub use testpmd::TestpmdPath;
 /// # Errors
 /// [`PathError::NotInstalled`] for each whose package is missing.
 pub fn installed() -> [(&'static str, Result<(), PathError>); 3] {
-    let all = |first: &Packaged, more: &[Packaged]| {
-        let mut programs = std::iter::once(first).chain(more);
-        programs.try_for_each(|program| program.find().map(drop))
-    };
     [
-        ("ovs", all(&ovs::DAEMON, instance::PROGRAMS)),
-        ("ovs-dpdk", all(&ovs_dpdk::DAEMON, instance::PROGRAMS)),
-        ("testpmd", all(&testpmd::TESTPMD, &[])),
+        ("ovs", instance::all_there(&ovs::DAEMON)),
+        ("ovs-dpdk", instance::all_there(&ovs_dpdk::DAEMON)),
+        ("testpmd", testpmd::TESTPMD.find().map(drop)),
     ]
 }
 

@@ -7,9 +7,10 @@
 
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
 
-use super::instance::{Instance, Setup, SwitchPort};
+use super::instance::{Instance, Setup, SwitchPort, all_there};
 use super::place;
 use super::program::Packaged;
 use crate::counters::{InterfaceCounters, PathCounters};
@@ -60,7 +61,33 @@ pub struct OvsPath {
     threads: Vec<PathThread>,
 }
 
+/// The datapath that is wanted on a kernel that has one or not, and why where nobody asked.
+fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, &'static str), PathError> {
+    match (wanted, kernel) {
+        (Some(Datapath::Kernel), false) => Err(PathError::NoKernelSupport {
+            what: "openvswitch datapath",
+            remedy: "modprobe openvswitch, or write datapath = \"userspace\"",
+        }),
+        (Some(datapath), _) => Ok((datapath, "")),
+        (None, true) => Ok((Datapath::Kernel, "")),
+        (None, false) => Ok((
+            Datapath::Userspace,
+            ", because the kernel has no openvswitch datapath",
+        )),
+    }
+}
+
 impl OvsPath {
+    /// Refuses what this machine cannot do; makes nothing.
+    ///
+    /// # Errors
+    /// As [`OvsPath::build`], as far as it can be known beforehand.
+    pub fn check(spec: &OvsSpec) -> Result<(), PathError> {
+        all_there(&DAEMON)?;
+        let kernel = openvswitch::has_kernel_datapath(&NetNs::current()?)?;
+        choose(spec.datapath, kernel).map(drop)
+    }
+
     /// Builds the path and waits until both interfaces are switched. Its programs are killed
     /// when the calling **thread** ends.
     ///
@@ -72,20 +99,7 @@ impl OvsPath {
         DAEMON.find()?;
         let mut rig = Rig::build(&spec.rig)?;
         let kernel = openvswitch::has_kernel_datapath(&rig.dut.ns)?;
-        let (datapath, why) = match (spec.datapath, kernel) {
-            (Some(Datapath::Kernel), false) => {
-                return Err(PathError::NoKernelSupport {
-                    what: "openvswitch datapath",
-                    remedy: "modprobe openvswitch, or write datapath = \"userspace\"",
-                });
-            }
-            (Some(datapath), _) => (datapath, ""),
-            (None, true) => (Datapath::Kernel, ""),
-            (None, false) => (
-                Datapath::Userspace,
-                ", because the kernel has no openvswitch datapath",
-            ),
-        };
+        let (datapath, why) = choose(spec.datapath, kernel)?;
         let instance = Instance::start(&Setup {
             ns: &rig.dut.ns,
             daemon: &DAEMON,

@@ -5,8 +5,8 @@
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 
-use super::dpdk::{DpdkSpec, Vdev};
-use super::instance::{Instance, Setup, SwitchPort};
+use super::dpdk::{self, DpdkSpec, Vdev};
+use super::instance::{Instance, Setup, SwitchPort, all_there};
 use super::ovs_counters::{Datapath, DatapathPort};
 use super::place;
 use super::program::Packaged;
@@ -36,15 +36,24 @@ pub struct OvsDpdkPath {
 }
 
 impl OvsDpdkPath {
+    /// Refuses what this machine cannot do; makes nothing.
+    ///
+    /// # Errors
+    /// As [`OvsDpdkPath::build`], as far as it can be known beforehand.
+    pub fn check(spec: &DpdkSpec) -> Result<(), PathError> {
+        spec.check()?;
+        spec.polling()?;
+        all_there(&DAEMON)
+    }
+
     /// Builds the path and waits until both interfaces are switched. Its programs are killed
     /// when the calling **thread** ends.
     ///
     /// # Errors
     /// As [`TestpmdPath::build`](super::TestpmdPath::build).
     pub fn build(spec: &DpdkSpec) -> Result<Self, PathError> {
-        spec.check()?;
+        Self::check(spec)?;
         let polling = spec.polling()?;
-        DAEMON.find()?;
         let mut rig = Rig::build(&spec.rig)?;
         let queues = spec.rig.queues.max(1);
         let instance = Instance::start(&Setup {
@@ -100,7 +109,7 @@ fn most_pairs(port_mib: u32, available_mib: Option<u64>) -> u32 {
 /// What it is, for the run's notes.
 pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> String {
     format!(
-        "{} with DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}",
+        "{} with DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}{}",
         instance.version(),
         polling.len(),
         if polling.len() == 1 {
@@ -110,6 +119,7 @@ pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> St
         },
         list(polling),
         spec.vdev.word(),
+        dpdk::queue_words(instance.queues("p0")),
     )
 }
 

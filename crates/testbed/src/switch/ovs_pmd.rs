@@ -40,6 +40,19 @@ fn cycles(line: &str, name: &str) -> Option<u64> {
     words.into_iter().next()?.parse().ok()
 }
 
+/// Queues of `port` in what `ovs-appctl dpif-netdev/pmd-rxq-show` prints: a line for each. None
+/// when there is no such port.
+pub(super) fn queues(text: &str, port: &str) -> Option<u64> {
+    let own = |line: &&str| {
+        let mut words = line.split_ascii_whitespace();
+        words.next() == Some("port:")
+            && words.next() == Some(port)
+            && words.next() == Some("queue-id:")
+    };
+    let count = text.lines().filter(own).count() as u64;
+    (count > 0).then_some(count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +75,19 @@ main thread:
   idle cycles: 1 (50.00%)
   processing cycles: 1 (50.00%)
 ";
+
+    #[test]
+    fn queues_of_a_port_are_counted() {
+        let text = "pmd thread numa_id 0 core_id 1:
+  isolated : false
+  port: p0                queue-id:  0 (enabled)   pmd usage:  0 %
+  port: p0                queue-id:  1 (enabled)   pmd usage:  0 %
+  port: p1                queue-id:  0 (enabled)   pmd usage:  0 %
+  overhead:  0 %
+";
+        assert_eq!((queues(text, "p0"), queues(text, "p1")), (Some(2), Some(1)));
+        assert_eq!(queues(text, "p"), None);
+    }
 
     #[test]
     fn cycles_of_polling_threads_are_read() {

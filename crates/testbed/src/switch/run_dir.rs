@@ -72,6 +72,12 @@ impl RunDir {
             let path = base.join(format!("{PREFIX}{pid}-{number}"));
             match builder.create(&path) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+                // Another nicety has just removed it, empty.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    builder.recursive(true).create(base).map_err(error)?;
+                    builder.recursive(false);
+                    continue;
+                }
                 made => made.map_err(error)?,
             }
             let lock = File::create(path.join(LOCK)).map_err(error)?;
@@ -107,6 +113,9 @@ impl Drop for RunDir {
         }
         // One that cannot be removed now is removed by the next nicety.
         let _ = fs::remove_dir_all(&self.path);
+        if let Some(base) = self.path.parent() {
+            remove_empty(base);
+        }
     }
 }
 
@@ -156,6 +165,15 @@ fn sweep_in(base: &Path) {
     }
 }
 
+/// Removes the place of the directories where nothing is left in it. Root's is the machine's, and
+/// other things are kept there.
+fn remove_empty(base: &Path) {
+    if base != Path::new(ROOTS) {
+        // Fails while there is anything.
+        let _ = fs::remove_dir(base);
+    }
+}
+
 /// Whether nobody holds the lock. A directory without one is being made at this moment, or was
 /// left by a nicety that was killed in between: then its maker, named by it, is gone.
 fn unused(dir: &Path) -> bool {
@@ -194,6 +212,17 @@ mod tests {
         assert!(!left.exists() && !unlocked.exists());
         let path = used.path().to_owned();
         drop(used);
-        assert!(!path.exists());
+        assert!(!path.exists() && other.exists());
+    }
+
+    #[test]
+    fn an_empty_place_goes_with_its_last_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("nicety-65534");
+        let [one, two] = [(); 2].map(|()| RunDir::create_in(&base).unwrap());
+        drop(one);
+        assert!(two.path().exists());
+        drop(two);
+        assert!(!base.exists() && dir.path().exists());
     }
 }

@@ -58,9 +58,21 @@ impl Telemetry {
 
     /// Whether a port has been started.
     pub(super) fn started(&self, port: usize) -> io::Result<bool> {
+        Ok(self.info(port)?["dev_started"] == 1)
+    }
+
+    /// Receive queues of a port.
+    pub(super) fn queues(&self, port: usize) -> io::Result<u64> {
+        let info = self.info(port)?;
+        let queues = info["nb_rx_queues"].as_u64();
+        queues.ok_or_else(|| io::Error::other(format!("no nb_rx_queues in {info}")))
+    }
+
+    /// What it is (`handle_port_info`, lib/ethdev/rte_ethdev.c).
+    fn info(&self, port: usize) -> io::Result<Value> {
         let answer = self.ask(&format!("/ethdev/info,{port}"))?;
-        let answer: Value = serde_json::from_str(&answer)?;
-        Ok(answer["/ethdev/info"]["dev_started"] == 1)
+        let mut answer: Value = serde_json::from_str(&answer)?;
+        Ok(answer["/ethdev/info"].take())
     }
 
     fn ask(&self, command: &str) -> io::Result<String> {

@@ -136,9 +136,9 @@ impl Running {
 }
 
 /// What it is, for the run's notes.
-pub(super) fn words(spec: &DpdkSpec, polling: &[u32]) -> String {
+pub(super) fn words(running: &Running, spec: &DpdkSpec, polling: &[u32]) -> String {
     format!(
-        "DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}",
+        "DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}{}",
         polling.len(),
         if polling.len() == 1 {
             "thread"
@@ -147,10 +147,21 @@ pub(super) fn words(spec: &DpdkSpec, polling: &[u32]) -> String {
         },
         list(polling),
         spec.vdev.word(),
+        dpdk::queue_words(running.telemetry.queues(0).ok()),
     )
 }
 
 impl TestpmdPath {
+    /// Refuses what this machine cannot do; makes nothing.
+    ///
+    /// # Errors
+    /// As [`TestpmdPath::build`], as far as it can be known beforehand.
+    pub fn check(spec: &DpdkSpec) -> Result<(), PathError> {
+        spec.check()?;
+        spec.polling()?;
+        TESTPMD.find().map(drop)
+    }
+
     /// Builds the path and waits until it forwards. testpmd is killed when the calling
     /// **thread** ends.
     ///
@@ -159,13 +170,13 @@ impl TestpmdPath {
     /// [`PathError::Program`] with what testpmd said when it does not start, and those of
     /// [`BridgePath::build`](crate::BridgePath::build).
     pub fn build(spec: &DpdkSpec) -> Result<Self, PathError> {
-        spec.check()?;
+        Self::check(spec)?;
         let polling = spec.polling()?;
-        TESTPMD.find()?;
         let mut rig = Rig::build(&spec.rig)?;
         let vdevs = [0, 1].map(|number| spec.vdev.arguments(number, spec.rig.queues.max(1)));
         let running = Running::start(spec, &rig.dut.ns, &vdevs)?;
-        rig.notes.push(format!("testpmd: {}", words(spec, polling)));
+        rig.notes
+            .push(format!("testpmd: {}", words(&running, spec, polling)));
         let polling = running.polling();
         let mut threads = rig.threads.clone();
         threads.extend(running.threads.iter().cloned());
