@@ -22,14 +22,7 @@ pub fn summary(run: &Run) -> Vec<String> {
         return sock::sentences(&run.sockets);
     }
     if groups.is_empty() {
-        return vec![if run.skipped.is_empty() {
-            "nothing was measured".to_owned()
-        } else {
-            format!(
-                "nothing was measured: this machine cannot build {}",
-                plural(run.skipped.len(), "cell")
-            )
-        }];
+        return vec![without_number(run)];
     }
     let series = pick::series(&groups);
     let mut sentences: Vec<String> = trust(&groups).into_iter().collect();
@@ -51,6 +44,19 @@ pub fn summary(run: &Run) -> Vec<String> {
     }
     sentences.extend(sock::sentences(&run.sockets));
     sentences
+}
+
+/// Why there is no number at all.
+fn without_number(run: &Run) -> String {
+    let skipped = plural(run.skipped.len(), "cell");
+    match (run.skipped.is_empty(), run.left_out.is_empty()) {
+        (true, true) => "nothing was measured".to_owned(),
+        (true, false) => "nothing was measured: there was no time for a cell".to_owned(),
+        (false, true) => format!("nothing was measured: this machine cannot build {skipped}"),
+        (false, false) => format!(
+            "nothing was measured: there was no time for what this machine can build; it cannot build {skipped}"
+        ),
+    }
 }
 
 /// Said before any number when most of them are not to be relied on.

@@ -205,6 +205,18 @@ fn the_summary_of_nothing_says_so() {
         words::summary(&skipped),
         ["nothing was measured: this machine cannot build 1 cell"]
     );
+    skipped.left_out = vec!["bridge/64/uni".to_owned()];
+    assert_eq!(
+        words::summary(&skipped),
+        [
+            "nothing was measured: there was no time for what this machine can build; it cannot build 1 cell"
+        ]
+    );
+    skipped.skipped.clear();
+    assert_eq!(
+        words::summary(&skipped),
+        ["nothing was measured: there was no time for a cell"]
+    );
 }
 
 struct Gone;

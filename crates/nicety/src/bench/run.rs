@@ -546,7 +546,8 @@ impl Sitting {
             return;
         };
         if nothing {
-            let needed = (self.elapsed_s() + needed).ceil();
+            // The next start may take a little longer than this one.
+            let needed = (self.elapsed_s() + needed + 1.0).ceil();
             self.meta.notes.push(format!(
                 "{TOO_SHORT}of {} s is too short for a single cell: with all that comes before \
                  it the first takes about {needed} s; write --time-box {needed}s or more",
