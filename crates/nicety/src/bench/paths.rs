@@ -140,12 +140,13 @@ impl Paths {
         placement: &Placement,
     ) -> Result<(), SetupError> {
         let largest = self.largest.unwrap_or(key.frame_size_bytes);
-        Ok(match plan {
+        match plan {
             PathPlan::Vm { .. } => self.guests.check(key, largest, placement)?,
             PathPlan::Switch { kind, .. } => switches::check(*kind, key, placement)?,
-            PathPlan::Ports { a, b } => ExternalPath::open(a, b, key.frame_size_bytes).map(drop)?,
+            PathPlan::Ports { a, b } => drop(ExternalPath::open(a, b, key.frame_size_bytes)?),
             PathPlan::Bridge | PathPlan::Unavailable { .. } => (),
-        })
+        }
+        Ok(())
     }
 
     fn build(
