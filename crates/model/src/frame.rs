@@ -129,10 +129,23 @@ mod tests {
 
     #[test]
     fn seed_table_converts_gbps_to_mpps() {
-        // The blog's table: 64 bytes, 15.2 Gbps is 22.6 Mpps; 256 bytes, 20.0 Gbps is 9.06 Mpps.
-        for (bytes, gbps, mpps) in [(64, 15.2, 22.6), (256, 20.0, 9.06), (1024, 20.0, 2.39)] {
-            let rate = FrameSize::new(bytes).unwrap().line_rate(gbps * 1000.0).0 / 1e6;
-            assert!((rate - mpps).abs() < 0.05, "{bytes}: {rate}");
+        // A blog's table of Linux bridge and testpmd: Mpps = Gbps / ((size + 20) * 8) * 1000.
+        for (bytes, gbps, mpps) in [
+            (64, 2.98, 4.43),
+            (64, 15.2, 22.6),
+            (128, 5.61, 4.74),
+            (128, 19.4, 16.4),
+            (256, 9.16, 4.15),
+            (256, 20.0, 9.06),
+            (512, 16.4, 3.85),
+            (1024, 20.0, 2.39),
+        ] {
+            let size = FrameSize::new(bytes).unwrap();
+            let rate = size.line_rate(gbps * 1000.0).0 / 1e6;
+            // Three digits are printed.
+            let half = if mpps < 10.0 { 0.005 } else { 0.05 };
+            assert!((rate - mpps).abs() <= half, "{bytes}: {rate}");
+            assert!((size.l1_mbps(Fps(rate * 1e6)) / 1000.0 - gbps).abs() < 1e-9);
         }
     }
 

@@ -221,6 +221,12 @@ pub struct ReportArgs {
     /// Write one row per guest of every cell whose path several share as CSV; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub guest_csv: Option<PathBuf>,
+    /// Write what every path costs against the best as CSV; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub ranking_csv: Option<PathBuf>,
+    /// Write one direction against both, by path and pins, as CSV; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub direction_csv: Option<PathBuf>,
     /// Write one row per repeat of a socket test as CSV; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub sock_csv: Option<PathBuf>,

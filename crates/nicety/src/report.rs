@@ -21,6 +21,8 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         &args.html,
         &args.csv,
         &args.guest_csv,
+        &args.ranking_csv,
+        &args.direction_csv,
         &args.sock_csv,
         &args.md,
         &args.junit,
@@ -48,6 +50,14 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         }
         if let Some(file) = &args.guest_csv {
             write(file, |out| csv::guests::render(&run, out))?;
+            wrote = true;
+        }
+        if let Some(file) = &args.ranking_csv {
+            write(file, |out| csv::ranking::render(&run, out))?;
+            wrote = true;
+        }
+        if let Some(file) = &args.direction_csv {
+            write(file, |out| csv::directions::render(&run, out))?;
             wrote = true;
         }
         if let Some(file) = &args.sock_csv {

@@ -1,7 +1,9 @@
 //! One row per repeat of a cell, units in the header names, absent values empty.
 
+pub mod directions;
 pub mod guests;
 mod hardware;
+pub mod ranking;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -177,6 +179,18 @@ fn row(cell: &CellResult, shares: &[u64]) -> Vec<String> {
         fields.push(text(at.map(|l| l.samples)));
     }
     fields
+}
+
+/// A header and rows as written.
+fn written<const N: usize>(rows: Vec<[String; N]>) -> Result<::csv::Writer<Vec<u8>>, ReportError> {
+    let mut csv = ::csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        csv.write_record(&row).map_err(|source| ReportError::Csv {
+            row: row.join(","),
+            source,
+        })?;
+    }
+    Ok(csv)
 }
 
 /// Hands what was gathered over.

@@ -7,7 +7,10 @@
 
 pub mod compare;
 pub mod csv;
+mod directions;
+mod doubt;
 mod error;
+mod grid;
 mod guests;
 pub mod history;
 pub mod html;
@@ -19,6 +22,7 @@ pub mod openmetrics;
 mod pick;
 mod place;
 pub mod policed;
+mod ranking;
 mod row;
 pub mod sock;
 pub mod table;

@@ -1,5 +1,7 @@
 //! Markdown with tables (GitHub Flavored Markdown), for wikis and merge requests.
 
+mod grid;
+
 use std::io::Write;
 
 use nicety_model::Run;
@@ -27,6 +29,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     line(&mut page, &head(run));
     if !groups.is_empty() {
         cells(&mut page, &groups);
+        grid::all(&mut page, &groups);
     }
     sockets(&mut page, run);
     verdicts(&mut page, &groups);
@@ -61,11 +64,7 @@ fn cells(page: &mut String, groups: &[Group<'_>]) {
     );
     line(
         page,
-        &record(
-            columns
-                .iter()
-                .map(|c| if c.is_number() { "---:" } else { ":---" }.to_owned()),
-        ),
+        &record(columns.iter().map(|c| side(c.is_number()).to_owned())),
     );
     for (_, series) in pick::series(groups) {
         for group in series {
@@ -86,7 +85,7 @@ fn sockets(page: &mut String, run: &Run) {
     line(page, "## Socket workloads\n");
     for (headings, rows) in sock::tables(&run.sockets) {
         line(page, &record(headings.iter().map(|h| escape(h))));
-        let sides = (0..headings.len()).map(|n| if n == 0 { ":---" } else { "---:" });
+        let sides = (0..headings.len()).map(|n| side(n > 0));
         line(page, &record(sides.map(str::to_owned)));
         for row in rows {
             line(page, &record(row.iter().map(|cell| escape(cell))));
@@ -210,6 +209,11 @@ pub(crate) fn record(fields: impl Iterator<Item = String>) -> String {
         text.push_str(&format!(" {field} |"));
     }
     text
+}
+
+/// To which side a column leans.
+fn side(number: bool) -> &'static str {
+    if number { "---:" } else { ":---" }
 }
 
 fn line(page: &mut String, text: &str) {

@@ -1,5 +1,7 @@
 //! Table for a terminal of any width.
 
+mod ranking;
+
 use std::io::Write;
 
 use comfy_table::presets::NOTHING;
@@ -52,6 +54,7 @@ pub fn render(run: &Run, out: &mut impl Write, options: Options) -> Result<(), R
     page.blank();
     if !groups.is_empty() {
         cells(&mut page, &groups);
+        ranking::lines(&mut page, &groups);
         guests(&mut page, &groups);
     }
     if !run.sockets.is_empty() {

@@ -17,6 +17,8 @@ use crate::output;
 pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     let cells = [
         ("--guest-csv", &args.guest_csv),
+        ("--ranking-csv", &args.ranking_csv),
+        ("--direction-csv", &args.direction_csv),
         ("--sock-csv", &args.sock_csv),
         ("--junit", &args.junit),
         ("--openmetrics", &args.openmetrics),

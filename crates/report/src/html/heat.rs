@@ -1,11 +1,14 @@
 //! A matrix of cells as a heat map: paths against frame sizes.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
-use nicety_model::{FrameSize, Verdict};
+use nicety_model::{Direction, FrameSize, Verdict};
 
 use super::parts;
 use crate::number::{self, ABSENT};
 use crate::pick::{self, Group};
+use crate::ranking;
 
 /// Shades of the style sheet, the palest first.
 const SHADES: usize = 6;
@@ -15,17 +18,15 @@ const ROWS: usize = 120;
 /// The map; nothing for less than two paths or sizes, which the figure above shows better.
 pub fn map(groups: &[Group<'_>]) -> Option<Markup> {
     let series = pick::series(groups);
-    let mut sizes: Vec<FrameSize> = groups.iter().map(|g| g.key.frame_size_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+    let sizes = ranking::sizes(groups);
     if series.len() < 2 || sizes.len() < 2 {
         return None;
     }
-    let best: Vec<f64> = sizes.iter().map(|size| best(groups, *size)).collect();
+    let best = best(groups);
     let more = series.len().saturating_sub(ROWS);
     Some(html! {
         (parts::table(
-            "Paths against frame sizes, in frames/s",
+            "Paths against frame sizes, in frames/s and Mbit/s (L1) per direction",
             html! {
                 tr {
                     th scope="col" { "path" }
@@ -36,30 +37,38 @@ pub fn map(groups: &[Group<'_>]) -> Option<Markup> {
                 @for (key, cells) in series.iter().take(ROWS) {
                     tr {
                         th scope="row" { (key) }
-                        @for (size, best) in sizes.iter().zip(&best) {
-                            (square(cells.iter().find(|g| g.key.frame_size_bytes == *size), *best))
+                        @for size in &sizes {
+                            @let best = best.get(&(key.direction, key.flows, *size)).copied();
+                            (square(cells.iter().find(|g| g.key.frame_size_bytes == *size), best.unwrap_or(0.0)))
                         }
                     }
                 }
             },
         ))
         p.muted {
-            "The darker, the nearer to the fastest path with frames of that size (100 %). An asterisk "
-            "marks a verdict other than ok."
+            "The darker, the nearer to the fastest path with frames of that size, in that direction and with as many "
+            "flows (100 %). An asterisk marks a verdict other than ok."
             @if more > 0 { " " (crate::words::plural(more, "more path")) " in the table only." }
         }
     })
 }
 
-fn best(groups: &[Group<'_>], size: FrameSize) -> f64 {
-    groups
-        .iter()
-        .filter(|group| group.key.frame_size_bytes == size)
-        .filter_map(Group::throughput_fps)
-        .fold(0.0, f64::max)
+/// The fastest of every direction, number of flows and frame size: only these compare.
+fn best(groups: &[Group<'_>]) -> BTreeMap<(Direction, u32, FrameSize), f64> {
+    let mut best = BTreeMap::new();
+    for group in groups {
+        let key = (
+            group.key.direction,
+            group.key.flows,
+            group.key.frame_size_bytes,
+        );
+        let most: &mut f64 = best.entry(key).or_default();
+        *most = most.max(group.throughput_fps().unwrap_or(0.0));
+    }
+    best
 }
 
-/// A cell of a map: its throughput, and its share of the best.
+/// A cell of a map: its throughput, the same in bits, and its share of the best.
 pub fn square(group: Option<&&Group<'_>>, best: f64) -> Markup {
     let found = group.and_then(|group| Some((group, group.throughput_fps()?)));
     let Some((group, fps)) = found else {
@@ -70,6 +79,7 @@ pub fn square(group: Option<&&Group<'_>>, best: f64) -> Markup {
     html! {
         td class={ "num heat" (shade(share)) } data-v=(parts::sorted_by(fps)) {
             (number::short(fps)) @if doubtful { abbr title=(group.verdict().meaning()) { "*" } }
+            span.sub { (number::mbps(group.l1_mbps())) " Mbit/s" }
             span.sub { (number::share(share)) }
         }
     }

@@ -5,9 +5,9 @@ pub(crate) mod axis;
 mod cells;
 mod control;
 mod cpu;
-mod directions;
 mod flow;
 mod front;
+mod grid;
 mod hardware;
 mod heat;
 pub mod host;
@@ -29,6 +29,7 @@ use maud::{Markup, html};
 use nicety_model::{Run, TrialRecord};
 
 use crate::error::ReportError;
+use crate::grid::Grid;
 use crate::json;
 use crate::pick::{self, Group};
 use page::{Page, embeddable};
@@ -97,14 +98,19 @@ fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError
     if sockets.is_none() || !groups.is_empty() {
         all.push(("throughput", "Throughput", results(run, groups)?));
     }
+    let rankings = crate::grid::rankings(groups);
+    if !rankings.is_empty() {
+        all.push(("ranking", "Ranking of the paths", grids(&rankings)));
+    }
     if let Some(map) = heat::map(groups) {
         all.push(("matrix", "The matrix", map));
     }
     if let Some(maps) = parameters::section(groups) {
         all.push(("parameters", "Which parameter matters", maps));
     }
-    if let Some(table) = directions::table(groups) {
-        all.push(("directions", "One direction and both", table));
+    let directions = crate::grid::directions(groups);
+    if !directions.is_empty() {
+        all.push(("directions", "One direction and both", grids(&directions)));
     }
     if let Some(sockets) = sockets {
         all.push(("sockets", "Socket workloads", sockets));
@@ -143,6 +149,10 @@ fn sections(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Section>, ReportError
         all.push(("trials", "Trials", body));
     }
     Ok(all)
+}
+
+fn grids(grids: &[Grid]) -> Markup {
+    html! { @for grid in grids { (grid::table(grid)) } }
 }
 
 fn results(run: &Run, groups: &[Group<'_>]) -> Result<Markup, ReportError> {

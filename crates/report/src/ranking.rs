@@ -1,0 +1,110 @@
+//! Paths in order of what they carry, with what each costs against the best.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nicety_model::{Direction, FrameSize};
+
+use crate::doubt::Doubt;
+use crate::pick::{self, Group};
+
+/// A path in a ranking.
+pub(crate) struct Place<'g, 'r> {
+    pub(crate) group: &'g Group<'r>,
+    /// Frames/s per direction.
+    pub(crate) fps: f64,
+    /// Its share of what the best carries, 1 for the best.
+    pub(crate) share: f64,
+    /// Verdicts behind the share: its own and that of the best.
+    pub(crate) doubt: Doubt,
+}
+
+impl Place<'_, '_> {
+    /// What it costs against the best: the part of the best's frames/s that it does not carry.
+    pub(crate) fn cost(&self) -> f64 {
+        1.0 - self.share
+    }
+}
+
+/// Paths that were measured with frames of one size, in one direction or both, with as many
+/// flows; the best first.
+pub(crate) struct Ranking<'g, 'r> {
+    pub(crate) direction: Direction,
+    pub(crate) flows: u32,
+    pub(crate) size: FrameSize,
+    pub(crate) places: Vec<Place<'g, 'r>>,
+}
+
+impl Ranking<'_, '_> {
+    /// `64 bytes, both directions, 256 flows`.
+    pub(crate) fn of(&self) -> String {
+        let mut text = format!("{} bytes, {}", self.size, pick::direction(self.direction));
+        if self.flows > 1 {
+            text.push_str(&format!(", {} flows", self.flows));
+        }
+        text
+    }
+}
+
+/// A ranking for every direction, number of flows and frame size with two paths or more.
+pub(crate) fn all<'g, 'r>(groups: &'g [Group<'r>]) -> Vec<Ranking<'g, 'r>> {
+    let mut alike: BTreeMap<(Direction, u32, FrameSize), Vec<(f64, &Group<'_>)>> = BTreeMap::new();
+    for group in groups {
+        let Some(fps) = group.throughput_fps().filter(|fps| *fps > 0.0) else {
+            continue;
+        };
+        let key = &group.key;
+        let key = (key.direction, key.flows, key.frame_size_bytes);
+        alike.entry(key).or_default().push((fps, group));
+    }
+    alike
+        .into_iter()
+        .filter(|(_, cells)| cells.len() > 1)
+        .map(|((direction, flows, size), cells)| Ranking {
+            direction,
+            flows,
+            size,
+            places: places(cells),
+        })
+        .collect()
+}
+
+/// Of every direction and number of flows one ranking: for the frame size that most paths were
+/// measured with, of several the smallest, which tells the most.
+pub(crate) fn told<'g, 'r>(groups: &'g [Group<'r>]) -> Vec<Ranking<'g, 'r>> {
+    let mut told: Vec<Ranking<'g, 'r>> = Vec::new();
+    for ranking in all(groups) {
+        let same = |other: &&mut Ranking<'_, '_>| {
+            (other.direction, other.flows) == (ranking.direction, ranking.flows)
+        };
+        match told.iter_mut().find(same) {
+            Some(other) if ranking.places.len() > other.places.len() => *other = ranking,
+            Some(_) => {}
+            None => told.push(ranking),
+        }
+    }
+    told
+}
+
+fn places<'g, 'r>(mut cells: Vec<(f64, &'g Group<'r>)>) -> Vec<Place<'g, 'r>> {
+    cells.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let Some((best, first)) = cells.first().copied() else {
+        return Vec::new();
+    };
+    let place = |(fps, group): (f64, &'g Group<'r>)| Place {
+        group,
+        fps,
+        share: fps / best,
+        doubt: Doubt::of(group).and(&Doubt::of(first)),
+    };
+    cells.into_iter().map(place).collect()
+}
+
+/// Frame sizes that occur, smallest first.
+pub(crate) fn sizes(groups: &[Group<'_>]) -> Vec<FrameSize> {
+    let sizes: BTreeSet<FrameSize> = groups.iter().map(|g| g.key.frame_size_bytes).collect();
+    sizes.into_iter().collect()
+}
+
+/// What stands under every ranking.
+pub(crate) const LEGEND: &str = "The cost against the best is the part of the best path’s frames/s that a \
+     path does not carry.";
