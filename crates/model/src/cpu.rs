@@ -91,6 +91,35 @@ pub struct CpuUse {
 }
 
 impl CpuUse {
+    /// Label in [`CpuUse::who`] of the tester's own threads.
+    pub const TESTER: &'static str = "tester";
+    /// Label of time the hypervisor gave away.
+    pub const STEAL: &'static str = "steal";
+    /// Label of user and kernel time of threads nobody watched.
+    pub const OTHER: &'static str = "other";
+
+    /// CPU time of one user per frame received, in µs: the path's, shared out by the time that each
+    /// of its users took; the tester's by the same measure. Of a thread that polls only the part with
+    /// frames counts. Absent where the path's is, where nobody knows that part, and for what is neither
+    /// path nor tester.
+    pub fn us_per_frame_of(&self, who: &str) -> Option<f64> {
+        let not_path = [Self::TESTER, Self::STEAL, Self::OTHER];
+        let path = self
+            .who
+            .iter()
+            .filter(|(label, _)| !not_path.contains(&label.as_str()));
+        let path: f64 = path.map(|(_, cpus)| cpus).sum();
+        if path <= 0.0 || [Self::STEAL, Self::OTHER].contains(&who) {
+            return None;
+        }
+        let useful = match self.polls(who) {
+            Some(thread) => thread.useful_ratio?,
+            None => 1.0,
+        };
+        let us = self.us_per_frame? * self.who.get(who)? / path * useful;
+        us.is_finite().then_some(us)
+    }
+
     /// The thread of this name, if it polls.
     pub fn polls(&self, who: &str) -> Option<&PollUse> {
         self.polling.iter().find(|thread| thread.who == who)
@@ -102,5 +131,42 @@ impl CpuUse {
         let busiest = self.busiest.as_ref()?;
         let mut users = std::iter::once(&busiest.who).chain(busiest.users.keys());
         users.find_map(|who| self.polls(who))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paths_time_per_frame_is_shared_out_by_user() {
+        let who = [
+            ("vhost0", 0.75),
+            ("pmd", 1.0),
+            ("softirq", 0.25),
+            ("tester", 0.5),
+            ("steal", 0.1),
+        ];
+        let mut cpu = CpuUse {
+            who: who.map(|(who, cpus)| (who.to_owned(), cpus)).into(),
+            // A million frames in two seconds.
+            us_per_frame: Some(4.0),
+            polling: vec![PollUse {
+                who: "pmd".to_owned(),
+                useful_ratio: Some(0.25),
+            }],
+            ..CpuUse::default()
+        };
+        let of = |cpu: &CpuUse, who| cpu.us_per_frame_of(who);
+        assert_eq!(of(&cpu, "vhost0"), Some(1.5));
+        assert_eq!(of(&cpu, "softirq"), Some(0.5));
+        assert_eq!(of(&cpu, "tester"), Some(1.0));
+        assert_eq!(of(&cpu, "pmd"), Some(0.5));
+        assert_eq!((of(&cpu, "steal"), of(&cpu, "nobody")), (None, None));
+        cpu.polling[0].useful_ratio = None;
+        assert_eq!(of(&cpu, "pmd"), None);
+        cpu.us_per_frame = None;
+        assert_eq!(of(&cpu, "vhost0"), None);
+        assert_eq!(of(&CpuUse::default(), "tester"), None);
     }
 }

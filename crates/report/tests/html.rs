@@ -220,6 +220,36 @@ fn both_directions_stand_beside_one() {
     assert!(!page.contains("id=\"directions\""));
 }
 
+/// Lost frames and loss agree once it is told which frames the loss leaves out.
+#[test]
+fn frames_set_apart_stand_beside_the_lost_ones() {
+    let mut run = common::rich();
+    assert!(!page(&run).contains("set apart"), "nothing was");
+    let trial = run.trials.first_mut().unwrap();
+    trial.frames.sent = 847_961;
+    trial.frames.lost = 15_694;
+    trial.stalls = Some(nicety_model::StallReport {
+        stalls: 3,
+        frames: 40_000,
+        lost: 3_149,
+        ..Default::default()
+    });
+    let text = page(&run);
+    let document = Html::parse_document(&text);
+    let heads: Vec<String> = all(&document, "#trials thead th")
+        .iter()
+        .map(self::text)
+        .collect();
+    let at = heads
+        .iter()
+        .position(|head| head == "set apart")
+        .expect("a column");
+    let row = all(&document, "#trials tbody tr").remove(0);
+    let cells: Vec<String> = row.child_elements().map(|cell| self::text(&cell)).collect();
+    assert_eq!(cells[at - 1..=at], ["15,694of 847,961", "40,0003,149 lost"]);
+    assert!(text.contains("loss is that of the others"));
+}
+
 #[test]
 fn parameters_that_vary_have_a_map() {
     let mut run = common::many(21);

@@ -11,15 +11,15 @@ use std::time::Duration;
 use nicety_model::{CoreUse, CpuUse, WhoUse};
 
 /// Label of the tester's own threads.
-pub const TESTER: &str = "tester";
+pub const TESTER: &str = CpuUse::TESTER;
 /// Label of software interrupts, `ksoftirqd` included (the kernel books its work as softirq).
 pub const SOFTIRQ: &str = "softirq";
 /// Label of hard interrupts.
 pub const IRQ: &str = "irq";
 /// Label of time the hypervisor gave away.
-pub const STEAL: &str = "steal";
+pub const STEAL: &str = CpuUse::STEAL;
 /// Label of user and kernel time of threads nobody watched.
-pub const OTHER: &str = "other";
+pub const OTHER: &str = CpuUse::OTHER;
 
 /// A thread's time in a window.
 #[derive(Debug, Clone, PartialEq)]

@@ -181,7 +181,7 @@ pub fn table(groups: &[Group<'_>]) -> Markup {
                 th.num scope="col" { "busy" }
                 th scope="col" { "greatest user" }
                 th.num scope="col" { "path’s CPU time, µs/frame" }
-                th scope="col" { "who" }
+                th scope="col" { "who, CPUs’ worth of time" }
                 @if guests { th scope="col" { "guests, by their own count" } }
                 th scope="col" { "verdict" }
             }

@@ -4,13 +4,16 @@ use maud::{Markup, html};
 use nicety_model::{Purpose, Run, TrialRecord, Validity};
 
 use super::parts;
-use crate::number;
+use crate::number::{self, ABSENT};
 
 /// Trials listed; a page with more would be slow to open, and `trials.jsonl` has them all.
 const LISTED: usize = 500;
 
 /// The trials as a table.
 pub fn table(run: &Run) -> Markup {
+    let listed = || run.trials.iter().take(LISTED);
+    // Without the frames set apart, lost frames and loss would not agree.
+    let apart = listed().any(|trial| trial.stalls.is_some_and(|stalls| stalls.frames > 0));
     html! {
         @if run.trials.len() > LISTED {
             p.muted {
@@ -31,16 +34,22 @@ pub fn table(run: &Run) -> Markup {
                     th.num scope="col" { "forwarded frames/s" }
                     th.num scope="col" { "seconds" }
                     th.num scope="col" { "lost" }
+                    @if apart { th.num scope="col" { "set apart" } }
                     th.num scope="col" { "loss" }
                     th scope="col" { "validity" }
                 }
             },
-            &run.trials.iter().take(LISTED).map(row).collect::<Vec<_>>(),
+            &listed().map(|trial| row(trial, apart)).collect::<Vec<_>>(),
         ))
+        @if apart {
+            p.muted {
+                "Set apart are the frames sent while CPUs stood still: lost counts all frames, loss is that of the others."
+            }
+        }
     }
 }
 
-fn row(trial: &TrialRecord) -> Markup {
+fn row(trial: &TrialRecord, apart: bool) -> Markup {
     html! {
         tr {
             th scope="row" {
@@ -54,11 +63,30 @@ fn row(trial: &TrialRecord) -> Markup {
             td.num { (number::grouped(trial.pacing.offered_fps)) }
             td.num { (number::grouped(trial.forwarding_fps)) }
             td.num { (number::significant(trial.duration_s, 3)) }
-            td.num { (number::count(trial.frames.lost)) }
+            td.num {
+                (number::count(trial.frames.lost))
+                @if apart { span.sub { "of " (number::count(trial.frames.sent)) } }
+            }
+            @if apart { (set_apart(trial)) }
             td.num data-v=(parts::sorted_by(trial.loss_ratio.0)) { (number::loss(trial.loss_ratio.0)) }
             td.wrap {
                 (validity(&trial.validity))
                 @for note in &trial.notes { span.sub { (note) } }
+            }
+        }
+    }
+}
+
+/// Frames of the trial that say nothing about the path, and how many of them were lost.
+fn set_apart(trial: &TrialRecord) -> Markup {
+    html! {
+        td.num {
+            @match trial.stalls {
+                Some(stalls) => {
+                    (number::count(stalls.frames))
+                    @if stalls.lost > 0 { span.sub { (number::count(stalls.lost)) " lost" } }
+                }
+                None => { (ABSENT) }
             }
         }
     }
