@@ -1,8 +1,9 @@
 //! What nicety has changed in one network namespace, a line each, on disk before it is changed, so
 //! that the next start can change it back should this one be killed.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::only::Only;
@@ -62,7 +63,12 @@ impl Ledger {
     /// When it cannot be written: then nothing may be changed.
     pub fn write(&self, lines: impl IntoIterator<Item = String>) -> io::Result<()> {
         let text: String = lines.into_iter().map(|line| line + "\n").collect();
-        let mut file = File::create(&self.path)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&self.path)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()
     }
@@ -88,6 +94,7 @@ fn whole(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn what_a_killed_one_left_is_known_and_one_has_it() {
@@ -98,6 +105,8 @@ mod tests {
         assert!(left.is_empty());
         let all = ["kpktgend_0 eth0", "kpktgend_1 eth1"].map(str::to_owned);
         first.write(all.clone()).unwrap();
+        let mode = first.path.metadata().unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "others may pass the directory");
         assert!(claim(7).is_none());
         assert!(claim(8).is_some());
         // Killed: the lock is nobody's, the file is there.

@@ -1,11 +1,15 @@
 //! A lock that keeps a second program out, in a directory that only its owner can write.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
+
+/// Others may pass the directory to what is theirs in it, as a guest to its socket; nobody but the
+/// owner lists or writes it.
+const PASSABLE: u32 = 0o711;
 
 /// The lock; its file goes when it is given up, the lock itself also when the process is killed.
 #[derive(Debug)]
@@ -16,8 +20,9 @@ pub struct Only {
 }
 
 impl Only {
-    /// Takes the lock `name` in `directory`, which is made when it is missing, closed to others.
-    /// None when somebody has it.
+    /// Takes the lock `name` in `directory`, which is made when it is missing. Others may pass the
+    /// directory, not list it: what is private there must be so itself. None when somebody has the
+    /// lock.
     ///
     /// # Errors
     /// When the directory cannot be made or written, or others can write there: they could hold
@@ -25,7 +30,7 @@ impl Only {
     pub fn claim(directory: &Path, name: &str) -> io::Result<Option<Self>> {
         DirBuilder::new()
             .recursive(true)
-            .mode(0o700)
+            .mode(PASSABLE)
             .create(directory)?;
         let of = directory.symlink_metadata()?;
         let mine = of.uid() == rustix::process::geteuid().as_raw();
@@ -34,6 +39,11 @@ impl Only {
                 io::ErrorKind::PermissionDenied,
                 "others can write there",
             ));
+        }
+        // The umask may have closed it.
+        if of.mode() & PASSABLE != PASSABLE {
+            let mode = of.mode() & 0o777 | PASSABLE;
+            std::fs::set_permissions(directory, Permissions::from_mode(mode))?;
         }
         let path = directory.join(name);
         loop {
@@ -69,7 +79,6 @@ impl Drop for Only {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn one_at_a_time_and_nothing_left() {
@@ -81,6 +90,18 @@ mod tests {
         drop(first);
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
         assert!(Only::claim(&place, "a").unwrap().is_some());
+    }
+
+    #[test]
+    fn others_pass_the_place_and_cannot_read_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("run");
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+        let lock = Only::claim(&place, "a").unwrap().unwrap();
+        assert_eq!((mode(&place), mode(&lock.path)), (0o711, 0o600));
+        std::fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();
+        let _other = Only::claim(&place, "b").unwrap().unwrap();
+        assert_eq!(mode(&place), 0o711);
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct TaskSample {
     pub cpu_time: Duration,
     /// Start time in ticks since boot: tells a thread from a later one with the same id.
     pub start_ticks: u64,
+    /// It has ended and waits for its parent to take note (a zombie).
+    pub ended: bool,
     /// CPU it last ran on.
     pub last_cpu: Option<u32>,
     /// CPU it is pinned to, when its affinity mask holds just one.
@@ -57,6 +59,7 @@ impl TaskSample {
         Ok(Self {
             cpu_time,
             start_ticks: stat.start_ticks,
+            ended: stat.ended,
             last_cpu: stat.last_cpu,
             pinned_cpu: pinned_cpu(proc, tid),
         })
@@ -83,6 +86,7 @@ impl TaskSample {
 
 /// The fields of `/proc/<tid>/stat` needed here (proc(5), numbered from 1).
 struct TaskStat {
+    ended: bool,
     flags: u64,
     cpu_ticks: u64,
     start_ticks: u64,
@@ -96,6 +100,7 @@ impl TaskStat {
         let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         Some(Self {
+            ended: matches!(fields.first(), Some(&"Z" | &"X")),
             flags: field(9)?,
             cpu_ticks: field(14)?.saturating_add(field(15)?),
             start_ticks: field(22)?,

@@ -114,6 +114,9 @@ pub struct VirtualFunction {
     pub foreign: Option<String>,
     /// Who has it: an interface, `another namespace`, a virtual machine, `vfio`, `nobody`.
     pub holder: String,
+    /// What `nicety police` says of it; absent where none shares it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shared: Option<Shared>,
     /// Counters, where somebody counts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<PortCounters>,
@@ -124,7 +127,7 @@ pub struct VirtualFunction {
 pub struct Port {
     /// Interface.
     pub interface: String,
-    /// `tap`, `veth` or `macvtap`.
+    /// `tap`, `tun`, `veth` or `macvtap`.
     pub kind: String,
     /// Limit of what its owner sends; absent when there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -132,9 +135,24 @@ pub struct Port {
     /// Kind of a qdisc that somebody else has put in the place of a limit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub foreign: Option<String>,
+    /// What `nicety police` says of it; absent where none shares it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shared: Option<Shared>,
     /// Counters.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<PortCounters>,
+}
+
+/// What the daemon that shares a link among tenants says of a function or port.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Shared {
+    /// Tenant it belongs to.
+    pub tenant: String,
+    /// What the tenant may never send more than, by all its ports together, in bits per second.
+    pub hard_bps: f64,
+    /// What the tenant's guest has asked not to send more than; absent when it has not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub soft_bps: Option<f64>,
 }
 
 /// Counters of a function or port, named from its owner's side. What is absent is not counted.

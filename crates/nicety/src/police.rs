@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use nicety_police::Policy;
 
+pub use state::State;
+
 use crate::cli::police::{PoliceArgs, PoliceCommand, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -55,11 +57,14 @@ fn read(path: &Path) -> Result<(Policy, String), Failure> {
     let shown = path.display().to_string();
     let unreadable =
         |error: std::io::Error| Failure::usage(anyhow!("cannot read {shown}: {error}"));
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
-    if size > LARGEST {
-        return Err(Failure::usage(anyhow!(
-            "{shown} is no policy: {size} bytes"
-        )));
+    let of = std::fs::metadata(path).map_err(unreadable)?;
+    let refuse = |what: &str| Err(Failure::usage(anyhow!("{shown} is no policy: {what}")));
+    if !of.is_file() {
+        // Something else may never end, and is not there again for a reload.
+        return refuse("no file");
+    }
+    if of.len() > LARGEST {
+        return refuse(&format!("{} bytes", of.len()));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
     let policy = Policy::parse(&shown, &text).map_err(Failure::usage)?;
@@ -69,14 +74,36 @@ fn read(path: &Path) -> Result<(Policy, String), Failure> {
 fn restore(asked: Option<&Path>) -> Result<Exit, Failure> {
     let ports = ports::Ports::open(None)?;
     let _alone = state::Alone::claim(ports.knobs.namespace())?;
-    let state = state::directory(asked)?;
-    let mut found = found::Originals::open(&state, &ports)?;
-    let count = found.len();
-    if count == 0 {
+    let nothing = || {
         output::say("nothing to put back");
-        return Ok(Exit::Done);
+        Ok(Exit::Done)
+    };
+    let directory = state::directory(asked)?;
+    match (directory.is_dir(), asked) {
+        (true, _) => {}
+        (false, None) => return nothing(),
+        (false, Some(path)) => {
+            return Err(Failure::usage(anyhow!(
+                "there is no directory {}; correct --state",
+                path.display()
+            )));
+        }
+    }
+    let (state, _state_is_ours) = state::take(Some(&directory))?;
+    let mut found = found::Originals::open(&state, &ports)?;
+    if found.len() == 0 {
+        return nothing();
     }
     found.restore(&ports, "asked to")
+}
+
+/// What a daemon tells whose state directory is asked for, or the usual one where one runs.
+pub fn known(asked: Option<&Path>) -> Result<Option<State>, Failure> {
+    match asked {
+        Some(_) => told::read(asked).map(Some),
+        // Whoever may not read it does without.
+        None => Ok(told::read_quietly()),
+    }
 }
 
 /// The file that `status` and `explain` read.

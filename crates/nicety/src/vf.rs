@@ -4,12 +4,14 @@ mod counters;
 pub mod limit;
 pub mod look;
 mod pacing;
+mod shared;
 mod table;
 mod verify;
 mod watch;
 
 use std::time::{Duration, Instant};
 
+use nicety_host::netns::NetNs;
 use nicety_model::vf::VfReport;
 
 use crate::cli::vf::{ListArgs, StatsArgs, VfArgs, VfCommand};
@@ -30,7 +32,13 @@ pub fn run(args: &VfArgs) -> Result<Exit, Failure> {
 
 fn list(args: &ListArgs) -> Result<Exit, Failure> {
     let eyes = Eyes::open()?;
-    let report = eyes.look(args.interface.as_deref())?;
+    let mut report = eyes.look(args.interface.as_deref())?;
+    let here = NetNs::current().map_err(Failure::environment)?.inode();
+    if let Some(state) = crate::police::known(args.state.as_deref())?
+        && state.netns == here
+    {
+        shared::add(&mut report, &state);
+    }
     show(&report, args.json, table::list)
 }
 

@@ -47,10 +47,10 @@ pub fn bind(address: SocketAddr, option: &str) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Begins to serve: `answer` is asked for a path and what follows its question mark.
+/// Begins to serve: `answer` is given the head of a request.
 pub fn serve(
     listener: TcpListener,
-    answer: impl Fn(&str, Option<&str>) -> Answer + Send + Sync + 'static,
+    answer: impl Fn(&Request<()>) -> Answer + Send + Sync + 'static,
 ) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -66,7 +66,7 @@ pub fn serve(
 
 async fn accept<A>(listener: TcpListener, answer: Arc<A>)
 where
-    A: Fn(&str, Option<&str>) -> Answer + Send + Sync + 'static,
+    A: Fn(&Request<()>) -> Answer + Send + Sync + 'static,
 {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
@@ -86,9 +86,7 @@ where
             let _place = place;
             let answer = service_fn(|request: Request<Incoming>| {
                 let response = match *request.method() {
-                    Method::GET | Method::HEAD => {
-                        answer(request.uri().path(), request.uri().query())
-                    }
+                    Method::GET | Method::HEAD => answer(&request.map(|_| ())),
                     _ => refused(),
                 };
                 async { Ok::<_, Infallible>(response) }

@@ -9,6 +9,7 @@ mod tuning;
 use std::ops::Range;
 
 use nicety_model::BitRate;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::demand::{Held, Want};
@@ -34,7 +35,7 @@ pub struct Seen {
 }
 
 /// What is to be done after a period.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
     /// One for each port, in the order of the policy.
     pub ports: Vec<PortDecision>,
@@ -52,9 +53,10 @@ pub struct Decision {
 }
 
 /// One port.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortDecision {
     /// The port.
+    #[schemars(with = "String")]
     pub port: PortName,
     /// Number of its tenant.
     pub tenant: usize,
@@ -81,7 +83,7 @@ fn no_limit(limit: &BitRate) -> bool {
 }
 
 /// One tenant.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantDecision {
     /// Rate of its ports together in bits per second on the wire.
     pub rate_bps: f64,

@@ -3,13 +3,14 @@
 use std::fmt;
 
 use nicety_model::BitRate;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::controller::{Decision, TenantDecision};
+use crate::controller::{Decision, Enforcement, PortDecision, TenantDecision};
 use crate::policy::Policy;
 
 /// What keeps a tenant from more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Bottleneck {
     /// Nothing: it gets all it asks for.
@@ -35,7 +36,7 @@ pub enum Bottleneck {
 }
 
 /// One tenant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// Tenant.
     pub tenant: String,
@@ -54,10 +55,49 @@ pub struct Explanation {
     pub level_bps: Option<f64>,
     /// Weight.
     pub weight: f64,
-    /// Guarantee.
+    /// Guarantee in bits per second.
+    #[serde(rename = "guarantee_bps")]
     pub guarantee: BitRate,
     /// What keeps it from more.
     pub bottleneck: Bottleneck,
+}
+
+/// What `nicety police explain --json` prints: one tenant, and the port that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explained {
+    /// Schema version.
+    pub schema: u32,
+    /// The tenant.
+    #[serde(flatten)]
+    pub tenant: Explanation,
+    /// The port; absent when the tenant was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub port: Option<PortDecision>,
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(port) = &self.port {
+            write!(f, "{}, a port of {}: ", port.port, self.tenant.tenant)?;
+            if let Some(why) = &port.waits {
+                write!(f, "waits: {why}; ")?;
+            } else if !port.present {
+                write!(f, "not there; ")?;
+            } else {
+                match port.rate_bps {
+                    Some(rate) => write!(f, "sends {}", readable(rate))?,
+                    None => write!(f, "nobody counts what it sends")?,
+                }
+                let holds = match port.enforcement {
+                    Enforcement::Untested => "is not reached",
+                    Enforcement::Holds => "holds",
+                    Enforcement::NotEnforced => "is not enforced",
+                };
+                write!(f, ", its limit of {} {holds}; ", readable(port.limit.bps()))?;
+            }
+        }
+        self.tenant.fmt(f)
+    }
 }
 
 /// Tenants named with one that shares the link with them.

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use nicety_model::BitRate;
 use nicety_model::plan::parse_duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use lines::{Line, Lines};
@@ -63,7 +64,7 @@ pub enum Ask {
 }
 
 /// The answer to one request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
     /// Version of the protocol.
     pub version: u32,

@@ -156,7 +156,7 @@ fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
         (
             "\"veth1\"",
             "[]",
-            "p.toml:17: ports is an empty list; give it at least one value or remove it",
+            "p.toml:17: tenant \"red\" has no ports; name one, as in ports = [\"tap0\"], or remove the tenant",
         ),
         (
             "\"veth1\"",

@@ -33,6 +33,9 @@ fn stat_survives_names_with_parentheses() {
     assert_eq!(stat.start_ticks, 5000);
     assert_eq!(stat.last_cpu, Some(3));
     assert_eq!(stat.flags, 4_194_304);
+    assert!(!stat.ended);
+    let zombie = STAT.replace(" R ", " Z ");
+    assert!(TaskStat::parse(&zombie).unwrap().ended);
 }
 
 #[test]
@@ -50,6 +53,7 @@ fn sample(ms: u64, start_ticks: u64) -> TaskSample {
     TaskSample {
         cpu_time: Duration::from_millis(ms),
         start_ticks,
+        ended: false,
         last_cpu: Some(1),
         pinned_cpu: None,
     }

@@ -45,7 +45,7 @@ pub enum PoliceCommand {
     Run(RunArgs),
     /// Tells what the running daemon sees and does; exit code 3 when none runs.
     Status(AskArgs),
-    /// Tells in one line what keeps a tenant from more.
+    /// Tells in one line what keeps a tenant, or the tenant of a port, from more.
     Explain(ExplainArgs),
     /// Has the running daemon take its policy as the file is now; exit code 1 when it refuses it and
     /// goes on as before.
@@ -98,9 +98,8 @@ pub struct AskArgs {
 /// `nicety police explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// Tenant.
-    #[arg(value_name = "NAME")]
-    pub tenant: String,
+    /// Tenant, or port: tap0, eth0/vf3.
+    pub name: String,
     /// How to ask.
     #[command(flatten)]
     pub ask: AskArgs,

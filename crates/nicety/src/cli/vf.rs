@@ -55,6 +55,10 @@ pub struct ListArgs {
     /// Print one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+    /// Directory of the daemon's state, whose tenants with their hard and soft limits are shown
+    /// [default: that of nicety police].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
 }
 
 /// `nicety vf stats`.

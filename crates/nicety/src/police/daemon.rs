@@ -45,9 +45,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
     let ports = Ports::open(Some(policy))?;
     check(policy, file, &ports, args.absent_ok)?;
     let _alone = Alone::claim(ports.knobs.namespace())?;
-    let record = |dir: &PathBuf| Recorder::start(dir, policy, file, text);
-    let record = args.out.as_ref().map(record).transpose()?;
-    let state = state::directory(args.state.as_deref())?;
+    let (state, _state_is_ours) = state::take(args.state.as_deref())?;
     let mut found = Originals::open(&state, &ports)?;
     if found.adopted > 0 {
         output::say(&format!(
@@ -84,7 +82,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         channels: Some(channels),
         softs,
         told: Told::new(),
-        record,
+        record: None,
     };
     if let Some(address) = args.listen {
         let at = serve::start(address, Arc::clone(&daemon.board))?;
@@ -92,6 +90,9 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
             "http://{at}/ shows what happens, http://{at}/metrics is for Prometheus"
         ));
     }
+    // Last: a start that fails leaves no directory that the next one would not write to.
+    let record = |dir: &PathBuf| Recorder::start(dir, policy, file, text);
+    daemon.record = args.out.as_ref().map(record).transpose()?;
     output::say(&format!(
         "sharing {} among {} tenants with {} ports, every {:?}; Ctrl-C puts everything back",
         policy.capacity,

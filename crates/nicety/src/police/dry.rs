@@ -7,6 +7,8 @@ use nicety_police::{Controller, Policy, Tuning};
 
 use super::check::check;
 use super::ports::Ports;
+use super::softly::Kept;
+use super::{guests, state};
 use crate::cli::police::RunArgs;
 use crate::exit::{Exit, Failure};
 
@@ -17,7 +19,13 @@ const PERIODS: u64 = 3;
 pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
     let ports = Ports::open(Some(policy))?;
     check(policy, file, &ports, args.absent_ok)?;
+    guests::check(policy)?;
+    let kept = Kept::open(&state::directory(args.state.as_deref())?);
+    let softs = guests::softs(policy, &kept, None);
     let mut controller = Controller::new(policy.clone(), &[], Tuning::default());
+    for (tenant, soft) in softs.now().into_iter().enumerate() {
+        controller.soften(tenant, soft);
+    }
     // The first sample has no rate yet.
     for period in 0..=args.periods.unwrap_or(PERIODS) {
         if period > 0 {

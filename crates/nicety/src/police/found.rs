@@ -66,6 +66,17 @@ fn port(knob: Knob) -> Option<String> {
     }
 }
 
+/// Tells of a port that has not what was found there.
+fn trouble(name: &str, outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Foreign { found } => Some(format!(
+            "port {name}: there is a {found} now, which is left alone"
+        )),
+        Outcome::Failed { why } => Some(format!("port {name} could not be restored: {why}")),
+        Outcome::Restored | Outcome::Untouched | Outcome::Gone => None,
+    }
+}
+
 impl Originals {
     /// Goes on with the journal of a daemon that was killed in this boot and namespace, or
     /// begins one.
@@ -206,9 +217,7 @@ impl Originals {
         let mut troubles = Vec::new();
         let outcomes = self.put_back_all(ports, &names);
         for (name, outcome) in names.into_iter().zip(outcomes) {
-            if let Outcome::Foreign { .. } | Outcome::Failed { .. } = &outcome {
-                troubles.extend(crate::tune::report::outcome_words(&name, &outcome));
-            }
+            troubles.extend(trouble(&name, &outcome));
             // The limit is back; the note of it matters less.
             let _ = self.file.append(&Event::Undone {
                 knob: knob(&name),

@@ -102,14 +102,9 @@ struct Channel {
     kept: Arc<Kept>,
 }
 
-/// Makes the sockets of a policy and begins to serve them. Soft limits go on as they were under the
-/// policy `before`, or else as they were kept; without a channel there is none, for nobody could lift it.
-pub fn start(
-    policy: &Policy,
-    board: &Arc<Board>,
-    kept: Kept,
-    before: Option<(&Policy, &Softs)>,
-) -> Result<(Channels, Arc<Softs>), Failure> {
+/// The soft limits of a policy's tenants: as they were under the policy `before`, or else as they
+/// were kept; without a channel there is none, for nobody could lift it.
+pub fn softs(policy: &Policy, kept: &Kept, before: Option<(&Policy, &Softs)>) -> Softs {
     let softs = policy.tenants.iter().map(|tenant| {
         let hard = tenant.cap.unwrap_or(policy.capacity);
         if tenant.guest.is_none() {
@@ -125,7 +120,17 @@ pub fn start(
             |was| was.below(hard),
         )
     });
-    let softs = Arc::new(Softs(Mutex::new(softs.collect())));
+    Softs(Mutex::new(softs.collect()))
+}
+
+/// Makes the sockets of a policy and begins to serve them.
+pub fn start(
+    policy: &Policy,
+    board: &Arc<Board>,
+    kept: Kept,
+    before: Option<(&Policy, &Softs)>,
+) -> Result<(Channels, Arc<Softs>), Failure> {
+    let softs = Arc::new(softs(policy, &kept, before));
     let kept = Arc::new(kept);
     let mut channels = Channels {
         paths: Vec::new(),
@@ -139,12 +144,7 @@ pub fn start(
         match guest {
             GuestChannel::Unix { path: name, uid } => {
                 let path = Path::new(name);
-                let listener = listen(path, *uid).map_err(|error| {
-                    Failure::environment(anyhow!(
-                        "cannot make the socket {name} of tenant {:?}: {error}; correct guest = in the policy",
-                        tenant.name
-                    ))
-                })?;
+                let listener = listen(path, *uid).map_err(|error| refused(name, tenant, &error))?;
                 channels.paths.push(path.to_owned());
                 served.push((listener, with(*uid)));
             }
@@ -188,6 +188,48 @@ pub fn start(
     Ok((channels, softs))
 }
 
+/// Refuses a policy whose sockets could not be made, without making one. A socket that is there may
+/// be that of the daemon whose place another one will take.
+pub fn check(policy: &Policy) -> Result<(), Failure> {
+    for tenant in &policy.tenants {
+        if let Some(GuestChannel::Unix { path: name, .. }) = &tenant.guest {
+            place(Path::new(name)).map_err(|error| refused(name, tenant, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is a place for a socket.
+fn place(path: &Path) -> io::Result<()> {
+    if let Ok(found) = path.symlink_metadata() {
+        return match found.file_type().is_socket() {
+            true => Ok(()),
+            false => Err(taken()),
+        };
+    }
+    match path.parent() {
+        // The daemon makes this one itself.
+        Some(parent) if parent != Path::new(super::state::PLACE) && parent != Path::new("") => {
+            parent.metadata().map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn taken() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        "there is something else in its place",
+    )
+}
+
+fn refused(name: &str, tenant: &Tenant, error: &io::Error) -> Failure {
+    Failure::environment(anyhow!(
+        "cannot make the socket {name} of tenant {:?}: {error}; correct guest = in the policy",
+        tenant.name
+    ))
+}
+
 /// What is known of a channel before the shared parts are.
 fn channel(
     policy: &Policy,
@@ -222,12 +264,7 @@ fn listen(path: &Path, uid: u32) -> io::Result<UnixListener> {
             }
             std::fs::remove_file(path)?;
         }
-        Ok(_) => {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "there is something else in its place",
-            ));
-        }
+        Ok(_) => return Err(taken()),
         Err(_) => {}
     }
     let listener = UnixListener::bind(path)?;

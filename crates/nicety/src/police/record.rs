@@ -31,7 +31,7 @@ impl Recorder {
     /// Makes the directory; nothing of the host has been changed yet.
     pub fn start(dir: &Path, policy: &Policy, file: &str, text: &str) -> Result<Self, Failure> {
         let started = nicety_store::rfc3339(SystemTime::now());
-        let command = format!("nicety police run {file} --out record");
+        let command = again(dir);
         let head = record::head(policy, file, started, command);
         let privileged = rustix::process::geteuid().is_root();
         let host = bench::host::read(privileged, &[]);
@@ -90,6 +90,17 @@ impl Recorder {
     }
 }
 
+/// What repeats a run: with the policy as the record has it, into a directory beside it.
+fn again(dir: &Path) -> String {
+    let name = dir.file_name().unwrap_or_default().display();
+    let next = dir.with_file_name(format!("{name}-again"));
+    format!(
+        "nicety police run {} --out {}",
+        dir.join(nicety_store::file::POLICY).display(),
+        next.display()
+    )
+}
+
 /// Writes until the loop ends or the disk fails.
 fn write(mut dir: PolicedDir, from: &Receiver<PolicedPeriod>) -> (PolicedDir, Option<StoreError>) {
     for period in from {
@@ -98,4 +109,19 @@ fn write(mut dir: PolicedDir, from: &Receiver<PolicedPeriod>) -> (PolicedDir, Op
         }
     }
     (dir, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_repeated_beside_its_record() {
+        for dir in ["runs/friday", "runs/friday/"] {
+            assert_eq!(
+                again(Path::new(dir)),
+                "nicety police run runs/friday/policy.toml --out runs/friday-again"
+            );
+        }
+    }
 }

@@ -2,11 +2,13 @@
 //! what the loop has shown.
 
 mod metrics;
+mod plain;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hyper::StatusCode;
+use hyper::header::ACCEPT;
+use hyper::{Request, StatusCode};
 use serde::Serialize;
 
 use super::board::{Board, Point};
@@ -35,30 +37,44 @@ struct News<'a> {
 pub fn start(address: SocketAddr, board: Arc<Board>) -> Result<SocketAddr, Failure> {
     let listener = web::bind(address, "--listen")?;
     let at = listener.local_addr().map_err(Failure::environment)?;
-    web::serve(listener, move |path, query| answer(path, query, &board))?;
+    web::serve(listener, move |request| answer(request, &board))?;
     Ok(at)
 }
 
-fn answer(path: &str, query: Option<&str>, board: &Board) -> Answer {
-    match path {
+fn answer(request: &Request<()>, board: &Board) -> Answer {
+    match request.uri().path() {
         "/" => page("text/html; charset=utf-8", PAGE),
         "/page.css" => page("text/css; charset=utf-8", STYLE),
         "/page.js" => page("text/javascript; charset=utf-8", SCRIPT),
         "/metrics" => match board.last().as_deref().map(metrics::render) {
-            Some(body) => with(
-                "application/openmetrics-text; version=1.0.0; charset=utf-8",
-                body,
-            ),
+            Some(body) => exposed(request, body),
             None => unready("no period has ended yet".to_owned()),
         },
         "/health" => match board.health() {
             Ok(said) => text(StatusCode::OK, format!("{said}\n")),
             Err(why) => unready(why),
         },
-        "/state.json" => state(query, board),
+        "/state.json" => state(request.uri().query(), board),
         _ => text(
             StatusCode::NOT_FOUND,
             "not here; see /, /metrics, /health, /state.json\n".to_owned(),
+        ),
+    }
+}
+
+/// Metrics as OpenMetrics for those who ask for it, as Prometheus does; in the older text format for
+/// all others.
+fn exposed(request: &Request<()>, metrics: String) -> Answer {
+    let accepts = request.headers().get_all(ACCEPT).iter();
+    let mut accepts = accepts.filter_map(|value| value.to_str().ok());
+    match accepts.any(plain::wants_openmetrics) {
+        true => with(
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            metrics,
+        ),
+        false => with(
+            "text/plain; version=0.0.4; charset=utf-8",
+            plain::from_openmetrics(&metrics),
         ),
     }
 }

@@ -3,10 +3,11 @@
 use std::io::{ErrorKind, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::anyhow;
-use nicety_host::journal::StateDir;
+use nicety_host::journal::{JournalError, Lock, StateDir};
 use nicety_host::only::Only;
 use nicety_host::tasks::TaskSample;
 use nicety_host::topology::ProcRoot;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::exit::Failure;
 
 /// Where root's lock is.
-const PLACE: &str = "/run/nicety";
+pub const PLACE: &str = "/run/nicety";
 /// Name of the lock and socket; the socket's is in the namespace of abstract names, which every
 /// network namespace has of its own (unix(7)).
 const NAME: &str = "nicety-police";
@@ -110,10 +111,11 @@ pub struct State {
     pub decision: Decision,
 }
 
-/// When a process was started; none when it is gone.
+/// When a process was started; none when it is gone, or has ended and only its parent's note of
+/// it is missing.
 pub fn born_ticks(pid: u32) -> Option<u64> {
     let sample = TaskSample::read(&ProcRoot::live(), pid).ok()?;
-    Some(sample.start_ticks)
+    (!sample.ended).then_some(sample.start_ticks)
 }
 
 impl State {
@@ -123,13 +125,26 @@ impl State {
     }
 }
 
-/// The directory asked for, or `police` below the usual one.
-pub fn directory(asked: Option<&Path>) -> Result<StateDir, Failure> {
-    if let Some(path) = asked {
-        return StateDir::open(path).map_err(Failure::environment);
+/// The directory asked for, or `police` below the usual one, whether it is there or not.
+pub fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
+    match asked {
+        Some(path) => Ok(path.to_owned()),
+        None => Ok(crate::tune::state::usual()?.join("police")),
     }
-    let usual = crate::tune::state::directory(None)?;
-    StateDir::open(&usual.path().join("police")).map_err(Failure::environment)
+}
+
+/// Takes the directory, made when it is missing, for as long as the lock is held: a daemon in another
+/// network namespace would write over what this one knows.
+pub fn take(asked: Option<&Path>) -> Result<(StateDir, Lock), Failure> {
+    let state = StateDir::open(&directory(asked)?).map_err(Failure::environment)?;
+    match state.lock(Duration::ZERO) {
+        Ok(lock) => Ok((state, lock)),
+        Err(JournalError::Busy { path }) => Err(Failure::environment(anyhow!(
+            "another nicety police, perhaps in another network namespace, has the state directory {}; give --state another one",
+            path.display()
+        ))),
+        Err(error) => Err(Failure::environment(error)),
+    }
 }
 
 /// Replaces the state by rename: a reader sees the old one or the new one.

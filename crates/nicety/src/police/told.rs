@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use nicety_host::journal::since_boot;
 use nicety_police::controller::Enforcement;
-use nicety_police::explain::readable;
+use nicety_police::explain::{Explained, readable};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -17,6 +17,8 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::page::Page;
 use crate::output;
 
+/// Names told to somebody who has written another one.
+const NAMED: usize = 20;
 /// Periods after which a state is old.
 const OLD: f64 = 5.0;
 
@@ -45,19 +47,30 @@ pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
         state.periods, state.writes, state.errors
     ));
     let demand = |bps: Option<f64>| bps.map_or("more".to_owned(), readable);
-    let rows: Vec<Vec<String>> = (state.tenants.iter())
-        .map(|tenant| {
+    let rows: Vec<Vec<String>> = (state.tenants.iter().zip(&decision.tenants))
+        .map(|(tenant, decided)| {
             vec![
                 tenant.tenant.clone(),
                 tenant.weight.to_string(),
                 tenant.guarantee.to_string(),
+                readable(decided.cap_bps),
+                decided.soft_bps.map_or("none".to_owned(), readable),
                 readable(tenant.rate_bps),
                 demand(tenant.demand_bps),
                 readable(tenant.limit_bps),
             ]
         })
         .collect();
-    let columns = ["name", "weight", "guarantee", "sends", "wants", "may send"];
+    let columns = [
+        "name",
+        "weight",
+        "guarantee",
+        "hard",
+        "soft",
+        "sends",
+        "wants",
+        "may send",
+    ];
     page.table("tenants", &columns, &rows);
     let rows: Vec<Vec<String>> = (decision.ports.iter())
         .map(|port| {
@@ -93,27 +106,58 @@ pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Tells of one tenant, in one line.
+/// Tells of one tenant, or of a port and its tenant, in one line.
 pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     let state = read(args.ask.state.as_deref())?;
-    let found = state
-        .tenants
-        .iter()
-        .find(|tenant| tenant.tenant == args.tenant);
-    let Some(found) = found else {
-        let names: Vec<&str> = state.tenants.iter().map(|t| t.tenant.as_str()).collect();
+    let Some(told) = find(&state, &args.name) else {
         return Err(Failure::usage(anyhow!(
-            "the policy {} has no tenant {:?}; write one of {}",
+            "the policy {} has no tenant or port {:?}; write one of {}",
             state.policy,
-            args.tenant,
-            names.join(", ")
+            args.name,
+            known(&state)
         )));
     };
     match args.ask.json {
-        true => crate::tune::print_json(found)?,
-        false => crate::tune::print(&format!("{found}\n"))?,
+        true => crate::tune::print_json(&told)?,
+        false => crate::tune::print(&format!("{told}\n"))?,
     }
     Ok(Exit::Done)
+}
+
+/// The tenant of that name, else the port with its tenant.
+fn find(state: &State, name: &str) -> Option<Explained> {
+    let tenants = &state.tenants;
+    let tenant = tenants.iter().find(|tenant| tenant.tenant == name);
+    let (tenant, port) = match tenant {
+        Some(tenant) => (tenant, None),
+        None => {
+            let mut ports = state.decision.ports.iter();
+            let port = ports.find(|port| port.port.to_string() == name)?;
+            (tenants.get(port.tenant)?, Some(port.clone()))
+        }
+    };
+    Some(Explained {
+        schema: nicety_model::SCHEMA,
+        tenant: tenant.clone(),
+        port,
+    })
+}
+
+/// The first tenants and how many more names there are.
+fn known(state: &State) -> String {
+    let tenants = state.tenants.iter().map(|tenant| tenant.tenant.clone());
+    let ports = state
+        .decision
+        .ports
+        .iter()
+        .map(|port| port.port.to_string());
+    let names: Vec<String> = tenants.chain(ports).collect();
+    match names.split_at_checked(NAMED) {
+        Some((first, rest)) if !rest.is_empty() => {
+            format!("{} or {} more", first.join(", "), rest.len())
+        }
+        _ => names.join(", "),
+    }
 }
 
 /// Has the daemon take its policy as the file is now, and tells whether it did.
@@ -158,14 +202,22 @@ pub fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
     )))
 }
 
+/// The state of the daemon that runs with the usual directory; none when there is none, or only others
+/// may read it.
+pub fn read_quietly() -> Option<State> {
+    let path = super::state_file(&state::directory(None).ok()?);
+    let state: State = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    state.lives().then_some(state)
+}
+
 /// The state of a daemon that runs.
-fn read(asked: Option<&Path>) -> Result<State, Failure> {
+pub fn read(asked: Option<&Path>) -> Result<State, Failure> {
     let directory = state::directory(asked)?;
-    let path = super::state_file(directory.path());
+    let path = super::state_file(&directory);
     let none = || {
         Failure::environment(anyhow!(
             "no nicety police runs with the state directory {}; start one, or give its --state",
-            directory.path().display()
+            directory.display()
         ))
     };
     let text = match std::fs::read_to_string(&path) {

@@ -28,7 +28,8 @@ pub fn directory(asked: Option<&Path>) -> Result<StateDir, Failure> {
     StateDir::open(&path).map_err(Failure::environment)
 }
 
-fn usual() -> Result<PathBuf, Failure> {
+/// The usual directory, whether it is there or not.
+pub fn usual() -> Result<PathBuf, Failure> {
     if rustix::process::geteuid().is_root() {
         return Ok(PathBuf::from(SYSTEM));
     }

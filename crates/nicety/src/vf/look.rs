@@ -166,7 +166,15 @@ impl Eyes {
             in_hardware: counters::policed(told).map(|policer| policer.in_hardware),
             foreign: foreign(told).map(str::to_owned),
             holder: holder_words(&holder),
+            shared: None,
         }
+    }
+
+    /// Packets without an Ethernet header: IFF_TUN of linux/if_tun.h.
+    fn is_tun(&self, interface: &str) -> bool {
+        let flags = self.places.attribute(interface, "tun_flags");
+        let flags = flags.and_then(|text| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok());
+        flags.is_some_and(|flags| flags & 1 != 0)
     }
 
     fn port(&self, link: &Link, survey: &Survey) -> Port {
@@ -180,6 +188,7 @@ impl Eyes {
         Port {
             interface: link.name.clone(),
             kind: match link.kind.as_str() {
+                "tun" if self.is_tun(&link.name) => "tun".to_owned(),
                 "tun" => "tap".to_owned(),
                 kind => kind.to_owned(),
             },
@@ -191,6 +200,7 @@ impl Eyes {
                 Found::Foreign(kind) => Some(kind),
                 _ => None,
             },
+            shared: None,
             counters: Some(counters::of_port(link, bucket)),
         }
     }

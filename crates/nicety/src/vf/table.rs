@@ -3,6 +3,7 @@
 use nicety_model::vf::{PhysicalFunction, PortCounters, VfReport};
 use nicety_police::explain::readable;
 
+use super::shared;
 use crate::inspect::page::{Page, said};
 
 /// What there is.
@@ -13,7 +14,7 @@ pub fn list(report: &VfReport, width: u16) -> String {
         page.line(&format!("  {}", abilities(nic)));
         let rows: Vec<Vec<String>> = (nic.functions.iter())
             .map(|f| {
-                vec![
+                let mut row = vec![
                     f.vf.to_string(),
                     said(f.mac.as_ref()),
                     f.vlan.map_or("-".to_owned(), |id| id.to_string()),
@@ -28,7 +29,9 @@ pub fn list(report: &VfReport, width: u16) -> String {
                     said(f.driver.as_ref()),
                     f.holder.clone(),
                     said(f.representor.as_ref()),
-                ]
+                ];
+                row.extend(shared::cells(f.shared.as_ref()));
+                row
             })
             .collect();
         let columns = [
@@ -43,6 +46,9 @@ pub fn list(report: &VfReport, width: u16) -> String {
             "driver",
             "held by",
             "representor",
+            "tenant",
+            "hard",
+            "soft",
         ];
         page.table("  virtual functions", &columns, &rows);
         page.line("");
@@ -54,10 +60,13 @@ pub fn list(report: &VfReport, width: u16) -> String {
                 (None, Some(kind)) => format!("{kind} of somebody else"),
                 (None, None) => "none".to_owned(),
             };
-            vec![port.interface.clone(), port.kind.clone(), limit]
+            let mut row = vec![port.interface.clone(), port.kind.clone(), limit];
+            row.extend(shared::cells(port.shared.as_ref()));
+            row
         })
         .collect();
-    page.table("ports", &["interface", "kind", "max sent"], &rows);
+    let columns = ["interface", "kind", "max sent", "tenant", "hard", "soft"];
+    page.table("ports", &columns, &rows);
     page.into_text()
 }
 

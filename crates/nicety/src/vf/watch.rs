@@ -16,8 +16,9 @@ use crate::cli::vf::WatchArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Samples that a line of bars shows.
+/// Samples that bars show at most, and however narrow the terminal is.
 const KEPT: usize = 40;
+const LEAST: usize = 8;
 /// How soon an interrupt is seen.
 const BLINK: Duration = Duration::from_millis(50);
 /// Cursor to the top, and everything below removed (ECMA-48 CUP, ED): less flicker than a
@@ -51,7 +52,7 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
             history.take(&now);
             let width = output::table_options().width;
             let top = if live { TOP } else { "" };
-            format!("{top}{}{}", table::stats(&now, width), history.bars())
+            format!("{top}{}{}", table::stats(&now, width), history.bars(width))
         };
         if !write(&text)? {
             break;
@@ -119,10 +120,13 @@ impl History {
         }
     }
 
-    /// A line for each, both ways on its own scale.
-    fn bars(&self) -> String {
+    /// A line for each, both ways on its own scale; the last samples where the width is short.
+    fn bars(&self, width: u16) -> String {
         let longest = self.0.keys().map(|name| name.chars().count()).max();
         let longest = longest.unwrap_or(0);
+        let words = "  sent   received ".len();
+        let room = usize::from(width).saturating_sub(longest + words) / 2;
+        let room = room.clamp(LEAST, KEPT);
         let mut text = String::new();
         for (name, [sent, received]) in &self.0 {
             let top = sent
@@ -130,34 +134,62 @@ impl History {
                 .chain(received)
                 .fold(0.0, |top: f64, bps| top.max(*bps));
             text += &format!(
-                "{name:<longest$}  sent {:<KEPT$}  received {}\n",
-                bars(sent, top),
-                bars(received, top)
+                "{name:<longest$}  sent {:<room$}  received {}\n",
+                bars(sent, top, room),
+                bars(received, top, room)
             );
         }
         text
     }
 }
 
-/// Eighths of a block, `top` being a whole one.
-fn bars(values: &VecDeque<f64>, top: f64) -> String {
+/// The last values in eighths of a block, `top` being a whole one.
+fn bars(values: &VecDeque<f64>, top: f64, most: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let bar = |value: &f64| match top > 0.0 && *value > 0.0 {
         true => BARS[((value / top * 8.0).ceil() as usize).clamp(1, 8) - 1],
         false => ' ',
     };
-    values.iter().map(bar).collect()
+    let old = values.len().saturating_sub(most);
+    values.iter().skip(old).map(bar).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nicety_model::vf::Port;
 
     #[test]
     fn bars_are_as_high_as_the_rates() {
-        let of = |values: &[f64], top| bars(&values.iter().copied().collect(), top);
+        let of = |values: &[f64], top| bars(&values.iter().copied().collect(), top, KEPT);
         assert_eq!(of(&[0.0, 0.1, 4.0, 8.0], 8.0), " ▁▄█");
         assert_eq!(of(&[0.0, 0.0], 0.0), "  ");
         assert_eq!(of(&[f64::NAN], 1.0), " ");
+    }
+
+    #[test]
+    fn lines_of_bars_fit_the_terminal() {
+        let port = |rate| Port {
+            interface: "tap0".to_owned(),
+            counters: Some(PortCounters {
+                tx_bps: Some(rate),
+                rx_bps: Some(8.0),
+                ..PortCounters::default()
+            }),
+            ..Port::default()
+        };
+        let mut history = History::default();
+        for rate in 0..50 {
+            let ports = vec![port(f64::from(rate % 9))];
+            history.take(&VfReport {
+                ports,
+                ..VfReport::default()
+            });
+        }
+        for (width, wide) in [(60, 60), (80, 80), (200, 102), (10, 38)] {
+            let line = history.bars(width);
+            assert_eq!(line.trim_end().chars().count(), wide, "{width}: {line}");
+            assert!(line.contains("▃▄  received █"), "{line}");
+        }
     }
 }

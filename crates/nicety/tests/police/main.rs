@@ -21,4 +21,5 @@ mod reload;
 mod served;
 mod shared;
 mod switched;
+mod told;
 mod uplink;

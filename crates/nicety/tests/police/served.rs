@@ -95,7 +95,23 @@ fn metrics_health_and_readiness_are_told() {
     ] {
         assert!(metrics.contains(line), "no {line} in\n{metrics}");
     }
-    assert!(metrics.ends_with("# EOF\n"));
+    assert!(
+        metrics.contains("# TYPE nicety_police_port_bytes_total counter\n"),
+        "{metrics}"
+    );
+    let open = "GET /metrics HTTP/1.1\\r\\nAccept: application/openmetrics-text;q=0.6\\r\\nX-Rest:";
+    let (_, open) = get(&uplink, 9471, open);
+    assert!(open.ends_with("# EOF\n"), "{open}");
+    if has("promtool") {
+        fs::write(uplink.path("metrics"), &metrics).unwrap();
+        let mut promtool = Command::new("promtool");
+        promtool.args(["check", "metrics"]);
+        promtool.stdin(fs::File::open(uplink.path("metrics")).unwrap());
+        let said = promtool.output().unwrap();
+        assert!(said.status.success(), "{said:?}\n{metrics}");
+    } else {
+        println!("SKIP promtool: not here; on Debian: apt-get install prometheus");
+    }
     let (status, body) = get(&uplink, 9471, "GET /health");
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert!(body.starts_with("period "), "{body}");
@@ -283,12 +299,20 @@ fn the_live_page_works_in_a_browser() {
             "<script src=\"page.js\"></script>",
             &format!(
                 "<script>window.__errors = []; onerror = (e) => __errors.push(e);
-                window.fetch = async () => ({{ ok: true, json: async () => ({state}) }});</script>
+                const first = {state}; window.fetch = async () => ({{ ok: true, json: async () => first }});</script>
                 <script>{script}</script><script>setTimeout(() => {{
                 const width = document.documentElement.clientWidth;
+                const kept = document.documentElement.dataset.periods > 1;
+                const other = structuredClone(first);
+                other.history = [{{ at_s: 1e9, rate: [0, 0, 0], limit: [0, 0, 0] }}];
+                other.state.tenants[0].tenant = 'd';
+                other.state.tenants[0].bottleneck = {{ kind: 'link', with: ['p', 'q', 'r', 's'], more: 12 }};
+                take(other);
+                const said = document.querySelector('article').textContent;
                 document.documentElement.dataset.told = JSON.stringify([__errors.length,
                   document.documentElement.scrollWidth - width,
-                  document.querySelectorAll('article').length, document.querySelectorAll('img').length]);
+                  document.querySelectorAll('article').length, document.querySelectorAll('img').length,
+                  kept, document.documentElement.dataset.periods, said.includes('p, q, r and 13 more')]);
                 }}, 300);</script>"
             ),
         );
@@ -304,7 +328,10 @@ fn the_live_page_works_in_a_browser() {
             &url,
             &[&size, "--virtual-time-budget=2000"],
         );
-        assert!(page.contains("data-told=\"[0,0,3,0]\""), "{width}: {page}");
+        assert!(
+            page.contains("data-told=\"[0,0,3,0,true,&quot;1&quot;,true]\""),
+            "{width}: {page}"
+        );
     }
     assert!(Path::new(&file).exists());
 }

@@ -44,7 +44,7 @@ fn three_tenants_share_an_uplink() {
     assert!(
         nobody
             .only_line()
-            .ends_with("has no tenant \"d\"; write one of a, b, c")
+            .ends_with("has no tenant or port \"d\"; write one of a, b, c, a1, b1, c1")
     );
     let table = uplink.police(&["status"]).run();
     table.assert_code(0);
@@ -312,6 +312,32 @@ fn wrong_policies_and_dry_runs_change_nothing() {
     dry.assert_code(0);
     assert!(dry.stdout.starts_with("period 1: "), "{}", dry.stdout);
     assert!(dry.stdout.contains("  b1 (b): sends "), "{}", dry.stdout);
+    // What a guest has asked for counts, and its socket must have a place.
+    let socket = uplink.path("a.sock");
+    let guest = |path: &Path| {
+        let with = format!("\"a1\"\nguest = \"{}\"", path.display());
+        fs::write(&policy, POLICY.replacen("\"a1\"", &with, 1)).unwrap();
+        let dry = ["run", name, "--dry-run", "--periods", "1"];
+        uplink.police(&dry).run()
+    };
+    fs::create_dir_all(uplink.path("state")).unwrap();
+    fs::write(uplink.path("state/soft.json"), "{\"a\":5000000}").unwrap();
+    let dry = guest(&socket);
+    let line = dry.assert_code(0).stdout.lines().nth(1).unwrap_or_default();
+    assert!(
+        line.starts_with("  a1 (a): ") && line.ends_with("would be 5mbit"),
+        "{line}"
+    );
+    let dry = guest(&uplink.path("none/a.sock"));
+    dry.assert_code(3);
+    assert!(
+        dry.only_line().starts_with("cannot make the socket "),
+        "{}",
+        dry.stderr
+    );
+    fs::create_dir(&socket).unwrap();
+    guest(&socket).assert_code(3);
+    fs::remove_dir(&socket).unwrap();
     for (old, new, code, part) in [
         (
             "\"a1\"",
@@ -348,6 +374,12 @@ fn wrong_policies_and_dry_runs_change_nothing() {
         let ended = uplink.police(&["run", name]).run();
         ended.assert_code(code);
         assert!(ended.only_line().contains(part), "{}", ended.stderr);
+    }
+    for endless in ["/dev/zero", "/"] {
+        let refused = uplink.police(&["run", endless]).run();
+        refused.assert_code(2);
+        let line = format!("{endless} is no policy: no file");
+        assert_eq!(refused.only_line(), line);
     }
     let missing = uplink.police(&["run", "/nowhere.toml"]).run();
     missing.assert_code(2);

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use nicety_model::BitRate;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::controller::TenantDecision;
 use crate::guest::{Ask, Reply, Request};
 
 /// A guest's own record. Rates are in bits per second on the wire, as the host sees them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// What it sends.
     pub rate_bps: f64,

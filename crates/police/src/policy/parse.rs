@@ -185,6 +185,12 @@ fn tenant(
             "add ports = [\"tap0\"]",
         ));
     };
+    if entry.items().is_err() {
+        return Err(entry.error(
+            format!("tenant {name:?} has no ports"),
+            "name one, as in ports = [\"tap0\"], or remove the tenant",
+        ));
+    }
     let ports = entry.list(|item| {
         let text = item.string("interfaces in quotes, as in ports = [\"tap0\", \"eth0/vf3\"]")?;
         let port = text.parse::<PortName>().map_err(|error| {

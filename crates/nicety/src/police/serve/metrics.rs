@@ -51,6 +51,21 @@ pub fn render(shown: &Shown) -> String {
     text
 }
 
+/// A name as the value of a label, which the encoder writes as it is: `\`, `"` and line ends are
+/// escaped (OpenMetrics 1.0, "Escaping").
+fn label(name: &str) -> String {
+    let mut value = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '\\' => value += r"\\",
+            '"' => value += "\\\"",
+            '\n' => value += r"\n",
+            c => value.push(c),
+        }
+    }
+    value
+}
+
 fn daemon(shown: &Shown, registry: &mut Registry) {
     let state = &shown.state;
     let mut gauge = |name: &str, help: &str, value: f64| {
@@ -110,7 +125,7 @@ fn tenants(shown: &Shown, registry: &mut Registry) {
     let limit = Family::<Limit, Number>::default();
     let state = &shown.state;
     for (told, decided) in shown.policy.tenants.iter().zip(&state.decision.tenants) {
-        let tenant = told.name.clone();
+        let tenant = label(&told.name);
         let of = Tenant {
             tenant: tenant.clone(),
         };
@@ -157,8 +172,8 @@ fn ports(shown: &Shown, registry: &mut Registry) {
     let state = &shown.state;
     for (port, total) in state.decision.ports.iter().zip(&shown.totals) {
         let tenant = shown.policy.tenants.get(port.tenant);
-        let tenant = tenant.map_or_else(String::new, |tenant| tenant.name.clone());
-        let name = port.port.to_string();
+        let tenant = tenant.map_or_else(String::new, |tenant| label(&tenant.name));
+        let name = label(&port.port.to_string());
         let of = Port {
             port: name.clone(),
             tenant: tenant.clone(),
@@ -217,4 +232,54 @@ fn ports(shown: &Shown, registry: &mut Registry) {
         "Frames since the daemon started, seen from the owner of the port",
         frames,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use nicety_model::SCHEMA;
+    use nicety_police::{Controller, Policy, Seen, Tuning};
+
+    use super::*;
+    use crate::police::state::{Reloads, State};
+    use crate::police::totals::Total;
+
+    #[test]
+    fn names_are_escaped() {
+        let text = "[link]\ncapacity = \"1gbit\"\n\
+            [[tenant]]\nname = 'a\"b\\c{d}'\nports = ['v\"a']\n";
+        let policy = Policy::parse("p.toml", text).unwrap();
+        let decision =
+            Controller::new(policy.clone(), &[], Tuning::default()).step(&[Seen::default()]);
+        let shown = Shown {
+            state: State {
+                schema: SCHEMA,
+                pid: 1,
+                born_ticks: 0,
+                netns: 1,
+                policy: "p.toml".to_owned(),
+                period_s: 1.0,
+                capacity_bps: 1e9,
+                periods: 1,
+                written_s: 0.0,
+                writes: 0,
+                errors: 0,
+                reloads: Reloads::default(),
+                tenants: Vec::new(),
+                decision,
+            },
+            policy: Arc::new(policy),
+            totals: vec![Total::default()],
+            busy: Duration::ZERO,
+            at: Instant::now(),
+        };
+        let told = render(&shown);
+        let line = "nicety_police_port_present{port=\"v\\\"a\",tenant=\"a\\\"b\\\\c{d}\"} 0.0\n";
+        assert!(told.contains(line), "no {line} in\n{told}");
+        let line = "nicety_police_tenant_rate_bytes_per_second{tenant=\"a\\\"b\\\\c{d}\"} 0.0\n";
+        assert!(told.contains(line), "no {line} in\n{told}");
+        assert_eq!(label("two\nlines"), "two\\nlines");
+    }
 }

@@ -48,12 +48,17 @@ function why(tenant) {
   if (of.kind === "own-demand") return "gets all it asks for";
   if (of.kind === "cap") return "its cap is the bottleneck";
   if (of.kind === "soft-limit") return "its own soft limit is the bottleneck";
+  const more = Math.max(0, of.with.length - 3) + (of.more || 0);
   return "the link is the bottleneck" + (of.with.length ? ", shared with " + of.with.slice(0, 3).join(", ") : "")
-    + (of.with.length > 3 ? " and " + (of.with.length - 3) + " more" : "");
+    + (more ? " and " + more + " more" : "");
+}
+
+function namesOf(state) {
+  return state.tenants.map((tenant) => tenant.tenant).join("\n");
 }
 
 function draw(state) {
-  const told = state.tenants.map((tenant) => tenant.tenant).join("\n");
+  const told = namesOf(state);
   if (told !== names) {
     byId("tenants").replaceChildren();
     cards = state.tenants.map(card);
@@ -92,10 +97,9 @@ function draw(state) {
 }
 
 function take(news) {
+  // Under another policy the curves are of others.
+  if (namesOf(news.state) !== names) history = [];
   history = history.concat(news.history).slice(-KEPT);
-  // The daemon was started anew with another policy.
-  const many = news.state.tenants.length;
-  history = history.filter((point) => point.rate.length === many);
   draw(news.state);
   root.dataset.periods = history.length;
   return Math.max(500, 1000 * news.state.period_s);
