@@ -5,6 +5,7 @@
 //! sysfs and procfs.
 
 mod holder;
+mod namespace;
 mod parse;
 mod place;
 mod registers;

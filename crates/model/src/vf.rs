@@ -112,7 +112,7 @@ pub struct VirtualFunction {
     /// Kind of a qdisc that somebody else has put in the policer's place.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub foreign: Option<String>,
-    /// Who has it: an interface, `another namespace`, a virtual machine, `vfio`, `nobody`.
+    /// Who has it: an interface, `namespace blue (eth0)`, a virtual machine, `vfio`, `uio`, `nobody`.
     pub holder: String,
     /// What `nicety police` says of it; absent where none shares it.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -1,19 +1,21 @@
 //! Who has a function: an interface here, another namespace, a virtual machine, nobody.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::PciFunction;
+use super::{PciFunction, namespace};
 
 /// Who has a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
     /// An interface of this namespace.
     Interface(String),
-    /// A network driver whose interface is in another namespace.
-    OtherNamespace,
-    /// A process that has opened the function by VFIO, most often QEMU.
+    /// A network driver whose interface is in another namespace; with its name, where ip-netns(8) has given
+    /// it one, and that of the interface: `blue (eth0)`.
+    OtherNamespace(Option<String>),
+    /// A process that has opened the function by VFIO, most often QEMU, or by UIO, most often DPDK.
     Process {
         /// Process id.
         pid: u32,
@@ -22,14 +24,21 @@ pub enum Holder {
     },
     /// Given to VFIO; nobody has opened it, or this user may not see who.
     Vfio,
+    /// The same of UIO.
+    Uio,
     /// No driver.
     Nobody,
 }
 
-/// Processes by the VFIO groups they have opened.
+/// Drivers of UIO that functions are bound to.
+const UIO: [&str; 2] = ["uio_pci_generic", "igb_uio"];
+
+/// Processes by the device files of functions that they have opened.
 #[derive(Debug, Clone, Default)]
 pub struct VfHolders {
-    by_group: BTreeMap<u32, (u32, String)>,
+    by_file: BTreeMap<String, (u32, String)>,
+    /// Namespaces by the PCI addresses of their interfaces; looked at when first needed.
+    namespaces: OnceCell<BTreeMap<String, String>>,
 }
 
 impl VfHolders {
@@ -40,7 +49,7 @@ impl VfHolders {
 
     /// As [`Self::find`] for a procfs elsewhere.
     pub fn below(proc: &Path) -> Self {
-        let mut by_group = BTreeMap::new();
+        let mut by_file = BTreeMap::new();
         let pids = fs::read_dir(proc).into_iter().flatten().flatten();
         let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         for pid in pids {
@@ -48,16 +57,18 @@ impl VfHolders {
             let descriptors = fs::read_dir(dir.join("fd")).into_iter().flatten().flatten();
             for descriptor in descriptors {
                 let target = fs::read_link(descriptor.path()).ok();
-                let group = target.as_deref().and_then(|target| {
-                    let name = target.strip_prefix("/dev/vfio").ok()?;
-                    name.to_str()?.parse::<u32>().ok()
-                });
-                if let Some(group) = group {
-                    by_group.insert(group, (pid, name(&dir)));
+                let file = target.as_deref().and_then(Path::to_str);
+                let is_ours =
+                    |file: &&str| file.starts_with("/dev/vfio/") || file.starts_with("/dev/uio");
+                if let Some(file) = file.filter(is_ours) {
+                    by_file.insert(file.to_owned(), (pid, name(&dir)));
                 }
             }
         }
-        Self { by_group }
+        Self {
+            by_file,
+            namespaces: OnceCell::new(),
+        }
     }
 
     /// Who has `function`.
@@ -65,19 +76,23 @@ impl VfHolders {
         if let Some(interface) = function.interfaces.first() {
             return Holder::Interface(interface.clone());
         }
-        match function.driver.as_deref() {
-            None => Holder::Nobody,
-            Some(driver) if driver.starts_with("vfio") => {
-                let found = function.group.and_then(|group| self.by_group.get(&group));
-                match found {
-                    Some((pid, name)) => Holder::Process {
-                        pid: *pid,
-                        name: name.clone(),
-                    },
-                    None => Holder::Vfio,
-                }
+        let Some(driver) = function.driver.as_deref() else {
+            return Holder::Nobody;
+        };
+        let mut files = function.files.iter();
+        if let Some((pid, name)) = files.find_map(|file| self.by_file.get(file)) {
+            return Holder::Process {
+                pid: *pid,
+                name: name.clone(),
+            };
+        }
+        match driver {
+            driver if driver.starts_with("vfio") => Holder::Vfio,
+            driver if UIO.contains(&driver) => Holder::Uio,
+            _ => {
+                let namespaces = self.namespaces.get_or_init(namespace::by_address);
+                Holder::OtherNamespace(namespaces.get(&function.address).cloned())
             }
-            Some(_) => Holder::OtherNamespace,
         }
     }
 }
@@ -111,6 +126,8 @@ mod tests {
         fs::create_dir_all(&fd).unwrap();
         symlink("/dev/vfio/17", fd.join("9")).unwrap();
         symlink("/dev/vfio/vfio", fd.join("8")).unwrap();
+        symlink("/dev/vfio/devices/vfio3", fd.join("10")).unwrap();
+        symlink("/dev/uio2", fd.join("11")).unwrap();
         fs::write(
             dir.path().join("77/cmdline"),
             "qemu\0-name\0guest=blue,debug-threads=on\0-m\x00512\0",
@@ -119,7 +136,7 @@ mod tests {
         let holders = VfHolders::below(dir.path());
         let mut function = PciFunction {
             driver: Some("vfio-pci".to_owned()),
-            group: Some(17),
+            files: vec!["/dev/vfio/17".to_owned()],
             ..PciFunction::default()
         };
         let blue = Holder::Process {
@@ -127,10 +144,26 @@ mod tests {
             name: "blue".to_owned(),
         };
         assert_eq!(holders.of(&function), blue);
-        function.group = Some(18);
+        // By iommufd the function itself is opened, not its group.
+        function.files = ["/dev/vfio/18", "/dev/vfio/devices/vfio3"]
+            .map(str::to_owned)
+            .to_vec();
+        assert_eq!(holders.of(&function), blue);
+        function.files.pop();
         assert_eq!(holders.of(&function), Holder::Vfio);
+        function.driver = Some("uio_pci_generic".to_owned());
+        assert_eq!(holders.of(&function), Holder::Uio);
+        function.files = vec!["/dev/uio2".to_owned()];
+        assert_eq!(holders.of(&function), blue);
+        function.files.clear();
         function.driver = Some("igbvf".to_owned());
-        assert_eq!(holders.of(&function), Holder::OtherNamespace);
+        function.address = "0000:01:10.2".to_owned();
+        let named = BTreeMap::from([(function.address.clone(), "red (eth5)".to_owned())]);
+        holders.namespaces.set(named).unwrap();
+        let red = Holder::OtherNamespace(Some("red (eth5)".to_owned()));
+        assert_eq!(holders.of(&function), red);
+        function.address.clear();
+        assert_eq!(holders.of(&function), Holder::OtherNamespace(None));
         function.interfaces = vec!["eth3".to_owned()];
         assert_eq!(holders.of(&function), Holder::Interface("eth3".to_owned()));
         assert_eq!(holders.of(&PciFunction::default()), Holder::Nobody);

@@ -29,6 +29,9 @@ pub struct PciFunction {
     pub interfaces: Vec<String>,
     /// IOMMU group.
     pub group: Option<u32>,
+    /// Device files by which a process has it: of its VFIO group or itself, or of UIO
+    /// (Documentation/driver-api/vfio.rst, uio-howto.rst).
+    pub files: Vec<String>,
 }
 
 impl Places {
@@ -119,19 +122,30 @@ impl Places {
             u16::from_str_radix(&digits, 16).ok()
         });
         let group = fs::read_link(link.join("iommu_group")).ok().and_then(name);
-        let mut interfaces: Vec<String> = fs::read_dir(link.join("net"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
-        interfaces.sort();
+        let group: Option<u32> = group.and_then(|group| group.parse().ok());
+        let below = |dir: &str| {
+            let entries = fs::read_dir(link.join(dir)).into_iter().flatten().flatten();
+            let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        let by_group =
+            group.map(|group| ["", "noiommu-"].map(|kind| format!("/dev/vfio/{kind}{group}")));
+        let mut files: Vec<String> = by_group.into_iter().flatten().collect();
+        files.extend(
+            below("vfio-dev")
+                .iter()
+                .map(|name| format!("/dev/vfio/devices/{name}")),
+        );
+        files.extend(below("uio").iter().map(|name| format!("/dev/{name}")));
         Some(PciFunction {
             address: name(target)?,
             driver: fs::read_link(link.join("driver")).ok().and_then(name),
             device,
-            interfaces,
-            group: group.and_then(|group| group.parse().ok()),
+            interfaces: below("net"),
+            group,
+            files,
         })
     }
 }
@@ -157,6 +171,8 @@ mod tests {
         symlink("../0000:01:10.2", pf.join("virtfn1")).unwrap();
         symlink(sys.join("drivers/igbvf"), vf.join("driver")).unwrap();
         symlink(sys.join("groups/17"), vf.join("iommu_group")).unwrap();
+        fs::create_dir_all(vf.join("vfio-dev/vfio3")).unwrap();
+        fs::create_dir_all(vf.join("uio/uio2")).unwrap();
         fs::write(pf.join("sriov_numvfs"), "2\n").unwrap();
         fs::write(vf.join("device"), "0x10ca\n").unwrap();
         fs::write(pf.join("net/eth0/speed"), "-1\n").unwrap();
@@ -172,6 +188,14 @@ mod tests {
                 device: Some(0x10ca),
                 interfaces: vec!["eth5".to_owned()],
                 group: Some(17),
+                files: [
+                    "/dev/vfio/17",
+                    "/dev/vfio/noiommu-17",
+                    "/dev/vfio/devices/vfio3",
+                    "/dev/uio2",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
             }
         );
         assert_eq!(places.virtual_function("eth0", 0), None);

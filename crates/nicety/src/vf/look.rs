@@ -235,9 +235,11 @@ fn limited_by(function: &FunctionState) -> Option<String> {
 fn holder_words(holder: &Holder) -> String {
     match holder {
         Holder::Interface(name) => name.clone(),
-        Holder::OtherNamespace => "another namespace".to_owned(),
+        Holder::OtherNamespace(None) => "another namespace".to_owned(),
+        Holder::OtherNamespace(Some(name)) => format!("namespace {name}"),
         Holder::Process { pid, name } => format!("{name} (pid {pid})"),
         Holder::Vfio => "vfio".to_owned(),
+        Holder::Uio => "uio".to_owned(),
         Holder::Nobody => "nobody".to_owned(),
     }
 }

@@ -11,9 +11,11 @@ pub(super) fn holder(places: &Places, pf: &str, count: u32) -> String {
     let found = functions.find_map(|(vf, function)| {
         let who = match holders.of(&function) {
             Holder::Interface(name) => format!("is {name}"),
-            Holder::OtherNamespace => "is in another namespace".to_owned(),
+            Holder::OtherNamespace(None) => "is in another namespace".to_owned(),
+            Holder::OtherNamespace(Some(name)) => format!("is in the namespace {name}"),
             Holder::Process { pid, name } => format!("belongs to {name} (process {pid})"),
             Holder::Vfio => "belongs to VFIO".to_owned(),
+            Holder::Uio => "belongs to UIO".to_owned(),
             Holder::Nobody => return None,
         };
         Some(format!(", vf{vf} {who}"))
