@@ -47,7 +47,7 @@ impl Ranking<'_, '_> {
 
 /// A ranking for every direction, number of flows and frame size with two paths or more.
 pub(crate) fn all<'g, 'r>(groups: &'g [Group<'r>]) -> Vec<Ranking<'g, 'r>> {
-    let mut alike: BTreeMap<(Direction, u32, FrameSize), Vec<(f64, &Group<'_>)>> = BTreeMap::new();
+    let mut alike = BTreeMap::<_, Vec<(f64, &Group<'_>)>>::new();
     for group in groups {
         let Some(fps) = group.throughput_fps().filter(|fps| *fps > 0.0) else {
             continue;
