@@ -66,8 +66,8 @@ pub struct PortDecision {
     /// Demand in bits per second; absent when it is as much as it gets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub demand_bps: Option<f64>,
-    /// The limit it is to have; 0, and absent in JSON, while it is not there.
-    #[serde(skip_serializing_if = "no_limit", default)]
+    /// The limit it is to have in bits per second; 0, and absent in JSON, while it is not there.
+    #[serde(rename = "limit_bps", skip_serializing_if = "no_limit", default)]
     pub limit: BitRate,
     /// Whether its limit holds it.
     pub enforcement: Enforcement,

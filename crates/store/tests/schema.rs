@@ -17,6 +17,7 @@ use nicety_model::probe::ProbeReport;
 use nicety_model::sock::SockReport;
 use nicety_model::vf::{LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
+use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
 use nicety_police::pacing::PacingReport;
 use nicety_store::{RunMeta, TesterLimits};
@@ -69,6 +70,7 @@ fn schemas_are_those_of_the_types() {
     check::<PolicedHead>("police-run");
     check::<PolicedPeriod>("police-period");
     check::<Reply>("guest");
+    check::<Explained>("police-explain");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 26, "schema/ holds the generated schemas only");
+    assert_eq!(files, 27, "schema/ holds the generated schemas only");
 }

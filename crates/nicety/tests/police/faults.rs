@@ -46,7 +46,7 @@ fn a_port_that_cannot_be_noted_on_disk_waits_and_the_others_go_on() {
     let status = uplink.status();
     let port = &status["decision"]["ports"][2];
     assert_eq!(port["present"], false, "{port}");
-    assert!(port.get("limit").is_none(), "{port}");
+    assert!(port.get("limit_bps").is_none(), "{port}");
     assert!(status["errors"].as_u64().unwrap() >= 4, "{status}");
     let line = uplink.police(&["explain", "c"]).run();
     let line = &line.assert_code(0).stdout;
@@ -73,7 +73,7 @@ fn a_port_in_somebody_elses_hands_waits_and_says_why() {
     sh("tc qdisc del dev b1 ingress && tc qdisc add dev b1 clsact");
     let why = "somebody else's clsact qdisc is in the way";
     daemon.until("the qdisc to be seen", |_| port()["waits"] == why);
-    assert!(port().get("limit").is_none());
+    assert!(port().get("limit_bps").is_none());
     let table = uplink.police(&["status"]).run();
     table.assert_code(0);
     let said = table.stdout.split_whitespace().collect::<Vec<_>>();
@@ -88,7 +88,7 @@ fn a_port_in_somebody_elses_hands_waits_and_says_why() {
         format!("b: none of its ports can be limited now; port b1 waits: {why}\n")
     );
     sh("tc qdisc del dev b1 clsact");
-    daemon.until("its limit again", |_| port()["limit"].is_u64());
+    daemon.until("its limit again", |_| port()["limit_bps"].is_u64());
     daemon.until("the end of the trouble", |daemon| {
         daemon.stderr().contains("port b1: all right again")
     });

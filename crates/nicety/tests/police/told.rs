@@ -60,6 +60,7 @@ fn ports_are_explained_and_limits_shown() {
         (&"c".into(), &"c1".into())
     );
     assert_eq!(port["guarantee_bps"], 4_000_000);
+    assert!(port["port"]["limit_bps"].is_u64(), "{port}");
     assert_eq!(tenant.get("port"), None);
 
     let state = uplink.path("state");
