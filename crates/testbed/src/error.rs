@@ -13,7 +13,7 @@ pub enum PathError {
     /// QEMU, a kernel or the guest made of them cannot be had.
     #[error("{}", parts(.0).0)]
     Qemu(#[from] QemuError),
-    /// This machine has not what a guest is asked to have.
+    /// This machine has not what a guest, or its switch, is asked to have.
     #[error("{why}")]
     Guest {
         /// What is missing.

@@ -279,11 +279,12 @@ fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String),
         let number = numbers.next().unwrap_or_default();
         (name, ovs_dpdk::port(spec.dpdk.vdev, number, queues))
     });
+    let own = 2 + 2 * spec.stations.len() as u32;
     let instance = Instance::start(&Setup {
         ns: spec.ns,
         daemon: &ovs_dpdk::DAEMON,
         cpus: spec.dpdk.beside(),
-        config: ovs_dpdk::configuration(spec.dpdk, polling),
+        config: ovs_dpdk::configuration(spec.dpdk, polling, own),
         datapath_type: "netdev",
         ports: ports(spec, interfaces, |guest, side| {
             let socket = spec.sockets.get(guest).map(|sockets| &sockets[side]);

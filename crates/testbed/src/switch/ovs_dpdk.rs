@@ -43,7 +43,8 @@ impl OvsDpdkPath {
     pub fn check(spec: &DpdkSpec) -> Result<(), PathError> {
         spec.check()?;
         spec.polling()?;
-        all_there(&DAEMON)
+        all_there(&DAEMON)?;
+        enough(spec, OWN_PORTS, available_mib())
     }
 
     /// Builds the path and waits until both interfaces are switched. Its programs are killed
@@ -60,7 +61,7 @@ impl OvsDpdkPath {
             ns: &rig.dut.ns,
             daemon: &DAEMON,
             cpus: spec.beside(),
-            config: configuration(spec, polling),
+            config: configuration(spec, polling, OWN_PORTS),
             datapath_type: "netdev",
             ports: vec![
                 SwitchPort::plain("p0", port(spec.vdev, 0, queues)),
@@ -81,10 +82,11 @@ impl OvsDpdkPath {
     }
 }
 
-/// Ports of Debian's DPDK (RTE_MAX_ETHPORTS).
-const MOST_PORTS: u32 = 32;
+/// Ports of a path without guests.
+const OWN_PORTS: u32 = 2;
 
-/// Most pairs of neighbours: some ports are the path's own.
+/// Most pairs of neighbours: Debian's DPDK has 32 ports (RTE_MAX_ETHPORTS), and some are the
+/// path's own.
 const MOST_PAIRS: u32 = 12;
 
 /// Memory in MiB that a port takes.
@@ -97,6 +99,24 @@ fn port_mib(queues: u32, threads: u32) -> u32 {
     let places = 2048 * (queues + threads + 1);
     let buffers = 16_384 + places + 32 * queues;
     8 * queues + (buffers * 4).div_ceil(1024)
+}
+
+/// Refuses queues whose buffers do not fit into the memory that is available, where that is known.
+fn enough(spec: &DpdkSpec, own: u32, available_mib: Option<u64>) -> Result<(), PathError> {
+    let queues = spec.rig.queues.max(1);
+    let needed = u64::from(own * port_mib(queues, spec.cores.max(1)));
+    match available_mib {
+        Some(have) if have < needed => Err(PathError::Guest {
+            why: format!(
+                "Open vSwitch with DPDK needs {needed} MiB of memory for {own} ports with {queues} queues each, {have} MiB are available"
+            ),
+            remedy: match queues {
+                1 => "measure on a machine with more memory".to_owned(),
+                _ => "write fewer queues".to_owned(),
+            },
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Pairs of neighbours that there is room for in `available_mib` of memory.
@@ -123,12 +143,13 @@ pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> St
     )
 }
 
-/// `other_config` of the switch.
-pub(super) fn configuration(spec: &DpdkSpec, polling: &[u32]) -> Vec<String> {
-    // For as many ports as there can be: a page is taken when a port's buffers are written to it.
-    // What is over is for the rings of vhost-user's devices and the program itself.
-    let port = port_mib(spec.rig.queues.max(1), spec.cores.max(1));
-    let memory = 256 + MOST_PORTS * port;
+/// `other_config` of the switch with `own` ports of the path.
+pub(super) fn configuration(spec: &DpdkSpec, polling: &[u32], own: u32) -> Vec<String> {
+    // Neighbours may come, with one queue each: a page is taken when a port's buffers are written
+    // to it. What is over is for the rings of vhost-user's devices and the program itself.
+    let threads = spec.cores.max(1);
+    let neighbours = 2 * MOST_PAIRS * port_mib(1, threads);
+    let memory = 256 + own * port_mib(spec.rig.queues.max(1), threads) + neighbours;
     vec![
         "dpdk-init=true".to_owned(),
         format!("dpdk-lcore-mask={}", mask(&spec.beside()[..1])),
@@ -254,7 +275,10 @@ impl Path for OvsDpdkPath {
 
 #[cfg(test)]
 mod tests {
-    use super::{mask, most_pairs, port_mib};
+    use nicety_model::FrameSize;
+
+    use super::{DpdkSpec, Vdev, enough, mask, most_pairs, port_mib};
+    use crate::rig::RigSpec;
 
     #[test]
     fn neighbours_fit_into_the_memory_there_is() {
@@ -264,6 +288,28 @@ mod tests {
         assert_eq!(most_pairs(port, Some(16_000)), 12);
         assert_eq!(most_pairs(port, Some(1000)), 5);
         assert_eq!(most_pairs(port, Some(100)), 0);
+    }
+
+    #[test]
+    fn buffers_of_many_queues_need_memory() {
+        let spec = |queues| DpdkSpec {
+            rig: RigSpec {
+                path_cpus: Vec::new(),
+                largest_frame: FrameSize::new(1518).unwrap(),
+                queues,
+            },
+            vdev: Vdev::AfPacket,
+            cores: 1,
+            cpus: vec![1],
+        };
+        assert!(enough(&spec(1), 2, None).is_ok());
+        assert!(enough(&spec(1), 2, Some(194)).is_ok());
+        let error = enough(&spec(64), 2, Some(1000)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "Open vSwitch with DPDK needs 2224 MiB of memory for 2 ports with 64 queues each, 1000 MiB are available"
+        );
+        assert_eq!(error.remedy().as_deref(), Some("write fewer queues"));
     }
 
     #[test]
