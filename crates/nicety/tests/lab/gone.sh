@@ -78,7 +78,7 @@ number=$(number)
 modprobe -r igbvf
 modprobe -r igb
 gone 1
-status | sed -n 's/.*\(eth0.vf[02]\) *\([ab]\) *\([0-9]*mbit\) *\(gone\).*/\1 of \2: \3, \4/p'
+status | sed -n 's/.*\(eth0.vf[02]\) *\([ab]\) *\(gone\).*/\1 of \2: \3/p'
 other
 modprobe igb
 back

@@ -49,6 +49,7 @@ limit not enforced: eth0/vf1 sends much/s in spite of max 1 min 0
 code 1
 eth0/vf2: max 0 min 0 → max 300 min 0
 transaction 5: nicety tune rollback 5 undoes it
+whether it holds is not tested: eth0/vf2 sends 0 kbit/s, less than the limit
 registers, 0 local
 p0: none → 50mbit
 transaction 6: nicety tune rollback 6 undoes it
@@ -83,8 +84,8 @@ stopped: vf 0 , vf 2
 /// The driver is loaded anew, the NIC given up, the card pulled out; functions are made anew each time.
 const SAID_OF_GONE: &str = "\
 gone
-eth0/vf0 of a: 500mbit, gone
-eth0/vf2 of b: 200mbit, gone
+eth0/vf0 of a: gone
+eth0/vf2 of b: gone
 the other: as before
 another interface: vf 0 500, vf 2 200
 the other: as before
