@@ -7,7 +7,7 @@ mod common;
 
 use std::io::{self, Write};
 
-use nicety_model::{Run, Verdict};
+use nicety_model::{Run, Verdict, WhoUse};
 use nicety_report::{ReportError, csv, html, json, markdown, table, words};
 
 fn table(run: &Run, width: u16, colour: bool) -> String {
@@ -141,6 +141,12 @@ fn json_reads_back_without_trials() {
     assert_eq!(compact.lines().count(), 1);
 }
 
+/// The busiest CPU of the first cell.
+fn busiest(run: &mut Run) -> &mut WhoUse {
+    let cpu = run.cells[0].cpu.as_mut().unwrap();
+    cpu.busiest.as_mut().unwrap()
+}
+
 #[test]
 fn the_summary_says_what_the_limit_was() {
     let mut run = common::many(1);
@@ -149,24 +155,13 @@ fn the_summary_says_what_the_limit_was() {
         say(&run),
         "vm,vcpus=0 carries 100 k frames/s of 64 bytes (67.2 Mbit/s); the limit was CPU 0 (napi/d0)"
     );
-    run.cells[0]
-        .cpu
-        .as_mut()
-        .unwrap()
-        .busiest
-        .as_mut()
-        .unwrap()
-        .busy_ratio = 0.62;
+    busiest(&mut run).busy_ratio = 0.62;
     assert!(say(&run).ends_with(
         "frames died first at d0 rx_dropped while the busiest CPU 0 (napi/d0) was 62 % busy"
     ));
     // One of many users of that CPU; then one that shares it with a thread that polls.
-    let shared = |run: &mut Run| {
-        let cpu = run.cells[0].cpu.as_mut().unwrap();
-        let users = serde_json::json!({"napi/d0": 0.25, "lcore-worker": 0.2});
-        cpu.busiest.as_mut().unwrap().users = serde_json::from_value(users).unwrap();
-    };
-    shared(&mut run);
+    let users = serde_json::json!({"napi/d0": 0.25, "lcore-worker": 0.2});
+    busiest(&mut run).users = serde_json::from_value(users).unwrap();
     assert!(say(&run).ends_with("while the busiest CPU 0 (napi/d0, 25 %) was 62 % busy"));
     let alone = run.cells[0].cpu.clone();
     let polls = serde_json::json!([{"who": "lcore-worker"}]);
@@ -177,15 +172,7 @@ fn the_summary_says_what_the_limit_was() {
         )
     );
     run.cells[0].cpu = alone;
-    run.cells[0]
-        .cpu
-        .as_mut()
-        .unwrap()
-        .busiest
-        .as_mut()
-        .unwrap()
-        .users
-        .clear();
+    busiest(&mut run).users.clear();
     run.cells[0].overload_ledger.clear();
     assert!(say(&run).ends_with("no CPU was full: the busiest was CPU 0 (napi/d0) at 62 %"));
     run.cells[0].cpu = None;
