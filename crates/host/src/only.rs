@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -16,7 +16,7 @@ const PASSABLE: u32 = 0o711;
 pub struct Only {
     path: PathBuf,
     /// Held for its flock.
-    _file: File,
+    file: File,
 }
 
 impl Only {
@@ -63,9 +63,20 @@ impl Only {
             let named = path.metadata().map(|named| (named.dev(), named.ino()));
             let held = file.metadata()?;
             if named.is_ok_and(|named| named == (held.dev(), held.ino())) {
-                return Ok(Some(Self { path, _file: file }));
+                return Ok(Some(Self { path, file }));
             }
         }
+    }
+}
+
+impl Only {
+    /// Writes into the lock's file, for whoever may read it, what its holder has to say.
+    ///
+    /// # Errors
+    /// As with any file.
+    pub fn say(&self, words: &[u8]) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.write_all_at(words, 0)
     }
 }
 
@@ -87,6 +98,10 @@ mod tests {
         let first = Only::claim(&place, "a").unwrap().unwrap();
         assert!(Only::claim(&place, "a").unwrap().is_none());
         assert!(Only::claim(&place, "b").unwrap().is_some());
+        for words in ["longer", "short"] {
+            first.say(words.as_bytes()).unwrap();
+            assert_eq!(std::fs::read_to_string(place.join("a")).unwrap(), words);
+        }
         drop(first);
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
         assert!(Only::claim(&place, "a").unwrap().is_some());

@@ -215,6 +215,9 @@ pub struct LimitReport {
     /// What was rounded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rounded: Option<String>,
+    /// `nicety police` shares a link among ports of which this is one, and sets its limit again.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub policed: bool,
     /// What somebody else has set in its place a moment later, as `nicety police` does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub replaced: Option<String>,

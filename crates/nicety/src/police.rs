@@ -21,11 +21,14 @@ mod totals;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use nicety_host::knob::WIRE;
+use nicety_model::SCHEMA;
 use nicety_police::Policy;
+use nicety_police::told::RestoreReport;
 
 pub use state::State;
 
-use crate::cli::police::{PoliceArgs, PoliceCommand, RunArgs};
+use crate::cli::police::{PoliceArgs, PoliceCommand, RestoreArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -39,7 +42,7 @@ pub fn run(args: &PoliceArgs) -> Result<Exit, Failure> {
         PoliceCommand::Status(args) => told::status(args),
         PoliceCommand::Explain(args) => told::explain(args),
         PoliceCommand::Reload(args) => told::reload(args),
-        PoliceCommand::Restore(args) => restore(args.state.as_deref()),
+        PoliceCommand::Restore(args) => restore(args),
     }
 }
 
@@ -71,12 +74,20 @@ fn read(path: &Path) -> Result<(Policy, String), Failure> {
     Ok((policy, text))
 }
 
-fn restore(asked: Option<&Path>) -> Result<Exit, Failure> {
+fn restore(args: &RestoreArgs) -> Result<Exit, Failure> {
+    let asked = args.state.as_deref();
     let ports = ports::Ports::open(None)?;
     let _alone = state::Alone::claim(ports.knobs.namespace())?;
+    let tell = |ports| match args.json {
+        true => crate::tune::print_json(&RestoreReport {
+            schema: SCHEMA,
+            ports,
+        }),
+        false => Ok(()),
+    };
     let nothing = || {
         output::say("nothing to put back");
-        Ok(Exit::Done)
+        tell(Vec::new()).map(|()| Exit::Done)
     };
     let directory = state::directory(asked)?;
     match (directory.is_dir(), asked) {
@@ -94,15 +105,29 @@ fn restore(asked: Option<&Path>) -> Result<Exit, Failure> {
     if found.len() == 0 {
         return nothing();
     }
-    found.restore(&ports, "asked to")
+    let (exit, back) = found.restore(&ports, "asked to")?;
+    tell(back).map(|()| exit)
 }
 
-/// What a daemon tells whose state directory is asked for, or the usual one where one runs.
-pub fn known(asked: Option<&Path>) -> Result<Option<State>, Failure> {
+/// What a daemon tells whose state directory is asked for, or the one of a network namespace where one
+/// runs.
+pub fn known(asked: Option<&Path>, netns: u64) -> Result<Option<State>, Failure> {
     match asked {
         Some(_) => told::read(asked).map(Some),
         // Whoever may not read it does without.
-        None => Ok(told::read_quietly()),
+        None => Ok(told::read_quietly(netns)),
+    }
+}
+
+/// Whether a daemon in this network namespace sets the limit of a port, which is now `limit`. Where what
+/// it knows cannot be read, the way of the limit tells.
+pub fn governs(netns: u64, port: &str, limit: &str) -> bool {
+    match told::read_quietly(netns) {
+        Some(state) => {
+            let mut ports = state.decision.ports.iter();
+            ports.any(|known| known.port.to_string() == port)
+        }
+        None => limit.ends_with(WIRE) && state::named(),
     }
 }
 

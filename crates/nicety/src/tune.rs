@@ -43,3 +43,10 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
         .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
     plan::print(&format!("{text}\n"))
 }
+
+/// One object as one of many lines.
+pub fn line(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
+    Ok(text + "\n")
+}

@@ -34,7 +34,7 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
     let eyes = Eyes::open()?;
     let mut report = eyes.look(args.interface.as_deref())?;
     let here = NetNs::current().map_err(Failure::environment)?.inode();
-    if let Some(state) = crate::police::known(args.state.as_deref())?
+    if let Some(state) = crate::police::known(args.state.as_deref(), here)?
         && state.netns == here
     {
         shared::add(&mut report, &state);

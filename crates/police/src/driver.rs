@@ -116,6 +116,7 @@ impl Driver {
                 top: Top::Open,
                 step_mbit: 1,
                 raises: false,
+                zero_stays: false,
             }),
             minimum: match self.minimum {
                 Minimum::Relative => Minimum::Relative,

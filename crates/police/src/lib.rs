@@ -18,6 +18,7 @@ pub mod meter;
 pub mod pacing;
 pub mod policy;
 pub mod record;
+pub mod told;
 
 pub use controller::{Controller, Decision, PortDecision, Seen, TenantDecision, Tuning};
 pub use driver::{Driver, RateRange};

@@ -20,6 +20,7 @@ use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
 use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
 use nicety_police::pacing::PacingReport;
+use nicety_police::told::{DryPeriod, ReloadReport, RestoreReport, State};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
 
@@ -71,6 +72,10 @@ fn schemas_are_those_of_the_types() {
     check::<PolicedPeriod>("police-period");
     check::<Reply>("guest");
     check::<Explained>("police-explain");
+    check::<State>("police-status");
+    check::<DryPeriod>("police-dry-run");
+    check::<ReloadReport>("police-reload");
+    check::<RestoreReport>("police-restore");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 27, "schema/ holds the generated schemas only");
+    assert_eq!(files, 31, "schema/ holds the generated schemas only");
 }

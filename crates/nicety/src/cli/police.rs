@@ -68,6 +68,9 @@ pub struct RunArgs {
     /// Start although a port of the policy is not there yet.
     #[arg(long)]
     pub absent_ok: bool,
+    /// With --dry-run: print one JSON object a period on standard output.
+    #[arg(long, requires = "dry_run")]
+    pub json: bool,
     /// Stop after so many periods.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub periods: Option<u64>,
@@ -111,6 +114,9 @@ pub struct ReloadArgs {
     /// Directory of the daemon's journal and state.
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `nicety police restore`.
@@ -119,4 +125,7 @@ pub struct RestoreArgs {
     /// Directory of the daemon's journal and state.
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
 }

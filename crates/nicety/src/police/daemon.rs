@@ -44,8 +44,9 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
     let asked = signals()?;
     let ports = Ports::open(Some(policy))?;
     check(policy, file, &ports, args.absent_ok)?;
-    let _alone = Alone::claim(ports.knobs.namespace())?;
+    let alone = Alone::claim(ports.knobs.namespace())?;
     let (state, _state_is_ours) = state::take(args.state.as_deref())?;
+    alone.announce(state.path());
     let mut found = Originals::open(&state, &ports)?;
     if found.adopted > 0 {
         output::say(&format!(
@@ -109,7 +110,8 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         true => daemon.found.keep(),
         false => daemon
             .found
-            .restore(&daemon.ports, "the daemon was stopped"),
+            .restore(&daemon.ports, "the daemon was stopped")
+            .map(|(exit, _)| exit),
     };
     let _ = std::fs::remove_file(super::state_file(daemon.state.path()));
     let recorded = daemon.record.take().map_or(Ok(()), Recorder::finish);

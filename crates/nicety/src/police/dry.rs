@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use nicety_model::{BitRate, SCHEMA};
 use nicety_police::explain::readable;
-use nicety_police::{Controller, Policy, Tuning};
+use nicety_police::told::{DryPeriod, DryPort};
+use nicety_police::{Controller, Decision, Policy, Seen, Tuning};
 
 use super::check::check;
 use super::ports::Ports;
@@ -45,28 +47,53 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         if period == 0 {
             continue;
         }
-        let mut text = format!(
-            "period {period}: {} of {}\n",
-            readable(decision.total_bps),
-            policy.capacity
-        );
-        for (port, now) in decision.ports.iter().zip(&seen) {
-            let has = match now.limit {
-                Some(limit) if limit.0 > 0 => limit.to_string(),
-                Some(_) => "none".to_owned(),
-                None => "not there".to_owned(),
-            };
-            let sends = port.rate_bps.map_or("nothing known".to_owned(), readable);
-            let would = match port.present {
-                true => format!(", would be {}", port.limit),
-                false => String::new(),
-            };
-            text += &format!(
-                "  {} ({}): sends {sends}, limit {has}{would}\n",
-                port.port, policy.tenants[port.tenant].name
-            );
-        }
-        crate::tune::print(&text)?;
+        crate::tune::print(&match args.json {
+            true => crate::tune::line(&told(period, policy, &decision, &seen))?,
+            false => text(period, policy, &decision, &seen),
+        })?;
     }
     Ok(Exit::Done)
+}
+
+fn text(period: u64, policy: &Policy, decision: &Decision, seen: &[Seen]) -> String {
+    let mut text = format!(
+        "period {period}: {} of {}\n",
+        readable(decision.total_bps),
+        policy.capacity
+    );
+    for (port, now) in decision.ports.iter().zip(seen) {
+        let has = match now.limit {
+            Some(limit) if limit.0 > 0 => limit.to_string(),
+            Some(_) => "none".to_owned(),
+            None => "not there".to_owned(),
+        };
+        let sends = port.rate_bps.map_or("nothing known".to_owned(), readable);
+        let would = match port.present {
+            true => format!(", would be {}", port.limit),
+            false => String::new(),
+        };
+        text += &format!(
+            "  {} ({}): sends {sends}, limit {has}{would}\n",
+            port.port, policy.tenants[port.tenant].name
+        );
+    }
+    text
+}
+
+fn told(period: u64, policy: &Policy, decision: &Decision, seen: &[Seen]) -> DryPeriod {
+    let ports = decision.ports.iter().zip(seen).map(|(port, now)| DryPort {
+        port: port.port.clone(),
+        tenant: policy.tenants[port.tenant].name.clone(),
+        present: port.present,
+        rate_bps: port.rate_bps,
+        limit_bps: (now.limit.filter(|limit| limit.0 > 0)).map(BitRate::bps),
+        would_be_bps: port.present.then(|| port.limit.bps()),
+    });
+    DryPeriod {
+        schema: SCHEMA,
+        period,
+        capacity_bps: policy.capacity.bps(),
+        total_bps: decision.total_bps,
+        ports: ports.collect(),
+    }
 }

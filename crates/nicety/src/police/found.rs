@@ -9,6 +9,7 @@ use nicety_host::topology::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{Event, Outcome, Phase};
 use nicety_model::knob::{Change, Knob};
+use nicety_police::told::PortBack;
 use nicety_police::{Policy, PortName};
 
 use super::ports::Ports;
@@ -201,31 +202,37 @@ impl Originals {
     /// not be.
     pub fn release_others(&mut self, ports: &Ports, policy: &Policy) {
         let named = |name: &str| policy.ports().any(|(_, port)| port.to_string() == name);
-        for trouble in self.release(ports, named) {
-            output::say(&trouble);
-        }
+        self.release(ports, named);
     }
 
-    /// Puts back what was found at the ports that `keep` does not name.
-    fn release(&mut self, ports: &Ports, keep: impl Fn(&str) -> bool) -> Vec<String> {
+    /// Puts back what was found at the ports that `keep` does not name; says what could not be.
+    fn release(&mut self, ports: &Ports, keep: impl Fn(&str) -> bool) -> Vec<PortBack> {
         let names: Vec<String> = self
             .values
             .keys()
             .filter(|name| !keep(name))
             .cloned()
             .collect();
-        let mut troubles = Vec::new();
+        let mut back = Vec::new();
         let outcomes = self.put_back_all(ports, &names);
         for (name, outcome) in names.into_iter().zip(outcomes) {
-            troubles.extend(trouble(&name, &outcome));
+            if let Some(trouble) = trouble(&name, &outcome) {
+                output::say(&trouble);
+            }
             // The limit is back; the note of it matters less.
             let _ = self.file.append(&Event::Undone {
                 knob: knob(&name),
+                outcome: outcome.clone(),
+            });
+            let value = self.value(&name).to_owned();
+            self.values.remove(&name);
+            back.push(PortBack {
+                port: name,
+                value,
                 outcome,
             });
-            self.values.remove(&name);
         }
-        troubles
+        back
     }
 
     /// What was found at a port, in the words of its setting.
@@ -302,29 +309,28 @@ impl Originals {
         }
     }
 
-    /// Puts everything back and closes the journal.
-    pub fn restore(&mut self, ports: &Ports, why: &str) -> Result<Exit, Failure> {
+    /// Puts everything back and closes the journal; tells of each port.
+    pub fn restore(&mut self, ports: &Ports, why: &str) -> Result<(Exit, Vec<PortBack>), Failure> {
         let begun = self.file.append(&Event::Undoing {
             why: why.to_owned(),
         });
-        let count = self.len();
-        let troubles = self.release(ports, |_| false);
+        let back = self.release(ports, |_| false);
+        let is_bad = |port: &&PortBack| trouble(&port.port, &port.outcome).is_some();
+        let bad = back.iter().filter(is_bad).count();
         let swept = ports.sweep();
-        for trouble in &troubles {
-            output::say(trouble);
-        }
         begun
             .and_then(|()| self.file.append(&Event::RolledBack))
             .map_err(Failure::environment)?;
         swept.map_err(Failure::environment)?;
         output::say(&format!(
             "the limits of {} ports are as they were found",
-            count - troubles.len()
+            back.len() - bad
         ));
-        Ok(match troubles.is_empty() {
-            true => Exit::Done,
-            false => Exit::Negative,
-        })
+        let exit = match bad {
+            0 => Exit::Done,
+            _ => Exit::Negative,
+        };
+        Ok((exit, back))
     }
 
     /// Leaves everything as it is and closes the journal.

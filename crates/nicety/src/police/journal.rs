@@ -21,6 +21,24 @@ pub enum Priority {
     Info = 6,
 }
 
+/// The events: every [`Event::name`] is one of them.
+pub const EVENTS: [&str; 14] = [
+    "port-gone",
+    "port-back",
+    "port-renamed",
+    "nic-gone",
+    "nic-back",
+    "trouble",
+    "trouble-over",
+    "limiter-stuck",
+    "not-enforced",
+    "enforced-again",
+    "software-only",
+    "guest-refused",
+    "policy-taken",
+    "policy-refused",
+];
+
 /// What an event is about.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Event<'a> {
@@ -37,6 +55,7 @@ pub struct Event<'a> {
 
 /// Tells of an event.
 pub fn tell(priority: Priority, event: Event<'_>, message: &str) {
+    debug_assert!(EVENTS.contains(&event.name), "{} is not listed", event.name);
     static SINK: OnceLock<Option<UnixDatagram>> = OnceLock::new();
     let sink = SINK.get_or_init(|| {
         let stream = std::env::var("JOURNAL_STREAM").ok()?;
@@ -125,6 +144,18 @@ mod tests {
             SYSLOG_IDENTIFIER=nicety\nNICETY_EVENT=not-enforced\nNICETY_PORT=tap0\n\
             NICETY_TENANT\n\x09\0\0\0\0\0\0\0two\nlines\nNICETY_LIMIT_BPS=500000000\n";
         assert_eq!(&buffer[..count], &wanted[..]);
+    }
+
+    #[test]
+    fn the_guide_names_every_event() {
+        let guide = include_str!("../../../../docs/guide/police.md");
+        let (_, list) = guide.split_once("`NICETY_EVENT` (").unwrap();
+        let (list, _) = list.split_once("),").unwrap();
+        let named: Vec<_> = list
+            .split(',')
+            .map(|name| name.trim().trim_matches('`'))
+            .collect();
+        assert_eq!(named, EVENTS);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Where the daemon keeps what it knows, and how it keeps a second one out.
 
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,8 +13,7 @@ use nicety_host::journal::{JournalError, Lock, StateDir};
 use nicety_host::only::Only;
 use nicety_host::tasks::TaskSample;
 use nicety_host::topology::ProcRoot;
-use nicety_police::{Decision, Explanation};
-use serde::{Deserialize, Serialize};
+pub use nicety_police::told::{Reloads, State};
 
 use crate::exit::Failure;
 
@@ -35,8 +36,8 @@ pub enum Alone {
 impl Alone {
     /// `netns` is the inode of the network namespace.
     pub fn claim(netns: u64) -> Result<Self, Failure> {
-        let name = format!("police-{netns}.lock");
-        let path = Path::new(PLACE).join(&name);
+        let path = lock(netns);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         match Only::claim(Path::new(PLACE), &name) {
             Ok(Some(lock)) => return Ok(Self::Lock(lock)),
             Ok(None) => return Err(another(&format!("the lock {}", path.display()))),
@@ -66,49 +67,37 @@ impl Alone {
     }
 }
 
+impl Alone {
+    /// Writes into the lock where what the daemon knows is, for commands that are not told its directory.
+    pub fn announce(&self, directory: &Path) {
+        if let (Self::Lock(lock), Ok(whole)) = (self, directory.canonicalize()) {
+            // Who cannot read it there looks into the usual directory.
+            let _ = lock.say(whole.as_os_str().as_bytes());
+        }
+    }
+}
+
+/// The file that keeps a second daemon out of a network namespace.
+fn lock(netns: u64) -> PathBuf {
+    Path::new(PLACE).join(format!("police-{netns}.lock"))
+}
+
+/// The directory that a daemon in a network namespace has announced; it may have been killed since.
+pub fn announced(netns: u64) -> Option<PathBuf> {
+    let words = std::fs::read(lock(netns)).ok()?;
+    (!words.is_empty()).then(|| OsString::from_vec(words).into())
+}
+
+/// Whether a daemon without a lock of root's runs in the network namespace of the calling process.
+pub fn named() -> bool {
+    let address = SocketAddr::from_abstract_name(NAME);
+    address.is_ok_and(|address| UnixStream::connect_addr(&address).is_ok())
+}
+
 fn another(holds: &str) -> Failure {
     Failure::environment(anyhow!(
         "another nicety police runs in this network namespace; stop it first (it holds {holds})"
     ))
-}
-
-/// What became of the times the policy was to be read again.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Reloads {
-    pub taken: u64,
-    pub refused: u64,
-    /// Why the last one was refused; none when it was taken.
-    pub why: Option<String>,
-}
-
-/// What `status` and `explain` read.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct State {
-    pub schema: u32,
-    pub pid: u32,
-    /// When the process was started, in ticks since boot: its number may be another's later.
-    #[serde(default)]
-    pub born_ticks: u64,
-    /// Inode of the daemon's network namespace.
-    pub netns: u64,
-    pub policy: String,
-    pub period_s: f64,
-    /// Rate of the shared link.
-    pub capacity_bps: f64,
-    /// Periods since the start.
-    pub periods: u64,
-    /// When this was written, in seconds since boot.
-    pub written_s: f64,
-    /// Limits written since the start.
-    pub writes: u64,
-    /// Limits that could not be written, or what was found before not noted, and periods that failed,
-    /// since the start.
-    pub errors: u64,
-    /// Policies taken and refused while it runs.
-    #[serde(default)]
-    pub reloads: Reloads,
-    pub tenants: Vec<Explanation>,
-    pub decision: Decision,
 }
 
 /// When a process was started; none when it is gone, or has ended and only its parent's note of
@@ -118,11 +107,9 @@ pub fn born_ticks(pid: u32) -> Option<u64> {
     (!sample.ended).then_some(sample.start_ticks)
 }
 
-impl State {
-    /// Whether the daemon that wrote this is there still.
-    pub fn lives(&self) -> bool {
-        born_ticks(self.pid) == Some(self.born_ticks)
-    }
+/// Whether the daemon that wrote this is there still.
+pub fn lives(state: &State) -> bool {
+    born_ticks(state.pid) == Some(state.born_ticks)
 }
 
 /// The directory asked for, or `police` below the usual one, whether it is there or not.

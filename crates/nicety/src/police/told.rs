@@ -1,13 +1,15 @@
 //! `nicety police status`, `explain` and `reload`: what the daemon has written down, and what it
 //! answers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use nicety_host::journal::since_boot;
+use nicety_model::SCHEMA;
 use nicety_police::controller::Enforcement;
 use nicety_police::explain::{Explained, readable};
+use nicety_police::told::ReloadReport;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -174,7 +176,7 @@ pub fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
     };
     let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(refused)?;
     // From here on the number is nobody else's.
-    if !before.lives() {
+    if !state::lives(&before) {
         return Err(Failure::environment(anyhow!("the daemon has just ended")));
     }
     pidfd_send_signal(&handle, Signal::USR1).map_err(refused)?;
@@ -186,6 +188,15 @@ pub fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
         let now = read(ask)?;
         if count(&now) == count(&before) {
             continue;
+        }
+        if args.json {
+            crate::tune::print_json(&ReloadReport {
+                schema: SCHEMA,
+                policy: now.policy.clone(),
+                taken: now.reloads.why.is_none(),
+                why: now.reloads.why.clone(),
+                tenants: now.tenants.len(),
+            })?;
         }
         if let Some(why) = now.reloads.why {
             return Err(Failure {
@@ -202,12 +213,15 @@ pub fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
     )))
 }
 
-/// The state of the daemon that runs with the usual directory; none when there is none, or only others
-/// may read it.
-pub fn read_quietly() -> Option<State> {
-    let path = super::state_file(&state::directory(None).ok()?);
-    let state: State = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-    state.lives().then_some(state)
+/// The state of the daemon that runs in a network namespace, with the directory that it has announced or
+/// the usual one; none when there is none, or only others may read it.
+pub fn read_quietly(netns: u64) -> Option<State> {
+    let places = [state::announced(netns), state::directory(None).ok()];
+    let read = |place: PathBuf| -> Option<State> {
+        serde_json::from_slice(&std::fs::read(super::state_file(&place)).ok()?).ok()
+    };
+    let mut states = places.into_iter().flatten().filter_map(read);
+    states.find(|state| state.netns == netns && state::lives(state))
 }
 
 /// The state of a daemon that runs.
@@ -233,7 +247,7 @@ pub fn read(asked: Option<&Path>) -> Result<State, Failure> {
     let state: State = serde_json::from_str(&text)
         .map_err(|error| Failure::environment(anyhow!("{} is damaged: {error}", path.display())))?;
     let age = since_boot().as_secs_f64() - state.written_s;
-    if !state.lives() || age < 0.0 {
+    if !state::lives(&state) || age < 0.0 {
         return Err(none());
     }
     if age > OLD * state.period_s.max(1.0) {

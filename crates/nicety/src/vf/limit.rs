@@ -72,12 +72,14 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
     };
     software_only(&eyes, args)?;
     // A port that has gone meanwhile is nobody's.
-    let now = Knobs::open().map_err(Failure::environment)?;
-    let now = now.read(&wanted.knob).ok();
+    let knobs = Knobs::open().map_err(Failure::environment)?;
+    let now = knobs.read(&wanted.knob).ok();
     let replaced = now.filter(|now| !same_value(&wanted.knob, now, &wanted.value));
+    let policed = crate::police::governs(knobs.namespace(), &wanted.port, &from);
     let report = LimitReport {
         schema: SCHEMA,
         transaction,
+        policed,
         port: wanted.port,
         from,
         to: wanted.value,
@@ -122,6 +124,13 @@ fn tell(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exi
     if let Some(now) = &report.replaced {
         output::say(&format!(
             "{}: somebody has set {now} since; where nicety police shares a link it sets the limits of its ports again: change its policy",
+            report.port
+        ));
+        return Ok(Exit::Negative);
+    }
+    if report.policed {
+        output::say(&format!(
+            "{}: nicety police shares a link among ports of which this is one, and sets its limit again: change its policy",
             report.port
         ));
         return Ok(Exit::Negative);

@@ -45,9 +45,7 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
         counters::rates(&before, &mut now, at.elapsed());
         at = Instant::now();
         let text = if args.json {
-            let line = serde_json::to_string(&now)
-                .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
-            line + "\n"
+            crate::tune::line(&now)?
         } else {
             history.take(&now);
             let width = output::table_options().width;

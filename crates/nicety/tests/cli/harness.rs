@@ -109,15 +109,16 @@ impl Call {
     }
 
     /// As the user `nobody` without HOME or any other variable; as root only.
-    pub fn by_nobody(mut self) -> Self {
+    pub fn by_nobody(self) -> Self {
+        self.by_user(65534)
+    }
+
+    /// As an ordinary user without HOME or any other variable; as root only.
+    pub fn by_user(mut self, uid: u32) -> Self {
         self.program = READABLE.1.clone().into();
         self.bare = true;
-        self.below([
-            "setpriv",
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-        ])
+        let (user, group) = (format!("--reuid={uid}"), format!("--regid={uid}"));
+        self.below(["setpriv", &user, &group, "--clear-groups"])
     }
 
     fn command(&self) -> Command {

@@ -242,6 +242,48 @@ fn bad_guests_disturb_nobody() {
 }
 
 #[test]
+fn a_user_has_the_channel_that_the_policy_gives_him() {
+    let _alone = alone();
+    let test = "a_user_has_the_channel_that_the_policy_gives_him";
+    if !root() {
+        println!("SKIP {test}: the socket is made for another user, by root");
+        return;
+    }
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    // Where users may pass and not look around, and under a name that nobody else has.
+    let socket = format!("/run/nicety/test-{}.sock", std::process::id());
+    let port = "ports = \"a1\"";
+    let channel = format!("{port}\nguest = \"{socket}\"\nguest_uid = 65533");
+    let policy = POLICY.replace(port, &channel);
+    fs::write(uplink.path("policy.toml"), policy).unwrap();
+    let daemon = uplink.daemon(&[]);
+    let ask = |uid, words: &[&str]| {
+        let words = ["guest"].iter().chain(words).copied();
+        let call = nicety(words.chain(["--channel", socket.as_str()]));
+        call.by_user(uid).run()
+    };
+    let seen = record(&ask(65533, &["status", "--json"]));
+    assert_eq!(seen["hard_bps"], 40e6);
+    ask(65533, &["limit", "3mbit"]).assert_code(0);
+    assert_eq!(record(&ask(65533, &["status", "--json"]))["soft_bps"], 3e6);
+    // Another one cannot open it, and is not served where he can.
+    let other = ask(65534, &["status"]);
+    other.assert_code(3);
+    assert!(other.only_line().contains("denied"), "{}", other.stderr);
+    fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
+    let other = ask(65534, &["limit", "2mbit"]);
+    other.assert_code(3);
+    let line = "the host does not answer through ";
+    assert!(other.only_line().contains(line), "{}", other.stderr);
+    assert_eq!(record(&ask(65533, &["status", "--json"]))["soft_bps"], 3e6);
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    assert!(!Path::new(&socket).exists());
+}
+
+#[test]
 fn a_virtual_machine_asks_through_virtio_serial() {
     let _alone = alone();
     let test = "a_virtual_machine_asks_through_virtio_serial";

@@ -126,6 +126,14 @@ fn a_record_is_of_one_policy_and_a_daemon_killed_is_no_other_process() {
     let refused = uplink.police(&["reload"]).run();
     refused.assert_code(1);
     assert!(refused.only_line().contains("a record is of one policy"));
+    let refused = uplink.police(&["reload", "--json"]).run();
+    let told: serde_json::Value = serde_json::from_str(&refused.assert_code(1).stdout).unwrap();
+    assert_eq!(
+        (&told["schema"], &told["taken"]),
+        (&1.into(), &false.into())
+    );
+    let why = told["why"].as_str().unwrap();
+    assert!(why.contains("a record is of one policy"), "{told}");
     daemon.signal(Signal::KILL);
     daemon.wait();
     // Another process has its number now: it gets no signal.
@@ -141,5 +149,15 @@ fn a_record_is_of_one_policy_and_a_daemon_killed_is_no_other_process() {
         "{}",
         ended.stderr
     );
-    uplink.police(&["restore"]).run().assert_code(0);
+    let back = uplink.police(&["restore", "--json"]).run();
+    let back: serde_json::Value = serde_json::from_str(&back.assert_code(0).stdout).unwrap();
+    assert_eq!(back["schema"], 1);
+    let ports = back["ports"].as_array().unwrap();
+    assert_eq!(ports.len(), 3, "{back}");
+    assert_eq!(ports[0]["port"], "a1");
+    assert_eq!(ports[0]["value"], "none");
+    assert_eq!(ports[0]["result"], "restored");
+    let again = uplink.police(&["restore", "--json"]).run();
+    let again: serde_json::Value = serde_json::from_str(&again.assert_code(0).stdout).unwrap();
+    assert_eq!(again["ports"], serde_json::json!([]));
 }

@@ -261,6 +261,24 @@ fn ports_come_and_go_and_others_meddle() {
     for part in ["b1: somebody has set ", "wire: 24 bytes more a frame"] {
         assert!(undone.stderr.contains(part), "{}", undone.stderr);
     }
+    // Also when nobody waits for what comes of it; other ports are whoever's.
+    uplink.lab.sh("ip link add free0 type veth peer name free1");
+    for (port, code) in [("b1", 1), ("free0", 0)] {
+        let words = [
+            "vf", "limit", port, "--max", "5mbit", "--verify", "0s", "--json", "--state",
+        ];
+        let words = words.into_iter().chain([tune.to_str().unwrap()]);
+        let told = uplink.lab.inside(nicety(words)).run();
+        let report: Value = serde_json::from_str(&told.assert_code(code).stdout).unwrap();
+        assert_eq!(report["policed"] == true, code == 1, "{report}");
+        assert_eq!(
+            told.stderr.contains("nicety police shares a link"),
+            code == 1
+        );
+    }
+    let undo = ["tune", "rollback", "--state", tune.to_str().unwrap()];
+    uplink.lab.inside(nicety(undo)).run().assert_code(0);
+    uplink.lab.sh("ip link del free0");
     // A machine ends and starts again.
     uplink.lab.sh("ip link del a1");
     daemon.until("the port to go", |d| d.stderr().contains("port a1 is gone"));
@@ -312,6 +330,23 @@ fn wrong_policies_and_dry_runs_change_nothing() {
     dry.assert_code(0);
     assert!(dry.stdout.starts_with("period 1: "), "{}", dry.stdout);
     assert!(dry.stdout.contains("  b1 (b): sends "), "{}", dry.stdout);
+    let dry = ["run", name, "--dry-run", "--periods", "2", "--json"];
+    let dry = uplink.police(&dry).run();
+    let lines: Vec<Value> = (dry.assert_code(0).stdout.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2, "{}", dry.stdout);
+    assert_eq!(
+        (&lines[1]["schema"], &lines[1]["period"]),
+        (&1.into(), &2.into())
+    );
+    let b = &lines[1]["ports"][1];
+    assert_eq!((&b["port"], &b["tenant"]), (&"b1".into(), &"b".into()));
+    assert_eq!(
+        (&b["present"], &b["limit_bps"]),
+        (&true.into(), &Value::Null)
+    );
+    assert!(b["would_be_bps"].as_f64() > Some(1e6), "{b}");
     // What a guest has asked for counts, and its socket must have a place.
     let socket = uplink.path("a.sock");
     let guest = |path: &Path| {

@@ -28,6 +28,9 @@ pub struct RateRange {
     pub step_mbit: u32,
     /// What lies below the lowest is raised to it rather than refused.
     pub raises: bool,
+    /// A rate of 0 leaves the limit as it is: none is the speed of the link, which is also what the driver
+    /// tells then.
+    pub zero_stays: bool,
 }
 
 /// A limit as the driver will take it.
@@ -133,7 +136,11 @@ impl RateRange {
                 format!("write at most {}", BitRate::from_mbit(top)),
             ));
         }
-        let max_mbit = self.round(driver, max)?;
+        let open = max.0 == 0 && self.zero_stays;
+        let max_mbit = match link.map(|rate| rate.0 / 1_000_000) {
+            Some(mbit) if open => u32::try_from(mbit).unwrap_or(u32::MAX),
+            _ => self.round(driver, max)?,
+        };
         if !min.0.is_multiple_of(1_000_000) {
             let whole = BitRate::from_mbit((min.0 / 1_000_000).max(1));
             return Err(Refusal::new(
@@ -144,6 +151,11 @@ impl RateRange {
         let min_mbit = u32::try_from(min.0 / 1_000_000).unwrap_or(u32::MAX);
         let took = BitRate::from_mbit(max_mbit.into());
         let rounded = (took != max).then(|| {
+            if open {
+                return format!(
+                    "none → {took}: {driver} keeps its limit at 0, the link's speed is none"
+                );
+            }
             let step = BitRate::from_mbit(self.step_mbit.into());
             format!("{max} → {took}: {driver} takes steps of {step}")
         });

@@ -9,6 +9,7 @@ const fn range(low_mbit: u32, top: Top) -> Option<RateRange> {
         top,
         step_mbit: 1,
         raises: false,
+        zero_stays: false,
     })
 }
 
@@ -66,6 +67,7 @@ pub(super) const DRIVERS: [Driver; 19] = {
                 top: Top::Link,
                 step_mbit: 50,
                 raises: true,
+                zero_stays: false,
             }),
             Refused,
             Live,
@@ -106,10 +108,16 @@ pub(super) const DRIVERS: [Driver; 19] = {
         driver("nfp", range(1, Top::Mbit(65_534)), Honoured, NoCounters, ""),
         driver(
             "qede",
-            link,
+            Some(RateRange {
+                low_mbit: 1,
+                top: Top::Link,
+                step_mbit: 1,
+                raises: false,
+                zero_stays: true,
+            }),
             Honoured,
             NoCounters,
-            "a maximum of 0 does not remove the limit: set the link's speed",
+            "a maximum of 0 does not remove the limit, the link's speed does; that is what it tells of no limit",
         ),
         driver(
             "qlcnic",
@@ -118,6 +126,7 @@ pub(super) const DRIVERS: [Driver; 19] = {
                 top: Top::Mbit(9_999),
                 step_mbit: 100,
                 raises: false,
+                zero_stays: false,
             }),
             Honoured,
             NoCounters,

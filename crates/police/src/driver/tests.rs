@@ -89,6 +89,23 @@ fn what_is_rounded_is_told() {
 }
 
 #[test]
+fn no_limit_is_the_speed_of_the_link_where_0_removes_none() {
+    let taken = check("qede", "0mbit", "", 25_000).unwrap();
+    assert_eq!(taken.max_mbit, 25_000);
+    assert_eq!(
+        taken.rounded.as_deref(),
+        Some("none → 25gbit: qede keeps its limit at 0, the link's speed is none")
+    );
+    assert_eq!(mbit("qede", "500mbit", 25_000), 500);
+    // Without a link there is no such speed.
+    check("qede", "0mbit", "", 0).unwrap_err();
+    assert_eq!(mbit("bnxt_en", "0mbit", 25_000), 0);
+    // On the NIC's switch 0 is none.
+    let switch = Driver::find("qede", None).limiting(Way::Switch);
+    assert_eq!(switch.check(BitRate(0), None, None).unwrap().max_mbit, 0);
+}
+
+#[test]
 fn a_guarantee_stays_when_the_maximum_is_set() {
     let kept = |driver: &str, found| Driver::find(driver, None).minimum_kept(found);
     assert_eq!(kept("ice", Some(200)), Some(BitRate::from_mbit(200)));

@@ -1,0 +1,129 @@
+//! What `nicety police` prints with `--json`, and what its daemon writes down.
+
+use nicety_model::journal::Outcome;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::controller::Decision;
+use crate::explain::Explanation;
+use crate::policy::PortName;
+
+/// What `nicety police status --json` prints: the daemon's `state.json`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct State {
+    /// Schema version.
+    pub schema: u32,
+    /// The daemon's process.
+    pub pid: u32,
+    /// When the process was started, in ticks since boot: its number may be another's later.
+    #[serde(default)]
+    pub born_ticks: u64,
+    /// Inode of the daemon's network namespace.
+    pub netns: u64,
+    /// File of the policy.
+    pub policy: String,
+    /// Length of a period.
+    pub period_s: f64,
+    /// Rate of the shared link.
+    pub capacity_bps: f64,
+    /// Periods since the start.
+    pub periods: u64,
+    /// When this was written, in seconds since boot.
+    pub written_s: f64,
+    /// Limits written since the start.
+    pub writes: u64,
+    /// Limits that could not be written, or what was found before not noted, and periods that failed,
+    /// since the start.
+    pub errors: u64,
+    /// Policies taken and refused while it runs.
+    #[serde(default)]
+    pub reloads: Reloads,
+    /// The tenants, in the order of the policy.
+    pub tenants: Vec<Explanation>,
+    /// What the last period has decided.
+    pub decision: Decision,
+}
+
+/// What became of the times the policy was to be read again.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Reloads {
+    /// Policies taken.
+    pub taken: u64,
+    /// Policies refused.
+    pub refused: u64,
+    /// Why the last one was refused; none when it was taken.
+    pub why: Option<String>,
+}
+
+/// What `nicety police reload --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadReport {
+    /// Schema version.
+    pub schema: u32,
+    /// File of the policy.
+    pub policy: String,
+    /// The daemon has taken it; else the old one goes on.
+    pub taken: bool,
+    /// Why it was refused; absent when it was taken.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub why: Option<String>,
+    /// Tenants of the policy that is in force now.
+    pub tenants: usize,
+}
+
+/// What `nicety police restore --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RestoreReport {
+    /// Schema version.
+    pub schema: u32,
+    /// The ports that a killed daemon had changed; empty when there was nothing to put back.
+    pub ports: Vec<PortBack>,
+}
+
+/// A port that was to get back what was found there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PortBack {
+    /// Interface or function: `tap0`, `eth0/vf3`.
+    pub port: String,
+    /// The limit that was found there, in the words of its setting.
+    pub value: String,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// A line of `nicety police run --dry-run --json`: one period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DryPeriod {
+    /// Schema version.
+    pub schema: u32,
+    /// Number of the period, from 1.
+    pub period: u64,
+    /// Rate of the shared link.
+    pub capacity_bps: f64,
+    /// Rate of all ports together in bits per second on the wire.
+    pub total_bps: f64,
+    /// The ports, in the order of the policy.
+    pub ports: Vec<DryPort>,
+}
+
+/// A port in such a period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DryPort {
+    /// The port.
+    #[schemars(with = "String")]
+    pub port: PortName,
+    /// Its tenant.
+    pub tenant: String,
+    /// It is there, and can be limited.
+    pub present: bool,
+    /// Rate on the wire in bits per second; absent when the period brought none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bps: Option<f64>,
+    /// The limit that it has in bits per second; absent when it has none, or is not there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_bps: Option<f64>,
+    /// The limit that it would get in bits per second; absent when it is not there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub would_be_bps: Option<f64>,
+}
