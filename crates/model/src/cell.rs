@@ -1,6 +1,6 @@
 //! One point of the matrix and its result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,19 @@ pub struct ConfirmResult {
     pub loss_ratio: LossRatio,
     /// Whether the loss is within the goal.
     pub met: bool,
+}
+
+/// The results among everything measured. Visits of the control cell beyond its own repeats show
+/// drift and are no results, unless none of its repeats has a throughput: then what they found is
+/// all that is known of the cell.
+pub fn results(cells: &[CellResult]) -> impl Iterator<Item = &CellResult> {
+    let measured = |cell: &&CellResult| cell.control.is_none() && cell.throughput_fps.is_some();
+    let names = cells.iter().filter(measured).map(|cell| &*cell.cell);
+    let measured: BTreeSet<&str> = names.collect();
+    cells.iter().filter(move |cell| {
+        let alone = || cell.throughput_fps.is_some() && !measured.contains(&*cell.cell);
+        cell.control.is_none() || alone()
+    })
 }
 
 /// Result of one repeat of one cell: one line of `cells.jsonl`.

@@ -102,8 +102,11 @@ pub struct CellSummary {
 pub struct ControlSummary {
     /// Name of the control cell.
     pub cell: String,
-    /// Throughput of each visit in order of time.
+    /// Throughput of each visit that has one, in order of time.
     pub throughput_fps: Vec<f64>,
+    /// Visits without a throughput.
+    #[serde(default)]
+    pub failed: u32,
     /// `max / min - 1` over the visits.
     pub drift: f64,
     /// Drift above which the run is called noisy.

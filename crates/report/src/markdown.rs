@@ -129,19 +129,7 @@ fn lists(page: &mut String, run: &Run, groups: &[Group<'_>]) {
         .collect();
     list(page, "Notes", &notes);
     if let Some(control) = &run.control {
-        let visits: Vec<String> = control
-            .throughput_fps
-            .iter()
-            .map(|fps| number::grouped(*fps))
-            .collect();
-        let text = format!(
-            "{}: {} frames/s; drift {} (noisy above {})",
-            control.cell,
-            visits.join(", "),
-            number::variation(control.drift),
-            number::variation(control.drift_limit)
-        );
-        list(page, "Control cell", &[text]);
+        list(page, "Control cell", &[words::control(control)]);
     }
     let limits: Vec<String> = pick::tester_limits(run)
         .iter()

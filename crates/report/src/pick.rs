@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use nicety_model::cell::SkippedCell;
+use nicety_model::cell::{self, SkippedCell};
 use nicety_model::run::CellSummary;
 use nicety_model::{
     CellKey, CellResult, Direction, LatencySummary, Purpose, Run, TrialRecord, Verdict,
@@ -114,11 +114,11 @@ pub fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// The run's cells with their repeats in the order of the summary, then those it lacks by key.
-/// Visits of the control cell are not among them.
+/// The run's [results](cell::results) with their repeats in the order of the summary, then those it
+/// lacks by key.
 pub fn groups(run: &Run) -> Vec<Group<'_>> {
     let mut by_name: HashMap<&str, Vec<&CellResult>> = HashMap::new();
-    for cell in run.cells.iter().filter(|cell| cell.control.is_none()) {
+    for cell in cell::results(&run.cells) {
         by_name.entry(&cell.cell).or_default().push(cell);
     }
     let mut groups: Vec<Group<'_>> = run

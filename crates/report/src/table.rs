@@ -181,21 +181,7 @@ fn notes(page: &mut Page, run: &Run, groups: &[Group<'_>]) {
     }
     if let Some(control) = &run.control {
         page.strong("control cell");
-        let visits: Vec<String> = control
-            .throughput_fps
-            .iter()
-            .map(|fps| number::grouped(*fps))
-            .collect();
-        page.prose(
-            2,
-            &format!(
-                "{}: {} frames/s; drift {} (noisy above {})",
-                control.cell,
-                visits.join(", "),
-                number::variation(control.drift),
-                number::variation(control.drift_limit)
-            ),
-        );
+        page.prose(2, &words::control(control));
     }
     if !run.tester_limit_fps.is_empty() {
         page.strong("the tester alone, without a path");

@@ -1,5 +1,6 @@
 //! The run in words: what a reader takes away when they read nothing else.
 
+use nicety_model::run::ControlSummary;
 use nicety_model::{Direction, Run, Verdict};
 
 use crate::number;
@@ -13,6 +14,26 @@ const FULL: f64 = 0.95;
 const AT_LINE_RATE: f64 = 0.99;
 /// Paths told of; more are counted.
 const TOLD: usize = 6;
+
+/// The visits of the control cell in one line.
+pub(crate) fn control(control: &ControlSummary) -> String {
+    let visits = control.throughput_fps.iter();
+    let visits: Vec<String> = visits.map(|fps| number::grouped(*fps)).collect();
+    let failed = match control.failed {
+        0 => String::new(),
+        failed => format!(
+            "; {} found no throughput",
+            plural(failed as usize, "further visit")
+        ),
+    };
+    format!(
+        "{}: {} frames/s{failed}; drift {} (noisy above {})",
+        control.cell,
+        visits.join(", "),
+        number::variation(control.drift),
+        number::variation(control.drift_limit)
+    )
+}
 
 /// One sentence per path, direction and number of flows: what it carries and what stopped it
 /// from carrying more. Never empty.

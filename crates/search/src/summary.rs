@@ -3,22 +3,32 @@
 use std::collections::HashMap;
 
 use nicety_model::run::{CellSummary, ControlSummary};
-use nicety_model::{CellResult, Verdict};
+use nicety_model::{CellResult, Verdict, cell};
 
 use crate::stats::spread;
 use crate::verdict::worse;
 
 /// Drift of the control cell from which a run is called noisy.
 pub const DRIFT_LIMIT: f64 = 0.05;
+/// Why a visit of the control cell is among the results.
+const STAND_IN: &str =
+    "a visit of the control cell, shown because none of the cell's own repeats has a throughput";
 
-/// One summary per cell that has results, in the order of `plan` (cell names). Visits of the
-/// control cell beyond its own repeats do not count.
+/// The [results](cell::results); visits of the control cell among them say what they are.
+pub fn results(cells: &[CellResult]) -> Vec<CellResult> {
+    let mut results: Vec<CellResult> = cell::results(cells).cloned().collect();
+    let visits = results.iter_mut().filter(|cell| cell.control.is_some());
+    visits.for_each(|cell| cell.notes.push(STAND_IN.to_owned()));
+    results
+}
+
+/// One summary per cell that has [`results`], in the order of `plan` (cell names).
 pub fn summarise<'a>(
     plan: impl IntoIterator<Item = &'a str>,
     cells: &[CellResult],
 ) -> Vec<CellSummary> {
     let mut by_name: HashMap<&str, Vec<&CellResult>> = HashMap::new();
-    for cell in cells.iter().filter(|cell| cell.control.is_none()) {
+    for cell in cells {
         by_name.entry(&cell.cell).or_default().push(cell);
     }
     plan.into_iter()
@@ -43,11 +53,12 @@ pub fn summarise<'a>(
 /// The control cell's throughput over the run: its own repeats and its further visits, in the
 /// order measured. `None` with fewer than two values.
 pub fn control(name: &str, cells: &[CellResult], drift_limit: f64) -> Option<ControlSummary> {
-    let throughput_fps: Vec<f64> = cells
+    let visits: Vec<Option<f64>> = cells
         .iter()
         .filter(|cell| cell.cell == name)
-        .filter_map(|cell| cell.throughput_fps)
+        .map(|cell| cell.throughput_fps)
         .collect();
+    let throughput_fps: Vec<f64> = visits.iter().copied().flatten().collect();
     let spread = spread(&throughput_fps).filter(|spread| spread.n > 1)?;
     let drift = if spread.min > 0.0 {
         spread.max / spread.min - 1.0
@@ -56,6 +67,7 @@ pub fn control(name: &str, cells: &[CellResult], drift_limit: f64) -> Option<Con
     };
     Some(ControlSummary {
         cell: name.to_owned(),
+        failed: (visits.len() - throughput_fps.len()) as u32,
         throughput_fps,
         drift,
         drift_limit,

@@ -29,11 +29,7 @@ pub fn run(contents: RunContents) -> Result<Run, PlanError> {
         };
         cells.iter_mut().for_each(|cell| mark_drift(cell, drift));
     }
-    // Visits of the control cell beyond its own result show drift; they are no results.
-    let results: Vec<_> = cells
-        .into_iter()
-        .filter(|cell| cell.control.is_none())
-        .collect();
+    let results = summary::results(&cells);
     let names: Vec<String> = plan.buildable_cells().map(|key| key.name()).collect();
     let summary = summary::summarise(names.iter().map(String::as_str), &results);
     let sockets = sockets(&plan, contents.sockets);

@@ -29,6 +29,9 @@ pub fn section(control: &ControlSummary) -> Result<Markup, ReportError> {
             " through the run. Its largest and smallest throughput differ by "
             b { (number::variation(control.drift)) } "; above "
             (number::variation(control.drift_limit)) " the run counts as noisy. "
+            @if control.failed > 0 {
+                (crate::words::plural(control.failed as usize, "further visit")) " found no throughput. "
+            }
             @if known { (parts::badge(verdict)) }
         }
         @if let Some(figure) = figure {

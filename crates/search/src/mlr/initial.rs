@@ -76,50 +76,34 @@ impl Initial {
     }
 
     /// The same phase without loads above `top`.
-    pub fn capped(self, top: usize) -> Self {
+    pub fn capped(mut self, top: usize) -> Self {
+        let cap = |at: &mut usize| *at = top.min(*at);
+        match &mut self {
+            Self::Max { after: None } => {}
+            Self::First { at, .. } => cap(at),
+            Self::Max {
+                after: Some((one, other)),
+            }
+            | Self::Second {
+                at: one,
+                first: other,
+                ..
+            }
+            | Self::Climb {
+                at: one,
+                passed: other,
+                ..
+            }
+            | Self::Done(one, other) => {
+                cap(one);
+                cap(other);
+            }
+        }
         match self {
-            Self::Max { after } => Self::Max {
-                after: after.map(|(low, high)| (low.min(top), high.min(top))),
-            },
-            Self::First { at, hint } => Self::First {
-                at: at.min(top),
-                hint,
-            },
-            Self::Second {
-                at,
-                first,
-                passed,
-                hint,
-            } => {
-                let (at, first) = (at.min(top), first.min(top));
-                if at == first {
-                    Self::Done(at, at)
-                } else {
-                    Self::Second {
-                        at,
-                        first,
-                        passed,
-                        hint,
-                    }
-                }
-            }
-            Self::Climb {
-                at,
-                passed,
-                overloaded,
-            } => {
-                let (at, passed) = (at.min(top), passed.min(top));
-                if at == passed {
-                    Self::Done(at, at)
-                } else {
-                    Self::Climb {
-                        at,
-                        passed,
-                        overloaded,
-                    }
-                }
-            }
-            Self::Done(low, high) => Self::Done(low.min(top), high.min(top)),
+            // Nothing is left to compare with.
+            Self::Second { at, first, .. } if at == first => Self::Done(at, at),
+            Self::Climb { at, passed, .. } if at == passed => Self::Done(at, at),
+            capped => capped,
         }
     }
 

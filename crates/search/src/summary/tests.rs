@@ -49,7 +49,7 @@ fn repeats_are_summed_up_in_the_plans_order_with_their_worst_verdict() {
         cell("a", Some(110.0), Verdict::Unstable),
         cell("b", None, Verdict::Failed),
     ];
-    let summary = summarise(["a", "b", "never run"], &cells);
+    let summary = summarise(["a", "b", "never run"], &results(&cells));
     assert_eq!(summary.len(), 2);
     assert_eq!(
         (summary[0].cell.as_str(), summary[0].verdict),
@@ -75,6 +75,27 @@ fn drift_is_the_largest_over_the_smallest() {
     cells.push(cell("b", Some(1.0), Verdict::Ok));
     let summary = control("a", &cells, DRIFT_LIMIT).unwrap();
     assert_eq!(summary.throughput_fps, [100.0, 95.0, 104.5]);
+    assert_eq!(summary.failed, 1);
     assert!((summary.drift - 0.1).abs() < 1e-12);
     assert!(summary.drift > summary.drift_limit);
+}
+
+#[test]
+fn a_visit_of_the_control_cell_stands_in_where_no_repeat_found_a_throughput() {
+    let mut visit = cell("a", Some(74.0), Verdict::Ok);
+    visit.control = Some(1);
+    let failed = || cell("a", None, Verdict::Failed);
+    let mut second = failed();
+    second.control = Some(2);
+    let found = results(&[failed(), visit.clone(), second, failed()]);
+    assert_eq!(found.len(), 3);
+    assert_eq!(found[1].notes, [STAND_IN]);
+    let summary = summarise(["a"], &found);
+    let spread = summary[0].throughput_fps.unwrap();
+    assert_eq!((spread.ave, spread.n), (74.0, 1));
+    assert_eq!(summary[0].verdict, Verdict::Failed);
+    // It does not where one has.
+    let found = results(&[cell("a", Some(80.0), Verdict::Ok), visit, failed()]);
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|cell| cell.notes.is_empty()));
 }

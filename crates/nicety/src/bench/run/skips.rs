@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::cell::SkippedCell;
+use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, FrameSize};
 use nicety_search::schedule::Schedule;
 
@@ -20,6 +21,12 @@ const LOOKED_AT: usize = 1000;
 /// Why a cell has no result, and what to do.
 type Why = (String, String);
 
+/// The cells on one path, which differ in frames only; never empty.
+struct Point<'a> {
+    path: &'a PathPlan,
+    cells: Vec<(u32, &'a CellKey)>,
+}
+
 impl Sitting {
     /// Skips the cells that a look at this machine rules out.
     pub(super) fn rule_out(
@@ -30,50 +37,18 @@ impl Sitting {
     ) -> Result<(), Failure> {
         let open = open_cells(schedule);
         let mut ruled_out: Vec<(u32, Why)> = Vec::new();
-        let mut looked_at = 0;
-        let mut number = 0;
-        for path in &self.plan.paths {
-            // Cells of one point of the matrix stand together.
-            let mut points: Vec<Vec<u32>> = Vec::new();
-            let mut last: Option<CellKey> = None;
-            for key in self.plan.cells_of(path) {
-                if self.cells.get(number as usize) != Some(&key) {
-                    continue;
-                }
-                match (points.last_mut(), &last) {
-                    (Some(point), Some(last)) if last.path == key.path => point.push(number),
-                    _ => points.push(vec![number]),
-                }
-                last = Some(key);
-                number += 1;
+        let has_open = |point: &&Point| point.cells.iter().any(|(cell, _)| open.contains(cell));
+        for point in self.points().iter().filter(has_open).take(LOOKED_AT) {
+            if signals.stopped() {
+                break;
             }
-            for point in points {
-                if looked_at == LOOKED_AT || signals.stopped() {
-                    break;
-                }
-                let mut cells = point.iter().filter(|cell| open.contains(cell)).peekable();
-                if cells.peek().is_none() {
-                    continue;
-                }
-                looked_at += 1;
-                let key = |cell: &u32| self.cells.get(*cell as usize);
-                let Some(first) = key(&point[0]) else {
-                    continue;
-                };
-                let sizes = point.iter().filter_map(key).map(|key| key.frame_size_bytes);
-                let by_size = by_size(&sizes.collect(), &|size| {
-                    let key = CellKey {
-                        frame_size_bytes: size,
-                        ..first.clone()
-                    };
-                    let checked = self.paths.check(path, &key, &self.machine.placement);
-                    checked.err().filter(SetupError::rules_out)
-                });
-                for cell in cells {
-                    let why = key(cell).and_then(|key| by_size.get(&key.frame_size_bytes));
-                    ruled_out.extend(why.map(|why| (*cell, why.clone())));
-                }
-            }
+            let sizes = point.cells.iter().map(|(_, key)| key.frame_size_bytes);
+            let why = by_size(&sizes.collect(), &|size| self.refused(point, size));
+            let cells = point.cells.iter().filter(|(cell, _)| open.contains(cell));
+            ruled_out.extend(cells.filter_map(|(cell, key)| {
+                let why = why.get(&key.frame_size_bytes)?;
+                Some((*cell, why.clone()))
+            }));
         }
         if ruled_out.is_empty() {
             return Ok(());
@@ -82,6 +57,40 @@ impl Sitting {
             self.skip(cell, why, schedule, progress);
         }
         self.save()
+    }
+
+    /// The cells of every point of the matrix; they stand together in the plan.
+    fn points(&self) -> Vec<Point<'_>> {
+        let mut points: Vec<Point<'_>> = Vec::new();
+        let mut cells = (0u32..).zip(&self.cells).peekable();
+        for path in &self.plan.paths {
+            for key in self.plan.cells_of(path) {
+                // Those that can never be built are not among the cells.
+                let Some(cell) = cells.next_if(|(_, cell)| **cell == key) else {
+                    continue;
+                };
+                match points.last_mut() {
+                    Some(point) if point.path == path && point.cells[0].1.path == key.path => {
+                        point.cells.push(cell);
+                    }
+                    _ => points.push(Point {
+                        path,
+                        cells: vec![cell],
+                    }),
+                }
+            }
+        }
+        points
+    }
+
+    /// What a look at this machine has against frames of one size on a path.
+    fn refused(&self, point: &Point<'_>, size: FrameSize) -> Option<SetupError> {
+        let key = CellKey {
+            frame_size_bytes: size,
+            ..point.cells[0].1.clone()
+        };
+        let checked = self.paths.check(point.path, &key, &self.machine.placement);
+        checked.err().filter(SetupError::rules_out)
     }
 
     /// A cell's path could not be had. The other cells on it are skipped with it where they would
