@@ -37,3 +37,4 @@ pub mod topology;
 pub mod vf;
 pub mod vsock;
 pub mod xdp_features;
+pub mod xps;

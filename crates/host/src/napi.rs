@@ -46,7 +46,7 @@ pub struct NapiThread {
 }
 
 /// Lets every receive queue of an interface be polled by a kernel thread of its own, and finds
-/// these threads. The interface must be up.
+/// these threads, in the order of the queues. The interface must be up.
 ///
 /// # Errors
 /// [`NetError::Unsupported`] when the kernel (before 5.12) or the driver has no threaded NAPI,
@@ -82,7 +82,7 @@ pub fn make_threaded(
         });
     }
     let after = threads_of(&link.name)?;
-    let threads: Vec<_> = match pids(ns, link.index) {
+    let mut threads: Vec<_> = match pids(ns, link.index) {
         Ok(pids) => after
             .into_iter()
             .filter(|thread| pids.contains(&thread.pid))
@@ -100,6 +100,8 @@ pub fn make_threaded(
             io::Error::from_raw_os_error(libc::ENOENT),
         ));
     }
+    // Queues get their numbers one after the other; their threads are made in any order.
+    threads.sort_by_key(|thread| number(&thread.name));
     Ok(threads)
 }
 
@@ -189,6 +191,11 @@ fn threads_of(interface: &str) -> Result<Vec<NapiThread>, NetError> {
     Ok(threads)
 }
 
+/// The number of the NAPI instance at the end of a thread's name.
+fn number(name: &str) -> Option<u32> {
+    name.rsplit_once('-')?.1.parse().ok()
+}
+
 /// Kernels before 5.17 cut thread names to 15 bytes, within the id or even before it.
 fn is_thread_name(name: &str, prefix: &str) -> bool {
     match name.strip_prefix(prefix) {
@@ -216,6 +223,12 @@ fn pids(ns: &NetNs, index: u32) -> Result<Vec<u32>, NetError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_follow_their_numbers() {
+        assert!(number("napi/d0-8193") < number("napi/d0-10001"));
+        assert!(number("napi/eth-x-7") > number("napi/enp0s31f6n"));
+    }
 
     #[test]
     fn thread_names_are_told_from_their_neighbours() {

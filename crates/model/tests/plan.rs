@@ -141,11 +141,11 @@ fn ready_plans_mean_what_they_say() {
         // 7 paths x 5 sizes x 3 ranges of flows.
         ("bridge-vs-dpdk", 105, 105),
         ("linux-bridge-blog", 10, 10),
-        // (2 drivers with 3 queue counts + 3 with one) x (3 placements of one CPU + 2 of two)
-        // x 7 sizes x 2 directions.
-        ("internet-week-2011", 630, 630),
-        // 63 paths x 7 sizes x 2 directions.
-        ("guest-drivers", 882, 882),
+        // (4 drivers with 3 counts of the host's queues + functions) x (3 placements of one CPU + 2
+        // of two) x 7 sizes x 2 directions.
+        ("internet-week-2011", 910, 910),
+        // 75 paths x 7 sizes x 2 directions.
+        ("guest-drivers", 1050, 1050),
         ("vnic-backends", 42, 42),
         // Sockets only: no cells.
         ("vnic-latency-rate-throughput", 0, 0),
@@ -240,7 +240,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
             "kind = \"ovs\"\ndatapath = [\"kernel\", \"userspace\"]",
             "kind = \"vlan-bridge\"\ntagging = [\"filtering\", \"sub-interface\"]",
             "kind = \"testpmd\"\nvdev = \"af_xdp\"\ncores = [1, 2]\nqueues = 2",
-            "kind = \"vm\"\nnic = [\"e1000\", \"sriov\"]\npf = \"eth0\"\npin = [[0], [4, 6]]\nqueues = 4",
+            "kind = \"vm\"\nnic = [\"e1000\", \"sriov\"]\npf = \"eth0\"\npin = [[0], [4, 6]]\nhost_queues = [1, 8]\nqueues = 4",
         ],
         1..=6,
     );

@@ -193,13 +193,18 @@ pub fn trials_by_cell(run: &Run) -> HashMap<&str, Vec<&TrialRecord>> {
     by_cell
 }
 
-/// A key of the tester's limits in words: `64` is `64 bytes`, `64/bi` is `64 bytes both ways`.
+/// A key of the tester's limits in words: `64` is `64 bytes`, `64/bi` is `64 bytes both ways`,
+/// `64/af_packet` is `64 bytes with af_packet`, where cells of the same run have several engines.
 pub fn limit_words(key: &str) -> String {
-    match key.split_once('/') {
-        None => format!("{key} bytes"),
-        Some((size, "bi")) => format!("{size} bytes both ways"),
-        Some((size, rest)) => format!("{size} bytes {rest}"),
+    let mut parts = key.split('/');
+    let mut words = format!("{} bytes", parts.next().unwrap_or_default());
+    for part in parts {
+        words += &match part {
+            "bi" => " both ways".to_owned(),
+            engine => format!(" with {engine}"),
+        };
     }
+    words
 }
 
 /// The tester's own limits in order of frame size: bytes as written, fps.

@@ -62,8 +62,8 @@ impl DirectPath {
         veth::set_up(&b, "b")?;
         let first = spec.path_cpus.first().copied();
         let second = spec.path_cpus.get(1).copied().or(first);
-        let mut threads = veth::thread(&b, "b", first, &mut notes)?;
-        threads.extend(veth::thread(&a, "a", second, &mut notes)?);
+        let mut threads = veth::threads(&b, "b", &|_| first, &mut notes)?;
+        threads.extend(veth::threads(&a, "a", &|_| second, &mut notes)?);
         veth::note_unpinned(&threads, &mut notes);
         Ok(Self {
             ports: [a.port("a")?, b.port("b")?],

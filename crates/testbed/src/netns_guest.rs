@@ -27,7 +27,7 @@ use crate::endpoints::EndpointSite;
 use crate::error::PathError;
 use crate::neighbours;
 use crate::path::{Coupling, Path, PathThread, Port};
-use crate::rig::{Rig, RigSpec};
+use crate::rig::{Rig, RigSpec, check_host_queues};
 use crate::sriov::{self, FunctionSet};
 use crate::veth::{self, CARRIER_LIMIT, Site};
 use crate::vm::shared;
@@ -77,6 +77,7 @@ impl NetnsPath {
     /// # Errors
     /// [`PathError::Guest`].
     pub fn check(spec: &NetnsSpec) -> Result<(), PathError> {
+        check_host_queues(spec.ask.host_queues)?;
         match (spec.ask.nic, &spec.ask.pf) {
             (VmNic::Sriov, Some(pf)) => FunctionSet::check(pf, spec.ask.vms, false),
             _ => Ok(()),
@@ -240,10 +241,11 @@ fn steer(guest: &Site, stations: [Mac; 2], rig: &Rig) -> Result<(), NetError> {
 
 /// Makes macvlans on the ends of the tester's pairs and moves them to the namespaces.
 fn on_macvlans(spec: &NetnsSpec, guests: &[Site]) -> Result<Rig, PathError> {
-    let rig = Rig::build(&RigSpec {
+    check_host_queues(spec.ask.host_queues)?;
+    let rig = Rig::with_host_queues(&RigSpec {
         path_cpus: spec.path_cpus.clone(),
         largest_frame: spec.largest_frame,
-        queues: 1,
+        queues: spec.ask.host_queues,
     })?;
     let links = &rig.dut.links;
     let share = match (spec.neighbours, spec.ask.vms) {

@@ -8,10 +8,13 @@
 
 use nicety_host::link::{LinkChange, Mac};
 use nicety_host::net_error::NetError;
+use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::qdisc;
+use nicety_host::xps;
 use nicety_model::FrameSize;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
+use crate::error::PathError;
 use crate::path::{Coupling, PathThread, Port};
 use crate::sriov::FunctionSet;
 use crate::veth::{self, CARRIER_LIMIT, End, Site};
@@ -52,8 +55,20 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Builds it and waits until all four ends have carrier.
+    /// Builds it and waits until all four ends have carrier. The receive threads of an interface
+    /// share a CPU.
     pub(crate) fn build(spec: &RigSpec) -> Result<Self, NetError> {
+        Self::make(spec, false)
+    }
+
+    /// As [`Rig::build`], with `d0` and `d1` as NICs that have several receive queues: a frame goes
+    /// to the queue that its flow has, as receive side scaling has it, and the queues' threads take
+    /// the CPUs in turn.
+    pub(crate) fn with_host_queues(spec: &RigSpec) -> Result<Self, NetError> {
+        Self::make(spec, spec.queues > 1)
+    }
+
+    fn make(spec: &RigSpec, by_flow: bool) -> Result<Self, NetError> {
         let mut notes = Vec::new();
         let a = Site::create("A", &mut notes)?;
         let dut = Site::create("DUT", &mut notes)?;
@@ -77,10 +92,21 @@ impl Rig {
                 mac: far_mac,
             };
             veth::connect(tester, inner, mtu, queues)?;
+            if by_flow {
+                // A veth receives on the queue that its peer has sent on.
+                xps::by_flow(&site.ns, port, queues)?;
+            }
             veth::set_up(&dut, far)?;
             veth::set_up(site, port)?;
-            let cpu = pick(&spec.path_cpus, number);
-            threads.extend(veth::thread(&dut, far, cpu, &mut notes)?);
+            let cpu = |queue: usize| match by_flow {
+                true => pick(&spec.path_cpus, 2 * queue + number),
+                false => pick(&spec.path_cpus, number),
+            };
+            let receiving = veth::threads(&dut, far, &cpu, &mut notes)?;
+            if by_flow {
+                notes.extend(veth::queue_words(far, queues, &receiving));
+            }
+            threads.extend(receiving);
         }
         veth::note_unpinned(&threads, &mut notes);
         for name in ["d0", "d1"] {
@@ -163,6 +189,19 @@ impl Rig {
     }
 }
 
+/// Refuses several receive queues where frames cannot be sent to them by flow; makes nothing.
+pub(crate) fn check_host_queues(queues: u32) -> Result<(), PathError> {
+    // Which queue a veth sends on is for root of the machine to say, whoever made the veth
+    // (`xps_cpus_store` in net/core/net-sysfs.c).
+    if queues < 2 || matches!(privilege(), Ok(Privilege::Privileged)) {
+        return Ok(());
+    }
+    Err(PathError::Guest {
+        why: format!("host_queues = {queues}: only root may choose a frame's queue by its flow"),
+        remedy: "measure as root, or write host_queues = 1".to_owned(),
+    })
+}
+
 fn pick(cpus: &[u32], number: usize) -> Option<u32> {
     cpus.get(number.checked_rem(cpus.len())?).copied()
 }
@@ -189,5 +228,9 @@ mod tests {
         assert_eq!((pick(&[], 0), pick(&[], 1)), (None, None));
         assert_eq!((pick(&[1], 0), pick(&[1], 1)), (Some(1), Some(1)));
         assert_eq!((pick(&[2, 3], 0), pick(&[2, 3], 1)), (Some(2), Some(3)));
+        assert_eq!(
+            (pick(&[2, 3, 4], 4), pick(&[2, 3, 4], 5)),
+            (Some(3), Some(4))
+        );
     }
 }

@@ -110,12 +110,12 @@ pub(crate) fn set_up(site: &Site, name: &str) -> Result<(), NetError> {
     )
 }
 
-/// Lets the far end receive in threads pinned to `cpu`. None at all means that it works in the
-/// sender's context; `notes` says why.
-pub(crate) fn thread(
+/// Lets the far end receive in threads, that of every queue pinned to its `cpu`, in the order of the
+/// queues. None at all means that it works in the sender's context; `notes` says why.
+pub(crate) fn threads(
     site: &Site,
     name: &str,
-    cpu: Option<u32>,
+    cpu: &dyn Fn(usize) -> Option<u32>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<PathThread>, NetError> {
     let link = site.links.get(name)?;
@@ -132,8 +132,26 @@ pub(crate) fn thread(
     };
     threads
         .into_iter()
-        .map(|thread| place(name, thread, cpu))
+        .enumerate()
+        .map(|(queue, thread)| place(name, thread, cpu(queue)))
         .collect()
+}
+
+/// The receive queues of an interface and where their threads run, for the run's notes; nothing
+/// without threads, which has been said.
+pub(crate) fn queue_words(name: &str, queues: u32, threads: &[PathThread]) -> Option<String> {
+    let cpus = threads.iter().map(|thread| match thread.cpus.as_slice() {
+        [one] => Some(one.to_string()),
+        _ => None,
+    });
+    let places = match cpus.collect::<Option<Vec<String>>>() {
+        Some(cpus) if cpus.is_empty() => return None,
+        Some(cpus) => format!("on CPUs {}", cpus.join(", ")),
+        None => "where the scheduler puts them".to_owned(),
+    };
+    Some(format!(
+        "{name}: {queues} receive queues, threads {places}; a frame's flow decides its queue"
+    ))
 }
 
 fn place(interface: &str, thread: NapiThread, wanted: Option<u32>) -> Result<PathThread, NetError> {
@@ -163,17 +181,19 @@ pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<String>) {
             by_reason.entry(reason).or_default().push(&thread.interface);
         }
     }
+    by_reason.values_mut().for_each(Vec::dedup);
     for (reason, interfaces) in by_reason {
         notes.push(format!(
             "the scheduler places the receive threads of {}: {reason}",
             interfaces.join(" and ")
         ));
     }
-    let waiting: Vec<&str> = threads
+    let mut waiting: Vec<&str> = threads
         .iter()
         .filter(|thread| !thread.before_programs)
         .map(|thread| thread.interface.as_str())
         .collect();
+    waiting.dedup();
     if !waiting.is_empty() {
         notes.push(format!(
             "the receive threads of {} run at ordinary priority: any program that wakes on their CPU stops them for up to a time slice, and frames are lost",
@@ -207,6 +227,7 @@ mod tests {
         note_unpinned(
             &[
                 thread("d0", Some("only root")),
+                thread("d0", Some("only root")),
                 thread("d1", Some("only root")),
             ],
             &mut notes,
@@ -214,6 +235,23 @@ mod tests {
         assert_eq!(
             notes,
             ["the scheduler places the receive threads of d0 and d1: only root"]
+        );
+    }
+
+    #[test]
+    fn queues_are_told_with_the_cpus_of_their_threads() {
+        let on = |cpus: &[u32]| PathThread {
+            cpus: cpus.to_vec(),
+            ..thread("d0", None)
+        };
+        assert_eq!(queue_words("d0", 2, &[]), None);
+        assert_eq!(
+            queue_words("d0", 3, &[on(&[2]), on(&[4]), on(&[2])]).unwrap(),
+            "d0: 3 receive queues, threads on CPUs 2, 4, 2; a frame's flow decides its queue"
+        );
+        assert_eq!(
+            queue_words("d0", 2, &[on(&[0, 1]), on(&[0, 1])]).unwrap(),
+            "d0: 2 receive queues, threads where the scheduler puts them; a frame's flow decides its queue"
         );
     }
 }

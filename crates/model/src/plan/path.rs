@@ -27,9 +27,22 @@ const DATAPATHS: [&str; 2] = ["kernel", "userspace"];
 /// How DPDK gets at an interface that the kernel drives.
 const VDEVS: [&str; 2] = ["af_packet", "af_xdp"];
 /// Keys of `kind = "vm"`.
-const VM_KEYS: [&str; 14] = [
-    "kind", "guest", "nic", "pf", "switch", "tagging", "vdev", "cores", "vcpus", "pin", "queues",
-    "ring", "vms", "accel",
+const VM_KEYS: [&str; 15] = [
+    "kind",
+    "guest",
+    "nic",
+    "pf",
+    "switch",
+    "tagging",
+    "vdev",
+    "cores",
+    "host_queues",
+    "vcpus",
+    "pin",
+    "queues",
+    "ring",
+    "vms",
+    "accel",
 ];
 
 /// Parameters of a path; an empty list was not given. Each list multiplies the matrix.
@@ -55,6 +68,11 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub switch: Vec<String>,
+    /// Receive queues of the host's interfaces between which the guest is; frames are spread over
+    /// them by flow, as receive side scaling does. One when absent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrMany<u32>")]
+    pub host_queues: Vec<u32>,
     /// Virtual CPUs of a guest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
@@ -107,6 +125,7 @@ impl PathParams {
             ("nic", self.nic.clone()),
             ("pf", self.pf.clone()),
             ("switch", self.switch.clone()),
+            ("host_queues", numbers(&self.host_queues)),
             ("vcpus", numbers(&self.vcpus)),
             ("pin", self.pin.iter().map(|cpus| join(cpus)).collect()),
             ("queues", numbers(&self.queues)),
@@ -221,6 +240,11 @@ fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
         nic: words("nic", &NICS)?,
         pf: pf(section)?,
         switch: words("switch", &SWITCHES)?,
+        host_queues: numbers(
+            "host_queues",
+            1024,
+            "receive queues of the host's interfaces, as in host_queues = [1, 4]",
+        )?,
         vcpus: numbers(
             "vcpus",
             1024,

@@ -19,6 +19,9 @@ pub(super) const GUESTS: [&str; 2] = ["vm", "netns"];
 /// How a guest's instructions run.
 pub(super) const ACCELS: [&str; 3] = ["auto", "kvm", "tcg"];
 
+/// Key of [`VmAsk::host_queues`].
+const HOST_QUEUES: &str = "host_queues";
+
 /// The guest of one cell. What the plan leaves out has the value in brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VmAsk {
@@ -34,6 +37,8 @@ pub struct VmAsk {
     pub cores: u32,
     /// How such a switch gets at the host's interfaces: `af_packet` or `af_xdp` \[af_packet\].
     pub vdev: String,
+    /// Receive queues of the host's interfaces \[1\].
+    pub host_queues: u32,
     /// Virtual CPUs \[1\].
     pub vcpus: u32,
     /// Host CPUs for the virtual ones, of one guest after the other; a short list begins anew.
@@ -157,6 +162,12 @@ impl VmNic {
 }
 
 impl VmAsk {
+    /// Receive queues of the host's interfaces, where a cell's path names them: cells of a list of
+    /// them are compared with each other, that with one queue too.
+    pub fn named_host_queues(path: &BTreeMap<String, String>) -> Option<u32> {
+        path.get(HOST_QUEUES)?.parse().ok()
+    }
+
     /// Reads the words of a cell's path, see [`crate::CellKey::path`].
     pub fn of(path: &BTreeMap<String, String>) -> Self {
         let number = |key: &str| path.get(key).and_then(|word| word.parse().ok());
@@ -184,6 +195,7 @@ impl VmAsk {
             switch,
             cores: number("cores").unwrap_or(1),
             vdev: word("vdev", "af_packet"),
+            host_queues: number(HOST_QUEUES).unwrap_or(1),
             vcpus: number("vcpus").unwrap_or(1),
             pin: pin.split('+').filter_map(|cpu| cpu.parse().ok()).collect(),
             queues: number("queues").unwrap_or(1),
@@ -225,5 +237,7 @@ mod tests {
             assert_eq!(ask(&[("nic", nic)]).nic.to_string(), nic);
         }
         assert_eq!(ask(&[("pin", "4+6"), ("vcpus", "2")]).pin, [4, 6]);
+        assert_eq!(plain.host_queues, 1);
+        assert_eq!(ask(&[("host_queues", "4")]).host_queues, 4);
     }
 }

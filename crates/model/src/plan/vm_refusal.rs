@@ -18,6 +18,9 @@ const TAP_QUEUES: u32 = 256;
 /// Most queues that DPDK's vhost-user device has, half as many as rings (VHOST_MAX_QUEUE_PAIRS,
 /// lib/vhost/rte_vhost.h).
 const VHOST_USER_QUEUES: u32 = 128;
+/// Most receive queues of the host's interfaces: as many as the largest of the usual NICs spread
+/// frames over by RSS. A veth has more, each with a thread.
+const HOST_QUEUES: u32 = 64;
 /// Most virtual CPUs: an interrupt names one in eight bits, of which the last value means all of them.
 /// More need an IOMMU in the guest.
 const MOST_VCPUS: u32 = 255;
@@ -58,6 +61,20 @@ impl VmAsk {
             return Some((
                 format!("nic = \"{nic}\" uses no virtual functions of a port"),
                 "leave pf out beside it, in a [[path]] of its own",
+            ));
+        }
+        if given("host_queues") && nic.on_function() {
+            return Some((
+                format!("nic = \"{nic}\": a function has one receive queue"),
+                "leave host_queues out beside it, in a [[path]] of its own",
+            ));
+        }
+        if given("host_queues") && *switch == VmSwitch::Testpmd {
+            return Some((
+                format!(
+                    "switch = \"{switch}\" has as many queues on the host's interfaces as on the guest's"
+                ),
+                "write queues instead of host_queues",
             ));
         }
         if given("accel") && self.netns {
@@ -162,6 +179,15 @@ impl VmAsk {
                 "leave cores and vdev out, or write switch = \"ovs-dpdk\" or \"testpmd\"",
             ));
         }
+        if *switch == VmSwitch::OvsDpdk && self.vdev == "af_xdp" && self.host_queues > 1 {
+            return Some((
+                format!(
+                    "DPDK's af_xdp driver sees one receive queue of a veth, not {}",
+                    self.host_queues
+                ),
+                "write vdev = \"af_packet\", or host_queues = 1",
+            ));
+        }
         if self.vms == 1 {
             return None;
         }
@@ -200,6 +226,15 @@ impl VmAsk {
             return refuse(
                 format!("a guest has no {vcpus} virtual CPUs"),
                 "write vcpus = 255 or less",
+            );
+        }
+        if self.host_queues > HOST_QUEUES {
+            return refuse(
+                format!(
+                    "{} receive queues of a host's interface are too many",
+                    self.host_queues
+                ),
+                "write host_queues = 64 or less",
             );
         }
         let all = vcpus.saturating_mul(self.vms);
@@ -345,6 +380,26 @@ mod tests {
             ),
             (&[("vcpus", "300")], "a guest has no 300 virtual CPUs"),
             (
+                &[("host_queues", "65")],
+                "65 receive queues of a host's interface are too many",
+            ),
+            (
+                &[("nic", "sriov"), ("pf", "eth0"), ("host_queues", "1")],
+                "nic = \"sriov\": a function has one receive queue",
+            ),
+            (
+                &[
+                    ("switch", "ovs-dpdk"),
+                    ("vdev", "af_xdp"),
+                    ("host_queues", "2"),
+                ],
+                "DPDK's af_xdp driver sees one receive queue of a veth, not 2",
+            ),
+            (
+                &[("switch", "testpmd"), ("host_queues", "2")],
+                "switch = \"testpmd\" has as many queues on the host's interfaces as on the guest's",
+            ),
+            (
                 &[("switch", "ovs"), ("tagging", "filtering")],
                 "switch = \"ovs\" knows no tagging",
             ),
@@ -383,6 +438,10 @@ mod tests {
             &[("switch", "vlan-bridge")],
             &[("switch", "vlan-bridge"), ("tagging", "sub-interface")],
             &[("vcpus", "255"), ("accel", "tcg")],
+            &[("nic", "e1000"), ("host_queues", "8")],
+            &[("nic", "macvtap"), ("host_queues", "64")],
+            &[("guest", "netns"), ("host_queues", "4")],
+            &[("switch", "ovs-dpdk"), ("host_queues", "4")],
             &[("switch", "ovs-dpdk"), ("vms", "2"), ("queues", "2")],
             &[("switch", "testpmd"), ("cores", "2")],
             &[("guest", "netns")],

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
 use nicety_model::CellKey;
+use nicety_model::plan::VmAsk;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop, pktgen};
@@ -30,7 +31,7 @@ type Taken = (Box<dyn Engine>, Choice, Option<String>);
 pub struct Engines {
     choice: Choice,
     stop: Stop,
-    /// What was taken for a size and direction (see [`setup::limit_key`]).
+    /// What was taken for a size and direction (see [`Engines::limit_key`]).
     taken: BTreeMap<String, Choice>,
     /// Why not an engine, by its name, kind of path, size and direction; empty when it passed.
     found: BTreeMap<String, String>,
@@ -47,6 +48,31 @@ impl Engines {
         }
     }
 
+    /// The engine that cells of `path` get whatever is fastest: where their frames are to be spread
+    /// over receive queues of the host, `af_packet`. Others send on the queue of their CPU, or on
+    /// the first. A cell that names one queue is compared with those of several.
+    pub fn bound(&self, path: &BTreeMap<String, String>) -> Option<Choice> {
+        VmAsk::named_host_queues(path)
+            .filter(|_| self.choice == Choice::Auto)
+            .map(|_| Choice::AfPacket)
+    }
+
+    /// Why cells of `path` cannot be measured with the engine that was asked for.
+    ///
+    /// # Errors
+    /// [`SetupError::OneQueue`].
+    pub fn check(&self, path: &BTreeMap<String, String>) -> Result<(), SetupError> {
+        match (VmAsk::named_host_queues(path), self.choice) {
+            (None | Some(1), _) | (_, Choice::Auto | Choice::AfPacket) => Ok(()),
+            (Some(queues), engine) => Err(SetupError::OneQueue { engine, queues }),
+        }
+    }
+
+    /// Key of the tester's limit for a cell.
+    pub fn limit_key(&self, key: &CellKey) -> String {
+        setup::limit_key(key.frame_size_bytes, key.direction, self.bound(&key.path))
+    }
+
     /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
     /// with it. An engine that cannot be had says so when its cell comes.
     pub fn decide(
@@ -56,23 +82,46 @@ impl Engines {
         placement: &Placement,
         say: &dyn Fn(&str),
     ) {
-        let _ = self.open(path, setup::traffic(key, path), placement, say);
+        let _ = self.open(path, key, placement, say);
     }
 
-    /// Opens the engine on both ports of `path`. `say` is told what takes time.
+    /// Opens the engine of a cell on both ports of `path`. `say` is told what takes time.
     ///
     /// # Errors
     /// When the ports cannot be opened, or the engine that was asked for fails its self-check.
     pub fn open(
         &mut self,
         path: &dyn Path,
-        traffic: TrafficSpec,
+        key: &CellKey,
         placement: &Placement,
         say: &dyn Fn(&str),
     ) -> Result<Opened, SetupError> {
-        let limit = setup::limit_key(traffic.frame_size, traffic.direction);
+        self.check(&key.path)?;
+        let bound = self.bound(&key.path);
+        let mut opened = self.open_bound(path, setup::traffic(key, path), bound, placement, say)?;
+        if let Some(choice) = bound {
+            opened.notes.push(format!(
+                "engine of the cells with host_queues: {choice}, the only one that sends a frame to the receive queue that its flow has"
+            ));
+        }
+        Ok(opened)
+    }
+
+    /// Opens the engine on both ports of `path`: `bound`, or that of other cells.
+    ///
+    /// # Errors
+    /// As those of [`Engines::open`].
+    pub fn open_bound(
+        &mut self,
+        path: &dyn Path,
+        traffic: TrafficSpec,
+        bound: Option<Choice>,
+        placement: &Placement,
+        say: &dyn Fn(&str),
+    ) -> Result<Opened, SetupError> {
+        let limit = setup::limit_key(traffic.frame_size, traffic.direction, bound);
         let wanted = self.taken.get(&limit).copied().unwrap_or(self.choice);
-        let (engine, taken, note) = match self.choice {
+        let (engine, taken, note) = match bound.unwrap_or(self.choice) {
             Choice::Auto => self.fastest(wanted, path, traffic, placement, say)?,
             choice => (
                 self.one(choice, path, traffic, placement, say)?,
@@ -231,6 +280,36 @@ mod tests {
         assert_eq!(order(Auto, false, true), [Xdp, AfXdp, Pktgen]);
         assert_eq!(order(Auto, true, true), [Xdp]);
         assert_eq!(order(Pktgen, false, true), [Pktgen]);
+    }
+
+    #[test]
+    fn several_queues_of_the_host_need_the_engine_that_spreads_frames() {
+        let path = |queues: &[&str]| -> BTreeMap<String, String> {
+            let named = queues.iter().map(|queues| ("host_queues", *queues));
+            let words = named.chain([("kind", "vm")]);
+            words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect()
+        };
+        let engines = |choice| Engines::new(choice, Stop::default());
+        let auto = engines(Choice::Auto);
+        assert_eq!(auto.bound(&path(&[])), None);
+        for queues in ["1", "4"] {
+            assert_eq!(auto.bound(&path(&[queues])), Some(Choice::AfPacket));
+            assert!(auto.check(&path(&[queues])).is_ok());
+            let named = engines(Choice::AfPacket);
+            assert_eq!(named.bound(&path(&[queues])), None);
+            assert!(named.check(&path(&[queues])).is_ok());
+        }
+        let xdp = engines(Choice::Xdp);
+        assert!(xdp.check(&path(&[])).is_ok() && xdp.check(&path(&["1"])).is_ok());
+        let error = xdp.check(&path(&["4"])).unwrap_err();
+        assert!(error.rules_out());
+        assert_eq!(
+            (error.to_string().as_str(), error.remedy().as_str()),
+            (
+                "engine xdp reaches one of the host's 4 receive queues only",
+                "measure with --engine af_packet, then go on with --resume, or write host_queues = 1 and start a new run"
+            )
+        );
     }
 
     #[test]

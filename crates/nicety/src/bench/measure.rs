@@ -16,7 +16,7 @@ use super::engines::{Engines, Opened};
 use super::machine::Machine;
 use super::paths::Paths;
 use super::progress::Progress;
-use super::setup::{self, SetupError};
+use super::setup::SetupError;
 use crate::stamps;
 
 /// Why a cell has no result.
@@ -122,12 +122,11 @@ impl Bench<'_> {
             prober = found;
             self::note(&mut self.notes, note.as_slice());
         }
-        let traffic = setup::traffic(&visit.key, path);
         let Opened {
             mut engine,
             notes,
             as_limited,
-        } = match self.engines.open(path, traffic, placement, &say) {
+        } = match self.engines.open(path, &visit.key, placement, &say) {
             Err(_) if self.stop.is_set() => return Err(MeasureError::Interrupted),
             opened => opened?,
         };

@@ -1,5 +1,6 @@
 //! A run from its first look at the host to its report.
 
+mod flows;
 mod skips;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -205,6 +206,7 @@ impl Sitting {
                 };
                 meta.notes
                     .extend(machine.placement.notes.iter().cloned().chain(unwatched));
+                meta.notes.extend(flows::few(&plan));
                 let toml = plan
                     .to_toml()
                     .context("cannot write the plan down")
@@ -371,7 +373,7 @@ impl Sitting {
         signals: &Signals,
     ) -> Result<bool, Failure> {
         let (size, direction) = (key.frame_size_bytes, key.direction);
-        let name = setup::limit_key(size, direction);
+        let name = self.engines.limit_key(key);
         if !self.limits_tried.insert(name.clone()) || self.limits.limit_fps.contains_key(&name) {
             return Ok(true);
         }
@@ -395,23 +397,26 @@ impl Sitting {
             }
         }
         self.paths.rest();
-        match tester_limit::measure(size, direction, &self.machine, &mut self.engines, &stop) {
+        let bound = self.engines.bound(&key.path);
+        let with = bound.map_or_else(String::new, |engine| format!(" with {engine}"));
+        let kind = (size, direction);
+        match tester_limit::measure(kind, bound, &self.machine, &mut self.engines, &stop) {
             Ok(Some(limit)) => {
                 if limit.lossy {
                     self.limits.notes.push(format!(
-                        "the tester alone lost frames at every load tried with {size} bytes, \
+                        "the tester alone lost frames at every load tried{with}, {size} bytes, \
                          {direction}: its limit is the most that it counted"
                     ));
                 }
                 self.limits.limit_fps.insert(name, limit.load.0);
             }
             Ok(None) => self.limits.notes.push(format!(
-                "the tester alone counted nothing with {size} bytes, {direction}"
+                "the tester alone{with} counted nothing with {size} bytes, {direction}"
             )),
             Err(_) if signals.stopped() => return Ok(false),
             // Where no veth pair can be made the ports may still be measured.
             Err(error) => self.limits.notes.push(format!(
-                "the tester alone was not measured with {size} bytes, {direction}: {error}"
+                "the tester alone{with} was not measured with {size} bytes, {direction}: {error}"
             )),
         }
         self.dir
@@ -472,7 +477,7 @@ impl Sitting {
         schedule: &Schedule,
         (progress, signals): (&Progress, &Signals),
     ) -> Result<CellResult, MeasureError> {
-        let limit_key = setup::limit_key(key.frame_size_bytes, key.direction);
+        let limit_key = self.engines.limit_key(key);
         let tester_limit = self.limits.limit_fps.get(&limit_key).copied().map(Fps);
         let max = tester_limit.map_or(UNKNOWN_LIMIT, |limit| Fps(limit.0 * ABOVE_LIMIT));
         let name = key.name();

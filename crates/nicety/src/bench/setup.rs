@@ -9,7 +9,7 @@ use nicety_model::{CellKey, Direction, FrameSize};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
-use nicety_port::auto::CheckError;
+use nicety_port::auto::{CheckError, Choice};
 use nicety_port::pktgen::{self, Pktgen};
 use nicety_port::probes::ProbeError;
 use nicety_port::xdp::{Opening, Xdp};
@@ -36,6 +36,14 @@ pub enum SetupError {
     /// The engine that was asked for does not work on these ports.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// The engine that was asked for does not spread frames over the path's receive queues.
+    #[error("engine {engine} reaches one of the host's {queues} receive queues only")]
+    OneQueue {
+        /// The engine.
+        engine: Choice,
+        /// Queues of either interface.
+        queues: u32,
+    },
     /// The ports' NICs do not stamp, or may not be told to.
     #[error("no hardware time stamps, which --stamps hardware asks for: {0}")]
     Stamps(ProbeError),
@@ -49,6 +57,9 @@ impl SetupError {
     pub fn remedy(&self) -> String {
         let known = match self {
             Self::Path(error) => error.remedy(),
+            Self::OneQueue { .. } => {
+                Some("measure with --engine af_packet, or write host_queues = 1".to_owned())
+            }
             Self::Stamps(_) => Some(
                 "measure between NICs that have them (nicety probe), or without --stamps hardware"
                     .to_owned(),
@@ -60,7 +71,7 @@ impl SetupError {
 
     /// Whether every cell of the same path meets it.
     pub fn lasts(&self) -> bool {
-        matches!(self, Self::Path(error) if error.lasts())
+        matches!(self, Self::OneQueue { .. }) || matches!(self, Self::Path(error) if error.lasts())
     }
 
     /// Whether it will be the same as often as this cell is tried.
@@ -339,12 +350,15 @@ pub fn stations(pairs: u32) -> Vec<[Mac; 2]> {
     (0..=u8::MAX).take(pairs as usize).map(pair).collect()
 }
 
-/// Key of a tester limit: the frame size, and the direction when both ports send.
-pub fn limit_key(size: FrameSize, direction: Direction) -> String {
-    match direction {
-        Direction::Uni => size.to_string(),
-        Direction::Bi => format!("{size}/{direction}"),
-    }
+/// Key of a tester limit: the frame size, the direction when both ports send, and the engine where
+/// other cells of the run have another.
+pub fn limit_key(size: FrameSize, direction: Direction, engine: Option<Choice>) -> String {
+    let engine = engine.map(|engine| format!("/{engine}"));
+    let direction = match direction {
+        Direction::Uni => String::new(),
+        Direction::Bi => format!("/{direction}"),
+    };
+    format!("{size}{direction}{}", engine.unwrap_or_default())
 }
 
 #[cfg(test)]

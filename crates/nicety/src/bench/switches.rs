@@ -16,6 +16,13 @@ const RECEIVING: usize = 2;
 /// CPUs that the plan's paths have work for where they can have `most`. Cells with more polling
 /// threads than that are skipped and have no work.
 pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
+    // A thread per queue of either interface.
+    let receiving = |path: &PathPlan| match path {
+        PathPlan::Vm { params } => {
+            RECEIVING * params.host_queues.iter().max().map_or(1, |n| *n as usize)
+        }
+        _ => RECEIVING,
+    };
     let threads = |path: &PathPlan| -> Vec<u32> {
         let params = match path {
             PathPlan::Switch {
@@ -41,13 +48,14 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
             false => params.cores.clone(),
         }
     };
-    let wanted = paths
-        .iter()
-        .flat_map(threads)
-        .map(|threads| match threads as usize {
+    let wanted = paths.iter().flat_map(|path| {
+        let receiving = receiving(path);
+        let threads = threads(path).into_iter();
+        threads.map(move |threads| match threads as usize {
             threads if threads > most => most,
-            threads => RECEIVING + threads,
-        });
+            threads => receiving + threads,
+        })
+    });
     wanted.max().unwrap_or(0)
 }
 
@@ -152,6 +160,9 @@ mod tests {
         // Named as many as there are, so that the remedy is right.
         assert_eq!(wanted("cores = 50", 6), 6);
         assert_eq!(cpus_wanted(&Plan::default_bridge().paths, 6), 2);
+        let guest = "[[path]]\nkind = \"vm\"\nhost_queues = [1, 4]\n";
+        let plan = Plan::parse("plan.toml", guest).unwrap();
+        assert_eq!(cpus_wanted(&plan.paths, 60), 8);
     }
 
     #[test]

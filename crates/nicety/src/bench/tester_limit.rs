@@ -5,6 +5,7 @@ use std::time::Duration;
 use nicety_model::{Direction, Fps, FrameSize, Purpose, Validity};
 use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
+use nicety_port::auto::Choice;
 use nicety_trial::{TrialAsk, TrialError};
 
 use super::engines::Engines;
@@ -46,13 +47,13 @@ pub struct Limit {
 }
 
 /// Highest load per direction that the tester sends, receives and counts with the engine its cells
-/// have; `None` when it counted nothing.
+/// have, or `bound`; `None` when it counted nothing.
 ///
 /// # Errors
 /// When the pair cannot be built, or on an interruption.
 pub fn measure(
-    size: FrameSize,
-    direction: Direction,
+    (size, direction): (FrameSize, Direction),
+    bound: Option<Choice>,
     machine: &Machine,
     engines: &mut Engines,
     stop: &Stop,
@@ -66,7 +67,7 @@ pub fn measure(
         vlan: None,
     };
     // A veth pair always has its link.
-    let opened = engines.open(&path, traffic, &machine.placement, &|_| ())?;
+    let opened = engines.open_bound(&path, traffic, bound, &machine.placement, &|_| ())?;
     let mut engine = opened.engine;
     let mut trials = machine.trials(engine.as_mut(), &path, 0);
     let mut load = FLAT_OUT;

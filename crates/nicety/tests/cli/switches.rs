@@ -210,6 +210,45 @@ fn cells_that_cannot_be_built_are_skipped_with_their_remedy() {
 }
 
 #[test]
+fn queues_that_the_engine_does_not_reach_are_not_measured() {
+    let _alone = alone();
+    if !root() {
+        println!("SKIP queues_that_the_engine_does_not_reach_are_not_measured: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let before = Before::now(dir.path());
+    let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nhost_queues = 4\n";
+    fs::write(dir.path().join("plan.toml"), format!("{TINY}{path}")).unwrap();
+    let engine = ["--engine", "xdp"];
+    let ended = nicety(
+        ["bench", "plan.toml", "--out", "run"]
+            .into_iter()
+            .chain(engine),
+    )
+    .dir(dir.path())
+    .limit(LONG)
+    .run();
+    ended.assert_code(3);
+    let meta = meta(dir.path());
+    assert_eq!(
+        meta["skipped"][0]["reason"],
+        "engine xdp reaches one of the host's 4 receive queues only"
+    );
+    assert_eq!(
+        meta["skipped"][0]["remedy"],
+        "measure with --engine af_packet, then go on with --resume, or write host_queues = 1 and start a new run"
+    );
+    let notes = meta["notes"].as_array().unwrap();
+    let few = |note: &Value| {
+        let text = note.as_str().unwrap();
+        text.starts_with("flows = 1 with host_queues = 4: ")
+    };
+    assert!(notes.iter().any(few), "{notes:?}");
+    before.check();
+}
+
+#[test]
 fn a_short_time_box_leaves_out_only_what_could_be_built() {
     let _alone = alone();
     if !root() {

@@ -10,8 +10,18 @@ use super::parts;
 use crate::pick::{self, Group};
 
 /// Parameters in the order in which they are rows; the last that varies makes the columns.
-const ORDER: [&str; 10] = [
-    "nic", "switch", "accel", "vdev", "vcpus", "pin", "ring", "cores", "vms", "queues",
+const ORDER: [&str; 11] = [
+    "nic",
+    "switch",
+    "accel",
+    "vdev",
+    "vcpus",
+    "pin",
+    "ring",
+    "cores",
+    "vms",
+    "queues",
+    "host_queues",
 ];
 /// Most rows and columns: more are not looked at, they are searched in the table.
 const ROWS: usize = 60;

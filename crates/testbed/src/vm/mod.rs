@@ -43,7 +43,7 @@ use crate::neighbours;
 use crate::path::{Coupling, Middle, Path, PathThread, Polling, Port};
 use crate::qemu::accel::BOOTS;
 use crate::qemu::{Accelerator, Bundle, QemuError};
-use crate::rig::Rig;
+use crate::rig::{Rig, check_host_queues};
 use crate::sriov::{self, FunctionSet};
 use crate::switch::{GuestSwitch, GuestSwitchSpec, RunDir};
 use crate::veth::CARRIER_LIMIT;
@@ -86,6 +86,7 @@ impl VmPath {
     /// [`PathError::Guest`], and those of the switch.
     pub fn check(spec: &VmSpec) -> Result<(), PathError> {
         spec::check(spec, &place::allowed()?)?;
+        check_host_queues(spec.ask.host_queues)?;
         ways::vhost_there(spec)?;
         GuestSwitch::check(spec.ask.switch, &ways::dpdk(spec))?;
         match &spec.ask.pf {

@@ -68,13 +68,13 @@ pub(super) fn dpdk(spec: &VmSpec) -> DpdkSpec {
     let ask = &spec.ask;
     DpdkSpec {
         rig: RigSpec {
-            path_cpus: spec.path_cpus.clone(),
+            path_cpus: receiving_cpus(spec),
             largest_frame: spec.largest_frame,
             // testpmd has as many on every port.
             queues: if ask.switch == VmSwitch::Testpmd {
                 ask.queues
             } else {
-                1
+                ask.host_queues
             },
         },
         vdev: match ask.vdev.as_str() {
@@ -86,13 +86,29 @@ pub(super) fn dpdk(spec: &VmSpec) -> DpdkSpec {
     }
 }
 
+/// CPUs for the receive threads: of several queues they keep off those where a switch polls, if that
+/// leaves any.
+fn receiving_cpus(spec: &VmSpec) -> Vec<u32> {
+    let all = &spec.path_cpus;
+    if spec.ask.host_queues == 1 || !spec.ask.switch.on_dpdk() {
+        return all.clone();
+    }
+    let polling = spec.switch_cpus.get(..spec.ask.cores as usize);
+    let free = |cpu: &&u32| !polling.unwrap_or_default().contains(cpu);
+    let free: Vec<u32> = all.iter().filter(free).copied().collect();
+    if free.is_empty() { all.clone() } else { free }
+}
+
 /// Builds them; `forward` says whether frames go through the guests.
 pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<Ways, PathError> {
     let ask = &spec.ask;
     if let Some(pf) = ask.pf.as_deref().filter(|_| ask.nic.on_function()) {
         return on_functions(spec, pf);
     }
-    let rig = Rig::build(&dpdk(spec).rig)?;
+    let rig = match ask.switch {
+        VmSwitch::Testpmd => Rig::build(&dpdk(spec).rig)?,
+        _ => Rig::with_host_queues(&dpdk(spec).rig)?,
+    };
     if let VmSwitch::VlanBridge { .. } = ask.switch {
         vlan_bridge::keep_tags(&rig)?;
     }

@@ -25,6 +25,8 @@ use nicety_testkit::runner::{self, Skip, Test};
 #[allow(dead_code, reason = "shared with the tests of the other paths")]
 mod packet;
 
+mod host_queues;
+
 use packet::PacketSocket;
 
 /// Set for the copy of this program that builds a path and waits to be killed.
@@ -59,6 +61,10 @@ fn main() -> ExitCode {
                 ovs_dpdk,
             ),
             Test::new("a_guest_on_testpmd_carries_frames_both_ways", testpmd),
+            Test::new(
+                "flows_are_spread_over_the_queues_of_the_host",
+                host_queues::spread,
+            ),
             Test::new("threads_are_where_they_were_asked_to_be", pinned),
             Test::new("a_cpu_that_is_not_there_is_refused", no_such_cpu),
             Test::new("a_guest_that_says_nothing_is_given_up", silent),

@@ -89,7 +89,8 @@ impl Sitting {
             frame_size_bytes: size,
             ..point.cells[0].1.clone()
         };
-        let checked = self.paths.check(point.path, &key, &self.machine.placement);
+        let path = self.paths.check(point.path, &key, &self.machine.placement);
+        let checked = path.and_then(|()| self.engines.check(&key.path));
         checked.err().filter(SetupError::rules_out)
     }
 

@@ -1,0 +1,62 @@
+//! Which queue of an interface a frame is sent on (transmit packet steering).
+//!
+//! Left alone, a packet socket that bypasses the queueing discipline sends on the queue with its
+//! CPU's number (`packet_pick_tx_queue` in net/packet/af_packet.c). Where steering gives the CPU
+//! several queues the kernel takes one of them by the hash over the frame's addresses and ports
+//! (`__get_xps_queue_idx` in net/core/dev.c), for every way to send but XDP's.
+
+use std::io;
+
+use crate::net_error::NetError;
+use crate::netns::NetNs;
+use crate::ns_sysfs::NsSysfs;
+use crate::topology::{format_cpu_mask, parse_cpu_list, parse_cpu_mask};
+
+/// Lets every CPU send on each of the interface's first `queues` queues, so that a frame's flow
+/// decides, and reads it back.
+///
+/// # Errors
+/// [`NetError::NotPermitted`] without CAP_NET_ADMIN in the initial user namespace, [`NetError::NotFound`] for
+/// an interface without that many queues, [`NetError::Unsupported`] on a kernel without transmit
+/// packet steering (CONFIG_XPS), [`NetError::NotTaken`] when it keeps other CPUs.
+pub fn by_flow(ns: &NetNs, interface: &str, queues: u32) -> Result<(), NetError> {
+    let sysfs = NsSysfs::mount(ns)?;
+    let online = sysfs.path().join("devices/system/cpu/online");
+    let text = std::fs::read_to_string(&online)
+        .map_err(|e| NetError::new("read", online.display().to_string(), e))?;
+    let all = parse_cpu_list(text.trim()).ok_or_else(|| {
+        let error = io::Error::other(format!("it says {text:?}"));
+        NetError::new("read", online.display().to_string(), error)
+    })?;
+    let mask = format_cpu_mask(&all);
+    for queue in 0..queues {
+        let file = format!("queues/tx-{queue}/xps_cpus");
+        sysfs.write(interface, &file, &mask).map_err(without_xps)?;
+        let found = sysfs.read(interface, &file)?;
+        if parse_cpu_mask(&found).as_ref() != Some(&all) {
+            return Err(NetError::NotTaken {
+                operation: "set the CPUs of a transmit queue of",
+                object: interface.to_owned(),
+                wanted: mask,
+                found,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The attribute is only there where the kernel has steering.
+fn without_xps(error: NetError) -> NetError {
+    match error {
+        NetError::NotFound {
+            operation,
+            object,
+            source,
+        } => NetError::Unsupported {
+            operation,
+            object,
+            source,
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,40 @@
+//! Whether a plan's flows can use all receive queues that it asks for.
+
+use nicety_model::Plan;
+use nicety_model::plan::PathPlan;
+
+/// Said once of a plan with fewer flows than receive queues of the host.
+pub(super) fn few(plan: &Plan) -> Option<String> {
+    let queues = plan.paths.iter().filter_map(|path| match path {
+        PathPlan::Vm { params } => params.host_queues.iter().max(),
+        _ => None,
+    });
+    let (queues, flows) = (queues.max()?, plan.traffic.flows.iter().min()?);
+    (flows < queues && !plan.traffic.frame_sizes.is_empty()).then(|| {
+        format!(
+            "flows = {flows} with host_queues = {queues}: all frames of a flow go to one receive queue, as on a NIC with RSS, so queues stay idle; several times as many flows as queues reach all of them"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_flows_than_queues_are_told() {
+        let few = |flows: &str, queues: &str| {
+            let path = format!("[[path]]\nkind = \"vm\"\n{queues}\n");
+            let text = format!("[traffic]\nframe_sizes = [64]\nflows = {flows}\n{path}");
+            super::few(&Plan::parse("plan.toml", &text).unwrap())
+        };
+        assert_eq!(few("1", ""), None);
+        assert_eq!(few("1", "host_queues = 1"), None);
+        assert_eq!(few("[8, 64]", "host_queues = [1, 8]"), None);
+        let note = few("[1, 64]", "host_queues = [1, 8]").unwrap();
+        assert!(
+            note.starts_with("flows = 1 with host_queues = 8: "),
+            "{note}"
+        );
+    }
+}
