@@ -309,7 +309,11 @@ fn path() {
         ),
         (
             "kind = \"ovs\"\nqueues = 2",
-            "3: unknown key queues in [[path]]; write one of kind, datapath",
+            "3: unknown key queues in [[path]]; write one of kind, datapath, tagging",
+        ),
+        (
+            "kind = \"ovs\"\ntagging = \"sub-interface\"",
+            r#"3: unknown tagging "sub-interface"; write one of filtering"#,
         ),
         (
             "kind = \"ovs\"\ndatapath = \"dpdk\"",

@@ -20,8 +20,9 @@ pub(super) const KINDS: [&str; 7] = [
 ];
 /// What joins the guests' interfaces on the host.
 const SWITCHES: [&str; 5] = ["bridge", "vlan-bridge", "ovs", "ovs-dpdk", "testpmd"];
-/// How a bridge deals with VLANs.
+/// How a bridge deals with VLANs, and how Open vSwitch does, whose ports know theirs.
 const TAGGINGS: [&str; 2] = ["sub-interface", "filtering"];
+const OVS_TAGGINGS: &[&str] = &["filtering"];
 /// Which of Open vSwitch's datapaths carries the frames.
 const DATAPATHS: [&str; 2] = ["kernel", "userspace"];
 /// How DPDK gets at an interface that the kernel drives.
@@ -93,8 +94,9 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
     pub vms: Vec<u32>,
-    /// How `vlan-bridge` deals with tags: `sub-interface` (when absent), a bridge between VLAN
-    /// sub-interfaces, or `filtering`, a bridge that tells VLANs apart itself.
+    /// How a switch deals with tags: `sub-interface` (of `vlan-bridge` only, when absent), a bridge
+    /// between VLAN sub-interfaces, or `filtering`, a bridge that tells VLANs apart itself. `ovs`
+    /// carries untagged frames when it is absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub tagging: Vec<String>,
@@ -163,18 +165,22 @@ pub(super) fn read(
     };
     let section = Section::open(source, "[[path]]", table, known)?;
     if let Some(kind) = SwitchKind::of(kind) {
-        let params = params(&section)?;
+        let taggings = match kind {
+            SwitchKind::Ovs => OVS_TAGGINGS,
+            _ => &TAGGINGS,
+        };
+        let params = params(&section, taggings)?;
         return Ok(PathPlan::Switch { kind, params });
     }
     match kind {
         "bridge" => Ok(PathPlan::Bridge),
         "ports" => ports(&section, offset),
         "vm" => Ok(PathPlan::Vm {
-            params: params(&section)?,
+            params: params(&section, &TAGGINGS)?,
         }),
         _ => Ok(PathPlan::Unavailable {
             kind: kind.to_owned(),
-            params: params(&section)?,
+            params: params(&section, &TAGGINGS)?,
             reason: format!("paths of kind {kind} cannot be built by this version"),
             remedy: "build the path yourself and measure it with kind = \"ports\"".to_owned(),
         }),
@@ -226,7 +232,7 @@ fn ports(section: &Section<'_, '_>, offset: usize) -> Result<PathPlan, PlanError
 
 /// Parameters of a kind, those among its keys; checked also where the kind cannot be built yet,
 /// so that a plan written today runs tomorrow.
-fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
+fn params(section: &Section<'_, '_>, taggings: &[&'static str]) -> Result<PathParams, PlanError> {
     let words = |key, known: &[&'static str]| match section.get(key) {
         Some(entry) => entry.list(|item| item.word(known).map(str::to_owned)),
         None => Ok(Vec::new()),
@@ -258,7 +264,7 @@ fn params(section: &Section<'_, '_>) -> Result<PathParams, PlanError> {
         )?,
         ring: numbers("ring", 65_536, "descriptors in a ring, as in ring = [256]")?,
         vms: numbers("vms", 1024, "guests at the same time, as in vms = [1]")?,
-        tagging: words("tagging", &TAGGINGS)?,
+        tagging: words("tagging", taggings)?,
         datapath: words("datapath", &DATAPATHS)?,
         vdev: words("vdev", &VDEVS)?,
         cores: numbers("cores", 1024, "polling threads, as in cores = [1, 2]")?,

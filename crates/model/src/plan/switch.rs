@@ -36,7 +36,7 @@ impl SwitchKind {
     pub(super) fn keys(self) -> &'static [&'static str] {
         match self {
             Self::VlanBridge => &["kind", "tagging"],
-            Self::Ovs => &["kind", "datapath"],
+            Self::Ovs => &["kind", "datapath", "tagging"],
             Self::OvsDpdk | Self::Testpmd => &["kind", "vdev", "cores", "queues"],
         }
     }

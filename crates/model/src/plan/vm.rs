@@ -67,7 +67,10 @@ pub enum VmSwitch {
         filtering: bool,
     },
     /// Open vSwitch.
-    Ovs,
+    Ovs {
+        /// Frames are tagged on the tester's side, the guests' ports are access ports of the VLAN.
+        tagged: bool,
+    },
     /// Open vSwitch with DPDK's polling threads.
     OvsDpdk,
     /// DPDK's testpmd.
@@ -80,11 +83,18 @@ impl VmSwitch {
             "vlan-bridge" => Self::VlanBridge {
                 filtering: tagging == Some("filtering"),
             },
-            "ovs" => Self::Ovs,
+            "ovs" => Self::Ovs {
+                tagged: tagging == Some("filtering"),
+            },
             "ovs-dpdk" => Self::OvsDpdk,
             "testpmd" => Self::Testpmd,
             _ => Self::Bridge,
         }
+    }
+
+    /// Whether frames are tagged on the tester's side.
+    pub fn tags(self) -> bool {
+        matches!(self, Self::VlanBridge { .. } | Self::Ovs { tagged: true })
     }
 
     /// Whether it is a program that polls.
@@ -98,7 +108,7 @@ impl fmt::Display for VmSwitch {
         f.write_str(match self {
             Self::Bridge => "bridge",
             Self::VlanBridge { .. } => "vlan-bridge",
-            Self::Ovs => "ovs",
+            Self::Ovs { .. } => "ovs",
             Self::OvsDpdk => "ovs-dpdk",
             Self::Testpmd => "testpmd",
         })
@@ -232,6 +242,9 @@ mod tests {
         assert_eq!(ask(&[("switch", "testpmd")]).nic, VmNic::VhostUser);
         let vlan = ask(&[("switch", "vlan-bridge"), ("tagging", "filtering")]);
         assert_eq!(vlan.switch, VmSwitch::VlanBridge { filtering: true });
+        let ovs = ask(&[("switch", "ovs"), ("tagging", "filtering")]).switch;
+        assert!(vlan.switch.tags() && ovs.tags());
+        assert!(!plain.switch.tags() && !ask(&[("switch", "ovs")]).switch.tags());
         assert!(plain.pin.is_empty());
         for nic in NICS {
             assert_eq!(ask(&[("nic", nic)]).nic.to_string(), nic);

@@ -51,10 +51,17 @@ impl VmAsk {
     fn without_effect(&self, path: &BTreeMap<String, String>) -> Option<(String, &'static str)> {
         let Self { nic, switch, .. } = self;
         let given = |key: &str| path.contains_key(key);
-        if given("tagging") && !matches!(switch, VmSwitch::VlanBridge { .. }) {
+        if *switch == (VmSwitch::Ovs { tagged: false }) && given("tagging") {
+            return Some((
+                "switch = \"ovs\" has no VLAN sub-interfaces, its ports know their VLANs"
+                    .to_owned(),
+                "write tagging = \"filtering\", or leave it out for untagged frames",
+            ));
+        }
+        if given("tagging") && !switch.tags() {
             return Some((
                 format!("switch = \"{switch}\" knows no tagging"),
-                "leave tagging out, or write switch = \"vlan-bridge\"",
+                "leave tagging out, or write switch = \"vlan-bridge\" or \"ovs\"",
             ));
         }
         if given("pf") && !nic.on_function() {
@@ -400,8 +407,12 @@ mod tests {
                 "switch = \"testpmd\" has as many queues on the host's interfaces as on the guest's",
             ),
             (
-                &[("switch", "ovs"), ("tagging", "filtering")],
-                "switch = \"ovs\" knows no tagging",
+                &[("switch", "ovs-dpdk"), ("tagging", "filtering")],
+                "switch = \"ovs-dpdk\" knows no tagging",
+            ),
+            (
+                &[("switch", "ovs"), ("tagging", "sub-interface")],
+                "switch = \"ovs\" has no VLAN sub-interfaces, its ports know their VLANs",
             ),
             (
                 &[("nic", "e1000"), ("pf", "eth0")],
@@ -436,6 +447,7 @@ mod tests {
             &[("switch", "ovs"), ("nic", "e1000")],
             &[("switch", "ovs"), ("vms", "4"), ("pin", "0+1+2+3")],
             &[("switch", "vlan-bridge")],
+            &[("switch", "ovs"), ("tagging", "filtering")],
             &[("switch", "vlan-bridge"), ("tagging", "sub-interface")],
             &[("vcpus", "255"), ("accel", "tcg")],
             &[("nic", "e1000"), ("host_queues", "8")],

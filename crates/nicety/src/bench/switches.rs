@@ -101,6 +101,7 @@ impl Ask {
                     Some("userspace") => Some(Datapath::Userspace),
                     _ => None,
                 },
+                tagged: word("tagging").is_some(),
                 cpus,
             }),
             SwitchKind::OvsDpdk => Self::OvsDpdk(dpdk(rig)),

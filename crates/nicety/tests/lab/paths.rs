@@ -17,7 +17,7 @@ confirm = "0s"
 [[path]]
 "#;
 /// What its cells' names begin with, and what makes it.
-const PATHS: [(&str, &str); 3] = [
+const PATHS: [(&str, &str); 4] = [
     (
         "vlan-bridge,tagging=sub-interface/",
         "kind = \"vlan-bridge\"\ntagging = \"sub-interface\"\n",
@@ -29,6 +29,10 @@ const PATHS: [(&str, &str); 3] = [
     (
         "ovs,datapath=kernel/",
         "kind = \"ovs\"\ndatapath = \"kernel\"\n",
+    ),
+    (
+        "ovs,datapath=kernel,tagging=filtering/",
+        "kind = \"ovs\"\ndatapath = \"kernel\"\ntagging = \"filtering\"\n",
     ),
 ];
 

@@ -18,13 +18,14 @@ use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
 use nicety_model::plan::VmSwitch;
 
-use super::instance::{self, Instance, Setup, SwitchPort};
+use super::instance::{self, Instance, Member, Setup, SwitchPort};
 use super::testpmd::{self, Running};
 use super::{Datapath, DpdkSpec, OvsDpdkPath, TestpmdPath, ovs, ovs_dpdk, place};
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::neighbours::Joining;
 use crate::path::{PathThread, Polling};
+use crate::vlan_bridge::VLAN;
 
 const BRIDGES: [&str; 2] = ["br0", "br1"];
 const FARS: [&str; 2] = ["d0", "d1"];
@@ -50,6 +51,8 @@ pub(crate) struct GuestSwitchSpec<'a> {
 pub(crate) struct GuestSwitch {
     program: Program,
     guests: usize,
+    /// What the guests' ports are, and those of neighbours.
+    member: Member,
     note: String,
 }
 
@@ -69,7 +72,7 @@ impl GuestSwitch {
     /// Whether it is installed, and fits this machine.
     pub(crate) fn check(kind: VmSwitch, dpdk: &DpdkSpec) -> Result<(), PathError> {
         match kind {
-            VmSwitch::Ovs => instance::all_there(&ovs::DAEMON),
+            VmSwitch::Ovs { .. } => instance::all_there(&ovs::DAEMON),
             VmSwitch::OvsDpdk => OvsDpdkPath::check(dpdk),
             VmSwitch::Testpmd => TestpmdPath::check(dpdk),
             VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => Ok(()),
@@ -84,13 +87,14 @@ impl GuestSwitch {
         let guests = spec.stations.len();
         let (program, note) = match kind {
             VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => return Ok(None),
-            VmSwitch::Ovs => open_vswitch(spec)?,
+            VmSwitch::Ovs { tagged } => open_vswitch(spec, tagged)?,
             VmSwitch::OvsDpdk => open_vswitch_on_dpdk(spec)?,
             VmSwitch::Testpmd => pairs(spec)?,
         };
         Ok(Some(Self {
             program,
             guests,
+            member: members(kind.tags())[1],
             note,
         }))
     }
@@ -104,7 +108,7 @@ impl GuestSwitch {
     /// it knows nothing of checksums left to an interface.
     pub(crate) fn carries_itself(kind: VmSwitch, ns: &NetNs) -> Result<bool, NetError> {
         Ok(match kind {
-            VmSwitch::Ovs => !openvswitch::has_kernel_datapath(ns)?,
+            VmSwitch::Ovs { .. } => !openvswitch::has_kernel_datapath(ns)?,
             VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => false,
             VmSwitch::OvsDpdk | VmSwitch::Testpmd => true,
         })
@@ -113,7 +117,9 @@ impl GuestSwitch {
     /// Takes a neighbour in on the near side.
     pub(crate) fn join(&mut self, joining: &Joining<'_>) -> Result<String, PathError> {
         match &mut self.program {
-            Program::Ovs(instance, datapath) => instance.join(BRIDGES[0], joining, *datapath),
+            Program::Ovs(instance, datapath) => {
+                instance.join(BRIDGES[0], joining, *datapath, self.member)
+            }
             Program::OvsDpdk(_) | Program::Testpmd(_) => {
                 Err(PathError::NoNeighbours { kind: "the guest" })
             }
@@ -196,11 +202,20 @@ impl GuestSwitch {
     }
 }
 
+/// What the tester's ports and the guests' have to do with the path's VLAN.
+fn members(tagged: bool) -> [Member; 2] {
+    match tagged {
+        true => [Member::Trunk, Member::Access],
+        false => [Member::Plain; 2],
+    }
+}
+
 /// Ports of two bridges: `fars` and the guests' interfaces. Where several guests are between the
 /// bridges, frames must not come back through another of them.
 fn ports(
     spec: &GuestSwitchSpec<'_>,
     fars: [(&str, Vec<String>); 2],
+    [far, near]: [Member; 2],
     guest: impl Fn(usize, usize) -> Vec<String>,
 ) -> Vec<SwitchPort> {
     let guests = spec.stations.len();
@@ -211,12 +226,14 @@ fn ports(
             name: name.to_owned(),
             columns,
             protected: false,
+            member: far,
         });
         ports.extend((0..guests).map(|number| SwitchPort {
             bridge,
             name: port(number, side),
             columns: guest(number, side),
             protected: spec.forward && guests > 1,
+            member: near,
         }));
     }
     ports
@@ -227,6 +244,7 @@ fn steer(
     instance: &Instance,
     spec: &GuestSwitchSpec<'_>,
     fars: [&str; 2],
+    [far, near]: [Member; 2],
 ) -> Result<(), PathError> {
     if !spec.forward || spec.stations.len() < 2 {
         return Ok(());
@@ -234,14 +252,16 @@ fn steer(
     for (guest, stations) in spec.stations.iter().enumerate() {
         for side in [0, 1] {
             let bridge = BRIDGES[side];
-            instance.forward_to(bridge, fars[side], stations[side])?;
-            instance.forward_to(bridge, &port(guest, side), stations[1 - side])?;
+            instance.forward_to(bridge, fars[side], stations[side], far)?;
+            let behind = stations[1 - side];
+            instance.forward_to(bridge, &port(guest, side), behind, near)?;
         }
     }
     Ok(())
 }
 
-fn open_vswitch(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
+fn open_vswitch(spec: &GuestSwitchSpec<'_>, tagged: bool) -> Result<(Program, String), PathError> {
+    let members = members(tagged);
     let datapath = match openvswitch::has_kernel_datapath(spec.ns)? {
         true => Datapath::Kernel,
         false => Datapath::Userspace,
@@ -255,17 +275,26 @@ fn open_vswitch(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathErr
             Datapath::Kernel => "system",
             Datapath::Userspace => "netdev",
         },
-        ports: ports(spec, FARS.map(|name| (name, Vec::new())), |_, _| Vec::new()),
+        ports: ports(
+            spec,
+            FARS.map(|name| (name, Vec::new())),
+            members,
+            |_, _| Vec::new(),
+        ),
         dpdk: false,
     })?;
-    steer(&instance, spec, FARS)?;
+    steer(&instance, spec, FARS, members)?;
     let how = match datapath {
         Datapath::Kernel => "kernel datapath",
         Datapath::Userspace => "userspace datapath in one thread of ovs-vswitchd",
     };
     let note = format!(
-        "guest on ovs: {}, {how}, a bridge on either side",
-        instance.version()
+        "guest on ovs: {}, {how}, a bridge on either side{}",
+        instance.version(),
+        match tagged {
+            true => format!(", frames of VLAN {VLAN} on the wire, guests at access ports"),
+            false => String::new(),
+        }
     );
     Ok((Program::Ovs(instance, datapath), note))
 }
@@ -286,7 +315,7 @@ fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String),
         cpus: spec.dpdk.beside(),
         config: ovs_dpdk::configuration(spec.dpdk, polling, own),
         datapath_type: "netdev",
-        ports: ports(spec, interfaces, |guest, side| {
+        ports: ports(spec, interfaces, members(false), |guest, side| {
             let socket = spec.sockets.get(guest).map(|sockets| &sockets[side]);
             vec![
                 "type=dpdkvhostuserclient".to_owned(),
@@ -295,7 +324,7 @@ fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String),
         }),
         dpdk: true,
     })?;
-    steer(&instance, spec, fars)?;
+    steer(&instance, spec, fars, members(false))?;
     let words = ovs_dpdk::words(&instance, spec.dpdk, polling);
     let note = format!("guest on ovs-dpdk: {words}, a bridge on either side, vhost-user");
     Ok((Program::OvsDpdk(instance), note))

@@ -20,6 +20,7 @@ use super::run_dir::RunDir;
 use crate::error::PathError;
 use crate::neighbours::Joining;
 use crate::path::{PathThread, Polling};
+use crate::vlan_bridge::VLAN;
 
 const PACKAGE: &str = "openvswitch-switch";
 const SERVER: Packaged = Packaged {
@@ -85,6 +86,38 @@ pub(super) struct SwitchPort {
     pub(super) columns: Vec<String>,
     /// Whether nothing passes between it and other such ports.
     pub(super) protected: bool,
+    /// What it has to do with the path's VLAN.
+    pub(super) member: Member,
+}
+
+/// What a port has to do with the path's VLAN (ovs-vswitchd.conf.db(5), column `vlan_mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Member {
+    /// Nothing: it takes frames as they are.
+    Plain,
+    /// Its frames carry the VLAN's tag, and no others pass.
+    Trunk,
+    /// Its frames are untagged and in the VLAN.
+    Access,
+}
+
+impl Member {
+    /// Columns of the port.
+    fn columns(self) -> Vec<String> {
+        match self {
+            Self::Plain => Vec::new(),
+            Self::Trunk => vec!["vlan_mode=trunk".to_owned(), format!("trunks={VLAN}")],
+            Self::Access => vec!["vlan_mode=access".to_owned(), format!("tag={VLAN}")],
+        }
+    }
+
+    /// Number of the VLAN in the tables of a switch with such ports; untagged frames are in VLAN 0.
+    fn table(self) -> u16 {
+        match self {
+            Self::Plain => 0,
+            Self::Trunk | Self::Access => VLAN,
+        }
+    }
 }
 
 impl SwitchPort {
@@ -95,6 +128,7 @@ impl SwitchPort {
             name: name.to_owned(),
             columns,
             protected: false,
+            member: Member::Plain,
         }
     }
 }
@@ -181,11 +215,12 @@ impl Instance {
         bridge: &str,
         joining: &Joining<'_>,
         datapath: super::Datapath,
+        member: Member,
     ) -> Result<String, PathError> {
         if datapath == super::Datapath::Userspace {
             joining.whole_frames()?;
         }
-        self.add(bridge, joining.inner, &[])?;
+        self.add(bridge, joining.inner, &[], member)?;
         Ok(joining.plain())
     }
 
@@ -198,12 +233,25 @@ impl Instance {
     ) -> Result<String, PathError> {
         joining.whole_frames()?;
         let columns = super::ovs_dpdk::port(vdev, joining.number, 1);
-        self.add(bridge, &format!("p{}", joining.number), &columns)?;
+        self.add(
+            bridge,
+            &format!("p{}", joining.number),
+            &columns,
+            Member::Plain,
+        )?;
         Ok(joining.plain())
     }
 
-    fn add(&mut self, bridge: &str, name: &str, columns: &[String]) -> Result<(), PathError> {
+    fn add(
+        &mut self,
+        bridge: &str,
+        name: &str,
+        columns: &[String],
+        member: Member,
+    ) -> Result<(), PathError> {
+        // Columns of the port follow its name.
         let mut words = ["add-port", bridge, name].map(str::to_owned).to_vec();
+        words.extend(member.columns());
         if !columns.is_empty() {
             words.extend(["--", "set", "interface", name].map(str::to_owned));
             words.extend(columns.iter().cloned());
@@ -244,10 +292,10 @@ impl Instance {
         bridge: &str,
         port: &str,
         station: Mac,
+        member: Member,
     ) -> Result<(), PathError> {
-        let station = station.to_string();
-        // Untagged frames are in VLAN 0.
-        self.ask("fdb/add", &[bridge, port, "0", &station])
+        let (station, vlan) = (station.to_string(), member.table().to_string());
+        self.ask("fdb/add", &[bridge, port, &vlan, &station])
             .map_err(|e| PathError::io("set up the table of", "ovs-vswitchd", e))?;
         Ok(())
     }
@@ -352,7 +400,10 @@ fn configuration(setup: &Setup<'_>) -> Vec<String> {
             command(&["add-br", port.bridge]);
             command(&["set", "bridge", port.bridge, &datapath, ageing]);
         }
-        command(&["add-port", port.bridge, &port.name]);
+        let member = port.member.columns();
+        let mut parts = vec!["add-port", port.bridge, port.name.as_str()];
+        parts.extend(member.iter().map(String::as_str));
+        command(&parts);
         if port.protected {
             command(&["set", "port", &port.name, "protected=true"]);
         }
@@ -385,6 +436,14 @@ fn label(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ports_of_a_vlan_carry_tags_or_take_them_off() {
+        assert_eq!(Member::Plain.columns(), Vec::<String>::new());
+        assert_eq!(Member::Trunk.columns(), ["vlan_mode=trunk", "trunks=100"]);
+        assert_eq!(Member::Access.columns(), ["vlan_mode=access", "tag=100"]);
+        assert_eq!((Member::Plain.table(), Member::Access.table()), (0, 100));
+    }
 
     #[test]
     fn threads_are_named_after_their_work() {

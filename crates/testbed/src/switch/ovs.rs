@@ -10,7 +10,7 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
 
-use super::instance::{Instance, Setup, SwitchPort, all_there};
+use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
 use super::place;
 use super::program::Packaged;
 use crate::counters::{InterfaceCounters, PathCounters};
@@ -19,6 +19,7 @@ use crate::error::PathError;
 use crate::neighbours;
 use crate::path::{Coupling, Middle, Path, PathThread, Port};
 use crate::rig::{Rig, RigSpec};
+use crate::vlan_bridge::{self, VLAN};
 
 /// Debian has the daemon twice, and may have made the one with DPDK the ordinary one.
 pub(super) const DAEMON: Packaged = Packaged {
@@ -47,6 +48,8 @@ pub struct OvsSpec {
     pub rig: RigSpec,
     /// The datapath; when absent the kernel's where the kernel has it.
     pub datapath: Option<Datapath>,
+    /// Whether frames carry the tag of a VLAN at both ports.
+    pub tagged: bool,
     /// CPUs of ovs-vswitchd; any when empty.
     pub cpus: Vec<u32>,
 }
@@ -58,6 +61,7 @@ pub struct OvsPath {
     instance: Instance,
     rig: Rig,
     datapath: Datapath,
+    tagged: bool,
     threads: Vec<PathThread>,
 }
 
@@ -98,6 +102,13 @@ impl OvsPath {
     pub fn build(spec: &OvsSpec) -> Result<Self, PathError> {
         DAEMON.find()?;
         let mut rig = Rig::build(&spec.rig)?;
+        if spec.tagged {
+            vlan_bridge::keep_tags(&rig)?;
+        }
+        let member = match spec.tagged {
+            true => Member::Trunk,
+            false => Member::Plain,
+        };
         let kernel = openvswitch::has_kernel_datapath(&rig.dut.ns)?;
         let (datapath, why) = choose(spec.datapath, kernel)?;
         let instance = Instance::start(&Setup {
@@ -109,10 +120,12 @@ impl OvsPath {
                 Datapath::Kernel => "system",
                 Datapath::Userspace => "netdev",
             },
-            ports: vec![
-                SwitchPort::plain("d0", Vec::new()),
-                SwitchPort::plain("d1", Vec::new()),
-            ],
+            ports: ["d0", "d1"]
+                .map(|name| SwitchPort {
+                    member,
+                    ..SwitchPort::plain(name, Vec::new())
+                })
+                .into(),
             dpdk: false,
         })?;
         let mut threads = rig.threads.clone();
@@ -127,10 +140,15 @@ impl OvsPath {
                 instance.version()
             ),
         });
+        if spec.tagged {
+            rig.notes
+                .push(format!("ovs: both ports are trunks of VLAN {VLAN}"));
+        }
         Ok(Self {
             instance,
             rig,
             datapath,
+            tagged: spec.tagged,
             threads,
         })
     }
@@ -164,8 +182,12 @@ impl Path for OvsPath {
 
     fn neighbours(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
         let (instance, datapath) = (&mut self.instance, self.datapath);
+        let member = match self.tagged {
+            true => Member::Access,
+            false => Member::Plain,
+        };
         neighbours::on_switch(&self.rig.dut.ns, pairs, &mut |joining| {
-            instance.join("br0", joining, datapath)
+            instance.join("br0", joining, datapath, member)
         })
     }
 
@@ -175,6 +197,10 @@ impl Path for OvsPath {
 
     fn threads(&self) -> &[PathThread] {
         &self.threads
+    }
+
+    fn vlan(&self) -> Option<u16> {
+        self.tagged.then_some(VLAN)
     }
 
     fn middle(&self) -> Option<Middle<'_>> {

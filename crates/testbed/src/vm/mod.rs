@@ -266,7 +266,7 @@ impl VmPath {
         }
         threads.extend(guests.iter().flat_map(|guest| guest.threads.clone()));
         Ok(Self {
-            vlan: matches!(spec.ask.switch, VmSwitch::VlanBridge { .. }).then_some(VLAN),
+            vlan: spec.ask.switch.tags().then_some(VLAN),
             can_wait: !spec.ask.switch.on_dpdk(),
             by_program,
             switch,

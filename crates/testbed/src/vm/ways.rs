@@ -109,7 +109,7 @@ pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<Ways, PathError> {
         VmSwitch::Testpmd => Rig::build(&dpdk(spec).rig)?,
         _ => Rig::with_host_queues(&dpdk(spec).rig)?,
     };
-    if let VmSwitch::VlanBridge { .. } = ask.switch {
+    if ask.switch.tags() {
         vlan_bridge::keep_tags(&rig)?;
     }
     if ask.switch.on_dpdk() {
@@ -144,7 +144,7 @@ pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<Ways, PathError> {
         backends.push([tap(&rig, spec, guest, 0)?, tap(&rig, spec, guest, 1)?]);
         beside.push([0, 1].map(|side| vec![guest_port(guest, side)]));
     }
-    if forward && ask.vms > 1 && ask.switch != VmSwitch::Ovs {
+    if forward && ask.vms > 1 && !matches!(ask.switch, VmSwitch::Ovs { .. }) {
         steer(&rig, spec)?;
     }
     Ok(Ways::of(rig, backends, ends, beside))
@@ -170,7 +170,7 @@ fn bridge(rig: &Rig, switch: VmSwitch, side: usize) -> Result<Vec<(String, Role)
             places.push((SUB_INTERFACES[side].to_owned(), Role::Bridge));
             SUB_INTERFACES[side]
         }
-        VmSwitch::Ovs | VmSwitch::OvsDpdk | VmSwitch::Testpmd => return Ok(places),
+        VmSwitch::Ovs { .. } | VmSwitch::OvsDpdk | VmSwitch::Testpmd => return Ok(places),
     };
     places.push((name.to_owned(), Role::Bridge));
     let master = Some(links.get(name)?.index);
@@ -187,7 +187,7 @@ fn tap(rig: &Rig, spec: &VmSpec, guest: usize, side: usize) -> Result<Backend, P
     let (ask, dut, name) = (&spec.ask, &rig.dut, guest_port(guest, side));
     let queues = tap::create(&dut.ns, &name, ask.queues)?;
     let master = match ask.switch {
-        VmSwitch::Ovs => None,
+        VmSwitch::Ovs { .. } => None,
         _ => Some(dut.links.get(BRIDGES[side])?.index),
     };
     dut.links.change(&name, &up(master, Some(mtu(spec))))?;

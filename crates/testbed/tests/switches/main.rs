@@ -46,6 +46,7 @@ fn main() -> ExitCode {
             ),
             ("ovs_userspace_carries_every_frame_both_ways", ovs_userspace),
             ("ovs_kernel_carries_every_frame_both_ways", ovs_kernel),
+            ("ovs_carries_frames_of_a_vlan_and_no_others", ovs_tagged),
             ("ovs_says_which_datapath_it_took", ovs_automatic),
             ("ovs_dpdk_carries_every_frame_both_ways", ovs_dpdk),
             ("testpmd_carries_every_frame_both_ways", testpmd),
@@ -73,9 +74,14 @@ fn rig(queues: u32) -> RigSpec {
 }
 
 fn ovs(datapath: Option<Datapath>) -> Result<OvsPath, PathError> {
+    ovs_with(datapath, false)
+}
+
+fn ovs_with(datapath: Option<Datapath>, tagged: bool) -> Result<OvsPath, PathError> {
     OvsPath::build(&OvsSpec {
         rig: rig(1),
         datapath,
+        tagged,
         cpus: vec![path_cpu()],
     })
 }
@@ -218,6 +224,15 @@ fn ovs_kernel(privilege: Privilege) {
         privilege,
     ) {
         carries(&path, None);
+    }
+}
+
+fn ovs_tagged(privilege: Privilege) {
+    for datapath in [Datapath::Userspace, Datapath::Kernel] {
+        let built = ovs_with(Some(datapath), true);
+        if let Some(path) = had(&format!("tagged ovs, {datapath:?}"), built, privilege) {
+            tagged(&path);
+        }
     }
 }
 

@@ -57,6 +57,10 @@ fn main() -> ExitCode {
                 several_on_ovs,
             ),
             Test::new(
+                "guests_at_access_ports_of_open_vswitch_carry_tagged_frames",
+                tagged_on_ovs,
+            ),
+            Test::new(
                 "guests_that_share_ovs_dpdk_carry_their_own_frames",
                 ovs_dpdk,
             ),
@@ -403,6 +407,35 @@ fn several_on_ovs(_: Privilege) -> Outcome {
         order(&path),
         "ovs, t0, guest0 eth0, guest0 eth1, t1, t2, guest1 eth0, guest1 eth1, t3"
     );
+    Ok(())
+}
+
+fn tagged_on_ovs(_: Privilege) -> Outcome {
+    for guests in ["1", "2"] {
+        let words = [("switch", "ovs"), ("tagging", "filtering"), ("vms", guests)];
+        let path = on_program(&words, "guest on ovs: Open vSwitch ")?;
+        assert_eq!(path.vlan(), Some(100));
+        own_frames(&path);
+        // Beyond the switch nobody takes what has no tag.
+        let ports = path.ports();
+        let [source, destination] = stations()[0].map(|station| station.0);
+        let plain = packet::udp_frame(source, destination, 60);
+        let seen = || {
+            let counters = path.counters().unwrap();
+            let all = counters
+                .0
+                .iter()
+                .filter(|p| p.interface.starts_with("guest"));
+            all.map(|p| p.counters.rx_packets).sum::<u64>()
+        };
+        let before = seen();
+        assert_eq!(PacketSocket::open(&ports[0]).send(&plain), Ok(()));
+        let tagged = [&plain[..12], &[0x81, 0, 0, 100], &plain[12..]].concat();
+        let receiver = PacketSocket::open(&ports[1]);
+        assert_eq!(PacketSocket::open(&ports[0]).send(&tagged), Ok(()));
+        assert_eq!(receiver.receive().as_ref(), Some(&plain));
+        assert_eq!(seen() - before, 1);
+    }
     Ok(())
 }
 
