@@ -91,3 +91,21 @@ pub fn spread(privilege: Privilege) -> Outcome {
     }
     Ok(())
 }
+
+/// A switch that polls reads the queues of the host's interfaces through as many of its own.
+pub fn polled(privilege: Privilege) -> Outcome {
+    crate::as_root(privilege)?;
+    let queues = QUEUES.to_string();
+    let words = [("switch", "ovs-dpdk"), ("host_queues", queues.as_str())];
+    let path = crate::on_program(&words, "guest on ovs-dpdk: Open vSwitch ")?;
+    carry(&path, 0, 1);
+    carry(&path, 1, 1);
+    for from in [0, 1] {
+        let (used, frames) = carry(&path, from, 32);
+        assert!(used >= 3, "{used} queues carried frames of port {from}");
+        assert_eq!(frames, 320);
+    }
+    let told = |note: &String| note.contains("4 queues each, read back");
+    assert!(path.notes().iter().any(told), "{:?}", path.notes());
+    Ok(())
+}

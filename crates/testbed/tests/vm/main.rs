@@ -69,6 +69,10 @@ fn main() -> ExitCode {
                 "flows_are_spread_over_the_queues_of_the_host",
                 host_queues::spread,
             ),
+            Test::new(
+                "a_switch_that_polls_reads_all_queues_of_the_host",
+                host_queues::polled,
+            ),
             Test::new("threads_are_where_they_were_asked_to_be", pinned),
             Test::new("a_cpu_that_is_not_there_is_refused", no_such_cpu),
             Test::new("a_guest_that_says_nothing_is_given_up", silent),
