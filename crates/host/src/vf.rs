@@ -4,6 +4,7 @@
 //! `rtnl_fill_vfinfo`); `RTM_SETLINK` with `IFLA_VF_RATE` sets a rate. Who holds a function is in
 //! sysfs and procfs.
 
+mod address;
 mod holder;
 mod namespace;
 mod parse;

@@ -10,6 +10,7 @@ mod duration;
 mod file;
 mod parse;
 mod path;
+mod pci;
 pub mod read;
 mod sockets;
 mod sockets_read;

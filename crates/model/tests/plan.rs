@@ -96,6 +96,24 @@ fn the_parameters_of_a_switch_multiply_the_matrix() {
 }
 
 #[test]
+fn nics_by_address_are_a_pair_per_path() {
+    let plan = parse(
+        "[traffic]\nframe_sizes = 64\n[[path]]\nkind = \"testpmd\"\nb = \"eth3\"\na = \"eth2\"\nqueues = 2\n\
+         pci = [[\"0000:03:00.0\", \"3B:00.1\"], [\"10000:e1:1f.7\", \"0000:03:00.1\"]]",
+    );
+    let names: Vec<String> = plan.buildable_cells().map(|cell| cell.name()).collect();
+    assert_eq!(
+        names,
+        [
+            "testpmd,a=eth2,b=eth3,pci=0000:03:00.0+0000:3b:00.1,queues=2/64/uni",
+            "testpmd,a=eth2,b=eth3,pci=10000:e1:1f.7+0000:03:00.1,queues=2/64/uni",
+        ]
+    );
+    assert_eq!(plan.paths[0].interfaces(), Some(["eth2", "eth3"]));
+    assert_eq!(Plan::default_bridge().paths[0].interfaces(), None);
+}
+
+#[test]
 fn kinds_that_cannot_be_built_are_skipped_with_reason_and_remedy() {
     let plan = parse(
         "[traffic]\nframe_sizes = [64, 128]\n[[path]]\nkind = \"vm\"\nnic = \"sriov\"\n[[path]]\nkind = \"bridge\"",
@@ -240,9 +258,10 @@ fn any_plan() -> impl Strategy<Value = Plan> {
             "kind = \"ovs\"\ndatapath = [\"kernel\", \"userspace\"]",
             "kind = \"vlan-bridge\"\ntagging = [\"filtering\", \"sub-interface\"]",
             "kind = \"testpmd\"\nvdev = \"af_xdp\"\ncores = [1, 2]\nqueues = 2",
+            "kind = \"testpmd\"\na = \"x\"\nb = \"y\"\npci = [[\"03:00.0\", \"03:00.1\"]]",
             "kind = \"vm\"\nnic = [\"e1000\", \"sriov\"]\npf = \"eth0\"\npin = [[0], [4, 6]]\nhost_queues = [1, 8]\nqueues = 4",
         ],
-        1..=6,
+        1..=7,
     );
     let preset = prop::sample::select(Preset::ALL.to_vec());
     let loss = prop::option::of(0.0..1.0_f64);

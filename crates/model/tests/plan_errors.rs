@@ -324,6 +324,42 @@ fn path() {
             r#"3: unknown vdev "afxdp"; did you mean "af_xdp"?"#,
         ),
         (
+            "kind = \"testpmd\"\npci = \"0000:03:00.0\"",
+            r#"3: pci holds "0000:03:00.0", not two addresses; write a list of two addresses per path, as in pci = [["0000:03:00.0", "0000:03:00.1"]]"#,
+        ),
+        (
+            "kind = \"testpmd\"\npci = [[\"0000:03:00.0\"]]",
+            r#"3: pci has one address in a list: what comes in at one port goes out at another; write a list of two addresses per path, as in pci = [["0000:03:00.0", "0000:03:00.1"]]"#,
+        ),
+        (
+            "kind = \"testpmd\"\npci = [[\"03:00.0\", \"03:00.1\", \"03:00.2\"]]",
+            r#"3: pci has more than two addresses in a list: a path has two ports; write a list of two addresses per path, as in pci = [["0000:03:00.0", "0000:03:00.1"]]"#,
+        ),
+        (
+            "kind = \"testpmd\"\npci = [[\"03:00.0\", \"0000:03:00.0\"]]",
+            r#"3: pci has "0000:03:00.0" twice; remove one of them"#,
+        ),
+        (
+            "kind = \"testpmd\"\npci = [[\"eth0\", \"eth1\"]]",
+            r#"3: "eth0" is no PCI address; write what lspci -D shows, as in "0000:03:00.0""#,
+        ),
+        (
+            "kind = \"testpmd\"\na = \"eth2\"\npci = [[\"03:00.0\", \"03:00.1\"]]",
+            r#"1: pci without b; name both interfaces, as in a = "eth1" and b = "eth2""#,
+        ),
+        (
+            "kind = \"testpmd\"\npci = [[\"03:00.0\", \"03:00.1\"]]\na = \"eth2\"\nb = \"eth3\"\nvdev = \"af_xdp\"",
+            "6: vdev beside pci: through it DPDK gets at interfaces that the kernel drives; leave one of them out, or write a [[path]] for each",
+        ),
+        (
+            "kind = \"testpmd\"\na = \"eth2\"",
+            "3: a without pci: this path has interfaces of its own; leave it out, or name the switch's NICs with pci",
+        ),
+        (
+            "kind = \"ovs-dpdk\"\npci = [[\"03:00.0\", \"03:00.1\"]]",
+            "3: unknown key pci in [[path]]; write one of kind, vdev, cores, queues",
+        ),
+        (
             "kind = \"ovs-dpdk\"\ncores = 0",
             "3: cores = 0 is outside 1 to 1024; write polling threads, as in cores = [1, 2]",
         ),

@@ -50,7 +50,7 @@ pub fn prober(
     direction: Direction,
     asked: Stamps,
 ) -> Result<(Option<Prober>, Option<String>), SetupError> {
-    if asked == Stamps::Software || asked == Stamps::Auto && path.kind() != "ports" {
+    if asked == Stamps::Software || asked == Stamps::Auto && !path.existing_ports() {
         return Ok((None, None));
     }
     let ports = path.ports().each_ref().map(|port| ProbePort {

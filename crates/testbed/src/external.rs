@@ -174,4 +174,4 @@ impl Path for ExternalPath {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

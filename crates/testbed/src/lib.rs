@@ -14,6 +14,7 @@ pub mod lab;
 mod neighbours;
 pub mod netns_guest;
 pub mod path;
+mod pci;
 pub mod qemu;
 mod rig;
 mod sriov;
@@ -31,6 +32,8 @@ pub use external::ExternalPath;
 pub use netns_guest::{NetnsPath, NetnsSpec};
 pub use path::{Coupling, Cycles, Middle, Path, PathThread, Polling, Port};
 pub use rig::RigSpec;
-pub use switch::{Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdPath, Vdev};
+pub use switch::{
+    Datapath, DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath, TestpmdPath, Vdev,
+};
 pub use vlan_bridge::{Tagging, VlanBridgePath};
 pub use vm::{VmPath, VmSpec};

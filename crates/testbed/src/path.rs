@@ -123,10 +123,15 @@ pub trait Path: Send + Sync {
         None
     }
 
+    /// Whether the ports are interfaces that were there before, connected with the path from outside.
+    fn existing_ports(&self) -> bool {
+        self.kind() == "ports"
+    }
+
     /// Whether frames reach a port only when they are addressed to it, as on hardware. On the
     /// other paths the tester's stations have addresses of their own.
     fn own_stations(&self) -> bool {
-        self.kind() == "ports"
+        self.existing_ports()
     }
 
     /// Stops what works in the path by itself, so that it takes no CPU time until

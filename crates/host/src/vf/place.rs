@@ -11,7 +11,7 @@ use crate::ns_sysfs::NsSysfs;
 /// A sysfs, live or recorded.
 #[derive(Debug)]
 pub struct Places {
-    root: PathBuf,
+    pub(super) root: PathBuf,
     /// Keeps a mount of its own alive.
     _mount: Option<NsSysfs>,
 }
@@ -113,7 +113,7 @@ impl Places {
         self.function(&device.join(format!("virtfn{vf}")))
     }
 
-    fn function(&self, link: &Path) -> Option<PciFunction> {
+    pub(super) fn function(&self, link: &Path) -> Option<PciFunction> {
         let target = fs::read_link(link).ok()?;
         let name = |path: PathBuf| Some(path.file_name()?.to_str()?.to_owned());
         let device = fs::read_to_string(link.join("device")).ok();

@@ -22,6 +22,16 @@ impl PathPlan {
         }
     }
 
+    /// The tester's interfaces that are there already and connected with the path from outside, where
+    /// it is such a path.
+    pub fn interfaces(&self) -> Option<[&str; 2]> {
+        match self {
+            Self::Ports { a, b } => Some([a, b]),
+            Self::Switch { params, .. } => Some([params.a.as_deref()?, params.b.as_deref()?]),
+            _ => None,
+        }
+    }
+
     /// The lists that multiply this path, as words.
     fn lists(&self) -> Vec<(&'static str, Vec<String>)> {
         match self {

@@ -57,10 +57,6 @@ struct SearchFile {
 struct PathFile {
     /// `bridge`, `ports`, `vlan-bridge`, `ovs`, `ovs-dpdk`, `testpmd` or `vm`.
     kind: String,
-    /// Interface A of `kind = "ports"`.
-    a: Option<String>,
-    /// Interface B of `kind = "ports"`.
-    b: Option<String>,
     #[serde(flatten)]
     params: PathParams,
 }
@@ -181,20 +177,19 @@ impl From<&Plan> for PlanFile {
 
 impl From<&PathPlan> for PathFile {
     fn from(path: &PathPlan) -> Self {
-        let (a, b) = match path {
-            PathPlan::Ports { a, b } => (Some(a.clone()), Some(b.clone())),
-            _ => (None, None),
-        };
         let params = match path {
+            PathPlan::Ports { a, b } => PathParams {
+                a: Some(a.clone()),
+                b: Some(b.clone()),
+                ..PathParams::default()
+            },
             PathPlan::Switch { params, .. }
             | PathPlan::Vm { params }
             | PathPlan::Unavailable { params, .. } => params.clone(),
-            _ => PathParams::default(),
+            PathPlan::Bridge => PathParams::default(),
         };
         Self {
             kind: path.kind().to_owned(),
-            a,
-            b,
             params,
         }
     }

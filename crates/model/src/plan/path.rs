@@ -49,6 +49,16 @@ const VM_KEYS: [&str; 15] = [
 /// Parameters of a path; an empty list was not given. Each list multiplies the matrix.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PathParams {
+    /// The tester's interface A: of `kind = "ports"`, and beside `pci`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub a: Option<String>,
+    /// The tester's interface B: of `kind = "ports"`, and beside `pci`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub b: Option<String>,
+    /// PCI addresses of the NICs that `testpmd` drives itself, those of its ports 0 and 1 in one
+    /// list; they are connected with `a` and `b` from outside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pci: Vec<[String; 2]>,
     /// What the guest is: `vm`, a virtual machine (when absent), or `netns`, a network namespace
     /// as of a container.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -123,6 +133,9 @@ impl PathParams {
     pub fn lists(&self) -> Vec<(&'static str, Vec<String>)> {
         let numbers = |list: &[u32]| list.iter().map(u32::to_string).collect();
         let all = [
+            ("a", self.a.iter().cloned().collect()),
+            ("b", self.b.iter().cloned().collect()),
+            ("pci", self.pci.iter().map(|pair| pair.join("+")).collect()),
             ("guest", self.guest.clone()),
             ("nic", self.nic.clone()),
             ("pf", self.pf.clone()),
@@ -169,12 +182,16 @@ pub(super) fn read(
             SwitchKind::Ovs => OVS_TAGGINGS,
             _ => &TAGGINGS,
         };
-        let params = params(&section, taggings)?;
+        let mut params = params(&section, taggings)?;
+        at_nics(&section, offset, &mut params)?;
         return Ok(PathPlan::Switch { kind, params });
     }
     match kind {
         "bridge" => Ok(PathPlan::Bridge),
-        "ports" => ports(&section, offset),
+        "ports" => {
+            let [a, b] = interfaces(&section, offset, "kind = \"ports\"")?;
+            Ok(PathPlan::Ports { a, b })
+        }
         "vm" => Ok(PathPlan::Vm {
             params: params(&section, &TAGGINGS)?,
         }),
@@ -204,13 +221,46 @@ fn kind(source: Source<'_>, table: &Table<'_>, offset: usize) -> Result<&'static
     .word(&KINDS)
 }
 
-/// `kind = "ports"`.
-fn ports(section: &Section<'_, '_>, offset: usize) -> Result<PathPlan, PlanError> {
+/// Parameters of a path through NICs that the switch drives itself.
+fn at_nics(
+    section: &Section<'_, '_>,
+    offset: usize,
+    params: &mut PathParams,
+) -> Result<(), PlanError> {
+    if params.pci.is_empty() {
+        let stray = ["a", "b"].into_iter().find_map(|key| section.get(key));
+        return stray.map_or(Ok(()), |entry| {
+            Err(entry.error(
+                format!(
+                    "{} without pci: this path has interfaces of its own",
+                    entry.key
+                ),
+                "leave it out, or name the switch's NICs with pci",
+            ))
+        });
+    }
+    if let Some(entry) = section.get("vdev") {
+        return Err(entry.error(
+            "vdev beside pci: through it DPDK gets at interfaces that the kernel drives",
+            "leave one of them out, or write a [[path]] for each",
+        ));
+    }
+    let [a, b] = interfaces(section, offset, "pci")?;
+    (params.a, params.b) = (Some(a), Some(b));
+    Ok(())
+}
+
+/// The tester's interfaces `a` and `b` that are there already, on a path with `what`.
+fn interfaces(
+    section: &Section<'_, '_>,
+    offset: usize,
+    what: &str,
+) -> Result<[String; 2], PlanError> {
     let name = |key| {
         let entry = section.get(key).ok_or_else(|| {
             section.source.error(
                 offset,
-                format!("kind = \"ports\" without {key}"),
+                format!("{what} without {key}"),
                 "name both interfaces, as in a = \"eth1\" and b = \"eth2\"",
             )
         })?;
@@ -227,7 +277,7 @@ fn ports(section: &Section<'_, '_>, offset: usize) -> Result<PathPlan, PlanError
             "name two different interfaces",
         ));
     }
-    Ok(PathPlan::Ports { a, b })
+    Ok([a, b])
 }
 
 /// Parameters of a kind, those among its keys; checked also where the kind cannot be built yet,
@@ -242,6 +292,9 @@ fn params(section: &Section<'_, '_>, taggings: &[&'static str]) -> Result<PathPa
         None => Ok(Vec::new()),
     };
     Ok(PathParams {
+        a: None,
+        b: None,
+        pci: super::pci::pairs(section)?,
         guest: words("guest", &GUESTS)?,
         nic: words("nic", &NICS)?,
         pf: pf(section)?,

@@ -37,7 +37,8 @@ impl SwitchKind {
         match self {
             Self::VlanBridge => &["kind", "tagging"],
             Self::Ovs => &["kind", "datapath", "tagging"],
-            Self::OvsDpdk | Self::Testpmd => &["kind", "vdev", "cores", "queues"],
+            Self::OvsDpdk => &["kind", "vdev", "cores", "queues"],
+            Self::Testpmd => &["kind", "vdev", "pci", "a", "b", "cores", "queues"],
         }
     }
 }

@@ -18,11 +18,9 @@ pub fn read(privileged: bool, paths: &[PathPlan]) -> Fingerprint {
     };
     let mut host = fingerprint::read(&Roots::live(), measurer);
     for path in paths {
-        if let PathPlan::Ports { a, b } = path {
-            for name in [a, b] {
-                if let Some(facts) = interface(name) {
-                    host.interfaces.insert(name.clone(), facts);
-                }
+        for name in path.interfaces().into_iter().flatten() {
+            if let Some(facts) = interface(name) {
+                host.interfaces.insert(name.to_owned(), facts);
             }
         }
     }

@@ -481,9 +481,10 @@ impl Sitting {
         let tester_limit = self.limits.limit_fps.get(&limit_key).copied().map(Fps);
         let max = tester_limit.map_or(UNKNOWN_LIMIT, |limit| Fps(limit.0 * ABOVE_LIMIT));
         let name = key.name();
-        let line = (key.kind() == "ports")
-            .then_some(self.line_mbps)
-            .flatten()
+        let path = self.path_of(key);
+        let interfaces = path.interfaces();
+        let line = interfaces
+            .and(self.line_mbps)
             .map(|mbps| key.frame_size_bytes.line_rate(mbps))
             .filter(|line| line.0 <= max.0);
         let mut plan = CellPlan::new(self.settings, line.unwrap_or(max));
@@ -501,7 +502,6 @@ impl Sitting {
             .find(|result| result.cell == name)
             .and_then(|result| result.bounds.lower_fps)
             .map(Fps);
-        let path = self.path_of(key);
         let own = |trial: &&TrialRecord| {
             (trial.cell == name) && trial.repeat == task.repeat && trial.control == task.control
         };

@@ -332,7 +332,7 @@ fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
             } else {
                 Refusal::NotSent
             },
-            promiscuous: path.kind() == "ports",
+            promiscuous: path.existing_ports(),
         })
     };
     let [a, b] = path.ports();

@@ -4,8 +4,8 @@ use nicety_host::placement::Placement;
 use nicety_model::CellKey;
 use nicety_model::plan::{PathPlan, SwitchKind};
 use nicety_testbed::{
-    Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
-    TestpmdPath, Vdev, VlanBridgePath,
+    Datapath, DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
+    TestpmdNicsPath, TestpmdPath, Vdev, VlanBridgePath,
 };
 
 use super::setup::{QUEUES, path_cpus};
@@ -21,6 +21,8 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
         PathPlan::Vm { params } => {
             RECEIVING * params.host_queues.iter().max().map_or(1, |n| *n as usize)
         }
+        // NICs have interrupts of their own, or none.
+        path if path.interfaces().is_some() => 0,
         _ => RECEIVING,
     };
     let threads = |path: &PathPlan| -> Vec<u32> {
@@ -65,6 +67,7 @@ enum Ask {
     Ovs(OvsSpec),
     OvsDpdk(DpdkSpec),
     Testpmd(DpdkSpec),
+    Nics(NicsSpec),
 }
 
 impl Ask {
@@ -105,7 +108,22 @@ impl Ask {
                 cpus,
             }),
             SwitchKind::OvsDpdk => Self::OvsDpdk(dpdk(rig)),
-            SwitchKind::Testpmd => Self::Testpmd(dpdk(rig)),
+            SwitchKind::Testpmd => {
+                let owned = |name| word(name).map(str::to_owned);
+                let nics = word("pci").and_then(|pair| pair.split_once('+'));
+                match (nics, owned("a"), owned("b")) {
+                    (Some((first, second)), Some(a), Some(b)) => Self::Nics(NicsSpec {
+                        dpdk: DpdkSpec {
+                            // No thread of the kernel receives for it.
+                            cpus: placement.path.clone(),
+                            ..dpdk(rig)
+                        },
+                        devices: [first.to_owned(), second.to_owned()],
+                        ports: [a, b],
+                    }),
+                    _ => Self::Testpmd(dpdk(rig)),
+                }
+            }
         }
     }
 }
@@ -121,6 +139,7 @@ pub fn path(
         Ask::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
         Ask::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
         Ask::Testpmd(spec) => Box::new(TestpmdPath::build(&spec)?),
+        Ask::Nics(spec) => Box::new(TestpmdNicsPath::build(&spec)?),
     })
 }
 
@@ -132,6 +151,7 @@ pub fn check(kind: SwitchKind, key: &CellKey, placement: &Placement) -> Result<(
         Ask::Ovs(spec) => OvsPath::check(&spec),
         Ask::OvsDpdk(spec) => OvsDpdkPath::check(&spec),
         Ask::Testpmd(spec) => TestpmdPath::check(&spec),
+        Ask::Nics(spec) => TestpmdNicsPath::check(&spec),
     }
 }
 
@@ -164,6 +184,26 @@ mod tests {
         let guest = "[[path]]\nkind = \"vm\"\nhost_queues = [1, 4]\n";
         let plan = Plan::parse("plan.toml", guest).unwrap();
         assert_eq!(cpus_wanted(&plan.paths, 60), 8);
+    }
+
+    #[test]
+    fn nics_by_address_are_asked_for_with_the_testers_ports() {
+        let text = "[traffic]\nframe_sizes = [64]\n[[path]]\nkind = \"testpmd\"\na = \"eth2\"\nb = \"eth3\"\n\
+                    pci = [[\"03:00.0\", \"03:00.1\"]]\ncores = 2\nqueues = 2\n";
+        let plan = Plan::parse("plan.toml", text).unwrap();
+        assert_eq!(cpus_wanted(&plan.paths, 6), 2);
+        let key = plan.cells().next().unwrap();
+        let placement = Placement {
+            path: vec![2, 3, 4],
+            ..Placement::default()
+        };
+        let Ask::Nics(spec) = Ask::of(SwitchKind::Testpmd, &key, &placement) else {
+            panic!("a path through interfaces of the kernel");
+        };
+        assert_eq!(spec.devices, ["0000:03:00.0", "0000:03:00.1"]);
+        assert_eq!(spec.ports, ["eth2", "eth3"]);
+        assert_eq!((spec.dpdk.cores, spec.dpdk.rig.queues), (2, 2));
+        assert_eq!(spec.dpdk.cpus, [2, 3, 4]);
     }
 
     #[test]

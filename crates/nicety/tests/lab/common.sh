@@ -18,13 +18,14 @@ said() { grep -q "$1" "$out/log"; }
 # The rate of a function that the kernel tells.
 kernel() { ip link show eth0 | sed -n "s/.* vf $1 .*max_tx_rate \([0-9]*\)Mbps.*/\1/p"; }
 
-# make_functions HOW_MANY: of eth0. Functions probed before the physical one has been reset get no link:
-# probing waits.
+# make_functions HOW_MANY [SETTINGS]: of eth0, with what a command sets of them beside their addresses.
+# Functions probed before the physical one has been reset get no link: probing waits.
 make_functions() {
     ip link set eth0 up
     echo 0 >$device/sriov_drivers_autoprobe
     echo "$1" >$device/sriov_numvfs
     for vf in $(seq 0 $(($1 - 1))); do ip link set eth0 vf "$vf" mac "02:00:00:00:00:0$vf"; done
+    ${2:-true}
     ip link set eth0 down
     ip link set eth0 up
     echo 1 >$device/sriov_drivers_autoprobe

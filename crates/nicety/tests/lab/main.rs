@@ -22,6 +22,7 @@ mod guests;
 mod killed;
 mod left;
 mod measured;
+mod nics;
 mod old_kernel;
 mod paths;
 mod policers;

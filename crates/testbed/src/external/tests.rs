@@ -2,7 +2,7 @@ use nicety_host::link::{LinkCounters, Mac, OperState};
 
 use super::*;
 
-fn link(index: u32, name: &str) -> Link {
+pub(crate) fn link(index: u32, name: &str) -> Link {
     Link {
         index,
         name: name.to_owned(),

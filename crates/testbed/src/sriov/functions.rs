@@ -1,14 +1,12 @@
 //! The virtual functions of a path on one port, made and removed.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nicety_host::link::{LinkChange, Links, Mac};
 use nicety_host::netns::NetNs;
-use nicety_host::vf::{FunctionSetting, Functions, Places, Registers};
+use nicety_host::vf::{FunctionSetting, Functions, PciFunction, Places, Registers};
 
 use super::counted;
 use super::layout::{count, of_guest, too_few};
@@ -16,6 +14,7 @@ use super::undo::Found;
 use super::used::{holder, routed};
 use crate::counters::InterfaceCounters;
 use crate::error::PathError;
+use crate::pci;
 use crate::switch::RunDir;
 
 /// The NIC keeps the two halves of the path apart by VLANs: frames between the tester's first
@@ -24,8 +23,6 @@ use crate::switch::RunDir;
 const VLANS: [u16; 2] = [101, 102];
 /// A port that is set up again looks for its link for a few seconds.
 const LINK_LIMIT: Duration = Duration::from_secs(15);
-/// A driver finds its function at once; its module may have to be loaded.
-const DRIVER_LIMIT: Duration = Duration::from_secs(15);
 
 /// Drivers of a guest by the device ids of Intel's functions (`igbvf_pci_tbl`, `ixgbevf_pci_tbl`,
 /// `iavf_pci_tbl` in drivers/net/ethernet/intel).
@@ -255,13 +252,13 @@ impl FunctionSet {
 
     /// Lets the host's driver have function `vf` and moves its interface to `ns`.
     pub(crate) fn interface(&self, vf: u32, ns: &NetNs, name: &str) -> Result<(), PathError> {
-        let there = self.bind(vf, None)?;
+        let there = pci::interface_of(self.bind(vf, None)?);
         Ok(Links::open(&self.host)?.move_to(&there, ns, name)?)
     }
 
     /// Gives function `vf` to VFIO. Returns its PCI address.
     pub(crate) fn pass_through(&self, vf: u32) -> Result<String, PathError> {
-        self.bind(vf, Some("vfio-pci"))
+        Ok(self.bind(vf, Some(pci::VFIO))?.address)
     }
 
     /// Kernel module with which a guest drives the functions.
@@ -282,50 +279,19 @@ impl FunctionSet {
             })
     }
 
-    /// The interface of a function, or with a driver of one's choice its address.
-    fn bind(&self, vf: u32, driver: Option<&str>) -> Result<String, PathError> {
+    /// Lets a driver have a function, the host's when none is named.
+    fn bind(&self, vf: u32, driver: Option<&str>) -> Result<PciFunction, PathError> {
         let places = Places::of(&self.host);
         let missing = || PathError::Guest {
             why: format!("virtual function {vf} of {} has gone", self.pf),
             remedy: "see what else makes virtual functions on this machine".to_owned(),
         };
         let function = places.virtual_function(&self.pf, vf).ok_or_else(missing)?;
-        let device = PathBuf::from("/sys/bus/pci/devices").join(&function.address);
-        let alias = match driver {
-            Some(driver) => {
-                write(&device.join("driver_override"), driver)?;
-                // A driver that was loaded for the tester's functions has taken all there are.
-                if function.driver.as_deref().is_some_and(|now| now != driver) {
-                    write(&device.join("driver/unbind"), &function.address)?;
-                }
-                driver.to_owned()
-            }
-            None => fs::read_to_string(device.join("modalias")).unwrap_or_default(),
-        };
-        load(alias.trim());
-        // Refused where a driver has it already, which the wait below sees.
-        let _ = fs::write("/sys/bus/pci/drivers_probe", &function.address);
-        let end = Instant::now() + DRIVER_LIMIT;
-        loop {
-            let now = places.virtual_function(&self.pf, vf).ok_or_else(missing)?;
-            match driver {
-                Some(_) if now.driver.as_deref() == driver => return Ok(now.address),
-                None if !now.interfaces.is_empty() => {
-                    return Ok(now.interfaces.into_iter().next().unwrap_or_default());
-                }
-                _ if Instant::now() > end => {
-                    let wanted = driver.unwrap_or("no driver that makes an interface");
-                    return Err(PathError::Guest {
-                        why: format!(
-                            "virtual function {vf} of {} ({}) was not taken by its driver ({wanted})",
-                            self.pf, now.address
-                        ),
-                        remedy: format!("modprobe {} and see dmesg", alias.trim()),
-                    });
-                }
-                _ => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        let what = format!(
+            "virtual function {vf} of {} ({})",
+            self.pf, function.address
+        );
+        pci::bind(&places, &function.address, driver, &what)
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), PathError> {
@@ -349,19 +315,6 @@ fn neighbour(number: u32) -> Mac {
 
 fn write(file: &std::path::Path, text: &str) -> Result<(), PathError> {
     fs::write(file, text).map_err(|e| PathError::io("write", file.display(), e))
-}
-
-/// Loads what drives a device, where that is a module. One that is not there is missed by the
-/// wait for the driver.
-fn load(alias: &str) {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let _ = Command::new("modprobe")
-        .args(["-q", alias])
-        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use crate::veth::{self, Site};
 pub(crate) use functions::FunctionSet;
 pub(crate) use layout::of_guest;
 pub(crate) use undo::undo_left;
+pub(crate) use used::routed;
 
 /// Longest wait for a function's link.
 pub(crate) const LINK_LIMIT: std::time::Duration = std::time::Duration::from_secs(20);

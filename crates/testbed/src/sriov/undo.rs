@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::pci;
+
 /// File in the private directory of a path.
 const FILE: &str = "functions.json";
 
@@ -40,9 +42,7 @@ impl Found {
 
     /// A file of the function in sysfs.
     pub(super) fn file(&self, name: &str) -> PathBuf {
-        Path::new("/sys/bus/pci/devices")
-            .join(&self.address)
-            .join(name)
+        pci::file(&self.address, name)
     }
 
     /// Removes the virtual functions and puts back the rest, unless there are others by now:

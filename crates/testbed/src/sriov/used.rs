@@ -24,7 +24,7 @@ pub(super) fn holder(places: &Places, pf: &str, count: u32) -> String {
 }
 
 /// Whether there are routes over the interface (proc_net(5): route, ipv6_route).
-pub(super) fn routed(pf: &str) -> bool {
+pub(crate) fn routed(pf: &str) -> bool {
     let read = |file| fs::read_to_string(file).unwrap_or_default();
     let four = read("/proc/thread-self/net/route");
     let six = read("/proc/thread-self/net/ipv6_route");

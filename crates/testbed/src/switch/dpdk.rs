@@ -11,7 +11,8 @@ use crate::rig::RigSpec;
 /// Memory of one DPDK process in MiB, taken as ordinary pages.
 pub(super) const MEMORY_MIB: u32 = 512;
 /// Largest frame with FCS that fits the 2048-byte frames of the packet socket's ring
-/// (`DFLT_FRAME_SIZE`, drivers/net/af_packet/rte_eth_af_packet.c) and testpmd's buffers.
+/// (`DFLT_FRAME_SIZE`, drivers/net/af_packet/rte_eth_af_packet.c) and testpmd's buffers, and what
+/// testpmd has NICs take when nothing is said (`RTE_ETHER_MAX_LEN`).
 const LARGEST: u16 = 1518;
 
 /// Most queues of an interface through packet sockets: they share its frames as a fan-out group,
@@ -36,6 +37,11 @@ impl Vdev {
             Self::AfPacket => "af_packet",
             Self::AfXdp => "af_xdp",
         }
+    }
+
+    /// What ports on such are, for a sentence.
+    pub(super) fn in_words(self) -> String {
+        format!("interfaces through {}", self.word())
     }
 
     /// DPDK's arguments for interface number `number` (`net_af_packet0,iface=d0`).
@@ -98,12 +104,17 @@ impl DpdkSpec {
                 most: MOST_QUEUES,
             });
         }
+        self.fits("DPDK's socket drivers")
+    }
+
+    /// Refuses frames that `what` is not set up for.
+    pub(super) fn fits(&self, what: &'static str) -> Result<(), PathError> {
         let size = self.rig.largest_frame;
         let fits = FrameSize::new(LARGEST).is_ok_and(|largest| size <= largest);
         match fits {
             true => Ok(()),
             false => Err(PathError::FrameTooLarge {
-                what: "DPDK's socket drivers",
+                what,
                 frame_size: size.bytes(),
                 largest: LARGEST,
             }),

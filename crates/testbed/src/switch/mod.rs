@@ -17,6 +17,7 @@ mod program;
 mod run_dir;
 mod telemetry;
 mod testpmd;
+mod testpmd_nics;
 
 use nicety_host::link::LinkCounters;
 
@@ -30,6 +31,7 @@ pub use ovs_dpdk::OvsDpdkPath;
 pub(crate) use run_dir::RunDir;
 pub use run_dir::sweep;
 pub use testpmd::TestpmdPath;
+pub use testpmd_nics::{NicsSpec, TestpmdNicsPath};
 
 /// Whether the programs of the switches are installed, by the word plans write for the switch.
 /// Nothing is started.

@@ -158,6 +158,7 @@ fn sweep_in(base: &Path) {
         if name.to_str().is_some_and(|name| name.starts_with(PREFIX))
             && unused(&entry.path())
             && crate::sriov::undo_left(&entry.path())
+            && crate::pci::undo_left(&entry.path())
         {
             // Fails only where somebody else removes it too.
             let _ = fs::remove_dir_all(entry.path());

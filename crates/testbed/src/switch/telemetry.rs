@@ -30,6 +30,8 @@ pub(super) struct PortStats {
     pub(super) received_bytes: u64,
     /// Bytes sent.
     pub(super) sent_bytes: u64,
+    /// Frames that found no descriptor, where the driver counts them.
+    pub(super) missed: u64,
 }
 
 impl Telemetry {
@@ -104,6 +106,7 @@ fn parse(answer: &str) -> io::Result<PortStats> {
         sent: number("opackets")?,
         received_bytes: number("ibytes")?,
         sent_bytes: number("obytes")?,
+        missed: number("imissed")?,
     })
 }
 
@@ -113,10 +116,11 @@ mod tests {
 
     #[test]
     fn counters_are_read() {
-        let answer = r#"{"/ethdev/stats":{"ipackets":1010,"opackets":9,"ibytes":60856,"obytes":762,"imissed":0,"ierrors":0,"oerrors":0,"rx_nombuf":0,"q_ipackets":[1010,0],"q_errors":[0,0]}}"#;
+        let answer = r#"{"/ethdev/stats":{"ipackets":1010,"opackets":9,"ibytes":60856,"obytes":762,"imissed":7,"ierrors":0,"oerrors":0,"rx_nombuf":0,"q_ipackets":[1010,0],"q_errors":[0,0]}}"#;
         let stats = parse(answer).unwrap();
         assert_eq!((stats.received, stats.sent), (1010, 9));
         assert_eq!((stats.received_bytes, stats.sent_bytes), (60856, 762));
+        assert_eq!(stats.missed, 7);
         // What it answers for a port that is not there.
         assert!(parse(r#"{"/ethdev/stats":null}"#).is_err());
     }

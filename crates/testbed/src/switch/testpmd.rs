@@ -32,6 +32,15 @@ const BUFFERS: u32 = 32_768;
 /// Below RUNTIME_DIRECTORY, for `--file-prefix=nicety`.
 const SOCKET: &str = "dpdk/nicety/dpdk_telemetry.v2";
 
+/// What its ports are, of which every two are a pair.
+#[derive(Clone, Copy)]
+pub(super) enum Ports<'a> {
+    /// Drivers on interfaces of the kernel, or on sockets of guests.
+    Vdevs(&'a [String]),
+    /// NICs that VFIO gives it, by their addresses.
+    Pci(&'a [String]),
+}
+
 /// Two namespaces joined by testpmd; gone when dropped.
 #[derive(Debug)]
 pub struct TestpmdPath {
@@ -53,16 +62,15 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts it on the devices `vdevs`, of which every two are a pair, and waits until it
-    /// forwards. It is killed when the calling **thread** ends.
-    pub(super) fn start(spec: &DpdkSpec, ns: &NetNs, vdevs: &[String]) -> Result<Self, PathError> {
+    /// Starts it and waits until it forwards. It is killed when the calling **thread** ends.
+    pub(super) fn start(spec: &DpdkSpec, ns: &NetNs, ports: Ports<'_>) -> Result<Self, PathError> {
         let polling = spec.polling()?;
         let path = TESTPMD.find()?;
         let dir = RunDir::create()?;
         let mut start = Start {
             name: "testpmd",
             program: &path,
-            arguments: arguments(spec, polling, vdevs),
+            arguments: arguments(spec, polling, ports),
             environment: Vec::new(),
             ns,
             cpus: &[],
@@ -76,7 +84,7 @@ impl Running {
         let id = program.id();
         let threads = program.wait_for("its start of forwarding", || {
             let started = |port| telemetry.started(port).unwrap_or(false);
-            if !(0..vdevs.len()).all(started) {
+            if !(0..ports.count()).all(started) {
                 return Ok(None);
             }
             let threads = pinned::threads(id, label)?;
@@ -92,7 +100,7 @@ impl Running {
     }
 
     /// What ports `from` and `from + 1`, which are a pair, have counted. `arrived` are the frames
-    /// that the interfaces of ports on such have received.
+    /// that the interfaces of ports on such have received; other ports say themselves what they missed.
     pub(super) fn pair(
         &self,
         from: usize,
@@ -111,8 +119,9 @@ impl Running {
                     rx_bytes: own.received_bytes,
                     tx_bytes: own.sent_bytes,
                     // What the interface received and the polling thread never saw: the
-                    // socket's ring was full.
-                    rx_missed_errors: arrived[side].map_or(0, |n| n.saturating_sub(own.received)),
+                    // socket's ring was full. A NIC counts what found no descriptor.
+                    rx_missed_errors: arrived[side]
+                        .map_or(own.missed, |n| n.saturating_sub(own.received)),
                     // What came in at the other port and could not go out here.
                     tx_dropped: other.received.saturating_sub(own.sent),
                     ..LinkCounters::default()
@@ -135,10 +144,10 @@ impl Running {
     }
 }
 
-/// What it is, for the run's notes.
-pub(super) fn words(running: &Running, spec: &DpdkSpec, polling: &[u32]) -> String {
+/// What it is, for the run's notes, with its ports in words.
+pub(super) fn words(running: &Running, polling: &[u32], ports: &str) -> String {
     format!(
-        "DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}{}",
+        "DPDK without huge pages, {} polling {} on CPU {}, {ports}{}",
         polling.len(),
         if polling.len() == 1 {
             "thread"
@@ -146,7 +155,6 @@ pub(super) fn words(running: &Running, spec: &DpdkSpec, polling: &[u32]) -> Stri
             "threads"
         },
         list(polling),
-        spec.vdev.word(),
         dpdk::queue_words(running.telemetry.queues(0).ok()),
     )
 }
@@ -174,9 +182,9 @@ impl TestpmdPath {
         let polling = spec.polling()?;
         let mut rig = Rig::build(&spec.rig)?;
         let vdevs = [0, 1].map(|number| spec.vdev.arguments(number, spec.rig.queues.max(1)));
-        let running = Running::start(spec, &rig.dut.ns, &vdevs)?;
-        rig.notes
-            .push(format!("testpmd: {}", words(&running, spec, polling)));
+        let running = Running::start(spec, &rig.dut.ns, Ports::Vdevs(&vdevs))?;
+        let words = words(&running, polling, &spec.vdev.in_words());
+        rig.notes.push(format!("testpmd: {words}"));
         let polling = running.polling();
         let mut threads = rig.threads.clone();
         threads.extend(running.threads.iter().cloned());
@@ -189,7 +197,28 @@ impl TestpmdPath {
     }
 }
 
-fn arguments(spec: &DpdkSpec, polling: &[u32], vdevs: &[String]) -> Vec<String> {
+impl Ports<'_> {
+    fn count(self) -> usize {
+        let (Self::Vdevs(ports) | Self::Pci(ports)) = self;
+        ports.len()
+    }
+
+    /// DPDK's arguments for them: NICs of others are left alone.
+    fn arguments(self) -> Vec<String> {
+        match self {
+            Self::Vdevs(vdevs) => {
+                let each = vdevs.iter().map(|vdev| format!("--vdev={vdev}"));
+                ["--no-pci".to_owned()].into_iter().chain(each).collect()
+            }
+            Self::Pci(addresses) => {
+                let each = addresses.iter();
+                each.map(|address| format!("--allow={address}")).collect()
+            }
+        }
+    }
+}
+
+fn arguments(spec: &DpdkSpec, polling: &[u32], ports: Ports<'_>) -> Vec<String> {
     let queues = spec.rig.queues.max(1);
     // Logical core 0 only waits for the end; the others poll.
     let beside = spec.beside().first().or(polling.first()).unwrap_or(&0);
@@ -202,13 +231,12 @@ fn arguments(spec: &DpdkSpec, polling: &[u32], vdevs: &[String]) -> Vec<String> 
     let mut words = vec![
         "--lcores".to_owned(),
         lcores.join(","),
-        "--no-pci".to_owned(),
         "--no-huge".to_owned(),
         "--iova-mode=va".to_owned(),
         format!("-m{MEMORY_MIB}"),
         "--file-prefix=nicety".to_owned(),
     ];
-    words.extend(vdevs.iter().map(|vdev| format!("--vdev={vdev}")));
+    words.extend(ports.arguments());
     words.extend([
         "--".to_owned(),
         "--forward-mode=io".to_owned(),
@@ -283,5 +311,42 @@ impl Path for TestpmdPath {
 
     fn coupling(&self) -> Coupling {
         self.rig.coupling()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::FrameSize;
+
+    use super::*;
+    use crate::rig::RigSpec;
+    use crate::switch::Vdev;
+
+    #[test]
+    fn nics_are_allowed_by_address_and_virtual_devices_exclude_them() {
+        let spec = DpdkSpec {
+            rig: RigSpec {
+                path_cpus: Vec::new(),
+                largest_frame: FrameSize::new(64).unwrap(),
+                queues: 2,
+            },
+            vdev: Vdev::AfPacket,
+            cores: 2,
+            cpus: vec![4, 5, 6],
+        };
+        let words = |ports| arguments(&spec, &[4, 5], ports).join(" ");
+        let names = ["0000:03:00.0", "0000:03:00.1"].map(str::to_owned);
+        let nics = words(Ports::Pci(&names));
+        assert!(
+            nics.starts_with(
+                "--lcores 0@6,1@4,2@5 --no-huge --iova-mode=va -m512 --file-prefix=nicety \
+                 --allow=0000:03:00.0 --allow=0000:03:00.1 -- --forward-mode=io"
+            ),
+            "{nics}"
+        );
+        assert!(nics.ends_with("--nb-cores=2 --rxq=2 --txq=2"), "{nics}");
+        let vdevs = words(Ports::Vdevs(&["net_null0".to_owned()]));
+        assert!(vdevs.contains("--no-pci --vdev=net_null0 --"), "{vdevs}");
+        assert!(!vdevs.contains("--allow"), "{vdevs}");
     }
 }

@@ -86,11 +86,11 @@ impl Stage {
                     between: Between::Bridge(ends.dut),
                 })
             }
-            Some(PathPlan::Switch { kind, .. }) => {
+            Some(PathPlan::Switch { kind, .. }) if !cell.path.contains_key("pci") => {
                 let ipv6 = wants_ipv6(making);
                 switch(*kind, cell, making.placement, ipv6, neighbours)
             }
-            Some(PathPlan::Ports { .. }) => Err(Missing {
+            Some(PathPlan::Ports { .. } | PathPlan::Switch { .. }) => Err(Missing {
                 reason:
                     "both ports are this host's: its kernel would hand the data over without them"
                         .to_owned(),

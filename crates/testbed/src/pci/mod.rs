@@ -1,0 +1,145 @@
+//! PCI functions that are taken from their drivers for a while: for programs that drive a NIC
+//! themselves.
+//!
+//! What is taken is written down first, so that the next start can give back what a killed nicety
+//! has left. The driver makes a new interface, which gets its former name and is set up when it was.
+
+mod bind;
+mod look;
+mod undo;
+
+use nicety_host::link::Links;
+use nicety_host::netns::NetNs;
+use nicety_host::vf::{Places, VfHolders};
+
+pub(crate) use bind::{bind, file, interface_of};
+use look::Look;
+pub(crate) use undo::undo_left;
+use undo::{Found, FoundDevice, FoundInterface};
+
+use crate::error::PathError;
+use crate::sriov::routed;
+use crate::switch::RunDir;
+
+/// The kernel's driver for programs that drive a function themselves.
+pub(crate) const VFIO: &str = "vfio-pci";
+
+/// NICs that a program drives by VFIO; with their former drivers again when dropped.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    found: Found,
+    dir: RunDir,
+}
+
+impl Devices {
+    /// Refuses what is not there, what somebody uses, and what cannot be taken; changes nothing.
+    /// `ports` are the tester's interfaces.
+    pub(crate) fn check(addresses: &[String; 2], ports: [&str; 2]) -> Result<(), PathError> {
+        may_take(addresses)?;
+        let host = NetNs::current()?;
+        let places = Places::of(&host);
+        let links = Links::open(&host)?.list()?;
+        let look = Look {
+            places: &places,
+            links: &links,
+            holders: &VfHolders::find(),
+            routed: &routed,
+            pair: addresses,
+            ports,
+        };
+        let refused = addresses.iter().find_map(|address| look.refusal(address));
+        if let Some((why, remedy)) = refused {
+            return Err(PathError::Guest { why, remedy });
+        }
+        match places.has_driver(VFIO) || bind::loadable(VFIO) {
+            true => Ok(()),
+            false => Err(PathError::NoKernelSupport {
+                what: "vfio-pci",
+                remedy: "boot a kernel that has it, or measure from outside with kind = \"ports\"",
+            }),
+        }
+    }
+
+    /// Takes them from their drivers.
+    pub(crate) fn take(addresses: &[String; 2]) -> Result<Self, PathError> {
+        let host = NetNs::current()?;
+        let places = Places::of(&host);
+        let links = Links::open(&host)?;
+        let devices = addresses.iter().map(|address| {
+            let function = places
+                .pci_function(address)
+                .ok_or_else(|| bind::gone(address))?;
+            let interface = function.interfaces.first();
+            let interface = interface.map(|name| {
+                Ok::<_, PathError>(FoundInterface {
+                    up: links.get(name)?.up,
+                    name: name.clone(),
+                })
+            });
+            Ok::<_, PathError>(FoundDevice {
+                address: address.clone(),
+                driver: function.driver,
+                driver_override: places.pci_attribute(address, "driver_override"),
+                interface: interface.transpose()?,
+            })
+        });
+        let found = Found(devices.collect::<Result<_, _>>()?);
+        let dir = RunDir::create_for_host()?;
+        found
+            .save(dir.path())
+            .map_err(|e| PathError::io("write down the drivers of", addresses.join(", "), e))?;
+        let taken = Self { found, dir };
+        for address in addresses {
+            bind(&places, address, Some(VFIO), address)?;
+        }
+        Ok(taken)
+    }
+
+    /// What was taken, for the run's notes: `0000:03:00.0 (igb, eth0)`.
+    pub(crate) fn words(&self) -> [String; 2] {
+        let words = |device: &FoundDevice| {
+            let driver = device.driver.as_deref().unwrap_or("no driver");
+            let interface = device.interface.as_ref();
+            let interface = interface.map_or(String::new(), |i| format!(", {}", i.name));
+            format!("{} ({driver}{interface})", device.address)
+        };
+        [0, 1].map(|number| self.found.0.get(number).map(words).unwrap_or_default())
+    }
+}
+
+impl Drop for Devices {
+    fn drop(&mut self) {
+        // What cannot be undone now is undone by the next nicety, if the directory stays.
+        if self.found.undo().is_err() {
+            self.dir.keep();
+        }
+    }
+}
+
+/// Only root may, and not in a container whose sysfs is for reading.
+fn may_take(addresses: &[String; 2]) -> Result<(), PathError> {
+    let locked = |address: &String| {
+        let file = file(address, "driver_override");
+        file.exists() && rustix::fs::access(file, rustix::fs::Access::WRITE_OK).is_err()
+    };
+    match rustix::process::geteuid().is_root() && !addresses.iter().any(locked) {
+        true => Ok(()),
+        false => Err(PathError::Guest {
+            why: "only root may take a NIC from its driver".to_owned(),
+            remedy: "measure as root".to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_is_not_there_is_named() {
+        let pair = ["ffff:ff:1f.6", "ffff:ff:1f.7"].map(str::to_owned);
+        let error = Devices::check(&pair, ["a", "b"]).unwrap_err();
+        assert_eq!(error.to_string(), "there is no PCI device ffff:ff:1f.6");
+        assert!(error.remedy().is_some() && error.lasts());
+    }
+}

@@ -1,0 +1,227 @@
+//! What NICs were like before they were taken, on disk before they are, so that the next start can
+//! give back what a killed nicety has left.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nicety_host::link::{LinkChange, Links};
+use nicety_host::netns::NetNs;
+use nicety_host::vf::{Holder, PciFunction, Places, VfHolders};
+use serde::{Deserialize, Serialize};
+
+use super::VFIO;
+use super::bind::{DRIVER_LIMIT, LOOK, file, load};
+
+/// File in the private directory of a path.
+const FILE: &str = "devices.json";
+/// `driver_override` of a function without one (`driver_override_show`, drivers/pci/pci-sysfs.c).
+const NONE: &str = "(null)";
+/// A program that was killed lets go of its functions within this time.
+const LETS_GO: Duration = Duration::from_secs(5);
+
+/// Functions as they were found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Found(pub(super) Vec<FoundDevice>);
+
+/// A function as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FoundDevice {
+    /// PCI address.
+    pub(super) address: String,
+    /// Driver it was bound to.
+    pub(super) driver: Option<String>,
+    /// `driver_override`.
+    pub(super) driver_override: Option<String>,
+    /// Its interface.
+    pub(super) interface: Option<FoundInterface>,
+}
+
+/// An interface as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FoundInterface {
+    /// Its name.
+    pub(super) name: String,
+    /// Whether it was set up.
+    pub(super) up: bool,
+}
+
+impl Found {
+    /// Writes it down.
+    pub(super) fn save(&self, dir: &Path) -> io::Result<()> {
+        let mut file = File::create(dir.join(FILE))?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()
+    }
+
+    /// Gives all back, and says what went wrong first.
+    pub(super) fn undo(&self) -> io::Result<()> {
+        let undone = self.0.iter().map(FoundDevice::undo);
+        undone.fold(Ok(()), io::Result::and)
+    }
+}
+
+impl FoundDevice {
+    /// Whether the function is as nicety made it, or as nicety found it: somebody else has given it to
+    /// another driver otherwise.
+    fn is_ours(&self, driver: Option<&str>, driver_override: Option<&str>) -> bool {
+        driver_override == Some(VFIO)
+            // Let go, and not given back yet.
+            || driver.is_none()
+            || driver == self.driver.as_deref()
+    }
+
+    /// Gives the function to its former driver, and its interface the former name and state.
+    fn undo(&self) -> io::Result<()> {
+        let places = Places::of(&NetNs::current().map_err(io::Error::other)?);
+        let Some(now) = places.pci_function(&self.address) else {
+            // Somebody has removed the function; there is nothing to give back.
+            return Ok(());
+        };
+        let overridden = places.pci_attribute(&self.address, "driver_override");
+        if !self.is_ours(now.driver.as_deref(), overridden.as_deref()) {
+            return Ok(());
+        }
+        if now.driver != self.driver && now.driver.is_some() {
+            wait_until_free(&now)?;
+            fs::write(self.file("driver/unbind"), &self.address)?;
+        }
+        let former = self.driver_override.as_deref();
+        let former = former.filter(|name| *name != NONE).unwrap_or("\n");
+        fs::write(self.file("driver_override"), former)?;
+        if let Some(driver) = &self.driver
+            && now.driver.as_ref() != Some(driver)
+        {
+            load(fs::read_to_string(self.file("modalias"))?.trim());
+            let drivers = Path::new("/sys/bus/pci/drivers");
+            fs::write(drivers.join(driver).join("bind"), &self.address)?;
+        }
+        match &self.interface {
+            Some(interface) => interface.restore(&places, &self.address),
+            None => Ok(()),
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        file(&self.address, name)
+    }
+}
+
+impl FoundInterface {
+    /// Waits for the interface that the driver makes, names it as it was, and sets it up when it was.
+    fn restore(&self, places: &Places, address: &str) -> io::Result<()> {
+        let links = NetNs::current().and_then(|ns| Links::open(&ns));
+        let links = links.map_err(io::Error::other)?;
+        let end = Instant::now() + DRIVER_LIMIT;
+        loop {
+            let function = places.pci_function(address);
+            let there = function.and_then(|function| function.interfaces.into_iter().next());
+            let restored = there.is_some_and(|there| self.restore_at(&links, &there).is_ok());
+            if restored {
+                return Ok(());
+            }
+            // It is not there yet, or udev has renamed it meanwhile.
+            if Instant::now() > end {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn restore_at(
+        &self,
+        links: &Links,
+        there: &str,
+    ) -> Result<(), nicety_host::net_error::NetError> {
+        let mut name = there;
+        if there != self.name && links.get(&self.name).is_err_and(|e| e.is_not_found()) {
+            // To where it is, under the former name.
+            links.move_to(there, links.ns(), &self.name)?;
+            name = &self.name;
+        }
+        if links.get(name)?.up == self.up {
+            return Ok(());
+        }
+        let change = LinkChange {
+            up: Some(self.up),
+            ..LinkChange::default()
+        };
+        links.change(name, &change)
+    }
+}
+
+/// While a program has opened a function the kernel makes whoever takes it from VFIO wait.
+fn wait_until_free(function: &PciFunction) -> io::Result<()> {
+    let end = Instant::now() + LETS_GO;
+    loop {
+        match VfHolders::find().of(function) {
+            Holder::Process { .. } if Instant::now() > end => {
+                return Err(io::ErrorKind::ResourceBusy.into());
+            }
+            Holder::Process { .. } => std::thread::sleep(LOOK),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Undoes what the directory of a killed nicety names. True when nothing is left to do.
+pub(crate) fn undo_left(dir: &Path) -> bool {
+    match fs::read(dir.join(FILE)) {
+        // Killed before it was whole: nothing had been changed.
+        Ok(text) => {
+            serde_json::from_slice::<Found>(&text).map_or(true, |found| found.undo().is_ok())
+        }
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device() -> FoundDevice {
+        FoundDevice {
+            address: "ffff:ff:1f.7".to_owned(),
+            driver: Some("igb".to_owned()),
+            driver_override: Some(NONE.to_owned()),
+            interface: Some(FoundInterface {
+                name: "eth0".to_owned(),
+                up: true,
+            }),
+        }
+    }
+
+    #[test]
+    fn what_was_found_is_kept_and_what_is_not_there_is_no_work() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(undo_left(dir.path()));
+        let found = Found(vec![device()]);
+        found.save(dir.path()).unwrap();
+        let text = fs::read(dir.path().join(FILE)).unwrap();
+        assert_eq!(serde_json::from_slice::<Found>(&text).unwrap(), found);
+        assert!(undo_left(dir.path()));
+        fs::write(dir.path().join(FILE), "[{\"addr").unwrap();
+        assert!(undo_left(dir.path()));
+    }
+
+    #[test]
+    fn what_somebody_else_has_taken_since_is_left_to_him() {
+        let found = device();
+        // Taken, let go, given back, not touched yet.
+        for (driver, overridden) in [
+            (Some(VFIO), Some(VFIO)),
+            (None, Some(VFIO)),
+            (None, Some(NONE)),
+            (Some("igb"), Some(NONE)),
+            (Some("igb"), Some(VFIO)),
+        ] {
+            assert!(
+                found.is_ours(driver, overridden),
+                "{driver:?} {overridden:?}"
+            );
+        }
+        assert!(!found.is_ours(Some("uio_pci_generic"), Some("uio_pci_generic")));
+        assert!(!found.is_ours(Some(VFIO), Some(NONE)));
+    }
+}
