@@ -42,8 +42,8 @@ fn nics_that_dpdk_drives_go_back_to_their_drivers() {
     ];
     let ended = lab("run", &words).dir(dir.path()).limit(RUN).run();
     ended.assert_code(0);
-    // As they were found, after a run, and after the start that follows a killed one.
-    for when in ["before", "after", "next"] {
+    // As they were found, after the start that follows a killed run, and after one that ended.
+    for when in ["before", "next", "after"] {
         let as_found = format!(
             "{when}: vf1 igbvf (null) <eth3 >\n{when}: vf2 igbvf (null) <dut1 UP>\n{when}: ledgers 0\n"
         );

@@ -42,15 +42,11 @@ dut="$(address 1) $(address 2)"
 bridge=$(basename "$(dirname "$(readlink -f $device)")")
 path $dut "$(address 0)" "$(address 1)" 0000:ff:1f.0 "$(address 1)" "$bridge" "$(address 2)" \
     "$(basename "$(readlink -f $device)")" "$(address 2)" >nics.toml
-carried "$out/run" "testpmd,a=$a,b=$b,pci=$(address 1)+$(address 2),queues=2" nics.toml --out "$out/run"
-state after
-echo "programs $(running)"
 
 # Killed in the middle, after another run beside it had to leave the NICs alone.
-path $dut >nics.toml
-nicety bench nics.toml --out "$out/killed" --engine af_packet >/dev/null 2>&1 &
+nicety bench nics.toml --out "$out/run" --engine af_packet >/dev/null 2>&1 &
 run=$!
-wait_for "trials" '[ -s "$out/killed/trials.jsonl" ]'
+until grep -q '"received":[1-9]' "$out/run/trials.jsonl" 2>/dev/null; do kill -0 $run; sleep 0.1; done
 nicety bench nics.toml --out "$out/taken" --engine af_packet >/dev/null 2>&1 || echo "taken code $?"
 kill -9 $run
 wait $run || true
@@ -58,4 +54,9 @@ state killed
 path 0000:ff:1f.0 0000:ff:1f.1 >gone.toml
 nicety bench gone.toml --out "$out/gone" >/dev/null 2>&1 || echo "gone code $?"
 state next
+echo "programs $(running)"
+
+# The run goes on, and ends by itself.
+carried "$out/run" "testpmd,a=$a,b=$b,pci=$(address 1)+$(address 2),queues=2" --resume "$out/run"
+state after
 echo "programs $(running)"
