@@ -69,7 +69,9 @@ impl Look<'_> {
             ));
         }
         for name in &function.interfaces {
-            let link = self.links.iter().find(|link| &link.name == name)?;
+            let Some(link) = self.links.iter().find(|link| &link.name == name) else {
+                continue;
+            };
             let above = |other: &&Link| Some(other.index) == link.master;
             let built_on = |other: &&Link| other.lower == Some(link.index);
             if let Some(master) = self.links.iter().find(above) {

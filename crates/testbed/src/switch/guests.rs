@@ -70,10 +70,10 @@ pub(crate) fn port(guest: usize, side: usize) -> String {
 
 impl GuestSwitch {
     /// Whether it is installed, and fits this machine.
-    pub(crate) fn check(kind: VmSwitch, dpdk: &DpdkSpec) -> Result<(), PathError> {
+    pub(crate) fn check(kind: VmSwitch, dpdk: &DpdkSpec, guests: u32) -> Result<(), PathError> {
         match kind {
             VmSwitch::Ovs { .. } => instance::all_there(&ovs::DAEMON),
-            VmSwitch::OvsDpdk => OvsDpdkPath::check(dpdk),
+            VmSwitch::OvsDpdk => OvsDpdkPath::check_with_guests(dpdk, guests),
             VmSwitch::Testpmd => TestpmdPath::check(dpdk),
             VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => Ok(()),
         }
@@ -308,7 +308,7 @@ fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String),
         let number = numbers.next().unwrap_or_default();
         (name, ovs_dpdk::port(spec.dpdk.vdev, number, queues))
     });
-    let own = 2 + 2 * spec.stations.len() as u32;
+    let own = ovs_dpdk::own_ports(spec.stations.len() as u32);
     let instance = Instance::start(&Setup {
         ns: spec.ns,
         daemon: &ovs_dpdk::DAEMON,

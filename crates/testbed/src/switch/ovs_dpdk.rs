@@ -41,10 +41,15 @@ impl OvsDpdkPath {
     /// # Errors
     /// As [`OvsDpdkPath::build`], as far as it can be known beforehand.
     pub fn check(spec: &DpdkSpec) -> Result<(), PathError> {
+        Self::check_with_guests(spec, 0)
+    }
+
+    /// The same with a pair of ports for each of `guests`.
+    pub(super) fn check_with_guests(spec: &DpdkSpec, guests: u32) -> Result<(), PathError> {
         spec.check()?;
         spec.polling()?;
         all_there(&DAEMON)?;
-        enough(spec, OWN_PORTS, available_mib())
+        enough(spec, own_ports(guests), available_mib())
     }
 
     /// Builds the path and waits until both interfaces are switched. Its programs are killed
@@ -61,7 +66,7 @@ impl OvsDpdkPath {
             ns: &rig.dut.ns,
             daemon: &DAEMON,
             cpus: spec.beside(),
-            config: configuration(spec, polling, OWN_PORTS),
+            config: configuration(spec, polling, own_ports(0)),
             datapath_type: "netdev",
             ports: vec![
                 SwitchPort::plain("p0", port(spec.vdev, 0, queues)),
@@ -82,8 +87,10 @@ impl OvsDpdkPath {
     }
 }
 
-/// Ports of a path without guests.
-const OWN_PORTS: u32 = 2;
+/// Ports of a path: towards the tester, and a pair for each guest.
+pub(super) fn own_ports(guests: u32) -> u32 {
+    2 + 2 * guests
+}
 
 /// Most pairs of neighbours: Debian's DPDK has 32 ports (RTE_MAX_ETHPORTS), and some are the
 /// path's own.

@@ -88,7 +88,7 @@ impl VmPath {
         spec::check(spec, &place::allowed()?)?;
         check_host_queues(spec.ask.host_queues)?;
         ways::vhost_there(spec)?;
-        GuestSwitch::check(spec.ask.switch, &ways::dpdk(spec))?;
+        GuestSwitch::check(spec.ask.switch, &ways::dpdk(spec), spec.ask.vms)?;
         match &spec.ask.pf {
             Some(pf) if spec.ask.nic.on_function() => {
                 FunctionSet::check(pf, spec.ask.vms, spec.ask.nic == VmNic::Sriov)
