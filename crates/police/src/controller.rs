@@ -32,6 +32,19 @@ pub struct Seen {
     pub sample: Option<Sample>,
     /// The limit found there: none when it could not be read or is not believed, 0 for no limit.
     pub limit: Option<BitRate>,
+    /// The kernel has not answered: it is what it was, may send as much as its limit lets it, and
+    /// cannot be given another one. All else says nothing then.
+    pub silent: bool,
+}
+
+impl Seen {
+    /// A port of which the kernel has told nothing in this period.
+    pub fn silent() -> Self {
+        Self {
+            silent: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// What is to be done after a period.
@@ -66,7 +79,8 @@ pub struct PortDecision {
     /// Demand in bits per second; absent when it is as much as it gets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub demand_bps: Option<f64>,
-    /// The limit it is to have in bits per second; 0, and absent in JSON, while it is not there.
+    /// The limit it is to have in bits per second, or the last one known where the kernel does not answer; 0,
+    /// and absent in JSON, while it is not there.
     #[serde(rename = "limit_bps", skip_serializing_if = "no_limit", default)]
     pub limit: BitRate,
     /// Whether its limit holds it.
@@ -200,8 +214,11 @@ impl Controller {
         // whole link in any case.
         let all: f64 = shares.iter().map(|share| share.demand).sum();
         let weights: f64 = shares.iter().map(|share| share.weight).sum();
-        let limits: Vec<f64> = (sums.iter().zip(&self.policy.tenants))
-            .map(|(sum, tenant)| {
+        let limits: Vec<f64> = (sums.iter().zip(&self.policy.tenants).enumerate())
+            .map(|(index, (sum, tenant))| {
+                if let Some(kept) = self.kept(index) {
+                    return kept;
+                }
                 let fair = match level.per_weight.is_finite() {
                     true => tenant.weight * level.per_weight,
                     false => {
@@ -268,30 +285,40 @@ impl Controller {
         for port in self.ports.iter().filter(|port| port.present) {
             let sum = &mut sums[port.tenant];
             sum.rate += port.rate;
-            sum.demand += match port.want {
-                Want::Bps(bps) => bps.min(port.cap),
-                Want::Unknown => f64::INFINITY,
+            sum.demand += match (port.kept(), port.want) {
+                (Some(kept), _) => kept,
+                (None, Want::Bps(bps)) => bps.min(port.cap),
+                (None, Want::Unknown) => f64::INFINITY,
             };
         }
         sums
     }
 
-    /// Shares what a tenant may send among its ports, each as its demand.
+    /// Shares what a tenant may send among its ports, each as its demand. Those that cannot be given another
+    /// limit count as wanting the one they have; below a ceiling the others have what these leave.
     fn split(&mut self, tenant: usize, limit: f64) {
         let ceiling = self.ceiling(tenant);
         let range = self.ranges.get(tenant).cloned().unwrap_or_default();
         let ports = self.ports.get_mut(range).unwrap_or_default();
-        let mut of: Vec<&mut Port> = ports.iter_mut().filter(|port| port.present).collect();
+        let kept: f64 = (ports.iter().filter(|port| port.present))
+            .filter_map(Port::kept)
+            .sum();
+        let ceiling = ceiling.map(|ceiling| (ceiling - kept).max(0.0));
+        let limit = limit.min(ceiling.unwrap_or(f64::INFINITY));
+        let takes_part = |port: &&mut Port| port.present && !(port.silent && ceiling.is_some());
+        let mut of: Vec<&mut Port> = ports.iter_mut().filter(takes_part).collect();
         let guarantee = self.policy.tenants[tenant].guarantee.bps().min(limit);
         let guaranteed = if limit > 0.0 { guarantee / limit } else { 0.0 };
-        if let [port] = &mut of[..] {
+        if let [port] = &mut of[..]
+            && !port.silent
+        {
             port.decide(limit.min(port.cap), guarantee, guaranteed, &self.tuning);
             return;
         }
         let parts: Vec<Part> = of.iter().map(|port| port.part()).collect();
         let wanted = divide(limit, ceiling, &parts);
         let mut decide = |tuning: &Tuning| -> f64 {
-            for (port, wanted) in of.iter_mut().zip(&wanted) {
+            for (port, wanted) in of.iter_mut().zip(&wanted).filter(|(port, _)| !port.silent) {
                 port.decide(*wanted, 0.0, guaranteed, tuning);
             }
             of.iter().map(|port| port.limit.bps()).sum()
@@ -311,6 +338,15 @@ impl Controller {
         let cap = self.policy.tenants.get(tenant)?.cap;
         let soft = self.soft.get(tenant).copied().flatten();
         cap.into_iter().chain(soft).min().map(BitRate::bps)
+    }
+
+    /// What a tenant may send when none of its ports can be given another limit; none when one can.
+    fn kept(&self, tenant: usize) -> Option<f64> {
+        let ports = self.ports.get(self.ranges.get(tenant)?.clone())?;
+        let there = ports.iter().filter(|port| port.present);
+        let kept: Option<Vec<f64>> = there.map(Port::kept).collect();
+        kept.filter(|kept| !kept.is_empty())
+            .map(|kept| kept.iter().sum())
     }
 
     /// What is set at a tenant's ports together, where one is lowered because its limit did not hold.
@@ -359,6 +395,10 @@ impl Controller {
 impl Port {
     /// The counters and the limit found at the end of a period.
     fn take(&mut self, seen: &Seen) {
+        self.hear(seen.silent);
+        if seen.silent {
+            return;
+        }
         if !seen.present {
             self.vanish();
             return;

@@ -81,6 +81,9 @@ impl fmt::Display for Explained {
             write!(f, "{}, a port of {}: ", port.port, self.tenant.tenant)?;
             if let Some(why) = &port.waits {
                 write!(f, "waits: {why}; ")?;
+                if port.limit.0 > 0 {
+                    write!(f, "its limit of {} stays; ", readable(port.limit.bps()))?;
+                }
             } else if !port.present {
                 write!(f, "not there; ")?;
             } else {

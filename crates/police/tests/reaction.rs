@@ -42,6 +42,7 @@ fn held_after(at: usize, tuning: Tuning) -> f64 {
                     backlog: None,
                 }),
                 limit: None,
+                silent: false,
             });
             let decision = controller.step(&seen);
             for index in &decision.writes {

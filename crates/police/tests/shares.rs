@@ -141,6 +141,7 @@ proptest! {
                     at: now, bytes, frames, drops: None, backlog: None,
                 }),
                 limit: None,
+                silent: false,
             }).collect();
             let decision = controller.step(&seen);
             for (index, port) in decision.ports.iter().enumerate() {

@@ -353,6 +353,7 @@ impl Nic {
                     backlog: None,
                 }),
                 limit: Some(BitRate::from_mbit(max.into())),
+                silent: false,
             },
             index: None,
             place: Place::There(format!("max {max} min {}", function.min_mbit.unwrap_or(0))),

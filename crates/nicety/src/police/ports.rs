@@ -230,6 +230,7 @@ impl Ports {
                 present: true,
                 sample: Some(sample),
                 limit: Some(limit),
+                silent: false,
             },
             index: Some(face.index),
             place: Place::There(port_value(&found)),

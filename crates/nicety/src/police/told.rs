@@ -86,7 +86,8 @@ pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
                 (true, Enforcement::Holds) => "holds".to_owned(),
                 (true, Enforcement::Untested) => "not reached".to_owned(),
             };
-            let limit = match port.present {
+            // One that waits for the kernel's answer has the limit it had.
+            let limit = match port.present || port.limit.0 > 0 {
                 true => port.limit.to_string(),
                 false => String::new(),
             };

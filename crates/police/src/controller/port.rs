@@ -9,6 +9,9 @@ use crate::demand::{Demand, Want};
 use crate::meter::Meter;
 use crate::policy::{Policy, PortName};
 
+/// Periods without a word of a port after which what it sent before says nothing any more.
+const FORGET: u32 = 4;
+
 #[derive(Debug, Clone)]
 pub(super) struct Port {
     pub(super) name: PortName,
@@ -24,6 +27,9 @@ pub(super) struct Port {
     /// This period brought a rate.
     pub(super) fresh: bool,
     pub(super) present: bool,
+    /// The kernel has told nothing of it in this period, and for how many periods in a row.
+    pub(super) silent: bool,
+    silent_for: u32,
     /// The limit it should have.
     pub(super) limit: BitRate,
     /// The limit it has; none when that is not known.
@@ -50,6 +56,8 @@ impl Port {
             held: false,
             fresh: false,
             present: true,
+            silent: false,
+            silent_for: 0,
             limit: BitRate::from_bps(cap),
             applied: None,
             before: f64::INFINITY,
@@ -91,6 +99,30 @@ impl Port {
         if let Some(found) = found {
             self.applied = Some(found);
         }
+    }
+
+    /// Whether the kernel has told of it. What it has sent meanwhile is forgotten when that takes long: a
+    /// narrow counter may have wrapped.
+    pub(super) fn hear(&mut self, silent: bool) {
+        self.silent = silent;
+        if !silent {
+            self.silent_for = 0;
+            return;
+        }
+        self.silent_for = self.silent_for.saturating_add(1);
+        self.fresh = false;
+        self.write = false;
+        if self.silent_for == FORGET {
+            self.meter.forget();
+            self.demand.reset();
+            self.leak.pause();
+        }
+    }
+
+    /// The limit that it has, in bits per second, while it cannot be given another one: what it had last,
+    /// or as much as it can have where that is not known.
+    pub(super) fn kept(&self) -> Option<f64> {
+        self.silent.then(|| self.in_force().min(self.cap))
     }
 
     /// It is there, and nobody counts what it sends.
@@ -156,9 +188,10 @@ impl Port {
     /// What matters of it where its tenant has several.
     pub(super) fn part(&self) -> Part {
         Part {
-            demand: match self.want {
-                Want::Bps(bps) => bps.min(self.cap),
-                Want::Unknown => self.cap,
+            demand: match (self.kept(), self.want) {
+                (Some(kept), _) => kept,
+                (None, Want::Bps(bps)) => bps.min(self.cap),
+                (None, Want::Unknown) => self.cap,
             },
             low: self.setup.steps.low,
             top: self.cap,
@@ -175,9 +208,11 @@ impl Port {
                 Want::Bps(bps) => Some(bps),
                 Want::Unknown => None,
             },
-            limit: match self.present {
-                true => self.limit,
-                false => BitRate(0),
+            limit: match (self.present, self.silent) {
+                (true, false) => self.limit,
+                // None where it is not known.
+                (true, true) => self.applied.unwrap_or_default(),
+                (false, _) => BitRate(0),
             },
             enforcement: self.enforcement,
             present: self.present,

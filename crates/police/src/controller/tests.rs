@@ -3,6 +3,8 @@ use std::time::Duration;
 use super::*;
 use crate::explain::explain;
 
+mod silent;
+
 const MBIT: f64 = 1e6;
 
 fn policy(text: &str) -> Policy {
@@ -61,6 +63,7 @@ impl Rig {
                     backlog: None,
                 }),
                 limit: None,
+                silent: false,
             })
             .collect();
         let decision = self.controller.step(&seen);
@@ -178,6 +181,7 @@ fn a_limit_that_somebody_changed_is_written_again() {
             backlog: None,
         }),
         limit: Some(BitRate(0)),
+        silent: false,
     };
     let decision = rig
         .controller
@@ -204,6 +208,7 @@ fn a_limit_that_does_not_hold_is_found_and_lowered() {
                 backlog: None,
             }),
             limit: None,
+            silent: false,
         };
         let decision = rig
             .controller
@@ -238,6 +243,7 @@ fn leaking(rig: &mut Rig, seconds: u64, sends: impl Fn(f64) -> f64) -> Decision 
                 backlog: None,
             }),
             limit: None,
+            silent: false,
         };
         let decision = rig.controller.step(&[seen]);
         for index in &decision.writes {
@@ -357,6 +363,7 @@ fn a_port_that_nobody_counts_has_its_share_by_weight() {
         present: true,
         sample: None,
         limit: Some(BitRate(0)),
+        silent: false,
     };
     let decision = rig.controller.step(&[uncounted; 3]);
     assert_eq!(decision.writes.len(), 3);
@@ -436,6 +443,7 @@ fn counters_that_freeze_go_back_or_jump_leave_limits_between_guarantee_and_cap()
                     backlog: None,
                 }),
                 limit: None,
+                silent: false,
             })
             .collect();
         let decision = controller.step(&seen);

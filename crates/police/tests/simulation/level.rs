@@ -103,6 +103,7 @@ impl Level {
                     backlog: None,
                 }),
                 limit: None,
+                silent: false,
             })
             .collect();
         let decision = self.controller.step(&seen);
