@@ -8,6 +8,7 @@ mod found;
 mod functions;
 mod guests;
 mod journal;
+mod kernel;
 mod passed;
 mod ports;
 mod record;
@@ -76,8 +77,8 @@ fn read(path: &Path) -> Result<(Policy, String), Failure> {
 
 fn restore(args: &RestoreArgs) -> Result<Exit, Failure> {
     let asked = args.state.as_deref();
-    let ports = ports::Ports::open(None)?;
-    let _alone = state::Alone::claim(ports.knobs.namespace())?;
+    let mut ports = ports::Ports::open(None)?;
+    let _alone = state::Alone::claim(ports.namespace())?;
     let tell = |ports| match args.json {
         true => crate::tune::print_json(&RestoreReport {
             schema: SCHEMA,
@@ -105,7 +106,7 @@ fn restore(args: &RestoreArgs) -> Result<Exit, Failure> {
     if found.len() == 0 {
         return nothing();
     }
-    let (exit, back) = found.restore(&ports, "asked to")?;
+    let (exit, back) = found.restore(&mut ports, "asked to")?;
     tell(back).map(|()| exit)
 }
 

@@ -35,6 +35,8 @@ pub struct Shown {
     pub policy: Arc<Policy>,
     /// Frames and bytes of each port since the start.
     pub totals: Vec<Total>,
+    /// For how long the kernel has not answered, by NIC or `interfaces`; zero where it does.
+    pub silences: Vec<(String, Duration)>,
     /// What the period took of the daemon's time.
     pub busy: Duration,
     pub at: Instant,

@@ -10,13 +10,18 @@ use crate::output;
 
 /// Refuses ports that are not there, cannot be limited, or are somebody else's; tells of those that
 /// nobody counts.
-pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Result<(), Failure> {
-    let look = ports.survey().map_err(Failure::environment)?;
+pub fn check(
+    policy: &Policy,
+    file: &str,
+    ports: &mut Ports,
+    absent_ok: bool,
+) -> Result<(), Failure> {
+    let mut look = ports.survey().map_err(Failure::environment)?;
     let mut steps: Vec<Vec<Steps>> = vec![Vec::new(); policy.tenants.len()];
-    for (tenant, port) in policy.ports() {
+    for (number, (tenant, port)) in policy.ports().enumerate() {
         let of = &policy.tenants[tenant].name;
         let refuse = |why: String| Failure::usage(anyhow!("{file}: tenant {of:?}: {why}"));
-        let moment = ports.look(port, &look);
+        let moment = look.take(number, port);
         // What a function takes is known when it is there.
         steps[tenant].extend(match (moment.setup, port) {
             (Some(setup), _) => Some(setup.steps),
@@ -26,7 +31,13 @@ pub fn check(policy: &Policy, file: &str, ports: &Ports, absent_ok: bool) -> Res
         match moment.place {
             Place::Gone if absent_ok => {}
             Place::Gone => return Err(refuse(gone(port, &look))),
-            Place::Waits(_) if absent_ok => {}
+            Place::Waits(_) | Place::Silent(_) if absent_ok => {}
+            Place::Silent(why) => {
+                let why = why.unwrap_or_else(|| "the kernel has not answered".to_owned());
+                return Err(Failure::environment(anyhow!(
+                    "{port}: {why}; a driver or the firmware of a NIC may hang, see dmesg; --absent-ok starts without it"
+                )));
+            }
             Place::Waits(why) => {
                 return Err(refuse(format!(
                     "{port}: {why}; correct that, or start with --absent-ok"
@@ -56,14 +67,13 @@ fn representor<'a>(port: &PortName, look: &'a Look) -> Option<&'a str> {
     let PortName::Vf { pf, vf } = port else {
         return None;
     };
-    let nic = look.nics.iter().find(|nic| nic.name == *pf)?;
-    nic.representor(*vf)
+    look.nic(pf)?.representor(*vf)
 }
 
 fn gone(port: &PortName, look: &Look) -> String {
     let name = match port {
         PortName::Interface(name) => name,
-        PortName::Vf { pf, .. } if look.survey.face(pf).is_none() => pf,
+        PortName::Vf { pf, .. } if !look.has(pf) => pf,
         PortName::Vf { pf, vf } => {
             return format!(
                 "{pf} has no function {vf}; correct the number, see nicety vf list {pf}, or start with --absent-ok"
@@ -80,7 +90,7 @@ fn function(policy: &Policy, port: &PortName, look: &Look) -> Result<(), String>
     let PortName::Vf { pf, vf } = port else {
         return Ok(());
     };
-    let Some(nic) = look.nics.iter().find(|nic| nic.name == *pf) else {
+    let Some(nic) = look.nic(pf) else {
         return Ok(());
     };
     if let Some(longest) = nic.longest_period(*vf)

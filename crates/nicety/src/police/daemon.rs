@@ -20,7 +20,8 @@ use super::check::check;
 use super::found::Originals;
 use super::guests::{self, Channels, Softs};
 use super::journal::Priority;
-use super::ports::{How, Look, Moment, Place, Ports};
+use super::kernel::patience;
+use super::ports::{How, Links, Look, Moment, Place, Ports};
 use super::record::Recorder;
 use super::serve;
 use super::service::{Asked, Told, signals};
@@ -42,9 +43,9 @@ const WRITE: Duration = Duration::from_millis(450);
 /// Runs until it is stopped.
 pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Exit, Failure> {
     let asked = signals()?;
-    let ports = Ports::open(Some(policy))?;
-    check(policy, file, &ports, args.absent_ok)?;
-    let alone = Alone::claim(ports.knobs.namespace())?;
+    let mut ports = Ports::open(Some(policy))?;
+    check(policy, file, &mut ports, args.absent_ok)?;
+    let alone = Alone::claim(ports.namespace())?;
     let (state, _state_is_ours) = state::take(args.state.as_deref())?;
     alone.announce(state.path());
     let mut found = Originals::open(&state, &ports)?;
@@ -53,8 +54,9 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
             "taking over {} ports from a daemon that was killed",
             found.adopted
         ));
-        found.release_others(&ports, policy);
+        found.release_others(&mut ports, policy);
     }
+    ports.wait(patience(policy.period));
     let board = Arc::default();
     // The sockets go with the daemon, however it ends but by a kill.
     let (channels, softs) = guests::start(policy, &board, Kept::open(state.path()), None)?;
@@ -110,7 +112,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         true => daemon.found.keep(),
         false => daemon
             .found
-            .restore(&daemon.ports, "the daemon was stopped")
+            .restore(&mut daemon.ports, "the daemon was stopped")
             .map(|(exit, _)| exit),
     };
     let _ = std::fs::remove_file(super::state_file(daemon.state.path()));
@@ -127,6 +129,8 @@ struct Known {
     away: bool,
     /// Why it cannot be limited although it is there.
     waits: Option<String>,
+    /// For how long the kernel has not told of it, where that is long.
+    silent: Option<String>,
     /// The number of its interface.
     index: Option<u32>,
     trouble: Option<String>,
@@ -209,11 +213,12 @@ impl Daemon<'_> {
 
     fn period(&mut self) -> Result<(), NetError> {
         let begin = Instant::now();
-        let survey = self.survey()?;
-        self.tell_nics(&survey.nics);
+        let mut survey = self.survey()?;
+        self.tell_nics(survey.nics());
+        self.tell_turns();
         let mut seen = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
-            seen.push(self.look(index, &survey));
+            seen.push(self.look(index, &mut survey));
         }
         for (tenant, soft) in self.softs.now().into_iter().enumerate() {
             self.controller.soften(tenant, soft);
@@ -221,6 +226,10 @@ impl Daemon<'_> {
         let mut decision = self.controller.step(&seen);
         for (port, known) in decision.ports.iter_mut().zip(&self.known) {
             port.waits.clone_from(&known.waits);
+            if known.silent.is_some() {
+                port.present = false;
+                port.waits.clone_from(&known.silent);
+            }
         }
         self.renew(&seen, &decision, &survey);
         let after = self.apply(&decision, &seen, survey);
@@ -242,7 +251,11 @@ impl Daemon<'_> {
         };
         let last = self.last.take().filter(|_| since(self.looked) < wait);
         match last {
-            Some(last) => self.ports.survey_again(last, changes.any()),
+            Some(last) => {
+                let known = &self.known;
+                let had = |port: usize| Some(known.get(port)?.last?.0);
+                self.ports.survey_again(last, changes.any(), had)
+            }
             None => {
                 self.looked = Some(Instant::now());
                 self.changed = false;
@@ -252,14 +265,24 @@ impl Daemon<'_> {
     }
 
     /// One port; what is found there for the first time is noted on disk before it is changed.
-    fn look(&mut self, index: usize, survey: &Look) -> Seen {
+    fn look(&mut self, index: usize, survey: &mut Look) -> Seen {
+        self.known[index].silent = None;
         let last = self.known[index].last.take();
         if let Some(seen) = last.and_then(|last| survey.still(last)) {
             self.known[index].last = last;
             return seen;
         }
         let name = self.names[index].to_string();
-        let mut moment = self.ports.look(&self.names[index], survey);
+        let mut moment = survey.take(index, &self.names[index]);
+        if let Place::Silent(why) = moment.place {
+            // Nothing is known to be otherwise.
+            let known = &mut self.known[index];
+            (known.silent, known.last) = (why, last);
+            return match known.away {
+                true => Seen::default(),
+                false => moment.seen,
+            };
+        }
         let had = self.known[index].index;
         if had.is_some() && moment.index.is_some_and(|now| had != Some(now)) {
             // Another interface has its name: this one is gone, and that one comes with the next look.
@@ -287,7 +310,7 @@ impl Daemon<'_> {
         }
         let was_away = self.known[index].away;
         let (waits, line) = match &moment.place {
-            Place::Gone => (None, None),
+            Place::Gone | Place::Silent(_) => (None, None),
             Place::Waits(why) | Place::Unfit(why) => {
                 (Some(why.clone()), Some(format!("port {name} waits: {why}")))
             }
@@ -297,7 +320,8 @@ impl Daemon<'_> {
                 (Some(why), Some(line))
             }
             Place::There(words) => {
-                let noted = self.found.note(&name, words, moment.index, &self.ports);
+                let index = moment.index;
+                let noted = self.found.note(&name, words, index, &mut self.ports);
                 match noted {
                     Ok(()) => (None, None),
                     // Nobody could put it back: it is not changed, and the others are none the worse.
@@ -338,7 +362,7 @@ impl Daemon<'_> {
     /// A port is gone: what is left of it is removed now or at the end.
     fn leave(&mut self, index: usize, name: &str) {
         self.known[index].index = None;
-        if let Some((now, outcome)) = self.found.left(name, &self.ports) {
+        if let Some((now, outcome)) = self.found.left(name, &mut self.ports) {
             let back = match &outcome {
                 Outcome::Failed { why } => format!("cannot be put back as it was: {why}"),
                 Outcome::Foreign { found } => format!("has {found} now, which is left"),
@@ -347,7 +371,8 @@ impl Daemon<'_> {
             let line = format!("port {name} is called {now} now and {back}");
             self.note(Priority::Notice, "port-renamed", index, &line);
         }
-        let _ = self.ports.sweep();
+        // What cannot be removed limits nothing.
+        let _ = self.ports.at_links(Links::sweep);
     }
 
     /// Renews limiters that let nothing through although something waits.
@@ -372,25 +397,34 @@ impl Daemon<'_> {
             let burst = self.policy.tenants[port.tenant].burst;
             let line = format!("port {}: its limiter is stuck and is renewed", port.port);
             self.note(Priority::Warning, "limiter-stuck", index, &line);
-            if let Err(error) = self
-                .ports
-                .set(&port.port, look, (port.limit, burst), How::Renew)
-            {
+            let limit = (port.limit, burst);
+            if let Some(Err(error)) = self.ports.set(index, look, limit, How::Renew) {
                 self.trouble(index, Some(error.to_string()));
             }
         }
     }
 
-    /// Writes what has changed, decreases first, and reads it back.
+    /// Writes what has changed, decreases first, and reads it back. Where the kernel does not answer to a
+    /// write, nobody gets more before it is known what came of it.
     fn apply(&mut self, decision: &Decision, seen: &[Seen], look: Look) -> Result<Look, NetError> {
+        let mut written = Vec::with_capacity(decision.writes.len());
+        let mut unanswered = false;
         for index in &decision.writes {
             let port = &decision.ports[*index];
+            let has = seen[*index].limit.filter(|has| has.0 > 0);
+            if unanswered && has.is_some_and(|has| has < port.limit) {
+                continue;
+            }
             self.known[*index].last = None;
             let burst = self.policy.tenants[port.tenant].burst;
-            match self
-                .ports
-                .set(&port.port, &look, (port.limit, burst), How::Change)
-            {
+            let set = (self.ports).set(*index, &look, (port.limit, burst), How::Change);
+            let Some(set) = set else {
+                unanswered = true;
+                self.controller.failed(*index);
+                continue;
+            };
+            written.push(*index);
+            match set {
                 Ok(()) => {
                     self.writes += 1;
                     self.controller.wrote(*index, port.limit);
@@ -402,23 +436,18 @@ impl Daemon<'_> {
                 }
             }
         }
-        if decision.writes.is_empty() {
+        if written.is_empty() {
             return Ok(look);
         }
         // A first limit makes an interface that the last look does not know.
         let known = |index: &usize| seen[*index].limit.is_some_and(|limit| limit.0 > 0);
-        let survey = match decision.writes.iter().all(known) {
-            true => {
-                let written = decision.writes.iter();
-                let written = written.map(|index| &decision.ports[*index].port);
-                self.ports.reread(look, written)
-            }
+        let mut survey = match written.iter().all(known) {
+            true => self.ports.reread(look, &written),
             false => self.ports.survey(),
-        };
-        let survey = survey?;
-        for index in &decision.writes {
+        }?;
+        for index in &written {
             let port = &decision.ports[*index];
-            match self.ports.look(&port.port, &survey).seen.limit {
+            match survey.take(*index, &port.port).seen.limit {
                 Some(limit) if limit == port.limit => self.trouble(*index, None),
                 Some(limit) => {
                     self.errors += 1;

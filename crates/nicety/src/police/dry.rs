@@ -19,8 +19,8 @@ const PERIODS: u64 = 3;
 
 /// Tells for a few periods what would be done.
 pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure> {
-    let ports = Ports::open(Some(policy))?;
-    check(policy, file, &ports, args.absent_ok)?;
+    let mut ports = Ports::open(Some(policy))?;
+    check(policy, file, &mut ports, args.absent_ok)?;
     guests::check(policy)?;
     let kept = Kept::open(&state::directory(args.state.as_deref())?);
     let softs = guests::softs(policy, &kept, None);
@@ -33,9 +33,9 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         if period > 0 {
             std::thread::sleep(policy.period.max(Duration::from_millis(100)));
         }
-        let survey = ports.survey().map_err(Failure::environment)?;
-        let moments: Vec<_> = (policy.ports())
-            .map(|(_, port)| ports.look(port, &survey))
+        let mut survey = ports.survey().map_err(Failure::environment)?;
+        let moments: Vec<_> = (policy.ports().enumerate())
+            .map(|(number, (_, port))| survey.take(number, port))
             .collect();
         for (index, moment) in moments.iter().enumerate() {
             if let Some(setup) = &moment.setup {

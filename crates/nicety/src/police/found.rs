@@ -1,10 +1,11 @@
 //! What the daemon found at its ports before it changed them, on disk: so that it can be put
 //! back, by this daemon or after it was killed by the next.
 
+mod back;
+
 use std::collections::BTreeMap;
 
 use nicety_host::journal::{JournalFile, StateDir, boot_id};
-use nicety_host::shaper::Survey;
 use nicety_host::topology::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{Event, Outcome, Phase};
@@ -12,12 +13,11 @@ use nicety_model::knob::{Change, Knob};
 use nicety_police::told::PortBack;
 use nicety_police::{Policy, PortName};
 
-use super::ports::Ports;
+use super::ports::{Links, Ports};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use back::{at, put_back_all, written};
 
-/// How the words of a limit end that is not ours.
-const FOREIGN: &str = "of somebody else";
 /// What the journal says that a limit was changed to.
 const MARK: &str = "police";
 
@@ -83,7 +83,7 @@ impl Originals {
     /// begins one.
     pub fn open(state: &StateDir, ports: &Ports) -> Result<Self, Failure> {
         let boot = boot_id(&ProcRoot::live());
-        let netns = ports.knobs.namespace();
+        let netns = ports.namespace();
         let ids = state.ids().map_err(Failure::environment)?;
         for id in ids.iter().rev() {
             let journal = state.read(*id).map_err(Failure::environment)?;
@@ -148,7 +148,7 @@ impl Originals {
         port: &str,
         found: &str,
         index: Option<u32>,
-        ports: &Ports,
+        ports: &mut Ports,
     ) -> Result<(), Failure> {
         if let Some(was) = self.values.get(port) {
             let another = was.index.zip(index).is_some_and(|(was, now)| was != now);
@@ -157,7 +157,7 @@ impl Originals {
             }
             // Of a daemon that was killed: the port has come anew since.
             self.left(port, ports);
-            let _ = ports.sweep();
+            ports.at_links(Links::sweep);
         }
         let change = Change {
             knob: knob(port),
@@ -175,19 +175,19 @@ impl Originals {
 
     /// A port that has gone took its limit along, or has another name now, and what was found is put
     /// back there: returns that name and what came of it. When it comes back, what is found then counts.
-    pub fn left(&mut self, port: &str, ports: &Ports) -> Option<(String, Outcome)> {
-        let was = self.values.get(port)?;
-        let survey = was.index.and_then(|_| ports.interfaces().ok());
-        let now = survey.and_then(|survey| {
-            let name = at(port, was, &survey)
-                .filter(|now| *now != port)?
-                .to_owned();
-            Some((name, survey))
-        });
-        let moved = now.map(|(name, survey)| {
-            let outcome = written(ports, &survey, &name, &was.words);
-            (name, outcome)
-        });
+    pub fn left(&mut self, port: &str, ports: &mut Ports) -> Option<(String, Outcome)> {
+        let was = self.values.get(port)?.clone();
+        let name = port.to_owned();
+        let moved = match was.index {
+            None => None,
+            // Where the kernel does not answer it stays noted.
+            Some(_) => ports.at_links(move |links| {
+                let survey = links.interfaces().ok()?;
+                let now = at(&name, &was, &survey).filter(|now| *now != name)?;
+                let outcome = written(links, &survey, now, &was.words);
+                Some((now.to_owned(), outcome))
+            })?,
+        };
         self.values.remove(port);
         let outcome = moved.as_ref().map(|(_, outcome)| outcome.clone());
         // When the disk is full the old value is put back later, which is no worse.
@@ -200,22 +200,32 @@ impl Originals {
 
     /// Puts back what was found at the ports that the policy does not name, and says what could
     /// not be.
-    pub fn release_others(&mut self, ports: &Ports, policy: &Policy) {
+    pub fn release_others(&mut self, ports: &mut Ports, policy: &Policy) {
         let named = |name: &str| policy.ports().any(|(_, port)| port.to_string() == name);
         self.release(ports, named);
     }
 
-    /// Puts back what was found at the ports that `keep` does not name; says what could not be.
-    fn release(&mut self, ports: &Ports, keep: impl Fn(&str) -> bool) -> Vec<PortBack> {
-        let names: Vec<String> = self
-            .values
-            .keys()
-            .filter(|name| !keep(name))
-            .cloned()
-            .collect();
+    /// Puts back what was found at the ports that `keep` does not name; says what could not be. Those of which
+    /// the kernel says nothing stay noted.
+    fn release(&mut self, ports: &mut Ports, keep: impl Fn(&str) -> bool) -> Vec<PortBack> {
+        let of = self.values.iter().filter(|(name, _)| !keep(name));
+        let of: Vec<(String, Original)> =
+            of.map(|(name, was)| (name.clone(), was.clone())).collect();
         let mut back = Vec::new();
-        let outcomes = self.put_back_all(ports, &names);
-        for (name, outcome) in names.into_iter().zip(outcomes) {
+        let mut silent = Vec::new();
+        let outcomes = put_back_all(ports, &of);
+        for ((name, was), outcome) in of.into_iter().zip(outcomes) {
+            let Some(outcome) = outcome else {
+                silent.push(name.clone());
+                back.push(PortBack {
+                    port: name,
+                    value: was.words,
+                    outcome: Outcome::Failed {
+                        why: "the kernel does not answer".to_owned(),
+                    },
+                });
+                continue;
+            };
             if let Some(trouble) = trouble(&name, &outcome) {
                 output::say(&trouble);
             }
@@ -224,104 +234,44 @@ impl Originals {
                 knob: knob(&name),
                 outcome: outcome.clone(),
             });
-            let value = self.value(&name).to_owned();
             self.values.remove(&name);
             back.push(PortBack {
                 port: name,
-                value,
+                value: was.words,
                 outcome,
             });
+        }
+        if !silent.is_empty() {
+            output::say(&format!(
+                "the kernel does not answer: {} may have the limits of nicety still; when it answers again, \
+                 nicety police restore puts back what was there",
+                silent.join(", ")
+            ));
         }
         back
     }
 
-    /// What was found at a port, in the words of its setting.
-    fn value(&self, name: &str) -> &str {
-        self.values.get(name).map_or("none", |was| &was.words)
-    }
-
-    /// Interfaces in two looks at all of them, functions one after the other.
-    fn put_back_all(&self, ports: &Ports, names: &[String]) -> Vec<Outcome> {
-        let is_interface = |name: &str| matches!(name.parse(), Ok(PortName::Interface(_)));
-        let before = ports.interfaces().ok();
-        // By the names that they have now; none for those that are gone.
-        let places = names.iter().map(|name| {
-            let survey = before.as_ref().filter(|_| is_interface(name))?;
-            Some(at(name, self.values.get(name)?, survey).map(|now| (now, survey)))
-        });
-        let places: Vec<_> = places.collect();
-        let done = names.iter().zip(&places).map(|(name, place)| {
-            Some(match (*place)? {
-                Some((now, survey)) => written(ports, survey, now, self.value(name)),
-                None => Outcome::Gone,
-            })
-        });
-        let done: Vec<Option<Outcome>> = done.collect();
-        let after = ports.interfaces().ok();
-        let all = names.iter().zip(places).zip(done);
-        let outcomes = all.map(|((name, place), outcome)| {
-            let (Some(outcome), Some(survey)) = (outcome, after.as_ref()) else {
-                return self.put_back(ports, name);
-            };
-            let now = place.flatten().map_or(name.as_str(), |(now, _)| now);
-            match (outcome, ports.words(now, survey)) {
-                (Outcome::Restored, None) => Outcome::Gone,
-                (Outcome::Restored, Some(found)) if found != self.value(name) => {
-                    let value = self.value(name);
-                    Outcome::Failed {
-                        why: format!("{value} was written, the kernel says {found}"),
-                    }
-                }
-                (outcome, _) => outcome,
-            }
-        });
-        outcomes.collect()
-    }
-
-    fn put_back(&self, ports: &Ports, name: &str) -> Outcome {
-        let value = self.value(name);
-        let knob = knob(name);
-        let failed = |error: nicety_host::knob::KnobError| match error.is_gone() {
-            true => Outcome::Gone,
-            false => Outcome::Failed {
-                why: error.to_string(),
-            },
-        };
-        match ports.knobs.read(&knob) {
-            Ok(found) if found == value => {
-                // What cannot be tidied up limits nothing.
-                let _ = ports.knobs.tidy(&knob);
-                return Outcome::Untouched;
-            }
-            Ok(found) if found.ends_with(FOREIGN) => return Outcome::Foreign { found },
-            Ok(_) => {}
-            Err(error) => return failed(error),
-        }
-        if let Err(error) = ports.knobs.write(&knob, value) {
-            return failed(error);
-        }
-        match ports.knobs.read(&knob) {
-            Ok(found) if found == value => Outcome::Restored,
-            Ok(found) => Outcome::Failed {
-                why: format!("{value} was written, the kernel says {found}"),
-            },
-            Err(error) => failed(error),
-        }
-    }
-
-    /// Puts everything back and closes the journal; tells of each port.
-    pub fn restore(&mut self, ports: &Ports, why: &str) -> Result<(Exit, Vec<PortBack>), Failure> {
+    /// Puts everything back and closes the journal, which stays open where the kernel does not answer; tells of
+    /// each port.
+    pub fn restore(
+        &mut self,
+        ports: &mut Ports,
+        why: &str,
+    ) -> Result<(Exit, Vec<PortBack>), Failure> {
         let begun = self.file.append(&Event::Undoing {
             why: why.to_owned(),
         });
         let back = self.release(ports, |_| false);
         let is_bad = |port: &&PortBack| trouble(&port.port, &port.outcome).is_some();
         let bad = back.iter().filter(is_bad).count();
-        let swept = ports.sweep();
-        begun
-            .and_then(|()| self.file.append(&Event::RolledBack))
-            .map_err(Failure::environment)?;
-        swept.map_err(Failure::environment)?;
+        let swept = ports.at_links(Links::sweep);
+        begun.map_err(Failure::environment)?;
+        if self.len() == 0 {
+            self.file
+                .append(&Event::RolledBack)
+                .map_err(Failure::environment)?;
+        }
+        swept.transpose().map_err(Failure::environment)?;
         output::say(&format!(
             "the limits of {} ports are as they were found",
             back.len() - bad
@@ -340,36 +290,6 @@ impl Originals {
             .map_err(Failure::environment)?;
         output::say(&format!("the limits of {} ports stay", self.len()));
         Ok(Exit::Done)
-    }
-}
-
-/// The name that the interface of a port has now; none when it is gone.
-fn at<'a>(port: &'a str, was: &Original, survey: &'a Survey) -> Option<&'a str> {
-    match was.index {
-        Some(index) => survey.face_at(index).map(|face| face.name.as_str()),
-        None => Some(port),
-    }
-}
-
-/// Writes `value` to an interface, unless it is there already or somebody else's limit is.
-fn written(ports: &Ports, survey: &Survey, name: &str, value: &str) -> Outcome {
-    match ports.words(name, survey) {
-        None => Outcome::Gone,
-        Some(found) if found == value => {
-            if found == "none" {
-                // What was left half made limits nothing.
-                let _ = ports.put(name, survey, &found);
-            }
-            Outcome::Untouched
-        }
-        Some(found) if found.ends_with(FOREIGN) => Outcome::Foreign { found },
-        Some(_) => match ports.put(name, survey, value) {
-            Ok(()) => Outcome::Restored,
-            Err(error) if error.is_not_found() => Outcome::Gone,
-            Err(error) => Outcome::Failed {
-                why: error.to_string(),
-            },
-        },
     }
 }
 

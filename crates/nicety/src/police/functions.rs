@@ -1,21 +1,23 @@
-//! The virtual functions of a policy: counters from whoever has them, limits by the driver.
+//! The virtual functions of one NIC of a policy: counters from whoever has them, limits by the driver.
 
 mod believed;
 mod counted;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
+use nicety_host::journal::since_boot;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::policer::Policed;
 use nicety_host::shaper::Survey;
-use nicety_host::vf::{FunctionState, Functions, Limiter, Places, Registers, Told};
+use nicety_host::vf::{self, FunctionState, Limiter, Places, Registers, Told};
 use nicety_model::BitRate;
 use nicety_police::controller::PortSetup;
 use nicety_police::driver::{Top, VfCounters, Way};
-use nicety_police::{Driver, Policy, PortName, Sample, Seen};
+use nicety_police::{Driver, Sample, Seen};
 
 use believed::believed;
 use counted::{Counted, counters, total};
@@ -28,23 +30,30 @@ use crate::exit::Failure;
 use crate::vf::limit::SOFTWARE_ONLY;
 use crate::vf::look::{foreign, way};
 
-/// The NICs whose functions a policy names.
-pub struct Nics {
-    functions: Functions,
+/// A NIC whose functions a policy names.
+pub struct Wanted {
+    pub name: String,
+    /// The functions meant.
+    pub functions: Vec<u32>,
+    /// Capacity of the shared link.
+    pub capacity: BitRate,
+}
+
+/// The kernel, asked for the functions of one NIC.
+pub struct Functions {
+    kernel: vf::Functions,
     places: Places,
-    /// NICs and the functions meant, with the capacity of the shared link.
-    wanted: BTreeMap<String, Vec<u32>>,
-    capacity: BitRate,
-    /// By NIC and number of its interface; none where the kernel does not give them.
-    registers: RefCell<BTreeMap<String, (u32, Option<Registers>)>>,
-    /// What was last told of each NIC.
-    told: RefCell<BTreeMap<String, Told>>,
+    wanted: Wanted,
+    /// With the number of the interface; none where the kernel does not give them.
+    registers: RefCell<Option<(u32, Option<Registers>)>>,
+    /// What was last told of the NIC.
+    told: RefCell<Option<Told>>,
     /// What has passed the policers.
-    passed: RefCell<BTreeMap<(String, u32), Passed>>,
-    /// NICs whose switches are not as they were looked at.
-    changed: RefCell<BTreeSet<String>>,
+    passed: RefCell<BTreeMap<u32, Passed>>,
+    /// Its switch is not as it was looked at.
+    changed: Cell<bool>,
     /// Functions of which it was said that the host alone limits them.
-    told_soft: RefCell<BTreeSet<(String, u32)>>,
+    told_soft: RefCell<BTreeSet<u32>>,
 }
 
 /// A NIC at one moment.
@@ -57,75 +66,52 @@ pub struct Nic {
     /// Speed of the link; none when it is down or not known.
     link: Option<BitRate>,
     capacity: BitRate,
+    /// When it was asked, and when the interfaces were that count some of its functions.
+    at: Duration,
+    interfaces_at: Duration,
     counted: BTreeMap<u32, Counted>,
     /// Interfaces of functions in this namespace, where these may count them.
     interfaces: BTreeMap<u32, Vec<String>>,
 }
 
-impl Nics {
-    pub fn open(ns: &NetNs, policy: Option<&Policy>) -> Result<Self, Failure> {
-        let mut wanted: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for (_, port) in policy.iter().flat_map(|policy| policy.ports()) {
-            if let PortName::Vf { pf, vf } = port {
-                wanted.entry(pf.clone()).or_default().push(*vf);
-            }
-        }
+impl Functions {
+    pub fn open(ns: &NetNs, wanted: Wanted) -> Result<Self, Failure> {
         Ok(Self {
-            functions: Functions::open(ns).map_err(Failure::environment)?,
-            // The mount is made for policies that need it only.
-            places: match wanted.is_empty() {
-                true => Places::at(std::path::Path::new("/sys")),
-                false => Places::of(ns),
-            },
+            kernel: vf::Functions::open(ns).map_err(Failure::environment)?,
+            places: Places::of(ns),
             wanted,
-            capacity: policy.map(|policy| policy.capacity).unwrap_or_default(),
             registers: RefCell::default(),
             told: RefCell::default(),
             passed: RefCell::default(),
-            changed: RefCell::default(),
+            changed: Cell::default(),
             told_soft: RefCell::default(),
         })
     }
 
-    /// The policy names functions.
-    pub fn any(&self) -> bool {
-        !self.wanted.is_empty()
-    }
-
-    /// Everything: links and drivers may have changed.
-    pub fn look(&self, survey: &Survey) -> Vec<Nic> {
-        let names = self.wanted.keys();
-        names.map(|name| self.nic(name, None, survey)).collect()
-    }
-
-    /// Limits and counters; links, drivers, places and switches as they were, unless a limit was set
-    /// on one: sysfs and devlink(8) are not asked in every period. Where the NIC holds the functions
-    /// this is one message for each NIC.
-    pub fn look_again(&self, before: Vec<Nic>, survey: &Survey) -> Vec<Nic> {
-        let nics = before.into_iter();
-        nics.map(|nic| self.again(nic, survey)).collect()
-    }
-
-    /// One of them.
-    pub fn again(&self, before: Nic, survey: &Survey) -> Nic {
-        let name = before.name.clone();
-        self.nic(&name, Some(before), survey)
-    }
-
-    fn nic(&self, name: &str, before: Option<Nic>, survey: &Survey) -> Nic {
+    /// Everything: links and drivers may have changed. With an older look limits and counters only; links,
+    /// drivers, places and switches as they were, unless a limit was set: sysfs and devlink(8) are not asked in
+    /// every period. Where the NIC holds the functions this is one message. The interfaces are those of another
+    /// moment.
+    pub fn look(
+        &self,
+        before: Option<Arc<Nic>>,
+        (survey, interfaces_at): (&Survey, Duration),
+    ) -> Arc<Nic> {
+        let name = &self.wanted.name;
         // One that comes, or is another one, is looked at whole.
+        let before = before.map(Arc::unwrap_or_clone);
         let before = before.filter(|nic| nic.told.is_some());
-        let changed = self.changed.borrow_mut().remove(name);
+        let changed = self.changed.take();
         let known = before.as_ref().filter(|_| !changed);
         let told = match known.and_then(|nic| Some((nic, nic.told.as_ref()?))) {
-            Some((nic, told)) => self.functions.read_again(name, told, nic.needs_driver()),
-            None => self.functions.read(name),
+            Some((nic, told)) => self.kernel.read_again(name, told, nic.needs_driver()),
+            None => self.kernel.read(name),
         };
+        let at = since_boot();
         let told = {
             let mut last = self.told.borrow_mut();
-            let told = believed(told, last.remove(name));
-            last.extend(told.clone().map(|told| (name.to_owned(), told)));
-            told
+            *last = believed(told, last.take());
+            last.clone()
         };
         let (driver, link, bound, mut interfaces) = match before {
             Some(before) => (before.driver, before.link, true, before.interfaces),
@@ -138,12 +124,14 @@ impl Nics {
             }
         };
         let mut nic = Nic {
-            name: name.to_owned(),
+            name: name.clone(),
             // While its driver comes or goes the interface may be there already, or still.
             told: told.filter(|_| bound),
             driver,
             link,
-            capacity: self.capacity,
+            capacity: self.wanted.capacity,
+            at,
+            interfaces_at,
             counted: BTreeMap::new(),
             interfaces: BTreeMap::new(),
         };
@@ -151,17 +139,17 @@ impl Nics {
         let index = survey.face(name).map(|face| face.index);
         self.registers
             .borrow_mut()
-            .retain(|of, (had, _)| of != name || (nic.told.is_some() && index == Some(*had)));
+            .take_if(|(had, _)| nic.told.is_none() || index != Some(*had));
         if nic.told.is_none() {
-            return nic;
+            return Arc::new(nic);
         }
-        for vf in self.wanted.get(name).into_iter().flatten() {
+        for vf in &self.wanted.functions {
             if let Some(counted) = self.counted(&nic, *vf, survey, &mut interfaces) {
                 nic.counted.insert(*vf, counted);
             }
         }
         nic.interfaces = interfaces;
-        nic
+        Arc::new(nic)
     }
 
     /// Registers where they can be read, else the driver, else the function's interface when it
@@ -182,9 +170,8 @@ impl Nics {
         }
         let mut registers = self.registers.borrow_mut();
         let index = survey.face(&nic.name).map_or(0, |face| face.index);
-        let (_, mapped) = registers
-            .entry(nic.name.clone())
-            .or_insert_with(|| (index, self.places.registers(&nic.name).ok().flatten()));
+        let map = || (index, self.places.registers(&nic.name).ok().flatten());
+        let (_, mapped) = registers.get_or_insert_with(map);
         if let Some(registers) = mapped
             && let Some(counters) = registers.read(vf)
         {
@@ -221,7 +208,7 @@ impl Nics {
             Policed::Open | Policed::Foreign(_) => None,
         };
         let mut passed = self.passed.borrow_mut();
-        let passed = passed.entry((nic.name.clone(), vf)).or_default();
+        let passed = passed.entry(vf).or_default();
         // What the NIC has dropped it does not tell the host of.
         let soft = policer.filter(|policer| !policer.in_hardware);
         if soft.is_some() {
@@ -238,7 +225,7 @@ impl Nics {
 
     /// Says once what a policer cannot hold.
     fn tell_soft(&self, nic: &Nic, vf: u32) {
-        if self.told_soft.borrow_mut().insert((nic.name.clone(), vf)) {
+        if self.told_soft.borrow_mut().insert(vf) {
             let port = format!("{}/vf{vf}", nic.name);
             let event = Event {
                 name: "software-only",
@@ -251,12 +238,13 @@ impl Nics {
     }
 
     /// Sets the rate of a function; its minimum stays as far as the maximum leaves room for it.
-    pub fn set(&self, pf: &str, vf: u32, nic: Option<&Nic>, rate: BitRate) -> Result<(), NetError> {
+    pub fn set(&self, vf: u32, nic: &Nic, rate: BitRate) -> Result<(), NetError> {
         // Whatever comes of it is looked at.
-        self.changed.borrow_mut().insert(pf.to_owned());
+        self.changed.set(true);
         let max = u32::try_from(rate.0 / 1_000_000).unwrap_or(u32::MAX);
-        let min = nic.and_then(|nic| nic.function(vf)?.min_mbit).unwrap_or(0);
-        self.functions.set_rate(pf, vf, max, min.min(max))
+        let min = nic.function(vf).and_then(|function| function.min_mbit);
+        let min = min.unwrap_or(0).min(max);
+        self.kernel.set_rate(&self.wanted.name, vf, max, min)
     }
 }
 
@@ -297,7 +285,7 @@ impl Nic {
     }
 
     /// One function.
-    pub fn moment(&self, vf: u32, at: Duration) -> Moment {
+    pub fn moment(&self, vf: u32) -> Moment {
         let name = format!("{}/vf{vf}", self.name);
         let waits = |why: String| Moment::without(Place::Waits(why));
         let Some(told) = &self.told else {
@@ -343,7 +331,10 @@ impl Nic {
             seen: Seen {
                 present: true,
                 sample: now.map(|now| Sample {
-                    at,
+                    at: match counted {
+                        Some(Counted::Interface(_) | Counted::Policed(..)) => self.interfaces_at,
+                        _ => self.at,
+                    },
                     bytes: now.tx_bytes,
                     frames: now.tx_frames,
                     drops: match counted {

@@ -1,75 +1,332 @@
 //! The ports of a policy on this host: counters, limits.
 
-use std::cell::RefCell;
-use std::time::Duration;
+mod links;
+mod moment;
 
-use nicety_host::journal::since_boot;
-use nicety_host::knob::{Knobs, port_shape, port_value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_host::shaper::{Ask, BURST, Changes, Face, Found, Limits, News, Shape, Shapers, Survey};
+use nicety_host::shaper::{Ask, Changes, Limits, News, Shapers, Survey};
 use nicety_model::BitRate;
-use nicety_police::controller::PortSetup;
 use nicety_police::{Policy, PortName, Sample, Seen};
 
-use super::functions::{Nic, Nics};
-use super::totals::{Counts, Total};
+use super::functions::{Functions, Nic, Wanted as Of};
+use super::kernel::{Group, RESTORE, START, Silence, Worker};
 use crate::exit::Failure;
+use links::{Interfaces, Wanted};
 
-/// The kernel, in the calling process's network namespace.
+pub use links::{Links, sent_by, turned};
+pub use moment::{How, Moment, Place};
+
+/// The kernel, in the calling process's network namespace: one thread for the plain interfaces, and one for
+/// each NIC with functions.
 pub struct Ports {
-    shapers: Shapers,
-    news: RefCell<News>,
-    nics: Nics,
-    /// The policy names interfaces.
-    interfaces: bool,
-    pub knobs: Knobs,
+    links: Group<Links, Result<Interfaces, NetError>>,
+    nics: BTreeMap<String, Group<Functions, Arc<Nic>>>,
+    news: News,
+    ns: NetNs,
+    names: Arc<[PortName]>,
+    /// NICs of which interfaces count a function.
+    by_interfaces: BTreeSet<String>,
+    /// How long an answer is waited for.
+    wait: Duration,
 }
 
 /// All ports at one moment.
 pub struct Look {
-    pub survey: Survey,
-    pub nics: Vec<Nic>,
+    /// None where the kernel has not answered.
+    survey: Option<Arc<Survey>>,
     at: Duration,
+    /// Of interfaces that are not as they were, by the number of the port.
+    moments: BTreeMap<usize, Moment>,
+    /// None where the kernel has not answered.
+    nics: BTreeMap<String, Option<Arc<Nic>>>,
+    /// For how long it has not, by NIC, where that is long; of the interfaces without a name.
+    silences: BTreeMap<Option<String>, Silence>,
 }
 
-/// What to do with a limit that is there already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// Change it.
-    Change,
-    /// Put a new one in its place: it lets nothing through any more.
-    Renew,
-}
+impl Ports {
+    /// Those of a policy; of none for putting things back.
+    pub fn open(policy: Option<&Policy>) -> Result<Self, Failure> {
+        let ns = NetNs::current().map_err(Failure::environment)?;
+        let names: Vec<PortName> = policy.map_or_else(Vec::new, |policy| {
+            policy.ports().map(|(_, port)| port.clone()).collect()
+        });
+        let names: Arc<[PortName]> = names.into();
+        let mut functions: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for name in names.iter() {
+            if let PortName::Vf { pf, vf } = name {
+                functions.entry(pf.clone()).or_default().push(*vf);
+            }
+        }
+        let capacity = policy.map(|policy| policy.capacity).unwrap_or_default();
+        let shapers = Shapers::open(&ns).map_err(Failure::environment)?;
+        let news = shapers.news().map_err(Failure::environment)?;
+        let links = Links {
+            shapers,
+            names: Arc::clone(&names),
+        };
+        let doing = "reading interfaces and their limiters".to_owned();
+        let nic = |(name, functions): (String, Vec<u32>)| {
+            let doing = format!("reading {name}'s functions");
+            let thread = format!("nic {name}");
+            let of = Of {
+                name: name.clone(),
+                functions,
+                capacity,
+            };
+            let ns = ns.clone();
+            let open = move || Functions::open(&ns, of);
+            Ok((name, Group::start(&thread, doing, START, open)?))
+        };
+        Ok(Self {
+            nics: functions.into_iter().map(nic).collect::<Result<_, _>>()?,
+            links: Group::start("interfaces", doing, START, || Ok(links))?,
+            news,
+            ns,
+            names,
+            by_interfaces: BTreeSet::new(),
+            wait: START,
+        })
+    }
 
-/// A port at one moment.
-pub struct Moment {
-    pub seen: Seen,
-    /// Number of its interface, where it is one that can be limited.
-    pub index: Option<u32>,
-    pub place: Place,
-    /// What it is like, where that may change.
-    pub setup: Option<PortSetup>,
-    /// Its counters both ways, where somebody counts.
-    pub counts: Option<Counts>,
-}
+    /// Waits so long for answers from now on.
+    pub fn wait(&mut self, wait: Duration) {
+        self.wait = wait;
+    }
 
-/// What is found where a port should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// Nothing.
-    Gone,
-    /// It is there and cannot be limited now: why.
-    Waits(String),
-    /// It can never be limited: why.
-    Unfit(String),
-    /// Something of somebody else is in the limit's place: its kind.
-    Foreign(String),
-    /// Its limit, in the words of its setting.
-    There(String),
+    /// Inode of the network namespace, which tells it from others of the same boot.
+    pub fn namespace(&self) -> u64 {
+        self.ns.inode()
+    }
+
+    /// What somebody has changed of interfaces, qdiscs or filters since the last time.
+    pub fn changes(&mut self) -> Changes {
+        self.news.changes()
+    }
+
+    /// The policy names functions: what these are like nobody tells.
+    pub fn has_functions(&self) -> bool {
+        !self.nics.is_empty()
+    }
+
+    /// All qdiscs, interfaces and functions now.
+    pub fn survey(&mut self) -> Result<Look, NetError> {
+        let wanted = self.interfaces().map(|port| (port, None)).collect();
+        self.look(None, BTreeMap::new(), wanted)
+    }
+
+    /// Counters and limits only; all of them, or those of ports that have something to do. `had` says by
+    /// which interface a port was found whose limit was not written since.
+    pub fn survey_again(
+        &mut self,
+        before: Look,
+        all: bool,
+        had: impl Fn(usize) -> Option<u32>,
+    ) -> Result<Look, NetError> {
+        let wanted: Wanted = self.interfaces().map(|port| (port, had(port))).collect();
+        let interfaces = !wanted.is_empty();
+        let ask = Ask {
+            interfaces: !self.by_interfaces.is_empty() || all && interfaces,
+            limits: match (interfaces, all) {
+                (false, _) => Limits::None,
+                (true, false) => Limits::Stirred,
+                (true, true) => Limits::All,
+            },
+        };
+        let survey = before.survey.map(|survey| (survey, ask));
+        self.look(survey, before.nics, wanted)
+    }
+
+    fn interfaces(&self) -> impl Iterator<Item = usize> {
+        let ports = self.names.iter().enumerate();
+        let plain =
+            |(at, name): (usize, &PortName)| matches!(name, PortName::Interface(_)).then_some(at);
+        ports.filter_map(plain)
+    }
+
+    /// Asks for the interfaces, which count some functions, and then for all NICs at once.
+    fn look(
+        &mut self,
+        before: Option<(Arc<Survey>, Ask)>,
+        mut nics: BTreeMap<String, Option<Arc<Nic>>>,
+        wanted: Wanted,
+    ) -> Result<Look, NetError> {
+        self.links.look(move |links| links.look(before, &wanted));
+        let interfaces = self.links.take(Instant::now() + self.wait);
+        let look = Look::new(interfaces.transpose()?);
+        let all = self.nics.keys();
+        let all = all.map(|name| (name.clone(), nics.remove(name).flatten()));
+        let all = all.collect();
+        Ok(self.with_nics(look, all))
+    }
+
+    /// With some NICs, as they were before where that is known.
+    fn with_nics(&mut self, mut look: Look, asked: BTreeMap<String, Option<Arc<Nic>>>) -> Look {
+        let names: Vec<String> = asked.keys().cloned().collect();
+        for (name, before) in asked {
+            let survey = match (&look.survey, self.by_interfaces.contains(&name)) {
+                (Some(survey), _) => Arc::clone(survey),
+                // Nobody has read the interfaces that count its functions.
+                (None, true) => continue,
+                (None, false) => Arc::default(),
+            };
+            let at = look.at;
+            if let Some(group) = self.nics.get_mut(&name) {
+                group.look(move |functions| functions.look(before, (&survey, at)));
+            }
+        }
+        let deadline = Instant::now() + self.wait;
+        for name in names {
+            let nic = self
+                .nics
+                .get_mut(&name)
+                .and_then(|group| group.take(deadline));
+            match &nic {
+                Some(nic) if nic.needs_interfaces() => {
+                    self.by_interfaces.insert(name.clone());
+                }
+                Some(_) => {
+                    self.by_interfaces.remove(&name);
+                }
+                None => {}
+            }
+            look.nics.insert(name, nic);
+        }
+        look.silences = self.silences();
+        look
+    }
+
+    /// Who has not answered for long, by NIC; the interfaces have no name.
+    fn silences(&self) -> BTreeMap<Option<String>, Silence> {
+        let nics = self.nics.iter();
+        let nics = nics.filter_map(|(name, group)| Some((Some(name.clone()), group.silence()?)));
+        let links = self.links.silence().map(|silence| (None, silence));
+        nics.chain(links).collect()
+    }
+
+    /// The limits of some ports, after they were written.
+    pub fn reread(&mut self, before: Look, written: &[usize]) -> Result<Look, NetError> {
+        let names = Arc::clone(&self.names);
+        let written = || {
+            written
+                .iter()
+                .filter_map(|port| Some((*port, names.get(*port)?)))
+        };
+        let plain = |(port, name): (usize, &PortName)| {
+            matches!(name, PortName::Interface(_)).then_some((port, None))
+        };
+        let wanted: Wanted = written().filter_map(plain).collect();
+        let is_written = |nic: &String| {
+            written().any(|(_, port)| matches!(port, PortName::Vf { pf, .. } if pf == nic))
+        };
+        let (asked, others): (BTreeMap<_, _>, BTreeMap<_, _>) = before
+            .nics
+            .into_iter()
+            .partition(|(name, _)| is_written(name));
+        // Counters of one moment.
+        let count = (asked.values().flatten()).any(|nic| nic.needs_interfaces());
+        let mut look = match before.survey {
+            Some(survey) if count || !wanted.is_empty() => {
+                let reread = move |links: &mut Links| links.reread(survey, &wanted, count);
+                Look::new(self.links.run(self.wait, reread).transpose()?)
+            }
+            survey => Look {
+                survey,
+                at: before.at,
+                ..Look::new(None)
+            },
+        };
+        look.nics = others;
+        Ok(self.with_nics(look, asked))
+    }
+
+    /// Sets a limit; `how` is what to do with one that is there. None when the kernel does not answer: what
+    /// the port has then is not known.
+    pub fn set(
+        &mut self,
+        port: usize,
+        look: &Look,
+        limit: (BitRate, Duration),
+        how: How,
+    ) -> Option<Result<(), NetError>> {
+        match self.names.get(port)?.clone() {
+            PortName::Interface(name) => {
+                let survey = Arc::clone(look.survey.as_ref()?);
+                let set = move |links: &mut Links| links.set(&name, &survey, limit, how);
+                self.links.run(self.wait, set)
+            }
+            PortName::Vf { pf, vf } => {
+                let nic = Arc::clone(look.nics.get(&pf)?.as_ref()?);
+                let set = move |functions: &mut Functions| functions.set(vf, &nic, limit.0);
+                self.nics.get_mut(&pf)?.run(self.wait, set)
+            }
+        }
+    }
+
+    /// What begins or ends to be stuck: the NIC, none for the interfaces; for how long and in what, none when it
+    /// answers again.
+    pub fn turns(&mut self) -> Vec<(Option<String>, Option<Silence>)> {
+        let nics = self.nics.iter_mut();
+        let nics = nics.filter_map(|(name, group)| Some((Some(name.clone()), group.turn()?)));
+        let links = self.links.turn().map(|turn| (None, turn));
+        nics.chain(links).collect()
+    }
+
+    /// For how long the kernel has not answered, by NIC or `interfaces`; zero where it does.
+    pub fn all_silences(&self) -> Vec<(String, Duration)> {
+        let lasts = |silence: Option<Silence>| silence.map_or(Duration::ZERO, |it| it.lasts);
+        let nics = self.nics.iter();
+        let nics = nics.map(|(name, group)| (name.clone(), lasts(group.silence())));
+        let links = ("interfaces".to_owned(), lasts(self.links.silence()));
+        std::iter::once(links).chain(nics).collect()
+    }
+
+    /// Has something done at the interfaces; none when the kernel does not answer.
+    pub fn at_links<A: Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&Links) -> A + Send + 'static,
+    ) -> Option<A> {
+        self.links.insist(RESTORE, |links| job(links))
+    }
+
+    /// Has something done at a NIC, of the policy or not; none when the kernel does not answer.
+    pub fn at_nic<A: Send + 'static>(
+        &mut self,
+        name: &str,
+        job: impl FnOnce() -> A + Send + 'static,
+    ) -> Option<A> {
+        match self.nics.get_mut(name) {
+            Some(group) => group.insist(RESTORE, |_| job()),
+            None => {
+                let thread = Worker::start(&format!("nic {name}"), || Ok::<_, ()>(()));
+                let (worker, opened) = thread.ok()?;
+                let deadline = Instant::now() + RESTORE;
+                opened.until(deadline)?;
+                Some(worker.ask(|()| job())?.until(deadline)?.what)
+            }
+        }
+    }
 }
 
 impl Look {
+    fn new(interfaces: Option<Interfaces>) -> Self {
+        let (survey, at, moments) = match interfaces {
+            Some(all) => (Some(all.survey), all.at, all.moments),
+            None => (None, Duration::ZERO, Vec::new()),
+        };
+        Self {
+            survey,
+            at,
+            moments: moments.into_iter().collect(),
+            nics: BTreeMap::new(),
+            silences: BTreeMap::new(),
+        }
+    }
+
     /// What is seen now of an interface where nothing has happened since it was seen last; none when
     /// something may have.
     pub fn still(&self, (index, seen): (u32, Seen)) -> Option<Seen> {
@@ -78,240 +335,45 @@ impl Look {
             ..sample
         });
         self.survey
+            .as_ref()?
             .is_still(index)
             .then_some(Seen { sample, ..seen })
     }
-}
 
-impl Moment {
-    /// A port that has no sample and no limit now.
-    pub fn without(place: Place) -> Self {
-        Self {
-            seen: Seen::default(),
-            index: None,
-            place,
-            setup: None,
-            counts: None,
-        }
-    }
-}
-
-impl Ports {
-    /// Those of a policy; of none for putting things back.
-    pub fn open(policy: Option<&Policy>) -> Result<Self, Failure> {
-        let ns = NetNs::current().map_err(Failure::environment)?;
-        let shapers = Shapers::open(&ns).map_err(Failure::environment)?;
-        let is_interface = |(_, port): (_, &PortName)| matches!(port, PortName::Interface(_));
-        Ok(Self {
-            news: RefCell::new(shapers.news().map_err(Failure::environment)?),
-            interfaces: policy.is_some_and(|policy| policy.ports().any(is_interface)),
-            shapers,
-            nics: Nics::open(&ns, policy)?,
-            knobs: Knobs::open().map_err(Failure::environment)?,
-        })
-    }
-
-    /// What somebody has changed of interfaces, qdiscs or filters since the last time.
-    pub fn changes(&self) -> Changes {
-        self.news.borrow_mut().changes()
-    }
-
-    /// The policy names functions: what these are like nobody tells.
-    pub fn has_functions(&self) -> bool {
-        self.nics.any()
-    }
-
-    /// All qdiscs, interfaces and functions now.
-    pub fn survey(&self) -> Result<Look, NetError> {
-        let survey = self.shapers.survey()?;
-        Ok(Look {
-            at: since_boot(),
-            nics: self.nics.look(&survey),
-            survey,
-        })
-    }
-
-    /// Counters and limits only; all of them, or those of ports that have something to do.
-    pub fn survey_again(&self, before: Look, all: bool) -> Result<Look, NetError> {
-        let counting = before.nics.iter().any(Nic::needs_interfaces);
-        let ask = Ask {
-            interfaces: counting || all && self.interfaces,
-            limits: match (self.interfaces, all) {
-                (false, _) => Limits::None,
-                (true, false) => Limits::Stirred,
-                (true, true) => Limits::All,
-            },
-        };
-        let survey = self.shapers.survey_again(before.survey, ask)?;
-        Ok(Look {
-            at: since_boot(),
-            nics: self.nics.look_again(before.nics, &survey),
-            survey,
-        })
-    }
-
-    /// The limits of some ports, after they were written.
-    pub fn reread<'a>(
-        &self,
-        before: Look,
-        written: impl Iterator<Item = &'a PortName> + Clone,
-    ) -> Result<Look, NetError> {
-        let interfaces = written.clone().filter_map(|port| match port {
-            PortName::Interface(name) => Some(name.as_str()),
-            PortName::Vf { .. } => None,
-        });
-        let mut survey = self.shapers.reread(before.survey, interfaces)?;
-        let is_written = |nic: &Nic| {
-            let mut ports = written.clone();
-            ports.any(|port| matches!(port, PortName::Vf { pf, .. } if *pf == nic.name))
-        };
-        // Counters of one moment.
-        if (before.nics.iter()).any(|nic| nic.needs_interfaces() && is_written(nic)) {
-            let ask = Ask {
-                interfaces: true,
-                limits: Limits::None,
-            };
-            survey = self.shapers.survey_again(survey, ask)?;
-        }
-        let reread = |nic: Nic| match is_written(&nic) {
-            true => self.nics.again(nic, &survey),
-            false => nic,
-        };
-        Ok(Look {
-            at: since_boot(),
-            nics: before.nics.into_iter().map(reread).collect(),
-            survey,
-        })
-    }
-
-    /// One port.
-    pub fn look(&self, port: &PortName, look: &Look) -> Moment {
-        match port {
-            PortName::Interface(name) => self.interface(name, look),
-            PortName::Vf { pf, vf } => match look.nics.iter().find(|nic| nic.name == *pf) {
-                Some(nic) => nic.moment(*vf, look.at),
-                None => Moment::without(Place::Gone),
-            },
-        }
-    }
-
-    fn interface(&self, name: &str, look: &Look) -> Moment {
-        let survey = &look.survey;
-        let Some(face) = survey.face(name) else {
-            return Moment::without(Place::Gone);
-        };
-        let Ok(found) = self.shapers.found(face, survey) else {
-            let why = format!("{name} is no tap, veth or macvtap; see nicety vf list");
-            return Moment::without(Place::Unfit(why));
-        };
-        let limit = match &found {
-            Found::Limited(shape) => shape.rate,
-            Found::Open => BitRate(0),
-            Found::Foreign(kind) => return Moment::without(Place::Foreign(kind.clone())),
-        };
-        // What a tap or veth receives is what its owner sends.
-        let mut now = match face.kind.as_str() {
-            "macvtap" => sent_by(face),
-            _ => turned(sent_by(face)),
-        };
-        let bucket = self.shapers.bucket_of(face, survey);
-        if let Some(bucket) = bucket {
-            (now.tx_bytes, now.tx_frames) = (bucket.bytes, bucket.frames);
-        }
-        let sample = Sample {
-            at: look.at,
-            bytes: now.tx_bytes,
-            frames: now.tx_frames,
-            drops: bucket.map(|bucket| bucket.drops.into()),
-            backlog: bucket.map(|bucket| bucket.backlog.into()),
-        };
-        Moment {
-            seen: Seen {
-                present: true,
-                sample: Some(sample),
-                limit: Some(limit),
-                silent: false,
-            },
-            index: Some(face.index),
-            place: Place::There(port_value(&found)),
-            setup: None,
-            counts: Some(Counts {
-                source: if bucket.is_some() {
-                    "limiter"
-                } else {
-                    "interface"
-                },
-                now,
-                byte_bits: 64,
-                frame_bits: 64,
-            }),
-        }
-    }
-
-    /// Sets a limit; `how` is what to do with one that is there.
-    pub fn set(
-        &self,
-        port: &PortName,
-        look: &Look,
-        (rate, burst): (BitRate, Duration),
-        how: How,
-    ) -> Result<(), NetError> {
-        match port {
-            PortName::Interface(name) => {
-                let shape = Shape { rate, wire: true };
-                match how {
-                    How::Change => self.shapers.set_in(name, &look.survey, shape, burst),
-                    How::Renew => self.shapers.renew(name, &look.survey, shape, burst),
-                }
+    /// One port, by its number and name; taken out.
+    pub fn take(&mut self, number: usize, port: &PortName) -> Moment {
+        let silent = |group: &Option<String>| {
+            let silence = self.silences.get(group).map(ToString::to_string);
+            Moment {
+                seen: Seen::silent(),
+                ..Moment::without(Place::Silent(silence))
             }
-            PortName::Vf { pf, vf } => {
-                let nic = look.nics.iter().find(|nic| nic.name == *pf);
-                self.nics.set(pf, *vf, nic, rate)
-            }
+        };
+        match port {
+            PortName::Interface(_) => match self.moments.remove(&number) {
+                Some(moment) => moment,
+                None => silent(&None),
+            },
+            PortName::Vf { pf, vf } => match self.nics.get(pf) {
+                Some(Some(nic)) => nic.moment(*vf),
+                Some(None) | None => silent(&Some(pf.clone())),
+            },
         }
     }
 
-    /// All interfaces and what limits them.
-    pub fn interfaces(&self) -> Result<Survey, NetError> {
-        self.shapers.survey()
+    /// A NIC that has answered.
+    pub fn nic(&self, name: &str) -> Option<&Nic> {
+        self.nics.get(name)?.as_deref()
     }
 
-    /// The limit of an interface in the words of its setting; none when it is gone.
-    pub fn words(&self, name: &str, survey: &Survey) -> Option<String> {
-        let found = self.shapers.found(survey.face(name)?, survey).ok()?;
-        Some(port_value(&found))
+    /// All that have.
+    pub fn nics(&self) -> impl Iterator<Item = &Nic> {
+        self.nics.values().filter_map(Option::as_deref)
     }
 
-    /// Sets the limit of an interface in such words.
-    pub fn put(&self, name: &str, survey: &Survey, words: &str) -> Result<(), NetError> {
-        match port_shape(words) {
-            Some(shape) => self.shapers.set_in(name, survey, shape, BURST),
-            None => self.shapers.remove_in(name, survey),
-        }
-    }
-
-    /// Removes what ports that are gone have left.
-    pub fn sweep(&self) -> Result<usize, NetError> {
-        self.shapers.sweep()
-    }
-}
-
-/// What an interface has sent and received.
-pub fn sent_by(face: &Face) -> Total {
-    Total {
-        tx_bytes: face.tx_bytes,
-        tx_frames: face.tx_frames,
-        rx_bytes: face.rx_bytes,
-        rx_frames: face.rx_frames,
-    }
-}
-
-/// The same from the other end.
-pub fn turned(total: Total) -> Total {
-    Total {
-        tx_bytes: total.rx_bytes,
-        tx_frames: total.rx_frames,
-        rx_bytes: total.tx_bytes,
-        rx_frames: total.tx_frames,
+    /// There is an interface of that name.
+    pub fn has(&self, interface: &str) -> bool {
+        let survey = self.survey.as_ref();
+        survey.is_some_and(|survey| survey.face(interface).is_some())
     }
 }

@@ -12,6 +12,7 @@ use crate::output;
 use crate::police::check::check;
 use crate::police::guests;
 use crate::police::journal::{self, Event, Priority};
+use crate::police::kernel::{STUCK, patience};
 use crate::police::ports::Ports;
 use crate::police::softly::Kept;
 
@@ -52,10 +53,13 @@ impl Daemon<'_> {
             )));
         }
         let (policy, _) = crate::police::read(Path::new(self.file))?;
-        let ports = Ports::open(Some(&policy))?;
-        check(&policy, self.file, &ports, self.absent_ok)?;
+        let mut ports = Ports::open(Some(&policy))?;
+        // The loop waits meanwhile.
+        ports.wait(STUCK);
+        check(&policy, self.file, &mut ports, self.absent_ok)?;
+        ports.wait(patience(policy.period));
         self.open_channels(&policy)?;
-        self.found.release_others(&self.ports, &policy);
+        self.found.release_others(&mut self.ports, &policy);
         let names = policy.ports().map(|(_, port)| port.clone());
         let names: Vec<_> = names.collect();
         let known = names.iter().map(|name| {

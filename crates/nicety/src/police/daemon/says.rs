@@ -67,7 +67,7 @@ impl Daemon<'_> {
     }
 
     /// Tells of NICs that go, with all their functions, and come again.
-    pub(super) fn tell_nics(&mut self, nics: &[Nic]) {
+    pub(super) fn tell_nics<'n>(&mut self, nics: impl Iterator<Item = &'n Nic>) {
         for nic in nics {
             let was_gone = self.nics_gone.contains(&nic.name);
             let (name, line) = match (was_gone, nic.is_there()) {
@@ -86,6 +86,34 @@ impl Daemon<'_> {
                 ..Event::default()
             };
             journal::tell(Priority::Notice, event, &line);
+        }
+    }
+
+    /// Tells when the kernel does not answer any more, and when it does again.
+    pub(super) fn tell_turns(&mut self) {
+        for (nic, silence) in self.ports.turns() {
+            self.errors += u64::from(silence.is_some());
+            let (of, its) = match &nic {
+                Some(nic) => (format!("NIC {nic}"), "its"),
+                None => ("interfaces".to_owned(), "their"),
+            };
+            let (priority, name, line) = match (&nic, silence) {
+                (_, Some(silence)) => (
+                    Priority::Warning,
+                    ["interfaces-stuck", "nic-stuck"],
+                    format!("{of}: {silence}; {its} ports keep their limits"),
+                ),
+                (_, None) => (
+                    Priority::Notice,
+                    ["interfaces-back", "nic-back"],
+                    format!("{of}: the kernel answers again"),
+                ),
+            };
+            let event = Event {
+                name: name[usize::from(nic.is_some())],
+                ..Event::default()
+            };
+            journal::tell(priority, event, &line);
         }
     }
 
@@ -128,7 +156,7 @@ impl Daemon<'_> {
             schema: SCHEMA,
             pid: std::process::id(),
             born_ticks: self.born_ticks,
-            netns: self.ports.knobs.namespace(),
+            netns: self.ports.namespace(),
             policy: self.file.to_owned(),
             period_s: self.policy.period.as_secs_f64(),
             capacity_bps: self.policy.capacity.bps(),
@@ -150,6 +178,7 @@ impl Daemon<'_> {
             state,
             policy: Arc::clone(&self.policy),
             totals: self.known.iter().map(|known| known.adder.total).collect(),
+            silences: self.ports.all_silences(),
             busy: begin.elapsed(),
             at: Instant::now(),
         };

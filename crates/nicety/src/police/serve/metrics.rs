@@ -34,6 +34,11 @@ struct Tenant {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Asked {
+    asked: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Limit {
     tenant: String,
     kind: &'static str,
@@ -105,6 +110,17 @@ fn daemon(shown: &Shown, registry: &mut Registry) {
             level / 8.0,
         );
     }
+    let silent = Family::<Asked, Number>::default();
+    for (asked, lasts) in &shown.silences {
+        let asked = label(asked);
+        let silent = silent.get_or_create(&Asked { asked });
+        silent.set(lasts.as_secs_f64());
+    }
+    registry.register(
+        "kernel_silent_seconds",
+        "For how long the kernel has not answered; 0 when it does",
+        silent,
+    );
     let mut count = |name: &str, help: &str, value: u64| {
         let counter: Counter = Counter::default();
         counter.inc_by(value);
@@ -272,6 +288,7 @@ mod tests {
             },
             policy: Arc::new(policy),
             totals: vec![Total::default()],
+            silences: Vec::new(),
             busy: Duration::ZERO,
             at: Instant::now(),
         };

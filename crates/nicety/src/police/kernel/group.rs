@@ -1,0 +1,207 @@
+//! Ports that share a thread: the plain interfaces, or the functions of one NIC.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+
+use super::patience::STUCK;
+use super::worker::{Answer, Worker};
+use crate::exit::Failure;
+
+/// A thread, and what is known of its answers. `S` is what it works with, `T` what it tells of its ports.
+#[derive(Debug)]
+pub struct Group<S, T> {
+    worker: Worker<S>,
+    /// What it does, for those who wait.
+    doing: String,
+    /// When it was asked for what it has not answered yet.
+    asked: Option<Instant>,
+    /// A look that has not come yet.
+    look: Option<Answer<T>>,
+    /// It did not come in the period that asked for it.
+    late: bool,
+    /// The last look was so late that it was dropped; the next one is taken however late it is, or a kernel
+    /// that is only slow would never be heard.
+    dropped: bool,
+    /// It was told that it is stuck.
+    told: bool,
+}
+
+/// For how long the kernel has not answered, and what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Silence {
+    pub doing: String,
+    pub lasts: Duration,
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.lasts.as_secs();
+        let doing = &self.doing;
+        write!(f, "the kernel has not answered for {seconds} s ({doing})")
+    }
+}
+
+impl<S: 'static, T: Send + 'static> Group<S, T> {
+    /// A thread of this name that opens what it needs, for which it has so much time. `doing` says what it is
+    /// asked for.
+    pub fn start(
+        name: &str,
+        doing: String,
+        wait: Duration,
+        open: impl FnOnce() -> Result<S, Failure> + Send + 'static,
+    ) -> Result<Self, Failure> {
+        let (worker, opened) = Worker::start(name, open).map_err(Failure::environment)?;
+        let begin = Instant::now();
+        match opened.until(begin + wait) {
+            Some(done) => done.what?,
+            None => {
+                let lasts = begin.elapsed();
+                return Err(Silence { doing, lasts }.failure());
+            }
+        }
+        Ok(Self {
+            worker,
+            doing,
+            asked: None,
+            look: None,
+            late: false,
+            dropped: false,
+            told: false,
+        })
+    }
+
+    /// Asks for a look at the ports, unless something is under way, or a look has come that nobody has taken.
+    pub fn look(&mut self, job: impl FnOnce(&mut S) -> T + Send + 'static) {
+        if self.look.is_none() {
+            self.look = self.worker.ask(job);
+            if self.look.is_some() {
+                (self.asked, self.late) = (Some(Instant::now()), false);
+            }
+        }
+    }
+
+    /// The look asked for, if it comes until then: else the next period may take it. One that was stuck is
+    /// old, part of it perhaps from before, and is dropped.
+    pub fn take(&mut self, deadline: Instant) -> Option<T> {
+        let look = self.look.take()?;
+        let Some(done) = look.until(deadline) else {
+            self.look = Some(look);
+            self.late = true;
+            return None;
+        };
+        self.dropped = self.late && done.took >= STUCK && !self.dropped;
+        (!self.dropped).then_some(done.what)
+    }
+
+    /// Has something else done, and waits so long for its end; none when that has not come, or something is
+    /// under way.
+    pub fn run<A: Send + 'static>(
+        &mut self,
+        wait: Duration,
+        job: impl FnOnce(&mut S) -> A + Send + 'static,
+    ) -> Option<A> {
+        let now = Instant::now();
+        let answer = self.worker.ask(job)?;
+        self.asked = Some(now);
+        // A look that was never taken is older than what is done now.
+        self.look = None;
+        Some(answer.until(now + wait)?.what)
+    }
+
+    /// The same, after whatever is under way, unless that is stuck.
+    pub fn insist<A: Send + 'static>(
+        &mut self,
+        wait: Duration,
+        job: impl FnOnce(&mut S) -> A + Send + 'static,
+    ) -> Option<A> {
+        let deadline = Instant::now() + wait;
+        if self.silence().is_some() || !self.worker.is_idle_by(deadline) {
+            return None;
+        }
+        self.run(wait, job)
+    }
+
+    /// Whether it has begun to be stuck since this was last asked, then for how long and in what, or has
+    /// answered again.
+    pub fn turn(&mut self) -> Option<Option<Silence>> {
+        let now = self.silence();
+        let was = std::mem::replace(&mut self.told, now.is_some());
+        (was != now.is_some()).then_some(now)
+    }
+
+    /// For how long the kernel has not answered, where that is longer than it ever takes.
+    pub fn silence(&self) -> Option<Silence> {
+        let lasts = self.asked.filter(|_| self.worker.is_busy())?.elapsed();
+        (lasts >= STUCK).then(|| Silence {
+            doing: self.doing.clone(),
+            lasts,
+        })
+    }
+}
+
+impl Silence {
+    /// As the reason why nothing was begun.
+    pub fn failure(self) -> Failure {
+        Failure::environment(anyhow!(
+            "{self}; a driver or the firmware of a NIC may hang, see dmesg"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(60);
+
+    fn group() -> Group<u32, u32> {
+        Group::start("test", "testing".to_owned(), SOON, || Ok(0)).unwrap()
+    }
+
+    #[test]
+    fn a_look_that_was_stuck_is_dropped_and_the_next_one_taken() {
+        let mut group = group();
+        for (stuck, wanted) in [(true, None), (true, Some(1)), (false, Some(1))] {
+            let (let_go, gate) = channel::<()>();
+            if !stuck {
+                let_go.send(()).unwrap();
+            }
+            group.look(move |_| {
+                let _ = gate.recv();
+                1
+            });
+            if stuck {
+                assert_eq!(group.take(Instant::now()), None);
+                // Nothing else is asked for, and nothing waits behind it.
+                group.look(|_| 2);
+                assert_eq!(group.run(SOON, |_| 3), None);
+                std::thread::sleep(STUCK);
+                let told = group.silence().unwrap().to_string();
+                assert!(
+                    told.starts_with("the kernel has not answered for "),
+                    "{told}"
+                );
+                assert!(told.ends_with(" s (testing)"), "{told}");
+                let_go.send(()).unwrap();
+            }
+            assert_eq!(group.take(Instant::now() + SOON), wanted);
+            assert_eq!(group.silence(), None);
+        }
+        assert_eq!(group.run(SOON, |_| 4), Some(4));
+    }
+
+    #[test]
+    fn a_look_that_is_a_little_late_is_taken_in_the_next_period() {
+        let mut group = group();
+        let (let_go, gate) = channel::<()>();
+        group.look(move |_| u32::from(gate.recv().is_ok()));
+        assert_eq!(group.take(Instant::now()), None);
+        let_go.send(()).unwrap();
+        group.look(|_| 7);
+        assert_eq!(group.take(Instant::now() + SOON), Some(1));
+    }
+}

@@ -1,0 +1,58 @@
+//! A port at one moment.
+
+use nicety_police::Seen;
+use nicety_police::controller::PortSetup;
+
+use crate::police::totals::Counts;
+
+/// What to do with a limit that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Change it.
+    Change,
+    /// Put a new one in its place: it lets nothing through any more.
+    Renew,
+}
+
+/// A port at one moment.
+#[derive(Debug)]
+pub struct Moment {
+    pub seen: Seen,
+    /// Number of its interface, where it is one that can be limited.
+    pub index: Option<u32>,
+    pub place: Place,
+    /// What it is like, where that may change.
+    pub setup: Option<PortSetup>,
+    /// Its counters both ways, where somebody counts.
+    pub counts: Option<Counts>,
+}
+
+/// What is found where a port should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing.
+    Gone,
+    /// It is there and cannot be limited now: why.
+    Waits(String),
+    /// The kernel has not answered: for how long, where that is long.
+    Silent(Option<String>),
+    /// It can never be limited: why.
+    Unfit(String),
+    /// Something of somebody else is in the limit's place: its kind.
+    Foreign(String),
+    /// Its limit, in the words of its setting.
+    There(String),
+}
+
+impl Moment {
+    /// A port that has no sample and no limit now.
+    pub fn without(place: Place) -> Self {
+        Self {
+            seen: Seen::default(),
+            index: None,
+            place,
+            setup: None,
+            counts: None,
+        }
+    }
+}
