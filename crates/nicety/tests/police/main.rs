@@ -20,6 +20,7 @@ mod limit;
 mod reload;
 mod served;
 mod shared;
+mod stuck;
 mod switched;
 mod told;
 mod uplink;
