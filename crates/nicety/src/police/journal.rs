@@ -22,12 +22,15 @@ pub enum Priority {
 }
 
 /// The events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 14] = [
+pub const EVENTS: [&str; 17] = [
     "port-gone",
     "port-back",
     "port-renamed",
     "nic-gone",
+    "nic-stuck",
     "nic-back",
+    "interfaces-stuck",
+    "interfaces-back",
     "trouble",
     "trouble-over",
     "limiter-stuck",

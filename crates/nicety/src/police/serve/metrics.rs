@@ -130,7 +130,7 @@ fn daemon(shown: &Shown, registry: &mut Registry) {
     count("limits_written", "Limits written", state.writes);
     count(
         "errors",
-        "Limits that could not be written or noted on disk, and periods that failed",
+        "Limits that could not be written or noted on disk, periods that failed, times that the kernel did not answer",
         state.errors,
     );
 }
