@@ -98,6 +98,16 @@ impl Ports {
         self.wait = wait;
     }
 
+    /// Goes on where the ports of another policy have left off.
+    pub fn follow(&mut self, before: &Self) {
+        self.links.follow(&before.links);
+        for (name, group) in &mut self.nics {
+            if let Some(before) = before.nics.get(name) {
+                group.follow(before);
+            }
+        }
+    }
+
     /// Inode of the network namespace, which tells it from others of the same boot.
     pub fn namespace(&self) -> u64 {
         self.ns.inode()

@@ -58,6 +58,7 @@ impl Daemon<'_> {
         ports.wait(STUCK);
         check(&policy, self.file, &mut ports, self.absent_ok)?;
         ports.wait(patience(policy.period));
+        ports.follow(&self.ports);
         self.open_channels(&policy)?;
         self.found.release_others(&mut self.ports, &policy);
         let names = policy.ports().map(|(_, port)| port.clone());

@@ -131,6 +131,11 @@ impl<S: 'static, T: Send + 'static> Group<S, T> {
         (was != now.is_some()).then_some(now)
     }
 
+    /// Goes on where another one has left off: the end of its silence is told.
+    pub fn follow(&mut self, before: &Self) {
+        self.told = before.told;
+    }
+
     /// For how long the kernel has not answered, where that is longer than it ever takes.
     pub fn silence(&self) -> Option<Silence> {
         let lasts = self.asked.filter(|_| self.worker.is_busy())?.elapsed();
