@@ -32,6 +32,7 @@ fn control(run: &mut Run, visits: &[f64]) {
     run.control = Some(ControlSummary {
         cell: A.to_owned(),
         throughput_fps: visits.to_vec(),
+        failed: 0,
         drift: 0.0,
         drift_limit: 0.05,
     });
