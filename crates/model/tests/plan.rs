@@ -164,7 +164,7 @@ fn ready_plans_mean_what_they_say() {
         ("internet-week-2011", 910, 910),
         // 75 paths x 7 sizes x 2 directions.
         ("guest-drivers", 1050, 1050),
-        ("vnic-backends", 42, 42),
+        ("vnic-backends", 54, 54),
         // Sockets only: no cells.
         ("vnic-latency-rate-throughput", 0, 0),
         ("noisy-neighbours", 0, 0),

@@ -297,7 +297,7 @@ fn path() {
         ),
         (
             "kind = \"vm\"\nswitch = \"hub\"",
-            r#"3: unknown switch "hub"; write one of bridge, vlan-bridge, ovs, ovs-dpdk, testpmd"#,
+            r#"3: unknown switch "hub"; write one of bridge, vlan-bridge, ovs, ovs-bridge, ovs-dpdk, testpmd"#,
         ),
         (
             "kind = \"vlan-bridge\"\nvlan = 7",

@@ -19,7 +19,14 @@ pub(super) const KINDS: [&str; 7] = [
     "vm",
 ];
 /// What joins the guests' interfaces on the host.
-const SWITCHES: [&str; 5] = ["bridge", "vlan-bridge", "ovs", "ovs-dpdk", "testpmd"];
+const SWITCHES: [&str; 6] = [
+    "bridge",
+    "vlan-bridge",
+    "ovs",
+    "ovs-bridge",
+    "ovs-dpdk",
+    "testpmd",
+];
 /// How a bridge deals with VLANs, and how Open vSwitch does, whose ports know theirs.
 const TAGGINGS: [&str; 2] = ["sub-interface", "filtering"];
 const OVS_TAGGINGS: &[&str] = &["filtering"];
@@ -74,8 +81,8 @@ pub struct PathParams {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub pf: Vec<String>,
-    /// What joins the interfaces on the host: `bridge`, `vlan-bridge`, `ovs`, `ovs-dpdk`,
-    /// `testpmd`.
+    /// What joins the interfaces on the host: `bridge`, `vlan-bridge`, `ovs`, `ovs-bridge` (Open
+    /// vSwitch with a kernel bridge before each interface of a guest), `ovs-dpdk`, `testpmd`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
     pub switch: Vec<String>,

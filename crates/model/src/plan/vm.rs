@@ -70,6 +70,8 @@ pub enum VmSwitch {
     Ovs {
         /// Frames are tagged on the tester's side, the guests' ports are access ports of the VLAN.
         tagged: bool,
+        /// A kernel bridge of its own is between each guest's interface and the switch.
+        bridged: bool,
     },
     /// Open vSwitch with DPDK's polling threads.
     OvsDpdk,
@@ -83,8 +85,9 @@ impl VmSwitch {
             "vlan-bridge" => Self::VlanBridge {
                 filtering: tagging == Some("filtering"),
             },
-            "ovs" => Self::Ovs {
+            "ovs" | "ovs-bridge" => Self::Ovs {
                 tagged: tagging == Some("filtering"),
+                bridged: word == "ovs-bridge",
             },
             "ovs-dpdk" => Self::OvsDpdk,
             "testpmd" => Self::Testpmd,
@@ -94,7 +97,10 @@ impl VmSwitch {
 
     /// Whether frames are tagged on the tester's side.
     pub fn tags(self) -> bool {
-        matches!(self, Self::VlanBridge { .. } | Self::Ovs { tagged: true })
+        matches!(
+            self,
+            Self::VlanBridge { .. } | Self::Ovs { tagged: true, .. }
+        )
     }
 
     /// Whether it is a program that polls.
@@ -108,7 +114,8 @@ impl fmt::Display for VmSwitch {
         f.write_str(match self {
             Self::Bridge => "bridge",
             Self::VlanBridge { .. } => "vlan-bridge",
-            Self::Ovs { .. } => "ovs",
+            Self::Ovs { bridged: false, .. } => "ovs",
+            Self::Ovs { bridged: true, .. } => "ovs-bridge",
             Self::OvsDpdk => "ovs-dpdk",
             Self::Testpmd => "testpmd",
         })
@@ -244,6 +251,11 @@ mod tests {
         assert_eq!(vlan.switch, VmSwitch::VlanBridge { filtering: true });
         let ovs = ask(&[("switch", "ovs"), ("tagging", "filtering")]).switch;
         assert!(vlan.switch.tags() && ovs.tags());
+        let bridged = ask(&[("switch", "ovs-bridge")]).switch;
+        assert_eq!(
+            (bridged.to_string().as_str(), bridged.tags()),
+            ("ovs-bridge", false)
+        );
         assert!(!plain.switch.tags() && !ask(&[("switch", "ovs")]).switch.tags());
         assert!(plain.pin.is_empty());
         for nic in NICS {

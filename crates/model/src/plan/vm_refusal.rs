@@ -51,10 +51,11 @@ impl VmAsk {
     fn without_effect(&self, path: &BTreeMap<String, String>) -> Option<(String, &'static str)> {
         let Self { nic, switch, .. } = self;
         let given = |key: &str| path.contains_key(key);
-        if *switch == (VmSwitch::Ovs { tagged: false }) && given("tagging") {
+        if matches!(switch, VmSwitch::Ovs { tagged: false, .. }) && given("tagging") {
             return Some((
-                "switch = \"ovs\" has no VLAN sub-interfaces, its ports know their VLANs"
-                    .to_owned(),
+                format!(
+                    "switch = \"{switch}\" has no VLAN sub-interfaces, its ports know their VLANs"
+                ),
                 "write tagging = \"filtering\", or leave it out for untagged frames",
             ));
         }
@@ -448,6 +449,11 @@ mod tests {
             &[("switch", "ovs"), ("vms", "4"), ("pin", "0+1+2+3")],
             &[("switch", "vlan-bridge")],
             &[("switch", "ovs"), ("tagging", "filtering")],
+            &[
+                ("switch", "ovs-bridge"),
+                ("tagging", "filtering"),
+                ("vms", "2"),
+            ],
             &[("switch", "vlan-bridge"), ("tagging", "sub-interface")],
             &[("vcpus", "255"), ("accel", "tcg")],
             &[("nic", "e1000"), ("host_queues", "8")],

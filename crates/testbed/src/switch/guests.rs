@@ -3,9 +3,12 @@
 //! ```text
 //!  ovs, ovs-dpdk:  d0 - br0 - t0 ==== guest 0 ==== t1 - br1 - d1
 //!                         - t2 ==== guest 1 ==== t3 -
+//!  ovs-bridge:     d0 - br0 - qvo0 = qvb0 - qbr0 - t0 ==== guest 0 ==== t1 - qbr1 - qvb1 = qvo1 - br1 - d1
 //!  testpmd:        d0 ------- t0 ==== guest 0 ==== t1 ------- d1
 //! ```
 //!
+//! On `ovs-bridge` each interface of a guest is on a bridge of the kernel's, and a veth pair leads from
+//! there to Open vSwitch: where rules of the kernel's firewall filter what guests send.
 //! On `ovs` the guests' interfaces `t0`, `t1`, … are taps. On the switches built on DPDK they are
 //! sockets over which QEMU hands out the guest's memory (vhost-user): QEMU listens, the switch
 //! connects.
@@ -53,6 +56,8 @@ pub(crate) struct GuestSwitch {
     guests: usize,
     /// What the guests' ports are, and those of neighbours.
     member: Member,
+    /// Names of the guests' ports.
+    port: PortNames,
     note: String,
 }
 
@@ -66,6 +71,25 @@ enum Program {
 /// Name of a guest's interface on one of the two sides.
 pub(crate) fn port(guest: usize, side: usize) -> String {
     format!("t{}", 2 * guest + side)
+}
+
+/// What connects a guest's own bridge with Open vSwitch: the bridge, its end of the pair, and the
+/// switch's, named as OpenStack's hybrid plug names them.
+pub(crate) fn plug(guest: usize, side: usize) -> [String; 3] {
+    ["qbr", "qvb", "qvo"].map(|what| format!("{what}{}", 2 * guest + side))
+}
+
+/// Name of the switch's port for a guest on one of the two sides.
+type PortNames = fn(usize, usize) -> String;
+
+fn port_names(bridged: bool) -> PortNames {
+    match bridged {
+        true => |guest, side| {
+            let [_, _, end] = plug(guest, side);
+            end
+        },
+        false => port,
+    }
 }
 
 impl GuestSwitch {
@@ -87,7 +111,7 @@ impl GuestSwitch {
         let guests = spec.stations.len();
         let (program, note) = match kind {
             VmSwitch::Bridge | VmSwitch::VlanBridge { .. } => return Ok(None),
-            VmSwitch::Ovs { tagged } => open_vswitch(spec, tagged)?,
+            VmSwitch::Ovs { tagged, bridged } => open_vswitch(spec, tagged, bridged)?,
             VmSwitch::OvsDpdk => open_vswitch_on_dpdk(spec)?,
             VmSwitch::Testpmd => pairs(spec)?,
         };
@@ -95,6 +119,7 @@ impl GuestSwitch {
             program,
             guests,
             member: members(kind.tags())[1],
+            port: port_names(matches!(kind, VmSwitch::Ovs { bridged: true, .. })),
             note,
         }))
     }
@@ -171,7 +196,7 @@ impl GuestSwitch {
         match &self.program {
             Program::Ovs(instance, datapath) => {
                 let guests =
-                    (0..self.guests).flat_map(|guest| [0, 1].map(|side| port(guest, side)));
+                    (0..self.guests).flat_map(|guest| [0, 1].map(|side| (self.port)(guest, side)));
                 let names = FARS.map(str::to_owned).into_iter().chain(guests);
                 // Every frame is looked up once on either side of the guest.
                 let all = names.filter_map(|name| arrived(&name)).sum();
@@ -215,7 +240,7 @@ fn members(tagged: bool) -> [Member; 2] {
 fn ports(
     spec: &GuestSwitchSpec<'_>,
     fars: [(&str, Vec<String>); 2],
-    [far, near]: [Member; 2],
+    ([far, near], port): ([Member; 2], PortNames),
     guest: impl Fn(usize, usize) -> Vec<String>,
 ) -> Vec<SwitchPort> {
     let guests = spec.stations.len();
@@ -244,7 +269,7 @@ fn steer(
     instance: &Instance,
     spec: &GuestSwitchSpec<'_>,
     fars: [&str; 2],
-    [far, near]: [Member; 2],
+    ([far, near], port): ([Member; 2], PortNames),
 ) -> Result<(), PathError> {
     if !spec.forward || spec.stations.len() < 2 {
         return Ok(());
@@ -260,8 +285,12 @@ fn steer(
     Ok(())
 }
 
-fn open_vswitch(spec: &GuestSwitchSpec<'_>, tagged: bool) -> Result<(Program, String), PathError> {
-    let members = members(tagged);
+fn open_vswitch(
+    spec: &GuestSwitchSpec<'_>,
+    tagged: bool,
+    bridged: bool,
+) -> Result<(Program, String), PathError> {
+    let guests = (members(tagged), port_names(bridged));
     let datapath = match openvswitch::has_kernel_datapath(spec.ns)? {
         true => Datapath::Kernel,
         false => Datapath::Userspace,
@@ -275,22 +304,23 @@ fn open_vswitch(spec: &GuestSwitchSpec<'_>, tagged: bool) -> Result<(Program, St
             Datapath::Kernel => "system",
             Datapath::Userspace => "netdev",
         },
-        ports: ports(
-            spec,
-            FARS.map(|name| (name, Vec::new())),
-            members,
-            |_, _| Vec::new(),
-        ),
+        ports: ports(spec, FARS.map(|name| (name, Vec::new())), guests, |_, _| {
+            Vec::new()
+        }),
         dpdk: false,
     })?;
-    steer(&instance, spec, FARS, members)?;
+    steer(&instance, spec, FARS, guests)?;
     let how = match datapath {
         Datapath::Kernel => "kernel datapath",
         Datapath::Userspace => "userspace datapath in one thread of ovs-vswitchd",
     };
     let note = format!(
-        "guest on ovs: {}, {how}, a bridge on either side{}",
+        "guest on ovs: {}, {how}, a bridge on either side{}{}",
         instance.version(),
+        match bridged {
+            true => ", and one of the kernel before each interface of a guest",
+            false => "",
+        },
         match tagged {
             true => format!(", frames of VLAN {VLAN} on the wire, guests at access ports"),
             false => String::new(),
@@ -301,6 +331,7 @@ fn open_vswitch(spec: &GuestSwitchSpec<'_>, tagged: bool) -> Result<(Program, St
 
 fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
     let polling = spec.dpdk.polling()?;
+    let guests = (members(false), port_names(false));
     let fars = ["p0", "p1"];
     let queues = spec.dpdk.rig.queues.max(1);
     let mut numbers = 0..2;
@@ -315,7 +346,7 @@ fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String),
         cpus: spec.dpdk.beside(),
         config: ovs_dpdk::configuration(spec.dpdk, polling, own),
         datapath_type: "netdev",
-        ports: ports(spec, interfaces, members(false), |guest, side| {
+        ports: ports(spec, interfaces, guests, |guest, side| {
             let socket = spec.sockets.get(guest).map(|sockets| &sockets[side]);
             vec![
                 "type=dpdkvhostuserclient".to_owned(),
@@ -324,7 +355,7 @@ fn open_vswitch_on_dpdk(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String),
         }),
         dpdk: true,
     })?;
-    steer(&instance, spec, fars, members(false))?;
+    steer(&instance, spec, fars, guests)?;
     let words = ovs_dpdk::words(&instance, spec.dpdk, polling);
     let note = format!("guest on ovs-dpdk: {words}, a bridge on either side, vhost-user");
     Ok((Program::OvsDpdk(instance), note))

@@ -25,7 +25,7 @@ use crate::counters::{InterfaceCounters, Role};
 use crate::error::PathError;
 
 pub use dpdk::{DpdkSpec, Vdev};
-pub(crate) use guests::{GuestSwitch, GuestSwitchSpec, port as guest_port};
+pub(crate) use guests::{GuestSwitch, GuestSwitchSpec, plug, port as guest_port};
 pub use ovs::{Datapath, OvsPath, OvsSpec};
 pub use ovs_dpdk::OvsDpdkPath;
 pub(crate) use run_dir::RunDir;

@@ -320,7 +320,7 @@ fn places(
         order.extend(guest.nic_places());
         order.extend(own(1));
         let own = beside.get(number).into_iter().flatten().flatten();
-        between.extend(own.map(|name| (name.clone(), Role::Inner)));
+        between.extend(own.map(|name| (name.clone(), ways::role(name))));
     }
     order.extend(behind.into_iter().chain(last));
     order.extend([FARS[1].to_owned(), "b".to_owned()]);

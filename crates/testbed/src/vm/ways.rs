@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nicety_host::link::{LinkChange, Mac, Share};
+use nicety_host::link::{LinkChange, Mac, Share, VethEnd};
 use nicety_host::net_error::NetError;
 use nicety_host::tap;
 use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
@@ -12,7 +12,7 @@ use crate::counters::Role;
 use crate::error::PathError;
 use crate::rig::{Rig, RigSpec};
 use crate::sriov;
-use crate::switch::{DpdkSpec, RunDir, Vdev, guest_port};
+use crate::switch::{DpdkSpec, RunDir, Vdev, guest_port, plug};
 use crate::veth;
 use crate::vlan_bridge::{self, SUB_INTERFACES, VLAN};
 
@@ -142,7 +142,14 @@ pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<Ways, PathError> {
     let (mut backends, mut beside) = (Vec::new(), Vec::new());
     for guest in 0..ask.vms as usize {
         backends.push([tap(&rig, spec, guest, 0)?, tap(&rig, spec, guest, 1)?]);
-        beside.push([0, 1].map(|side| vec![guest_port(guest, side)]));
+        let bridged = matches!(ask.switch, VmSwitch::Ovs { bridged: true, .. });
+        let mut own = [0, 1].map(|side| {
+            let mut all = vec![guest_port(guest, side)];
+            all.extend(bridged.then(|| plug(guest, side)).into_iter().flatten());
+            all
+        });
+        own[0].reverse();
+        beside.push(own);
     }
     if forward && ask.vms > 1 && !matches!(ask.switch, VmSwitch::Ovs { .. }) {
         steer(&rig, spec)?;
@@ -182,11 +189,38 @@ fn bridge(rig: &Rig, switch: VmSwitch, side: usize) -> Result<Vec<(String, Role)
     Ok(places)
 }
 
+/// A guest's own bridge, with one end of a veth pair in it; the other is for Open vSwitch. The
+/// number of the bridge.
+fn plugged(rig: &Rig, mtu: u32, [bridge, near, far]: [String; 3]) -> Result<u32, PathError> {
+    let (links, ns) = (&rig.dut.links, &rig.dut.ns);
+    links.add_bridge(&bridge)?;
+    let end = |name| VethEnd {
+        mtu,
+        ..VethEnd::plain(ns, name)
+    };
+    links.add_veth(end(near.as_str()), end(far.as_str()))?;
+    let index = links.get(&bridge)?.index;
+    links.change(&near, &up(Some(index), None))?;
+    links.change(&far, &up(None, None))?;
+    links.change(&bridge, &up(None, None))?;
+    Ok(index)
+}
+
+/// What an interface beside a guest counts as. Of a pair's two ends one is enough: what one could not
+/// send the other has counted as not received.
+pub(super) fn role(place: &str) -> Role {
+    match place.get(..3) {
+        Some("qbr" | "qvb") => Role::Bridge,
+        _ => Role::Inner,
+    }
+}
+
 /// The tap of NIC `side` of a guest, on the bridge where there is one.
 fn tap(rig: &Rig, spec: &VmSpec, guest: usize, side: usize) -> Result<Backend, PathError> {
     let (ask, dut, name) = (&spec.ask, &rig.dut, guest_port(guest, side));
     let queues = tap::create(&dut.ns, &name, ask.queues)?;
     let master = match ask.switch {
+        VmSwitch::Ovs { bridged: true, .. } => Some(plugged(rig, mtu(spec), plug(guest, side))?),
         VmSwitch::Ovs { .. } => None,
         _ => Some(dut.links.get(BRIDGES[side])?.index),
     };

@@ -61,6 +61,10 @@ fn main() -> ExitCode {
                 tagged_on_ovs,
             ),
             Test::new(
+                "guests_with_bridges_of_their_own_on_open_vswitch_carry_frames",
+                bridged_on_ovs,
+            ),
+            Test::new(
                 "guests_that_share_ovs_dpdk_carry_their_own_frames",
                 ovs_dpdk,
             ),
@@ -440,6 +444,34 @@ fn tagged_on_ovs(_: Privilege) -> Outcome {
         assert_eq!(receiver.receive().as_ref(), Some(&plain));
         assert_eq!(seen() - before, 1);
     }
+    Ok(())
+}
+
+fn bridged_on_ovs(_: Privilege) -> Outcome {
+    let words = [
+        ("switch", "ovs-bridge"),
+        ("tagging", "filtering"),
+        ("vms", "2"),
+    ];
+    let path = on_program(&words, "guest on ovs: Open vSwitch ")?;
+    own_frames(&path);
+    assert_eq!(
+        order(&path),
+        "ovs, qvo0, qvb0, qbr0, t0, guest0 eth0, guest0 eth1, t1, qbr1, qvb1, qvo1, \
+         qvo2, qvb2, qbr2, t2, guest1 eth0, guest1 eth1, t3, qbr3, qvb3, qvo3"
+    );
+    drop(path);
+    let path = on_program(&words[..1], "guest on ovs: Open vSwitch ")?;
+    own_frames(&path);
+    // A frame lost between two ends of a pair is counted once.
+    let userspace = |note: &String| note.contains("userspace datapath");
+    overloads(
+        &path,
+        match path.notes().iter().any(userspace) {
+            true => "ovs rx_missed_errors",
+            false => "t0 tx_dropped",
+        },
+    );
     Ok(())
 }
 
