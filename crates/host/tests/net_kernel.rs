@@ -42,6 +42,7 @@ fn main() -> ExitCode {
             ("napi_threads_are_found_and_pinned", napi_threads),
             ("napi_needs_gro", napi_without_gro),
             ("ipv6_can_be_kept_quiet", no_ipv6),
+            ("addresses_that_were_given_are_told", addresses),
             ("without_capabilities_the_error_says_so", no_capabilities),
             ("ports_are_limited_and_opened_again", port_limits),
             ("a_burst_that_shrinks_stops_nobody", bursts_shrink),
@@ -328,6 +329,23 @@ fn no_ipv6(_: Privilege) {
     let addresses =
         || std::fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap_or_default();
     assert_eq!(pair.near.run(addresses).unwrap(), "");
+}
+
+fn addresses(_: Privilege) {
+    let pair = pair(1);
+    up(&pair.near_links, "x", true);
+    up(&pair.far_links, "y", true);
+    let limit = Duration::from_secs(10);
+    pair.near_links.wait_carrier("x", limit).unwrap();
+    // The kernel's own for the link do not count, a host's without a route do.
+    assert!(pair.near_links.addresses("x").unwrap().is_empty());
+    let given = "198.18.0.7".parse().unwrap();
+    pair.near_links.add_address("x", given, 32).unwrap();
+    assert_eq!(pair.near_links.addresses("x").unwrap(), [given]);
+    assert!(pair.near_links.addresses("lo").unwrap().is_empty());
+    assert!(pair.far_links.addresses("y").unwrap().is_empty());
+    let error = pair.near_links.addresses("y").unwrap_err();
+    assert!(error.is_not_found(), "{error}");
 }
 
 fn no_capabilities(_: Privilege) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -37,5 +37,39 @@ impl Links {
                 NLM_F_CREATE | NLM_F_EXCL,
             )
             .map_err(|e| self.error("add address to", name, e))
+    }
+
+    /// The addresses that an interface was given: all but those of IPv6 that the kernel makes up for
+    /// the link alone.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`].
+    pub fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, NetError> {
+        let index = self.get(name)?.index;
+        let all = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        let answers = self
+            .channel
+            .ask(all, NLM_F_DUMP)
+            .map_err(|e| self.error("list addresses of", name, e))?;
+        let of_interface = |answer| match answer {
+            RouteNetlinkMessage::NewAddress(message) if message.header.index == index => {
+                let mut attributes = message.attributes.into_iter();
+                // Of a point-to-point link this one is the neighbour's, which will do.
+                attributes.find_map(|attribute| match attribute {
+                    AddressAttribute::Address(address) => Some(address),
+                    _ => None,
+                })
+            }
+            _ => None,
+        };
+        let given = |address: &IpAddr| match address {
+            IpAddr::V4(_) => true,
+            IpAddr::V6(six) => !six.is_unicast_link_local(),
+        };
+        Ok(answers
+            .into_iter()
+            .filter_map(of_interface)
+            .filter(given)
+            .collect())
     }
 }

@@ -210,6 +210,30 @@ fn cells_that_cannot_be_built_are_skipped_with_their_remedy() {
 }
 
 #[test]
+fn nics_of_dpdk_that_are_not_there_are_named_and_nothing_is_taken() {
+    let test = "nics_of_dpdk_that_are_not_there_are_named_and_nothing_is_taken";
+    let _alone = alone();
+    if !root() {
+        println!("SKIP {test}: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (before, used) = (Before::now(dir.path()), run_dirs());
+    let path = "[[path]]\nkind = \"testpmd\"\na = \"eth8\"\nb = \"eth9\"\n\
+                pci = [[\"ffff:ff:1f.6\", \"ffff:ff:1f.7\"]]\n";
+    let ended = bench(dir.path(), path);
+    ended.assert_code(3);
+    let skipped = meta(dir.path())["skipped"][0].clone();
+    let reason = skipped["reason"].as_str().unwrap();
+    match reason {
+        "dpdk-testpmd is not installed" => println!("SKIP {test}: {reason}"),
+        _ => assert_eq!(reason, "there is no PCI device ffff:ff:1f.6"),
+    }
+    assert_eq!(run_dirs(), used);
+    before.check();
+}
+
+#[test]
 fn queues_that_the_engine_does_not_reach_are_not_measured() {
     let _alone = alone();
     if !root() {

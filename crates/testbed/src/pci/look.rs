@@ -22,8 +22,8 @@ pub(super) struct Look<'a> {
     pub(super) places: &'a Places,
     pub(super) links: &'a [Link],
     pub(super) holders: &'a VfHolders,
-    /// Whether there are routes over an interface.
-    pub(super) routed: &'a dyn Fn(&str) -> bool,
+    /// Whether an interface has addresses, or there are routes over it.
+    pub(super) carries: &'a dyn Fn(&str) -> bool,
     /// The functions that are asked for.
     pub(super) pair: &'a [String; 2],
     /// The tester's interfaces.
@@ -86,7 +86,7 @@ impl Look<'_> {
                     other,
                 ));
             }
-            if (self.routed)(name) {
+            if (self.carries)(name) {
                 return Some((
                     format!(
                         "{address} is {name}, which carries traffic of this machine, and the kernel would lose it"

@@ -38,12 +38,13 @@ impl Devices {
         may_take(addresses)?;
         let host = NetNs::current()?;
         let places = Places::of(&host);
-        let links = Links::open(&host)?.list()?;
+        let links = Links::open(&host)?;
+        let addressed = |name: &str| links.addresses(name).is_ok_and(|all| !all.is_empty());
         let look = Look {
             places: &places,
-            links: &links,
+            links: &links.list()?,
             holders: &VfHolders::find(),
-            routed: &routed,
+            carries: &|name| routed(name) || addressed(name),
             pair: addresses,
             ports,
         };

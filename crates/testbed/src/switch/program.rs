@@ -176,20 +176,21 @@ pub(super) fn ask<A: AsRef<OsStr>>(
 }
 
 /// The last lines of a log on one line, for a message: those that speak of trouble where some do,
-/// since Open vSwitch ends with its counters.
+/// since Open vSwitch ends with its counters, and testpmd with the ports it closes.
 fn last_lines(log: &[u8]) -> String {
     let text = String::from_utf8_lossy(log);
     let said = text.lines().filter(|line| !line.trim().is_empty());
     let (trouble, rest): (Vec<&str>, Vec<&str>) = said.partition(|line| {
-        // The levels of ovs-vswitchd(8), between bars.
-        ["|WARN|", "|ERR|", "|EMER|"]
+        // The levels of ovs-vswitchd(8), between bars; testpmd's own, and why rte_exit was called.
+        ["|WARN|", "|ERR|", "|EMER|", "Fail: ", "Cause: "]
             .iter()
             .any(|level| line.contains(level))
     });
     let lines = if trouble.is_empty() { rest } else { trouble };
     let from = lines.len().saturating_sub(QUOTED);
     // A semicolon would part what from what to do.
-    lines[from..].join(" / ").replace("; ", ", ")
+    let lines: Vec<&str> = lines[from..].iter().map(|line| line.trim()).collect();
+    lines.join(" / ").replace("; ", ", ")
 }
 
 fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
@@ -246,6 +247,13 @@ mod tests {
         assert_eq!(
             last_lines(b"1|dpdk|ERR|no buffers\n2|bridge|WARN|no p0\n3|coverage|INFO|sent 4\n"),
             "1|dpdk|ERR|no buffers / 2|bridge|WARN|no p0"
+        );
+        assert_eq!(
+            last_lines(
+                b"Fail: input rxq (3) can't be greater than max_rx_queues (2) of port 0\n\
+                  EAL: Error - exiting with code: 1\n  Cause: rxq 3 invalid\nPort 0 is closed\n"
+            ),
+            "Fail: input rxq (3) can't be greater than max_rx_queues (2) of port 0 / Cause: rxq 3 invalid"
         );
     }
 }

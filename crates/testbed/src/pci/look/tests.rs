@@ -36,7 +36,7 @@ fn put(sys: &Path, address: &str, class: &str, group: u32, driver: &str, interfa
 struct Machine {
     dir: tempfile::TempDir,
     links: Vec<Link>,
-    routed: &'static str,
+    used: &'static str,
 }
 
 impl Machine {
@@ -48,7 +48,7 @@ impl Machine {
         Self {
             dir,
             links,
-            routed: "",
+            used: "",
         }
     }
 
@@ -63,7 +63,7 @@ impl Machine {
             places: &Places::at(self.dir.path()),
             links: &self.links,
             holders: &VfHolders::default(),
-            routed: &|name| name == self.routed,
+            carries: &|name| name == self.used,
             pair: &pair,
             ports: ["eth2", "eth3"],
         };
@@ -105,7 +105,7 @@ fn what_is_no_nic_is_named_with_those_there_are() {
 fn what_the_host_uses_is_left_to_it() {
     let other = "write the address of a NIC that is used for nothing else";
     let mut machine = Machine::new();
-    machine.routed = "eth0";
+    machine.used = "eth0";
     assert_eq!(
         machine.said(NIC),
         format!(
