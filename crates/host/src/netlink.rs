@@ -5,13 +5,16 @@
 //! so that no thread has to live there.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
     NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
 use netlink_sys::{Socket, SocketAddr};
+use rustix::net::RecvFlags;
 
 use crate::net_error::NetError;
 use crate::netns::NetNs;
@@ -26,6 +29,9 @@ const NLM_F_DUMP_INTR: u16 = 0x10;
 /// A dump comes in pieces as large as the reader's buffer, up to 32 KiB; a single answer, as that of
 /// a NIC with many functions, may be longer than its 16-bit attributes.
 const BUFFER: usize = 256 << 10;
+/// Bytes that a brief channel's socket has room for: as few as the kernel allows, for the first piece of
+/// a dump has 4 KiB only. One piece always fits (net/netlink/af_netlink.c, `netlink_dump`).
+const LITTLE: libc::c_int = 0;
 /// How often a dump is asked for again that others disturb.
 const TRIES: usize = 3;
 
@@ -34,6 +40,10 @@ const TRIES: usize = 3;
 pub(crate) struct Channel {
     state: Mutex<State>,
     port: u32,
+    ns: NetNs,
+    protocol: isize,
+    /// Dumps are not read to their end.
+    brief: bool,
 }
 
 #[derive(Debug)]
@@ -42,6 +52,8 @@ struct State {
     sequence: u32,
     /// Kept from request to request; made when first needed.
     buffer: Vec<u8>,
+    /// A thread that is in the namespace: none leaves the one it is in.
+    inside: Option<ThreadId>,
 }
 
 /// One message of an answer.
@@ -58,22 +70,29 @@ pub(crate) struct Part<'a> {
 impl Channel {
     /// Opens a socket of `protocol` (`NETLINK_ROUTE`, …) inside `ns`.
     pub(crate) fn open(ns: &NetNs, protocol: isize) -> Result<Self, NetError> {
-        let (socket, port) = ns
-            .run(|| {
-                let mut socket = Socket::new(protocol)?;
-                let port = socket.bind_auto()?.port_number();
-                socket.connect(&SocketAddr::new(0, 0))?;
-                Ok((socket, port))
-            })?
-            .map_err(|e: io::Error| NetError::new("open netlink socket in namespace", ns, e))?;
+        let (socket, port) = open(ns, protocol)?;
         let state = State {
             socket,
             sequence: 0,
             buffer: Vec::new(),
+            inside: None,
         };
         Ok(Self {
             state: Mutex::new(state),
             port,
+            ns: ns.clone(),
+            protocol,
+            brief: false,
+        })
+    }
+
+    /// The same for dumps that end when the reader has enough. The kernel goes on with a dump whenever
+    /// a piece of it is taken, takes no other one before its end, and knows no other end than that of the
+    /// socket: each request has one of its own, and looks at a piece before it takes it.
+    pub(crate) fn brief(ns: &NetNs, protocol: isize) -> Result<Self, NetError> {
+        Ok(Self {
+            brief: true,
+            ..Self::open(ns, protocol)?
         })
     }
 
@@ -84,8 +103,10 @@ impl Channel {
 
     /// Sends `message` and waits for the kernel's verdict.
     pub(crate) fn change<I: NetlinkSerializable>(&self, message: I, flags: u16) -> io::Result<()> {
-        self.exchange(message, flags | NLM_F_ACK, |_| Ok(()))
-            .map(drop)
+        self.exchange(message, flags | NLM_F_ACK, |_| {
+            Ok(ControlFlow::Continue(()))
+        })
+        .map(drop)
     }
 
     /// Sends `message` and collects its answers: one, or all of them with [`NLM_F_DUMP`].
@@ -102,7 +123,7 @@ impl Channel {
                 if let NetlinkPayload::InnerMessage(answer) = reply.payload {
                     answers.push(answer);
                 }
-                Ok(())
+                Ok(ControlFlow::Continue(()))
             })?;
             if !disturbed {
                 break;
@@ -121,7 +142,7 @@ impl Channel {
         let mut answer = None;
         self.exchange(message, NLM_F_ECHO | NLM_F_ACK, |part| {
             answer = Some(take(part));
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         answer.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
@@ -137,12 +158,27 @@ impl Channel {
     where
         I: NetlinkSerializable + Clone,
     {
+        self.dump_until(message, begin, |value, part| {
+            fill(value, part);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`Self::dump`], until `fill` has enough; of a brief channel.
+    pub(crate) fn dump_until<I, T>(
+        &self,
+        message: I,
+        begin: impl Fn() -> T,
+        fill: impl Fn(&mut T, Part<'_>) -> ControlFlow<()>,
+    ) -> io::Result<T>
+    where
+        I: NetlinkSerializable + Clone,
+    {
         let mut tries = 0;
         loop {
             let mut value = begin();
             let disturbed = self.exchange(message.clone(), NLM_F_DUMP, |part| {
-                fill(&mut value, part);
-                Ok(())
+                Ok(fill(&mut value, part))
             })?;
             tries += 1;
             if !disturbed || tries == TRIES {
@@ -156,14 +192,18 @@ impl Channel {
         &self,
         message: I,
         flags: u16,
-        mut take: impl FnMut(Part<'_>) -> io::Result<()>,
+        mut take: impl FnMut(Part<'_>) -> io::Result<ControlFlow<()>>,
     ) -> io::Result<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State {
             socket,
             sequence,
             buffer,
+            inside,
         } = &mut *state;
+        if self.brief {
+            *socket = self.fresh(inside).map_err(io::Error::other)?;
+        }
         *sequence = sequence.wrapping_add(1);
         let payload = NetlinkPayload::InnerMessage(message);
         let mut request = NetlinkMessage::new(NetlinkHeader::default(), payload);
@@ -179,9 +219,12 @@ impl Channel {
             *buffer = vec![0; BUFFER];
         }
         let mut disturbed = false;
+        let look = match self.brief {
+            true => RecvFlags::TRUNC | RecvFlags::PEEK,
+            false => RecvFlags::TRUNC,
+        };
         loop {
-            let (length, whole) =
-                rustix::net::recv(&*socket, &mut buffer[..], rustix::net::RecvFlags::TRUNC)?;
+            let (length, whole) = rustix::net::recv(&*socket, &mut buffer[..], look)?;
             if whole > length {
                 let what = format!("an answer of {whole} bytes");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));
@@ -200,15 +243,58 @@ impl Channel {
                     // The end of a dump may tell an error too.
                     NLMSG_ERROR | NLMSG_DONE => return verdict(part.body).map(|()| disturbed),
                     _ => {
-                        take(part)?;
-                        if !dump && !acknowledged {
+                        let enough = take(part)?.is_break();
+                        if enough || !dump && !acknowledged {
                             return Ok(disturbed);
                         }
                     }
                 }
             }
+            if self.brief {
+                rustix::net::recv(&*socket, &mut buffer[..0], RecvFlags::TRUNC)?;
+            }
         }
     }
+
+    /// A socket for one request.
+    fn fresh(&self, inside: &mut Option<ThreadId>) -> Result<Socket, NetError> {
+        let here = std::thread::current().id();
+        let (socket, _) = match *inside == Some(here) {
+            true => make(self.protocol).map_err(|e| self.error(e))?,
+            false => {
+                *inside = NetNs::current()?.is_same(&self.ns).then_some(here);
+                open(&self.ns, self.protocol)?
+            }
+        };
+        // Less than one piece of a dump: while one is only looked at, the next is not made.
+        socket.set_rx_buf_sz(LITTLE).map_err(|e| self.error(e))?;
+        Ok(socket)
+    }
+
+    fn error(&self, source: io::Error) -> NetError {
+        opening(&self.ns, source)
+    }
+}
+
+/// A socket inside `ns`, and its number.
+fn open(ns: &NetNs, protocol: isize) -> Result<(Socket, u32), NetError> {
+    let made = match NetNs::current()?.is_same(ns) {
+        true => make(protocol),
+        false => ns.run(|| make(protocol))?,
+    };
+    made.map_err(|error| opening(ns, error))
+}
+
+/// A socket where the calling thread is, and its number.
+fn make(protocol: isize) -> io::Result<(Socket, u32)> {
+    let mut socket = Socket::new(protocol)?;
+    let port = socket.bind_auto()?.port_number();
+    socket.connect(&SocketAddr::new(0, 0))?;
+    Ok((socket, port))
+}
+
+fn opening(ns: &NetNs, source: io::Error) -> NetError {
+    NetError::new("open netlink socket in namespace", ns, source)
 }
 
 struct Header {

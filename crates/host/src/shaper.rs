@@ -48,6 +48,10 @@ pub const WIRE_BYTES: u16 = 24;
 /// Begin of the names of the interfaces made here; the number of the port follows.
 const PREFIX: &str = "nicety";
 
+/// Where the numbers of these interfaces begin: behind all others, so that a dump in the order of numbers
+/// comes to them last and need not be read so far. The kernel counts its own choices up from 1.
+const LIMITERS: u32 = 1 << 30;
+
 /// A limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -81,6 +85,8 @@ enum Way {
 #[derive(Debug)]
 pub struct Shapers {
     channel: Channel,
+    /// For dumps that are not read to their end.
+    counting: Channel,
     links: Links,
     ns: NetNs,
 }
@@ -93,6 +99,7 @@ impl Shapers {
     pub fn open(ns: &NetNs) -> Result<Self, NetError> {
         Ok(Self {
             channel: Channel::open(ns, NETLINK_ROUTE)?,
+            counting: Channel::brief(ns, NETLINK_ROUTE)?,
             links: Links::open(ns)?,
             ns: ns.clone(),
         })
@@ -186,7 +193,10 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let name = ifb_name(face.index);
         if survey.made_for(face.index).is_none() {
-            match self.links.add_ifb(&name) {
+            let among = limiter_index(face.index);
+            let made = self.links.add_ifb(&name, among);
+            // Somebody may have the number.
+            match made.or_else(|_| self.links.add_ifb(&name, None)) {
                 // Made since the survey.
                 Err(NetError::Exists { .. }) => {}
                 other => other?,
@@ -382,6 +392,11 @@ fn shape(bucket: Option<&Bucket>) -> Found {
 
 fn ifb_name(port: u32) -> String {
     format!("{PREFIX}{port}")
+}
+
+/// The number of the interface made for a port; none for a port that stands among these itself.
+fn limiter_index(port: u32) -> Option<u32> {
+    (port < LIMITERS).then_some(LIMITERS + port)
 }
 
 /// The port that an interface of such a name is made for.

@@ -7,6 +7,7 @@ mod split;
 mod tuning;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use nicety_model::BitRate;
 use schemars::JsonSchema;
@@ -69,8 +70,9 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortDecision {
     /// The port.
+    #[serde(with = "shared_name")]
     #[schemars(with = "String")]
-    pub port: PortName,
+    pub port: Arc<PortName>,
     /// Number of its tenant.
     pub tenant: usize,
     /// Rate on the wire in bits per second; absent when the period brought none.
@@ -90,6 +92,20 @@ pub struct PortDecision {
     /// Why it cannot be limited although it is there; for whoever looks at ports to say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waits: Option<String>,
+}
+
+/// Every period names every port: the names are shared.
+mod shared_name {
+    use super::{Arc, PortName};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(name: &Arc<PortName>, to: S) -> Result<S::Ok, S::Error> {
+        PortName::serialize(name, to)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Arc<PortName>, D::Error> {
+        PortName::deserialize(from).map(Arc::new)
+    }
 }
 
 fn no_limit(limit: &BitRate) -> bool {

@@ -182,17 +182,18 @@ impl Links {
     }
 
     /// Makes an intermediate functional block (drivers/net/ifb.c), which sends on what is
-    /// redirected to it. It is down.
+    /// redirected to it. It is down, and has the number asked for, else one of the kernel's choice.
     ///
     /// # Errors
     /// As [`Self::add_veth`], of the ifb driver.
-    pub fn add_ifb(&self, name: &str) -> Result<(), NetError> {
+    pub fn add_ifb(&self, name: &str, index: Option<u32>) -> Result<(), NetError> {
         check_name(name)?;
         let mut message = LinkMessage::default();
         message.attributes = vec![
             LinkAttribute::IfName(name.to_owned()),
             LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
         ];
+        message.header.index = index.unwrap_or(0);
         self.create(message)
             .map_err(|e| self.error("make interface", name, e))
     }

@@ -1,10 +1,12 @@
 //! How limits are looked at: in few messages for all ports.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
+use super::survey::Counters;
 use super::{News, Shapers, Survey, message, survey};
 use crate::net_error::NetError;
-use crate::netlink::Part;
+use crate::netlink::{Channel, Part};
 
 /// What is asked for anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,14 +57,15 @@ impl Shapers {
     /// Buckets are therefore asked for one by one, and only those that something came to or went from,
     /// as their interfaces tell, or where something waits: all others are what they were. (The
     /// interfaces' counters cannot take the buckets' place: they count a segmented packet as one frame.)
-    /// Where most of them have something to do, all are listed.
+    /// Where most of them have something to do, all are listed. What the interfaces of the buckets count is
+    /// not needed for this: what they have to do has come to a port.
     ///
     /// # Errors
     /// When the kernel does not answer.
     pub fn survey_again(&self, mut before: Survey, ask: Ask) -> Result<Survey, NetError> {
         let by_counters = ask.limits == Limits::Stirred && !before.busy;
         let stirred = match ask.interfaces || by_counters {
-            true => before.recount(&self.counters()?),
+            true => before.recount(&self.counters(&before, ask.interfaces)?),
             false => BTreeSet::new(),
         };
         if by_counters {
@@ -114,11 +117,24 @@ impl Shapers {
         Ok(survey)
     }
 
-    fn counters(&self) -> Result<Vec<(u32, [u64; 4])>, NetError> {
-        self.channel
-            .dump(message::dump_stats(), Vec::new, |counters, part| {
-                counters.extend(survey::stats(part.body));
-            })
+    /// Of all interfaces, or of all but those made for ports.
+    fn counters(&self, before: &Survey, all: bool) -> Result<Vec<(u32, [u64; 4])>, NetError> {
+        let of =
+            |channel: &Channel, all| {
+                let begin = || Counters::of(before, all);
+                channel.dump_until(message::dump_stats(), begin, |counters, part| {
+                    match survey::stats(part.body) {
+                        Some(one) => counters.take(one),
+                        None => ControlFlow::Continue(()),
+                    }
+                })
+            };
+        let told = match all {
+            true => of(&self.channel, true),
+            // A kernel that cannot be left in the middle tells everything.
+            false => of(&self.counting, false).or_else(|_| of(&self.channel, true)),
+        };
+        told.map(Counters::into_vec)
             .map_err(|e| NetError::new("read counters of namespace", &self.ns, e))
     }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nicety_model::BitRate;
@@ -10,7 +11,7 @@ use super::message::{
     BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER, TCA_KIND, TCA_OPTIONS,
     TCA_TBF_PARMS, TCA_TBF_RATE64,
 };
-use super::{Shape, port_of};
+use super::{LIMITERS, Shape, port_of};
 use crate::raw::{Attributes, text, u16_at, u32_at, u64_at};
 
 /// Bytes of struct ifinfomsg and of struct if_stats_msg.
@@ -77,6 +78,8 @@ pub struct Survey {
     /// Interfaces whose counters or buckets are others than in the look before; none when anything may
     /// be.
     pub(super) moved: Option<BTreeSet<u32>>,
+    /// Buckets that something came to just before the last look: it may have got there since.
+    late: BTreeSet<u32>,
     /// Most buckets had something to do: to ask for all at once is cheaper.
     pub(super) busy: bool,
     /// The filters are looked at too.
@@ -122,11 +125,12 @@ impl Survey {
     }
 
     /// Takes new counters of interfaces, from `RTM_NEWSTATS` messages. Returns the interfaces whose
-    /// buckets are not what they were: something came or went since, or waited.
+    /// buckets are not what they were: something came or went since, just before, or waited.
     pub(super) fn recount(&mut self, counters: &[(u32, [u64; 4])]) -> BTreeSet<u32> {
         let waits = |(index, bucket): (&u32, &Bucket)| (bucket.backlog > 0).then_some(*index);
-        let mut stirred: BTreeSet<u32> = self.buckets.iter().filter_map(waits).collect();
-        let mut moved = stirred.clone();
+        let mut moved: BTreeSet<u32> = self.buckets.iter().filter_map(waits).collect();
+        moved.append(&mut self.late);
+        let mut stirred = moved.clone();
         let faces = Arc::make_mut(&mut self.faces);
         for (place, (index, counters)) in counters.iter().enumerate() {
             // The kernel tells them in the order in which it has told the interfaces.
@@ -142,9 +146,11 @@ impl Survey {
                 moved.insert(*index);
                 let holders = [Some(index), self.places.made.get(index)].into_iter();
                 let holders = holders.flatten().copied();
-                stirred.extend(holders.filter(|holder| self.buckets.contains_key(holder)));
+                self.late
+                    .extend(holders.filter(|holder| self.buckets.contains_key(holder)));
             }
         }
+        stirred.extend(&self.late);
         self.moved = Some(moved);
         stirred
     }
@@ -326,6 +332,41 @@ fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
     Some(bucket)
 }
 
+/// Counters of interfaces, in the order in which the kernel tells them.
+pub(super) struct Counters {
+    told: Vec<(u32, [u64; 4])>,
+    /// How many that are not made for ports are still to come; none when all are wanted.
+    wanted: Option<usize>,
+}
+
+impl Counters {
+    pub(super) fn of(survey: &Survey, all: bool) -> Self {
+        let others = |face: &&Face| face.index < LIMITERS;
+        Self {
+            told: Vec::with_capacity(survey.faces.len()),
+            wanted: (!all).then(|| survey.faces().filter(others).count()),
+        }
+    }
+
+    /// Takes those of one interface; ends where only those made for ports follow. Older kernels do not tell
+    /// them in the order of their numbers: there all that are known must have come.
+    pub(super) fn take(&mut self, one: (u32, [u64; 4])) -> ControlFlow<()> {
+        let made = one.0 >= LIMITERS;
+        if made && self.wanted == Some(0) {
+            return ControlFlow::Break(());
+        }
+        if let Some(wanted) = self.wanted.as_mut().filter(|_| !made) {
+            *wanted = wanted.saturating_sub(1);
+        }
+        self.told.push(one);
+        ControlFlow::Continue(())
+    }
+
+    pub(super) fn into_vec(self) -> Vec<(u32, [u64; 4])> {
+        self.told
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +445,32 @@ mod tests {
     }
 
     #[test]
+    fn counters_are_told_as_far_as_the_ports_go() {
+        let face = |index| Face {
+            index,
+            name: format!("i{index}"),
+            ..Face::default()
+        };
+        let survey = Survey::new([1, 3, LIMITERS + 1, LIMITERS + 3].map(face).to_vec());
+        let told = |order: &[u32], all| {
+            let mut counters = Counters::of(&survey, all);
+            let enough = order
+                .iter()
+                .position(|index| counters.take((*index, [0; 4])).is_break());
+            (enough, counters.into_vec().len())
+        };
+        let order = [1, 3, LIMITERS + 1, LIMITERS + 3];
+        assert_eq!(told(&order, false), (Some(2), 2));
+        assert_eq!(told(&order, true), (None, 4));
+        // One has come meanwhile, and one has gone.
+        assert_eq!(told(&[1, 3, 4, LIMITERS + 1], false), (Some(3), 3));
+        assert_eq!(told(&[1, LIMITERS + 1, LIMITERS + 3], false), (None, 3));
+        // In an order of the kernel's own.
+        let order = [1, LIMITERS + 1, LIMITERS + 3, 3];
+        assert_eq!(told(&order, false), (None, 4));
+    }
+
+    #[test]
     fn buckets_that_have_something_to_do_are_found_by_counters() {
         let face = |index, name: &str| Face {
             index,
@@ -431,11 +498,15 @@ mod tests {
         // What comes to a port comes to the bucket made for it; eth0 has none.
         let came = [3, 5, 6].map(|index| (index, [1, 0, 60, 0]));
         assert_eq!(survey.recount(&came), BTreeSet::from([5, 9]));
+        // It may have been on its way to the bucket.
+        assert_eq!(survey.recount(&came), BTreeSet::from([5, 9]));
+        assert!(!survey.is_still(3) && survey.is_still(4));
         assert!(survey.recount(&came).is_empty());
         assert!(survey.is_still(3) && survey.is_still(4));
         let left = [(10, [7, 7, 420, 420])];
         assert_eq!(survey.recount(&left), BTreeSet::from([10]));
         assert!(survey.is_still(3) && !survey.is_still(4));
+        assert_eq!(survey.recount(&left), BTreeSet::from([10]));
         // What waits may leave, or have to stay, without any counter.
         let before = survey.clone();
         survey.buckets.get_mut(&9).unwrap().backlog = 80;

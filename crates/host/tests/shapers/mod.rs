@@ -129,6 +129,13 @@ pub(crate) fn limits_in_between(_: Privilege) {
     };
     let survey = shapers.survey().unwrap();
     let before = bucket(&survey, "x");
+    let made = |survey: &Survey| {
+        survey
+            .limiter_of(survey.face("x").unwrap())
+            .cloned()
+            .unwrap()
+    };
+    let first = made(&survey);
     let socket = || std::net::UdpSocket::bind(SocketAddr::new(address(2), 0)).unwrap();
     let socket = pair.far_links.ns().run(socket).unwrap();
     socket.set_broadcast(true).unwrap();
@@ -148,6 +155,33 @@ pub(crate) fn limits_in_between(_: Privilege) {
     }
     assert!(now.bytes >= before.bytes + 50 * 1000, "{before:?} {now:?}");
     assert_eq!(now, bucket(&shapers.survey().unwrap(), "x"));
+    // What is made for ports stands behind all ports, and is not counted in between.
+    assert_eq!(
+        made(&survey).index,
+        (1 << 30) + survey.face("x").unwrap().index
+    );
+    assert!(survey.face("x").unwrap().rx_frames >= 50);
+    assert_eq!(made(&survey).rx_frames, first.rx_frames);
+    let all = Ask {
+        interfaces: true,
+        limits: Limits::Stirred,
+    };
+    survey = shapers.survey_again(survey, all).unwrap();
+    assert!(made(&survey).rx_frames >= first.rx_frames + 50);
+    // Somebody has the number already.
+    let end = VethEnd::plain(pair.far_links.ns(), "y8");
+    let near = VethEnd::plain(&pair.near, "x8");
+    pair.near_links.add_veth(near, end).unwrap();
+    let number = (1 << 30) + pair.near_links.get("x8").unwrap().index;
+    pair.near_links.add_ifb("taken", Some(number)).unwrap();
+    shapers.set("x8", shape(100, true), BURST).unwrap();
+    survey = shapers.survey().unwrap();
+    assert_eq!(bucket(&survey, "x8").shape, shape(100, true));
+    for name in ["taken", "x8"] {
+        pair.near_links.delete(name).unwrap();
+    }
+    assert_eq!(shapers.sweep().unwrap(), 1);
+    survey = shapers.survey().unwrap();
 
     // Our own rates are no news, and are read back at one port; those of others are.
     let mut news = shapers.news().unwrap();

@@ -43,6 +43,12 @@ pub struct Shown {
 }
 
 impl Shown {
+    /// Whether it tells the same as another period, but for its number and time.
+    pub fn tells_as(&self, other: &Self) -> bool {
+        let counts = |state: &State| (state.writes, state.errors);
+        counts(&self.state) == counts(&other.state) && self.state.decision == other.state.decision
+    }
+
     /// With explanations.
     pub fn whole(&self) -> State {
         State {
@@ -64,7 +70,7 @@ struct Inner {
 
 impl Board {
     /// Shows a period.
-    pub fn show(&self, shown: Shown) {
+    pub fn show(&self, shown: Arc<Shown>) {
         let tenants = &shown.state.decision.tenants;
         let point = Point {
             at_s: shown.state.written_s,
@@ -83,7 +89,7 @@ impl Board {
         while inner.history.len() > most {
             inner.history.pop_front();
         }
-        inner.shown = Some(Arc::new(shown));
+        inner.shown = Some(shown);
     }
 
     /// Forgets all periods: the tenants are not those any more.

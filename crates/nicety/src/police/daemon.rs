@@ -15,7 +15,7 @@ use nicety_model::journal::Outcome;
 use nicety_police::controller::Enforcement;
 use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
 
-use super::board::Board;
+use super::board::{Board, Shown};
 use super::check::check;
 use super::found::Originals;
 use super::guests::{self, Channels, Softs};
@@ -37,8 +37,9 @@ use crate::output;
 const RECONCILE: Duration = Duration::from_millis(900);
 /// The same when it has not.
 const RECONCILE_ANYWAY: Duration = Duration::from_secs(10);
-/// How often what `status` reads is written, at most.
+/// How often what `status` reads is written, at most, and while the ports stay as they are.
 const WRITE: Duration = Duration::from_millis(450);
+const WRITE_ANYWAY: Duration = Duration::from_secs(2);
 
 /// Runs until it is stopped.
 pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Exit, Failure> {
@@ -174,8 +175,8 @@ struct Daemon<'a> {
     looked: Option<Instant>,
     /// The kernel has told of a change since.
     changed: bool,
-    /// When the state was last written.
-    written: Option<Instant>,
+    /// What was last written of the state.
+    written: Option<Arc<Shown>>,
     board: Arc<Board>,
     channels: Option<Channels>,
     softs: Arc<Softs>,

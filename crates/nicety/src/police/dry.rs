@@ -5,7 +5,7 @@ use std::time::Duration;
 use nicety_model::{BitRate, SCHEMA};
 use nicety_police::explain::readable;
 use nicety_police::told::{DryPeriod, DryPort};
-use nicety_police::{Controller, Decision, Policy, Seen, Tuning};
+use nicety_police::{Controller, Decision, Policy, PortName, Seen, Tuning};
 
 use super::check::check;
 use super::ports::Ports;
@@ -82,7 +82,7 @@ fn text(period: u64, policy: &Policy, decision: &Decision, seen: &[Seen]) -> Str
 
 fn told(period: u64, policy: &Policy, decision: &Decision, seen: &[Seen]) -> DryPeriod {
     let ports = decision.ports.iter().zip(seen).map(|(port, now)| DryPort {
-        port: port.port.clone(),
+        port: PortName::clone(&port.port),
         tenant: policy.tenants[port.tenant].name.clone(),
         present: port.present,
         rate_bps: port.rate_bps,

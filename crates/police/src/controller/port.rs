@@ -1,5 +1,7 @@
 //! One port from period to period.
 
+use std::sync::Arc;
+
 use nicety_model::BitRate;
 
 use super::enforce::Leak;
@@ -14,7 +16,7 @@ const FORGET: u32 = 4;
 
 #[derive(Debug, Clone)]
 pub(super) struct Port {
-    pub(super) name: PortName,
+    pub(super) name: Arc<PortName>,
     pub(super) tenant: usize,
     pub(super) cap: f64,
     setup: PortSetup,
@@ -45,7 +47,7 @@ impl Port {
     pub(super) fn new(name: PortName, tenant: usize, setup: &PortSetup, policy: &Policy) -> Self {
         let cap = policy.tenants[tenant].cap.unwrap_or(policy.capacity).bps();
         Self {
-            name,
+            name: Arc::new(name),
             tenant,
             cap: cap.min(setup.cap_bps).min(setup.steps.top),
             setup: *setup,
@@ -201,7 +203,7 @@ impl Port {
     /// What is told of it.
     pub(super) fn told(&self) -> PortDecision {
         PortDecision {
-            port: self.name.clone(),
+            port: Arc::clone(&self.name),
             tenant: self.tenant,
             rate_bps: self.fresh.then_some(self.rate),
             demand_bps: match self.want {

@@ -9,7 +9,7 @@ use nicety_police::Decision;
 use nicety_police::controller::Enforcement;
 use nicety_police::explain::readable;
 
-use super::{Daemon, WRITE};
+use super::{Daemon, WRITE, WRITE_ANYWAY};
 use crate::output;
 use crate::police::board::Shown;
 use crate::police::functions::Nic;
@@ -174,16 +174,20 @@ impl Daemon<'_> {
             self.policy.capacity,
             self.writes
         ));
-        let shown = Shown {
+        let shown = Arc::new(Shown {
             state,
             policy: Arc::clone(&self.policy),
             totals: self.known.iter().map(|known| known.adder.total).collect(),
             silences: self.ports.all_silences(),
             busy: begin.elapsed(),
             at: Instant::now(),
+        });
+        let is_old = |written: &Arc<Shown>| {
+            let age = shown.at - written.at;
+            age >= WRITE_ANYWAY || age >= WRITE && !shown.tells_as(written)
         };
-        if self.written.is_none_or(|at| at.elapsed() >= WRITE) {
-            self.written = Some(Instant::now());
+        if self.written.as_ref().is_none_or(is_old) {
+            self.written = Some(Arc::clone(&shown));
             // A full disk makes status old, which it says; sharing goes on.
             let _ = state::write(self.state.path(), &shown.whole());
         }
