@@ -9,6 +9,7 @@
 //!
 //! What others have put in these places is never touched.
 
+mod counters;
 mod look;
 mod message;
 mod news;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::survey::Counters;
+use super::counters::Counters;
 use super::{News, Shapers, Survey, message, survey};
 use crate::net_error::NetError;
 use crate::netlink::{Channel, Part};

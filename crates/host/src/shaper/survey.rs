@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nicety_model::BitRate;
@@ -11,7 +10,7 @@ use super::message::{
     BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER, TCA_KIND, TCA_OPTIONS,
     TCA_TBF_PARMS, TCA_TBF_RATE64,
 };
-use super::{LIMITERS, Shape, port_of};
+use super::{Shape, port_of};
 use crate::raw::{Attributes, text, u16_at, u32_at, u64_at};
 
 /// Bytes of struct ifinfomsg and of struct if_stats_msg.
@@ -332,41 +331,6 @@ fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
     Some(bucket)
 }
 
-/// Counters of interfaces, in the order in which the kernel tells them.
-pub(super) struct Counters {
-    told: Vec<(u32, [u64; 4])>,
-    /// How many that are not made for ports are still to come; none when all are wanted.
-    wanted: Option<usize>,
-}
-
-impl Counters {
-    pub(super) fn of(survey: &Survey, all: bool) -> Self {
-        let others = |face: &&Face| face.index < LIMITERS;
-        Self {
-            told: Vec::with_capacity(survey.faces.len()),
-            wanted: (!all).then(|| survey.faces().filter(others).count()),
-        }
-    }
-
-    /// Takes those of one interface; ends where only those made for ports follow. Older kernels do not tell
-    /// them in the order of their numbers: there all that are known must have come.
-    pub(super) fn take(&mut self, one: (u32, [u64; 4])) -> ControlFlow<()> {
-        let made = one.0 >= LIMITERS;
-        if made && self.wanted == Some(0) {
-            return ControlFlow::Break(());
-        }
-        if let Some(wanted) = self.wanted.as_mut().filter(|_| !made) {
-            *wanted = wanted.saturating_sub(1);
-        }
-        self.told.push(one);
-        ControlFlow::Continue(())
-    }
-
-    pub(super) fn into_vec(self) -> Vec<(u32, [u64; 4])> {
-        self.told
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -442,32 +406,6 @@ mod tests {
         assert_eq!((now.rx_frames, now.tx_frames), (1, 2));
         assert_eq!((now.rx_bytes, now.tx_bytes), (3, 4));
         assert_eq!(survey.face("tap0").unwrap().rx_bytes, 0);
-    }
-
-    #[test]
-    fn counters_are_told_as_far_as_the_ports_go() {
-        let face = |index| Face {
-            index,
-            name: format!("i{index}"),
-            ..Face::default()
-        };
-        let survey = Survey::new([1, 3, LIMITERS + 1, LIMITERS + 3].map(face).to_vec());
-        let told = |order: &[u32], all| {
-            let mut counters = Counters::of(&survey, all);
-            let enough = order
-                .iter()
-                .position(|index| counters.take((*index, [0; 4])).is_break());
-            (enough, counters.into_vec().len())
-        };
-        let order = [1, 3, LIMITERS + 1, LIMITERS + 3];
-        assert_eq!(told(&order, false), (Some(2), 2));
-        assert_eq!(told(&order, true), (None, 4));
-        // One has come meanwhile, and one has gone.
-        assert_eq!(told(&[1, 3, 4, LIMITERS + 1], false), (Some(3), 3));
-        assert_eq!(told(&[1, LIMITERS + 1, LIMITERS + 3], false), (None, 3));
-        // In an order of the kernel's own.
-        let order = [1, LIMITERS + 1, LIMITERS + 3, 3];
-        assert_eq!(told(&order, false), (None, 4));
     }
 
     #[test]
