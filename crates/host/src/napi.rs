@@ -57,21 +57,9 @@ pub fn make_threaded(
     link: &Link,
 ) -> Result<Vec<NapiThread>, NetError> {
     let before = threads_of(&link.name)?;
-    sysfs
-        .write(&link.name, "threaded", "1")
-        .map_err(|e| match e {
-            // The attribute exists since Linux 5.12.
-            NetError::NotFound {
-                operation,
-                object,
-                source,
-            } => NetError::Unsupported {
-                operation,
-                object,
-                source,
-            },
-            other => other,
-        })?;
+    // The attribute exists since Linux 5.12.
+    let written = sysfs.write(&link.name, "threaded", "1");
+    written.map_err(NetError::unsupported_where_missing)?;
     let found = sysfs.read(&link.name, "threaded")?;
     if found != "1" {
         return Err(NetError::NotTaken {

@@ -156,6 +156,22 @@ impl NetError {
         }
     }
 
+    /// The same for an attribute that is only there where the kernel can do what it is for.
+    pub(crate) fn unsupported_where_missing(self) -> Self {
+        match self {
+            Self::NotFound {
+                operation,
+                object,
+                source,
+            } => Self::Unsupported {
+                operation,
+                object,
+                source,
+            },
+            other => other,
+        }
+    }
+
     /// An answer that could not be understood.
     pub(crate) fn bad_reply(
         operation: &'static str,

@@ -31,7 +31,8 @@ pub fn by_flow(ns: &NetNs, interface: &str, queues: u32) -> Result<(), NetError>
     let mask = format_cpu_mask(&all);
     for queue in 0..queues {
         let file = format!("queues/tx-{queue}/xps_cpus");
-        sysfs.write(interface, &file, &mask).map_err(without_xps)?;
+        let written = sysfs.write(interface, &file, &mask);
+        written.map_err(NetError::unsupported_where_missing)?;
         let found = sysfs.read(interface, &file)?;
         if parse_cpu_mask(&found).as_ref() != Some(&all) {
             return Err(NetError::NotTaken {
@@ -43,20 +44,4 @@ pub fn by_flow(ns: &NetNs, interface: &str, queues: u32) -> Result<(), NetError>
         }
     }
     Ok(())
-}
-
-/// The attribute is only there where the kernel has steering.
-fn without_xps(error: NetError) -> NetError {
-    match error {
-        NetError::NotFound {
-            operation,
-            object,
-            source,
-        } => NetError::Unsupported {
-            operation,
-            object,
-            source,
-        },
-        other => other,
-    }
 }

@@ -10,6 +10,7 @@ pub mod direct;
 pub mod endpoints;
 pub mod error;
 pub mod external;
+mod found;
 pub mod lab;
 mod neighbours;
 pub mod netns_guest;

@@ -12,8 +12,13 @@ use crate::runs::TINY;
 
 /// Runs a plan of one size over these paths.
 fn bench(dir: &Path, paths: &str) -> Ended {
+    bench_by(dir, paths, "auto")
+}
+
+/// The same with an engine.
+fn bench_by(dir: &Path, paths: &str, engine: &str) -> Ended {
     fs::write(dir.join("plan.toml"), format!("{TINY}{paths}")).unwrap();
-    nicety(["bench", "plan.toml", "--out", "run"])
+    nicety(["bench", "plan.toml", "--out", "run", "--engine", engine])
         .dir(dir)
         .limit(LONG * 2)
         .run()
@@ -243,16 +248,7 @@ fn queues_that_the_engine_does_not_reach_are_not_measured() {
     let dir = tempfile::tempdir().unwrap();
     let before = Before::now(dir.path());
     let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nhost_queues = 4\n";
-    fs::write(dir.path().join("plan.toml"), format!("{TINY}{path}")).unwrap();
-    let engine = ["--engine", "xdp"];
-    let ended = nicety(
-        ["bench", "plan.toml", "--out", "run"]
-            .into_iter()
-            .chain(engine),
-    )
-    .dir(dir.path())
-    .limit(LONG)
-    .run();
+    let ended = bench_by(dir.path(), path, "xdp");
     ended.assert_code(3);
     let meta = meta(dir.path());
     assert_eq!(

@@ -1,8 +1,8 @@
 //! What NICs were like before they were taken, on disk before they are, so that the next start can
 //! give back what a killed nicety has left.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::VFIO;
 use super::bind::{DRIVER_LIMIT, LOOK, file, load};
+use crate::found;
 
 /// File in the private directory of a path.
 const FILE: &str = "devices.json";
@@ -50,9 +51,7 @@ pub(super) struct FoundInterface {
 impl Found {
     /// Writes it down.
     pub(super) fn save(&self, dir: &Path) -> io::Result<()> {
-        let mut file = File::create(dir.join(FILE))?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_all()
+        found::save(dir, FILE, self)
     }
 
     /// Gives all back, and says what went wrong first.
@@ -167,13 +166,7 @@ fn wait_until_free(function: &PciFunction) -> io::Result<()> {
 
 /// Undoes what the directory of a killed nicety names. True when nothing is left to do.
 pub(crate) fn undo_left(dir: &Path) -> bool {
-    match fs::read(dir.join(FILE)) {
-        // Killed before it was whole: nothing had been changed.
-        Ok(text) => {
-            serde_json::from_slice::<Found>(&text).map_or(true, |found| found.undo().is_ok())
-        }
-        Err(_) => true,
-    }
+    found::read::<Found>(dir, FILE).is_none_or(|found| found.undo().is_ok())
 }
 
 #[cfg(test)]

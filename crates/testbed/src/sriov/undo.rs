@@ -1,13 +1,12 @@
 //! What is changed at a physical function, on disk before it is changed, so that the next start
 //! can undo what a killed nicety has left.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::pci;
+use crate::{found, pci};
 
 /// File in the private directory of a path.
 const FILE: &str = "functions.json";
@@ -35,9 +34,7 @@ impl Found {
 
     /// Writes it down.
     pub(super) fn save(&self, dir: &Path) -> std::io::Result<()> {
-        let mut file = File::create(dir.join(FILE))?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_all()
+        found::save(dir, FILE, self)
     }
 
     /// A file of the function in sysfs.
@@ -73,13 +70,9 @@ impl Found {
 
 /// Undoes what the directory of a killed nicety names. True when nothing is left to do.
 pub(crate) fn undo_left(dir: &Path) -> bool {
-    match fs::read(dir.join(FILE)) {
-        // Killed before it was whole: nothing had been changed.
-        Ok(text) => match serde_json::from_slice::<Found>(&text) {
-            Ok(found) if found.file("sriov_numvfs").exists() => found.undo().is_ok(),
-            _ => true,
-        },
-        Err(_) => true,
+    match found::read::<Found>(dir, FILE) {
+        Some(found) if found.file("sriov_numvfs").exists() => found.undo().is_ok(),
+        _ => true,
     }
 }
 
