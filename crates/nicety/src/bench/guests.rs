@@ -7,7 +7,7 @@ use nicety_host::placement::Placement;
 use nicety_model::plan::VmAsk;
 use nicety_model::{CellKey, FrameSize, Plan};
 use nicety_port::Stop;
-use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, bundle};
+use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, bundle};
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 
@@ -197,7 +197,12 @@ fn fetch(cache: Option<PathBuf>, mirror: String) -> Result<Bundle, String> {
         None => bundle::default_cache().map_err(|error| error.to_string())?,
     };
     let mut progress = Progress::default();
-    let got = Bundle::get(&BundleSpec { cache, mirror }, &mut |now| progress.show(now));
+    let spec = BundleSpec {
+        cache,
+        mirror,
+        purpose: Purpose::Guests,
+    };
+    let got = Bundle::get(&spec, &mut |now| progress.show(now));
     progress.done();
     got.map_err(|error| error.to_string())
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::anyhow;
 use nicety_testbed::lab::LabSpec;
-use nicety_testbed::qemu::{Accelerator, Bundle, BundleSpec, bundle};
+use nicety_testbed::qemu::{Accelerator, Bundle, BundleSpec, Purpose, bundle};
 
 use super::args::{FetchArgs, MachineArgs};
 use super::progress::Progress;
@@ -36,6 +36,7 @@ impl Setup {
         let spec = BundleSpec {
             cache,
             mirror: args.mirror.clone(),
+            purpose: Purpose::Lab,
         };
         let mut progress = Progress::default();
         let bundle =

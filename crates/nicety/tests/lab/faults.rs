@@ -194,7 +194,7 @@ fn a_mirror_that_is_not_signed() {
     }
     let dir = open_dir();
     let dists = dir.path().join("mirror/dists");
-    for suite in ["bookworm", "bookworm-backports"] {
+    for suite in ["trixie", "trixie-backports"] {
         let suite = dists.join(suite);
         fs::create_dir_all(&suite).unwrap();
         fs::write(suite.join("Release"), "Suite: x\nCodename: x\n").unwrap();

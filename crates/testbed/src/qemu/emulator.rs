@@ -4,10 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::QemuError;
-use super::bundle::below_loader;
+use super::bundle::{LIBRARIES, Purpose, below_loader};
 
 /// First version with `igb`, the 82576, in the form the lab relies on.
 const OLDEST_MAJOR: u32 = 10;
+/// First version, of those tried, whose emulated CPU runs guests of its own for hours. 10.0 changes
+/// the mask of pending interrupts at every entry and exit of a guest without an atomic operation
+/// (target/i386/tcg/system/svm_helper.c): one that another thread raises meanwhile is lost, and a
+/// CPU that sleeps is not woken again.
+const OLDEST_FOR_LAB: u32 = 11;
 const PROGRAM: &str = "qemu-system-x86_64";
 /// Small firmware of QEMU's own package. SeaBIOS puts the window of 64-bit BARs above 4 GiB,
 /// where QEMU 10.0 loses the upper half of a virtual function's address.
@@ -26,14 +31,17 @@ pub struct Emulator {
 
 impl Emulator {
     /// The one in the search path; none when there is none or it is too old.
-    pub fn of_host() -> Option<Self> {
+    pub fn of_host(purpose: Purpose) -> Option<Self> {
+        let oldest = match purpose {
+            Purpose::Guests => OLDEST_MAJOR,
+            Purpose::Lab => OLDEST_FOR_LAB,
+        };
         let path = std::env::var_os("PATH")?;
         let program = std::env::split_paths(&path)
             .map(|dir| dir.join(PROGRAM))
             .find(|file| file.is_file())?;
         let host = Self::with(vec![program], None).ok()?;
-        (major(&host.version)? >= OLDEST_MAJOR && host.has_igb() && host.has_qboot())
-            .then_some(host)
+        (major(&host.version)? >= oldest && host.has_igb() && host.has_qboot()).then_some(host)
     }
 
     /// The one of an unpacked root.
@@ -46,7 +54,7 @@ impl Emulator {
             words.push("-L".into());
             words.push(root.join(firmware));
         }
-        Self::with(words, Some(root.join("usr/lib/x86_64-linux-gnu/qemu")))
+        Self::with(words, Some(root.join(LIBRARIES).join("qemu")))
     }
 
     fn with(words: Vec<PathBuf>, modules: Option<PathBuf>) -> Result<Self, QemuError> {

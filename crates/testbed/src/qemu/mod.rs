@@ -15,7 +15,7 @@ pub mod modules;
 pub mod qmp;
 
 pub use accel::{Accel, Accelerator};
-pub use bundle::{Bundle, BundleSpec, Kernel};
+pub use bundle::{Bundle, BundleSpec, Kernel, Purpose};
 pub use emulator::Emulator;
 pub use error::QemuError;
 pub use machine::{Machine, MachineSpec};

@@ -17,7 +17,7 @@ use nicety_model::FrameSize;
 use nicety_model::plan::VmAsk;
 use nicety_testbed::counters::UNEXPLAINED;
 use nicety_testbed::qemu::bundle::MIRROR;
-use nicety_testbed::qemu::{Accelerator, Bundle, BundleSpec};
+use nicety_testbed::qemu::{Accelerator, Bundle, BundleSpec, Purpose};
 use nicety_testbed::{Coupling, Path, PathError, VmPath, VmSpec, ledger, vm};
 use nicety_testkit::runner::{self, Skip, Test};
 
@@ -101,7 +101,11 @@ fn bundle() -> Result<Bundle, Skip> {
         Into::into,
     );
     let mirror = MIRROR.to_owned();
-    let spec = BundleSpec { cache, mirror };
+    let spec = BundleSpec {
+        cache,
+        mirror,
+        purpose: Purpose::Guests,
+    };
     Bundle::get(&spec, &mut |_| ()).map_err(|error| Skip(error.to_string()))
 }
 

@@ -9,11 +9,14 @@ use std::process::{Command, Stdio};
 use super::super::QemuError;
 use super::listing::{self, Package};
 
-/// Signs Debian 12 and its backports; of the package debian-archive-keyring.
+/// Signs Debian 13 and its backports, Debian 12's keyring too; of the package
+/// debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Has QEMU 10 and Linux 6.12 for Debian 12.
-const BACKPORTS: &str = "bookworm-backports";
-const SUITES: [&str; 2] = ["bookworm", BACKPORTS];
+/// Has Linux 6.12.
+pub const STABLE: &str = "trixie";
+/// Has QEMU 11 for it, see [`Purpose::Lab`](super::Purpose::Lab).
+pub const BACKPORTS: &str = "trixie-backports";
+const SUITES: [&str; 2] = [STABLE, BACKPORTS];
 const NETWORK: &str = "check the network, or name another mirror with --mirror URL";
 
 /// A private apt below one directory.
@@ -64,12 +67,12 @@ impl Apt {
         self.run(&["update", "--error-on=any"], progress).map(drop)
     }
 
-    /// A package and everything it depends on.
+    /// Packages of a suite and everything they depend on.
     ///
     /// # Errors
     /// When there is no such package.
-    pub fn closure(&self, names: &[&str]) -> Result<Vec<Package>, QemuError> {
-        let mut words = vec!["-qq", "-y", "--print-uris", "-t", BACKPORTS, "install"];
+    pub fn closure(&self, suite: &str, names: &[&str]) -> Result<Vec<Package>, QemuError> {
+        let mut words = vec!["-qq", "-y", "--print-uris", "-t", suite, "install"];
         words.extend(names);
         let text = self.run(&words, &mut |_| ())?;
         listing::parse(&text).ok_or_else(|| QemuError::Answer {
@@ -95,7 +98,7 @@ impl Apt {
             .iter()
             .map(|package| format!("{}={}", package.name, package.version))
             .collect();
-        let mut words = vec!["-q", "-t", BACKPORTS, "download"];
+        let mut words = vec!["-q", "download"];
         words.extend(named.iter().map(String::as_str));
         self.run(&words, progress)?;
         Ok(self.dir.join("packages"))
@@ -145,7 +148,7 @@ impl Apt {
         let line = listing::complaint(&complaints).or_else(|| listing::complaint(&text));
         let step = words
             .iter()
-            .find(|word| !word.starts_with('-') && **word != BACKPORTS);
+            .find(|word| !word.starts_with('-') && !SUITES.contains(word));
         Err(QemuError::Fetch {
             step: format!("apt-get {}", step.unwrap_or(&"")),
             line: line.map_or_else(|| status.to_string(), str::to_owned),

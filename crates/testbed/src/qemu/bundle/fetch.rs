@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::super::QemuError;
 use super::apt::{self, Apt};
 use super::listing::{self, Package};
-use super::{BundleSpec, MANIFEST, Manifest, Progress, SCHEMA, loader};
+use super::{BundleSpec, KMOD, MANIFEST, MODULES, Manifest, Progress, SCHEMA, loader};
 
 /// Packages, lists and unpacked trees together, with room to spare.
 const NEEDED_MIB: u64 = 700;
@@ -134,11 +134,12 @@ fn build(
     let mut show = |step: &str, ratio, bytes| progress(Progress { step, ratio, bytes });
     apt.update(&mut |ratio| show("fetching Debian's package lists", Some(ratio), None))?;
     // kmod makes modules.dep, which the kernel's package lacks, and xz unpacks modules.
-    let mut packages = apt.closure(if with_qemu {
-        &["qemu-system-x86", "kmod", "xz-utils"]
+    let (suite, names): (_, &[&str]) = if with_qemu {
+        (apt::BACKPORTS, &["qemu-system-x86", "kmod", "xz-utils"])
     } else {
-        &["kmod", "xz-utils"]
-    })?;
+        (apt::STABLE, &["kmod", "xz-utils"])
+    };
+    let mut packages = apt.closure(suite, names)?;
     let kernel = kernel(&apt)?;
     let release = kernel.name.trim_start_matches("linux-image-").to_owned();
     let kernel_file = format!("{}_", kernel.name);
@@ -167,10 +168,7 @@ fn build(
         apt::unpack(file, if is_kernel { &kernel_root } else { &root })?;
     }
     show("indexing kernel modules", None, None);
-    let modules = kernel_root
-        .join("lib/modules")
-        .join(&release)
-        .join("kernel");
+    let modules = kernel_root.join(MODULES).join(&release).join("kernel");
     for tree in USELESS {
         remove(&modules.join(tree))?;
     }
@@ -188,9 +186,11 @@ fn build(
     let words = [
         "-b".into(),
         kernel_root.clone().into_os_string(),
+        "-m".into(),
+        MODULES.into(),
         release.clone().into(),
     ];
-    tool(&root, "bin/kmod", "depmod", &words)?;
+    tool(&root, KMOD, "depmod", &words)?;
     let manifest = Manifest {
         schema: SCHEMA,
         release,
@@ -207,7 +207,7 @@ fn build(
 
 /// The package that `linux-image-amd64` stands for.
 fn kernel(apt: &Apt) -> Result<Package, QemuError> {
-    let listed = apt.closure(&["linux-image-amd64"])?;
+    let listed = apt.closure(apt::STABLE, &["linux-image-amd64"])?;
     listing::kernel(&listed)
         .cloned()
         .ok_or_else(|| QemuError::Answer {

@@ -26,6 +26,17 @@ pub struct BundleSpec {
     pub cache: PathBuf,
     /// Address of a Debian mirror.
     pub mirror: String,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// What a bundle's QEMU must be good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Guests that are measured.
+    Guests,
+    /// The lab, which emulates a CPU that runs guests of its own.
+    Lab,
 }
 
 /// The mirror used unless another is named.
@@ -108,6 +119,13 @@ struct Manifest {
 
 const MANIFEST: &str = "bundle.json";
 const SCHEMA: u32 = 2;
+/// Where the packages keep what is needed of them.
+const MODULES: &str = "usr/lib/modules";
+pub(super) const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+const KMOD: &str = "usr/bin/kmod";
+/// Directory of a bundle with a QEMU of its own, and of one that has a kernel only.
+const WITH_QEMU: &str = "debian-13-qemu";
+const KERNEL_ONLY: &str = "debian-13-kernel";
 
 impl Manifest {
     /// The manifest of a complete bundle of this version.
@@ -121,7 +139,7 @@ impl Manifest {
 
 impl Bundle {
     /// The bundle in the cache, fetched first when it is not there. The host's own QEMU is used
-    /// when it is new enough.
+    /// when it will do.
     ///
     /// # Errors
     /// When it cannot be fetched: no apt, no network, no space.
@@ -129,43 +147,42 @@ impl Bundle {
         spec: &BundleSpec,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, QemuError> {
-        let host = Emulator::of_host();
-        let cache = std::path::absolute(&spec.cache)
-            .map_err(|e| QemuError::io("find directory", &spec.cache, e))?;
-        let dir = cache.join(Self::dir(host.is_some()));
-        if let Some(bundle) = Self::read(&cache, &dir, host.clone())? {
+        let host = Emulator::of_host(spec.purpose);
+        let cache = absolute(&spec.cache)?;
+        if let Some(bundle) = Self::read(&cache, host.clone())? {
             return Ok(bundle);
         }
+        let dir = cache.join(if host.is_some() {
+            KERNEL_ONLY
+        } else {
+            WITH_QEMU
+        });
         fetch::fetch(spec, &cache, &dir, host.is_none(), progress)?;
-        Self::read(&cache, &dir, host)?.ok_or_else(|| {
+        Self::read(&cache, host)?.ok_or_else(|| {
             let source = std::io::Error::from(std::io::ErrorKind::NotFound);
             QemuError::io("read", dir.join(MANIFEST), source)
         })
     }
 
-    /// The bundle in the cache, with the host's own QEMU where it is new enough; none when it
-    /// would have to be fetched.
+    /// The bundle in the cache, with the host's own QEMU where it will do for guests; none when
+    /// it would have to be fetched.
     ///
     /// # Errors
     /// When what is there cannot be used.
     pub fn cached(cache: &Path) -> Result<Option<Self>, QemuError> {
-        let cache =
-            std::path::absolute(cache).map_err(|e| QemuError::io("find directory", cache, e))?;
-        let host = Emulator::of_host();
-        Self::read(&cache, &cache.join(Self::dir(host.is_some())), host)
+        Self::read(&absolute(cache)?, Emulator::of_host(Purpose::Guests))
     }
 
-    /// Name of its directory: the host's own QEMU needs a kernel only.
-    fn dir(has_host: bool) -> &'static str {
-        match has_host {
-            true => "debian-12-kernel",
-            false => "debian-12-qemu",
-        }
-    }
-
-    /// Reads a complete bundle; none when it is not there or of another version.
-    fn read(cache: &Path, dir: &Path, host: Option<Emulator>) -> Result<Option<Self>, QemuError> {
-        let Some(manifest) = Manifest::read(dir) else {
+    /// Reads a complete bundle; none when there is none of this version. The host's own QEMU
+    /// needs a kernel only, and takes that of a whole bundle too: in the lab that is the one
+    /// there is.
+    fn read(cache: &Path, host: Option<Emulator>) -> Result<Option<Self>, QemuError> {
+        let kernel_only = host.as_ref().map(|_| KERNEL_ONLY);
+        let found = kernel_only.into_iter().chain([WITH_QEMU]).find_map(|name| {
+            let dir = cache.join(name);
+            Manifest::read(&dir).map(|manifest| (dir, manifest))
+        });
+        let Some((dir, manifest)) = found else {
             return Ok(None);
         };
         let root = dir.join("root");
@@ -179,28 +196,30 @@ impl Bundle {
                 image: dir
                     .join("kernel/boot")
                     .join(format!("vmlinuz-{}", manifest.release)),
-                modules: dir.join("kernel/lib/modules").join(&manifest.release),
+                modules: dir.join("kernel").join(MODULES).join(&manifest.release),
                 release: manifest.release,
             },
             loader: loader(&root),
-            kmod: root.join("bin/kmod"),
+            kmod: root.join(KMOD),
             packages: manifest.packages,
             cache: cache.to_owned(),
         }))
     }
 }
 
-/// The loader of an unpacked root with the libraries there. Its link in `/lib64` is absolute
-/// and would lead to the host's.
+/// The loader of an unpacked root with the libraries there; its link in `/lib64` may lead to the
+/// host's.
 fn loader(root: &Path) -> Vec<PathBuf> {
-    let mut libraries = root.join("lib/x86_64-linux-gnu").into_os_string();
-    libraries.push(":");
-    libraries.push(root.join("usr/lib/x86_64-linux-gnu"));
+    let libraries = root.join(LIBRARIES);
     vec![
-        root.join("lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
+        libraries.join("ld-linux-x86-64.so.2"),
         "--library-path".into(),
-        libraries.into(),
+        libraries,
     ]
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, QemuError> {
+    std::path::absolute(path).map_err(|e| QemuError::io("find directory", path, e))
 }
 
 /// The command that starts a program of an unpacked root.
