@@ -24,6 +24,9 @@ use crate::output;
 pub const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// Longest wait for a lab that is up.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Longest time without a sign of life of all the lab's CPUs: they give one every two seconds, on a
+/// busy host fewer.
+const SILENCE: Duration = Duration::from_secs(60);
 /// As a shell reports a command that a signal ended.
 const SIGNALLED: u8 = 128;
 const SIGPIPE: u8 = 13;
@@ -123,6 +126,7 @@ fn follow(
         wake: wake.as_fd(),
         events: &mut events,
         limit,
+        silence: SILENCE,
     }
     .run(port, start);
     drop(raw);
@@ -165,6 +169,12 @@ fn end(
             (None, SessionError::Gone) => {
                 anyhow!("the lab ended before the command did; see nicety lab up")
             }
+            (Some(_), still @ SessionError::Still(_)) => {
+                anyhow!("{still}; it has ended with the command, run it again")
+            }
+            (None, still @ SessionError::Still(_)) => {
+                anyhow!("{still}; end it with nicety lab down")
+            }
             (_, error) => anyhow::Error::new(error),
         })),
     }
@@ -187,6 +197,7 @@ pub fn wait_until_up(port: &UnixStream, signals: &mut Signals) -> Result<Ended, 
         wake: wake.as_fd(),
         events: &mut events,
         limit: BOOT_LIMIT,
+        silence: SILENCE,
     }
     .run(port, start)
 }

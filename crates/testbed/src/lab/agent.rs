@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 
+use super::beat::{self, Beats};
 use super::spec::PORT_NAME;
 use super::{init, limiter, serve};
 use crate::qemu::QemuError;
@@ -27,9 +28,13 @@ pub fn run() -> Result<(), QemuError> {
         let Err(error) = limiter::keep();
         init::note(&error.to_string());
     });
+    let beats = Beats::start(beat::EVERY);
     let threads: Vec<_> = ports
         .into_iter()
-        .map(|port| std::thread::spawn(move || serve_port(&port)))
+        .map(|port| {
+            let beats = beats.clone();
+            std::thread::spawn(move || serve_port(&port, &beats))
+        })
         .collect();
     for thread in threads {
         if let Ok(Err(error)) = thread.join() {
@@ -69,7 +74,7 @@ fn loopback_up() {
 }
 
 /// One caller after the other.
-fn serve_port(path: &Path) -> Result<(), QemuError> {
+fn serve_port(path: &Path, beats: &Beats) -> Result<(), QemuError> {
     let error = |e| QemuError::io("use", path, e);
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let port = rustix::fs::open(path, flags, Mode::empty()).map_err(error)?;
@@ -82,7 +87,7 @@ fn serve_port(path: &Path) -> Result<(), QemuError> {
         let seen = ready[0].revents();
         if seen.contains(PollFlags::IN) && !seen.contains(PollFlags::HUP) {
             // The caller learns of its own mistakes; the port goes on with the next.
-            let _ = serve::serve(port.as_fd());
+            let _ = serve::serve(port.as_fd(), beats.listen());
         }
         std::thread::sleep(IDLE);
     }

@@ -5,6 +5,7 @@
 //! through virtio-serial ports, one session per port at a time, in the messages of [`wire`].
 
 pub mod agent;
+mod beat;
 pub mod boot;
 pub(crate) mod files;
 pub mod init;

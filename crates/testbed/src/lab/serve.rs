@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use super::beat::{self, Heard};
 use super::init::BIN;
 use super::wire::{CHUNK, Decoder, Message, Size, Start, ToGuest, ToHost};
 
@@ -31,8 +32,8 @@ struct Job {
 pub struct Gone;
 
 /// Serves one caller until its command ends or it goes away; a command without a caller is
-/// ended too.
-pub fn serve(port: BorrowedFd<'_>) -> Result<(), Gone> {
+/// ended too. The caller hears of the CPUs meanwhile.
+pub fn serve(port: BorrowedFd<'_>, mut heard: Heard<'_>) -> Result<(), Gone> {
     let mut decoder = Decoder::default();
     let start = loop {
         wait(port, PollFlags::IN)?;
@@ -47,7 +48,8 @@ pub fn serve(port: BorrowedFd<'_>) -> Result<(), Gone> {
         Ok(job) => job,
         Err(why) => return send(port, &ToHost::Refused(why)),
     };
-    let result = send(port, &ToHost::Started).and_then(|()| follow(port, &mut decoder, &mut job));
+    let result = send(port, &ToHost::Started)
+        .and_then(|()| follow(port, &mut decoder, &mut job, &mut heard));
     match result {
         Ok(status) => {
             // What the command wrote to the host's directories is there before its exit code.
@@ -71,9 +73,21 @@ fn ending(status: ExitStatus) -> ToHost {
 }
 
 /// Carries bytes until the command has ended and everything it wrote is sent.
-fn follow(port: BorrowedFd<'_>, decoder: &mut Decoder, job: &mut Job) -> Result<ExitStatus, Gone> {
+fn follow(
+    port: BorrowedFd<'_>,
+    decoder: &mut Decoder,
+    job: &mut Job,
+    heard: &mut Heard<'_>,
+) -> Result<ExitStatus, Gone> {
     let mut waiting = [0_u8; CHUNK];
+    let every = Timespec {
+        tv_sec: beat::EVERY.as_secs().try_into().unwrap_or(1),
+        tv_nsec: 0,
+    };
     loop {
+        if heard.all() {
+            send(port, &ToHost::Alive)?;
+        }
         while let Some(message) = decoder.message::<ToGuest>().map_err(|_| Gone)? {
             job.take(message)?;
         }
@@ -93,7 +107,7 @@ fn follow(port: BorrowedFd<'_>, decoder: &mut Decoder, job: &mut Job) -> Result<
             if !job.pending.is_empty() {
                 fds.extend(job.input.iter().map(|fd| PollFd::new(fd, PollFlags::OUT)));
             }
-            match poll(&mut fds, None) {
+            match poll(&mut fds, Some(&every)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return Err(Gone),
             }

@@ -44,6 +44,9 @@ pub enum SessionError {
     /// The lab has gone.
     #[error("the connection to the lab ended")]
     Gone,
+    /// The command was started, and nothing more is heard of the CPUs.
+    #[error("the lab stands still: one of its CPUs has not run for {} s, or its QEMU was stopped", .0.as_secs())]
+    Still(Duration),
     /// The other side speaks another language.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -69,6 +72,8 @@ pub struct Session<'a> {
     pub events: &'a mut dyn FnMut() -> Vec<SessionEvent>,
     /// Longest wait for the command's start.
     pub limit: Duration,
+    /// Longest time after that without a sign of life of all the lab's CPUs.
+    pub silence: Duration,
 }
 
 impl Session<'_> {
@@ -79,7 +84,8 @@ impl Session<'_> {
     pub fn run(&mut self, lab: &UnixStream, start: Start) -> Result<Ended, SessionError> {
         send(lab, &ToGuest::Start(Box::new(start)))?;
         let mut decoder = Decoder::default();
-        let deadline = Instant::now() + self.limit;
+        // When waiting is over: for its start, then for the next sign of life.
+        let mut deadline = Instant::now() + self.limit;
         let mut started = false;
         // One chunk is under way at a time, so that a command that reads slowly fills nothing.
         let mut may_send = true;
@@ -87,21 +93,30 @@ impl Session<'_> {
         loop {
             while let Some(message) = decoder.message::<ToHost>()? {
                 match message {
-                    ToHost::Started => started = true,
+                    ToHost::Started => {
+                        started = true;
+                        deadline = Instant::now() + self.silence;
+                    }
+                    ToHost::Alive => deadline = Instant::now() + self.silence,
                     ToHost::Refused(why) => return Err(SessionError::Refused(why)),
-                    ToHost::Output(bytes) => write(self.output, &bytes)?,
-                    ToHost::Errors(bytes) => write(self.errors, &bytes)?,
+                    // Whoever reads slowly keeps us from listening.
+                    ToHost::Output(bytes) => deadline += write(self.output, &bytes)?,
+                    ToHost::Errors(bytes) => deadline += write(self.errors, &bytes)?,
                     ToHost::Took => may_send = true,
                     ToHost::Exited(code) => return Ok(Ended::Exited(code)),
                     ToHost::Signalled(number) => return Ok(Ended::Signalled(number)),
                 }
             }
             let listen = input.filter(|_| started && may_send);
-            let limit = (!started).then(|| deadline.saturating_duration_since(Instant::now()));
-            if limit.is_some_and(|left| left.is_zero()) {
-                return Err(SessionError::Late(self.limit));
+            let left = deadline.saturating_duration_since(Instant::now());
+            let ready = wait(lab.as_fd(), self.wake, listen, left)?;
+            // What has come already may be what is waited for.
+            if left.is_zero() && !ready.lab {
+                return Err(match started {
+                    false => SessionError::Late(self.limit),
+                    true => SessionError::Still(self.silence),
+                });
             }
-            let ready = wait(lab.as_fd(), self.wake, listen, limit)?;
             if ready.wake {
                 // One byte per wake-up; what it is about is asked below.
                 let _ = rustix::io::read(self.wake, &mut [0; 64]);
@@ -152,18 +167,18 @@ fn wait(
     lab: BorrowedFd<'_>,
     wake: BorrowedFd<'_>,
     input: Option<BorrowedFd<'_>>,
-    limit: Option<Duration>,
+    limit: Duration,
 ) -> Result<Ready, SessionError> {
     let mut fds = vec![
         PollFd::new(&lab, PollFlags::IN),
         PollFd::new(&wake, PollFlags::IN),
     ];
     fds.extend(input.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
-    let limit = limit.map(|left| Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: left.subsec_nanos().into(),
-    });
-    match poll(&mut fds, limit.as_ref()) {
+    let limit = Timespec {
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: limit.subsec_nanos().into(),
+    };
+    match poll(&mut fds, Some(&limit)) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(e) => return Err(SessionError::Io(e.into())),
     }
@@ -183,8 +198,117 @@ fn send(mut lab: &UnixStream, message: &ToGuest) -> Result<(), SessionError> {
         })
 }
 
-fn write(out: &mut dyn Write, bytes: &[u8]) -> Result<(), SessionError> {
+/// Writes; the time it took.
+fn write(out: &mut dyn Write, bytes: &[u8]) -> Result<Duration, SessionError> {
+    let began = Instant::now();
     out.write_all(bytes)
         .and_then(|()| out.flush())
-        .map_err(SessionError::Output)
+        .map_err(SessionError::Output)?;
+    Ok(began.elapsed())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use super::*;
+
+    const SILENCE: Duration = Duration::from_secs(2);
+
+    /// A caller's end, and what the command wrote, beside a guest that does as told.
+    fn with_guest(guest: impl FnOnce(&dyn Fn(ToHost)) + Send) -> Result<Ended, SessionError> {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (wake, _awake) = UnixStream::pair().unwrap();
+        let start = Start {
+            words: vec!["true".into()],
+            environment: Vec::new(),
+            directory: "/".into(),
+            terminal: None,
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut first = [0; 1];
+                io::Read::read_exact(&mut theirs, &mut first).unwrap();
+                // The caller may have had enough before the guest is done.
+                guest(&|message| drop((&theirs).write_all(&message.encode())));
+                let _ = io::copy(&mut &theirs, &mut io::sink());
+            });
+            Session {
+                input: None,
+                output: &mut Slow,
+                errors: &mut io::sink(),
+                wake: wake.as_fd(),
+                events: &mut Vec::new,
+                limit: SILENCE,
+                silence: SILENCE,
+            }
+            .run(&ours, start)
+            .inspect(|_| drop(ours.shutdown(std::net::Shutdown::Both)))
+            .inspect_err(|_| drop(ours.shutdown(std::net::Shutdown::Both)))
+        })
+    }
+
+    /// Takes longer than the silence for the word `slow`.
+    struct Slow;
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if bytes == b"slow" {
+                sleep(SILENCE * 3 / 2);
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn signs_of_life_keep_a_command() {
+        let ended = with_guest(|say| {
+            say(ToHost::Started);
+            for _ in 0..30 {
+                sleep(SILENCE / 20);
+                say(ToHost::Alive);
+            }
+            say(ToHost::Exited(7));
+        });
+        assert_eq!(ended.unwrap(), Ended::Exited(7));
+    }
+
+    #[test]
+    fn a_slow_reader_is_no_silence() {
+        let ended = with_guest(|say| {
+            say(ToHost::Started);
+            say(ToHost::Output(b"slow".to_vec()));
+            sleep(SILENCE * 2);
+            say(ToHost::Exited(0));
+        });
+        assert_eq!(ended.unwrap(), Ended::Exited(0));
+    }
+
+    #[test]
+    fn one_that_has_not_started_is_late() {
+        let ended = with_guest(|_| ());
+        assert!(
+            matches!(ended, Err(SessionError::Late(SILENCE))),
+            "{ended:?}"
+        );
+    }
+
+    #[test]
+    fn output_is_no_sign_of_life_of_all_cpus() {
+        let ended = with_guest(|say| {
+            say(ToHost::Started);
+            for _ in 0..30 {
+                sleep(SILENCE / 20);
+                say(ToHost::Output(b"x".to_vec()));
+            }
+        });
+        assert!(
+            matches!(ended, Err(SessionError::Still(SILENCE))),
+            "{ended:?}"
+        );
+    }
 }

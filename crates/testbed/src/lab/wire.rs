@@ -61,6 +61,8 @@ pub enum ToHost {
     Exited(u8),
     /// A signal ended it.
     Signalled(u8),
+    /// All CPUs of the guest run.
+    Alive,
 }
 
 /// Most bytes of a stream in one message.
@@ -141,6 +143,7 @@ impl Message for ToHost {
             Self::Took => (69, Vec::new()),
             Self::Exited(code) => (70, vec![*code]),
             Self::Signalled(number) => (71, vec![*number]),
+            Self::Alive => (72, Vec::new()),
         }
     }
 
@@ -153,6 +156,7 @@ impl Message for ToHost {
             (69, []) => Self::Took,
             (70, &[code]) => Self::Exited(code),
             (71, &[number]) => Self::Signalled(number),
+            (72, []) => Self::Alive,
             _ => return None,
         })
     }
@@ -246,6 +250,7 @@ mod tests {
             ToHost::Took,
             ToHost::Exited(255),
             ToHost::Signalled(9),
+            ToHost::Alive,
         ];
         let mut decoder = Decoder::default();
         decoder.push(&sent.iter().flat_map(Message::encode).collect::<Vec<_>>());
