@@ -16,18 +16,29 @@ out=$(realpath "$out")
 for plan in "${plans[@]}"; do
     [ ! -e "$out/$plan" ] || { echo "lab-matrix: $out/$plan is there already; name another LAB_MATRIX_OUT" >&2; exit 2; }
 done
-# 0 and 1 are results, also of cells that the emulated machine was too slow for.
-status=0
-# shellcheck disable=SC2016,SC2086 # expanded in the lab; some words
-"$nicety" lab run --fresh --out "$out" ${LAB_MATRIX_ARGS:-} -- bash -c '
+# In the lab. 0 and 1 are results, also of cells that the emulated machine was too slow for.
+# shellcheck disable=SC2016 # expanded there
+measure='
     out=$1 box=$2 failed=0
     shift 2
     for plan; do
-        code=0
-        nicety bench "plans/$plan.toml" --engine af_packet --time-box "$box" --out "$out/$plan" || code=$?
+        run=$out/$plan code=0
+        [ ! -e "$run/report.html" ] || continue
+        words=("plans/$plan.toml" --out "$run")
+        [ ! -e "$run/run.json" ] || words=(--resume "$run")
+        nicety bench "${words[@]}" --engine af_packet --time-box "$box" || code=$?
         [ $code -le 1 ] || { echo "lab-matrix: $plan ended with code $code" >&2; failed=1; }
     done
-    exit $failed' lab-matrix "$out" "${LAB_MATRIX_BOX:-20m}" "${plans[@]}" || status=$?
+    exit $failed'
+# Code 3 is a lab that did not start, stood still or ended by itself.
+status=3
+for _ in 1 2 3; do
+    [ $status -eq 3 ] || break
+    status=0
+    # shellcheck disable=SC2086 # some words
+    "$nicety" lab run --fresh --out "$out" ${LAB_MATRIX_ARGS:-} -- \
+        bash -c "$measure" lab-matrix "$out" "${LAB_MATRIX_BOX:-20m}" "${plans[@]}" || status=$?
+done
 for plan in "${plans[@]}"; do
     echo "report: $out/$plan/report.html"
 done

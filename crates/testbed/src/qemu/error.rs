@@ -1,7 +1,9 @@
 //! Why a virtual machine cannot be had.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 /// Why QEMU, a kernel or a machine made of them cannot be had.
@@ -93,12 +95,14 @@ pub enum QemuError {
         why: String,
     },
     /// The machine ended before it was asked to.
-    #[error("{what} ended before {awaited}: {last}; {}", what_to_do(last))]
+    #[error("{what} ended before {awaited} ({}): {last}; {}", how(*status), what_to_do(last))]
     Ended {
         /// Which machine.
         what: String,
         /// What it was to do.
         awaited: &'static str,
+        /// How QEMU ended.
+        status: ExitStatus,
         /// The last lines of QEMU and of the console.
         last: String,
     },
@@ -122,6 +126,15 @@ pub enum QemuError {
         /// QEMU's reason.
         why: String,
     },
+}
+
+/// What a machine did, or its QEMU: one that does not boot again ends with code 0 when its guest resets.
+fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "reset or switched off by its own CPU".to_owned(),
+        (Some(code), _) => format!("QEMU's code {code}"),
+        (None, signal) => format!("QEMU ended by signal {}", signal.unwrap_or(0)),
+    }
 }
 
 /// The remedy for the last words of a machine.
@@ -159,6 +172,7 @@ mod tests {
         let ended = |last: &str| QemuError::Ended {
             what: "the lab".into(),
             awaited: "its start",
+            status: ExitStatus::from_raw(0),
             last: last.into(),
         };
         let memory =
@@ -167,5 +181,7 @@ mod tests {
         assert!(line.ends_with("can be given less with --memory"), "{line}");
         let line = ended("Kernel panic").to_string();
         assert!(line.ends_with("please report this"), "{line}");
+        assert_eq!(how(ExitStatus::from_raw(11)), "QEMU ended by signal 11");
+        assert_eq!(how(ExitStatus::from_raw(1 << 8)), "QEMU's code 1");
     }
 }

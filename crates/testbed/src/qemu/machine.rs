@@ -180,16 +180,22 @@ impl Machine {
     pub fn why_ended(&mut self, awaited: &'static str, other: QemuError) -> QemuError {
         // The end of a channel is seen a little before the end of the process.
         for _ in 0..20 {
-            if let Ok(Some(_)) = self.ended() {
+            if let Ok(Some(status)) = self.ended() {
                 self.finish_console();
                 let mut lines = self.console();
-                match &self.left_in {
-                    Some(dir) => lines.extend(read_tail(&dir.join("qemu.log"))),
-                    None => lines.extend(self.complaints.lines()),
-                }
+                let said = match &self.left_in {
+                    Some(dir) => read_tail(&dir.join("qemu.log")),
+                    None => self.complaints.lines(),
+                };
+                // Nothing ends of a warning.
+                lines.extend(
+                    said.into_iter()
+                        .filter(|line| !line.contains(": warning: ")),
+                );
                 return QemuError::Ended {
                     what: self.name.clone(),
                     awaited,
+                    status,
                     last: last_lines(&lines),
                 };
             }
