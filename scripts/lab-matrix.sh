@@ -31,13 +31,12 @@ measure='
     done
     exit $failed'
 # Code 3 is a lab that did not start, stood still or ended by itself.
-status=3
 for _ in 1 2 3; do
-    [ $status -eq 3 ] || break
     status=0
     # shellcheck disable=SC2086 # some words
     "$nicety" lab run --fresh --out "$out" ${LAB_MATRIX_ARGS:-} -- \
         bash -c "$measure" lab-matrix "$out" "${LAB_MATRIX_BOX:-20m}" "${plans[@]}" || status=$?
+    [ $status -eq 3 ] || break
 done
 for plan in "${plans[@]}"; do
     echo "report: $out/$plan/report.html"

@@ -28,7 +28,7 @@ pub fn run() -> Result<(), QemuError> {
         let Err(error) = limiter::keep();
         init::note(&error.to_string());
     });
-    let beats = Beats::start(beat::EVERY);
+    let beats = Beats::start(beat::EVERY)?;
     let threads: Vec<_> = ports
         .into_iter()
         .map(|port| {

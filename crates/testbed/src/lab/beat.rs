@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::qemu::QemuError;
+use crate::vm::place;
 
 /// How often each CPU counts, and the host hears of it.
 pub const EVERY: Duration = Duration::from_secs(2);
@@ -27,20 +30,17 @@ pub struct Heard<'a> {
 impl Beats {
     /// Starts a thread for each CPU that this one may run on. A CPU that is taken away later leaves its
     /// thread to another.
-    pub fn start(every: Duration) -> Self {
-        let cpus: Vec<usize> = sched_getaffinity(None)
-            .map(|all| {
-                (0..CpuSet::MAX_CPU)
-                    .filter(|cpu| all.is_set(*cpu))
-                    .collect()
-            })
-            .unwrap_or_default();
+    ///
+    /// # Errors
+    /// When the kernel does not tell the CPUs.
+    pub fn start(every: Duration) -> Result<Self, QemuError> {
+        let cpus = place::allowed()?;
         let counts: Arc<[AtomicU64]> = cpus.iter().map(|_| AtomicU64::new(0)).collect();
         for (number, cpu) in cpus.into_iter().enumerate() {
             let counts = Arc::clone(&counts);
             std::thread::spawn(move || {
                 let mut set = CpuSet::new();
-                set.set(cpu);
+                set.set(cpu as usize);
                 // One that may not be pinned counts for whatever CPU it is on.
                 let _ = sched_setaffinity(None, &set);
                 loop {
@@ -49,7 +49,7 @@ impl Beats {
                 }
             });
         }
-        Self(counts)
+        Ok(Self(counts))
     }
 
     /// A listener that has heard of nothing yet.
@@ -64,15 +64,11 @@ impl Beats {
 impl Heard<'_> {
     /// Whether every CPU has counted on since this last was so.
     pub fn all(&mut self) -> bool {
-        let now: Vec<u64> = self
-            .beats
-            .0
-            .iter()
-            .map(|one| one.load(Ordering::Relaxed))
-            .collect();
-        let all = now.iter().zip(&self.counts).all(|(now, then)| now != then);
+        let counts = &self.beats.0;
+        let now = || counts.iter().map(|count| count.load(Ordering::Relaxed));
+        let all = now().zip(&self.counts).all(|(now, then)| now != *then);
         if all {
-            self.counts = now;
+            self.counts = now().collect();
         }
         all
     }
@@ -102,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_cpu_here_counts() {
-        let beats = Beats::start(Duration::from_millis(1));
+        let beats = Beats::start(Duration::from_millis(1)).unwrap();
         let mut heard = beats.listen();
         for _ in 0..3 {
             while !heard.all() {

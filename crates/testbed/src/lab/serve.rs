@@ -33,7 +33,7 @@ pub struct Gone;
 
 /// Serves one caller until its command ends or it goes away; a command without a caller is
 /// ended too. The caller hears of the CPUs meanwhile.
-pub fn serve(port: BorrowedFd<'_>, mut heard: Heard<'_>) -> Result<(), Gone> {
+pub fn serve(port: BorrowedFd<'_>, heard: Heard<'_>) -> Result<(), Gone> {
     let mut decoder = Decoder::default();
     let start = loop {
         wait(port, PollFlags::IN)?;
@@ -48,8 +48,8 @@ pub fn serve(port: BorrowedFd<'_>, mut heard: Heard<'_>) -> Result<(), Gone> {
         Ok(job) => job,
         Err(why) => return send(port, &ToHost::Refused(why)),
     };
-    let result = send(port, &ToHost::Started)
-        .and_then(|()| follow(port, &mut decoder, &mut job, &mut heard));
+    let result =
+        send(port, &ToHost::Started).and_then(|()| follow(port, &mut decoder, &mut job, heard));
     match result {
         Ok(status) => {
             // What the command wrote to the host's directories is there before its exit code.
@@ -77,13 +77,10 @@ fn follow(
     port: BorrowedFd<'_>,
     decoder: &mut Decoder,
     job: &mut Job,
-    heard: &mut Heard<'_>,
+    mut heard: Heard<'_>,
 ) -> Result<ExitStatus, Gone> {
     let mut waiting = [0_u8; CHUNK];
-    let every = Timespec {
-        tv_sec: beat::EVERY.as_secs().try_into().unwrap_or(1),
-        tv_nsec: 0,
-    };
+    let every = Timespec::try_from(beat::EVERY).ok();
     loop {
         if heard.all() {
             send(port, &ToHost::Alive)?;
@@ -107,7 +104,7 @@ fn follow(
             if !job.pending.is_empty() {
                 fds.extend(job.input.iter().map(|fd| PollFd::new(fd, PollFlags::OUT)));
             }
-            match poll(&mut fds, Some(&every)) {
+            match poll(&mut fds, every.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return Err(Gone),
             }

@@ -174,11 +174,9 @@ fn wait(
         PollFd::new(&wake, PollFlags::IN),
     ];
     fds.extend(input.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
-    let limit = Timespec {
-        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: limit.subsec_nanos().into(),
-    };
-    match poll(&mut fds, Some(&limit)) {
+    // What the kernel cannot count is for ever.
+    let limit = Timespec::try_from(limit).ok();
+    match poll(&mut fds, limit.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(e) => return Err(SessionError::Io(e.into())),
     }
@@ -215,7 +213,7 @@ mod tests {
 
     const SILENCE: Duration = Duration::from_secs(2);
 
-    /// A caller's end, and what the command wrote, beside a guest that does as told.
+    /// How a command ends for its caller, beside a guest that does as told.
     fn with_guest(guest: impl FnOnce(&dyn Fn(ToHost)) + Send) -> Result<Ended, SessionError> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let (wake, _awake) = UnixStream::pair().unwrap();
@@ -233,7 +231,7 @@ mod tests {
                 guest(&|message| drop((&theirs).write_all(&message.encode())));
                 let _ = io::copy(&mut &theirs, &mut io::sink());
             });
-            Session {
+            let ended = Session {
                 input: None,
                 output: &mut Slow,
                 errors: &mut io::sink(),
@@ -242,9 +240,10 @@ mod tests {
                 limit: SILENCE,
                 silence: SILENCE,
             }
-            .run(&ours, start)
-            .inspect(|_| drop(ours.shutdown(std::net::Shutdown::Both)))
-            .inspect_err(|_| drop(ours.shutdown(std::net::Shutdown::Both)))
+            .run(&ours, start);
+            // The guest reads until then.
+            ours.shutdown(std::net::Shutdown::Both).unwrap();
+            ended
         })
     }
 

@@ -22,7 +22,7 @@
 mod channel;
 mod guest;
 pub mod init;
-mod place;
+pub(crate) mod place;
 pub mod spec;
 mod ways;
 pub mod wire;

@@ -12,7 +12,7 @@ use crate::path::PathThread;
 use crate::qemu::QemuError;
 
 /// CPUs that this process may use.
-pub(super) fn allowed() -> Result<Vec<u32>, QemuError> {
+pub(crate) fn allowed() -> Result<Vec<u32>, QemuError> {
     cpus_of(None)
 }
 
