@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::CpuUse;
+use crate::disturbance::Disturbance;
+use crate::estimate::Estimate;
 use crate::frame::{Direction, FrameSize};
 use crate::frames::FrameCounts;
 use crate::hardware::HardwareLatency;
@@ -83,8 +85,18 @@ pub struct ConfirmResult {
     pub duration_s: f64,
     /// Loss seen.
     pub loss_ratio: LossRatio,
-    /// Whether the loss is within the goal.
+    /// Whether the loss is within the goal, judged as the search judges: in more than half of the
+    /// windows, or over all frames where the preset judges whole trials.
     pub met: bool,
+    /// Frames lost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost: Option<u64>,
+    /// Of these, frames sent while a CPU stood still or shortly before or after.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost_in_stalls: Option<u64>,
+    /// Share of the windows that lost more than the goal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bad_windows: Option<f64>,
 }
 
 /// The results among everything measured. Visits of the control cell beyond its own repeats show
@@ -125,6 +137,16 @@ pub struct CellResult {
     /// Bounds of the search.
     #[serde(flatten)]
     pub bounds: SearchBounds,
+    /// What the throughput is known to from this visit alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub estimate: Option<Estimate>,
+    /// Capacity: forwarding rate under overload (RFC 2285 §3.6), median of the windows, in frames
+    /// per second and direction.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub capacity_fps: Option<f64>,
+    /// Length of the windows by which loads were judged, in seconds; absent where whole trials were.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub window_s: Option<f64>,
     /// Throughput at L1 in Mbit/s, per direction.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throughput_l1_mbps: Option<f64>,
@@ -166,6 +188,9 @@ pub struct CellResult {
     /// is that of all together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub guests: Vec<GuestFrames>,
+    /// Who else had the CPUs meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub disturbance: Option<Disturbance>,
     /// Number of search trials, invalid ones included.
     pub trials: u32,
     /// Wall time of the search, without confirm and latency trials, in seconds.

@@ -10,6 +10,8 @@ pub mod bitrate;
 pub mod cell;
 pub mod compare;
 pub mod cpu;
+pub mod disturbance;
+pub mod estimate;
 pub mod facts;
 pub mod finding;
 pub mod frame;
@@ -36,10 +38,13 @@ mod trial;
 pub mod units;
 pub mod verdict;
 pub mod vf;
+pub mod windows;
 
 pub use bitrate::{BitRate, BitRateError};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
 pub use cpu::{CoreUse, CpuUse, GuestUse, PollUse, WhoUse};
+pub use disturbance::{Disturbance, Program};
+pub use estimate::Estimate;
 pub use facts::HostFacts;
 pub use frame::{Direction, FrameSize};
 pub use frames::{BurstLengths, FrameCounts, StationCounts, StreamCounts};
@@ -54,6 +59,7 @@ pub use stats::Spread;
 pub use trial::{GuestFrames, Purpose, TrialRecord, Validity};
 pub use units::{Fps, LossRatio};
 pub use verdict::Verdict;
+pub use windows::{Window, Windows};
 
 /// Version of every JSON object nicety writes; raised when a key changes meaning or goes away.
 pub const SCHEMA: u32 = 1;

@@ -70,8 +70,8 @@ pub struct Traffic {
 /// `[search]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchPlan {
-    /// Preset.
-    pub preset: Preset,
+    /// Preset; the run chooses one that suits the machine when absent.
+    pub preset: Option<Preset>,
     /// Goal, `0.0..1.0`; the preset's own when absent.
     pub loss_ratio: Option<f64>,
     /// Repeats of every cell, `1..=`[`MAX_REPEATS`].
@@ -87,10 +87,12 @@ pub struct SearchPlan {
 pub enum Preset {
     /// Bisection on acceptable loss, as a hardware tester's command sequencer does.
     Binary,
-    /// Width 2 %, six seconds of two-second trials classify a load: two good ones are enough.
-    /// Two seconds, because one-second trials with a pause between them miss what happens once
-    /// a second.
+    /// One visit of `robust`, without a trial of ten seconds: a number within seconds, with a wide
+    /// interval.
     Quick,
+    /// Loads judged by windows of 50 ms, five visits of every cell apart in time: a number with an
+    /// interval that holds, also where a hypervisor or other programs take the CPUs now and then.
+    Robust,
     /// Width 1 %, eleven one-second trials.
     Std,
     /// Width 0.5 %, twenty-one one-second trials.

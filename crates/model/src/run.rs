@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{CellResult, SkippedCell};
+use crate::disturbance::Disturbance;
+use crate::estimate::Estimate;
 use crate::sock::SockSeries;
 use crate::stats::Spread;
 use crate::trial::TrialRecord;
@@ -93,8 +95,20 @@ pub struct CellSummary {
     pub cell: String,
     /// Throughput in frames per second over the repeats that have one.
     pub throughput_fps: Option<Spread>,
-    /// Worst verdict of the repeats.
+    /// The cell's number: median of its visits with an interval; absent in runs older than it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub estimate: Option<Estimate>,
+    /// Median of the visits' capacity, in frames per second and direction.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub capacity_fps: Option<f64>,
+    /// Who else had the CPUs during the visits, on average.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub disturbance: Option<Disturbance>,
+    /// Verdict of the repeats together.
     pub verdict: Verdict,
+    /// Why the verdict is not `ok`, the most important reason first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub why: Vec<String>,
 }
 
 /// The control cell's visits, for drift.
@@ -156,6 +170,10 @@ pub struct RunHead {
     pub seed: u64,
     /// Search preset.
     pub preset: String,
+    /// How loads were judged and searched; absent in runs older than this key, whose trials were
+    /// judged whole.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub estimator: Option<String>,
     /// Loss goal.
     pub loss_goal: f64,
     /// Command line to repeat the run.

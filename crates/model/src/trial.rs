@@ -11,6 +11,7 @@ use crate::ledger::LossEntry;
 use crate::pacing::PacingReport;
 use crate::stalls::StallReport;
 use crate::units::LossRatio;
+use crate::windows::Windows;
 
 /// Why a trial was run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -115,6 +116,9 @@ pub struct TrialRecord {
     /// which frames that concerns.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stalls: Option<StallReport>,
+    /// Loss over short windows; absent where the engine cannot say which frames were sent when.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub windows: Option<Windows>,
     /// Received frames per second of sending time, per direction.
     pub forwarding_fps: f64,
     /// Per guest, where several share the path and their frames take turns.

@@ -11,9 +11,11 @@ pub enum Verdict {
     Ok,
     /// The tester could not load the path harder: the path carries at least this much.
     TesterLimited,
+    /// A number whose interval is wide: the machine did not allow a closer one.
+    Wide,
     /// The sender missed its schedule; the load was not what was intended.
     Late,
-    /// The confirm trial disagrees with the search.
+    /// The confirm trial disagrees with the search, or the visits contradict each other.
     Unstable,
     /// The path ran in the sender's context: this is sender and path together.
     Coupled,
@@ -25,9 +27,10 @@ pub enum Verdict {
 
 impl Verdict {
     /// Every verdict, best first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Ok,
         Self::TesterLimited,
+        Self::Wide,
         Self::Late,
         Self::Unstable,
         Self::Coupled,
@@ -45,6 +48,7 @@ impl Verdict {
         match self {
             Self::Ok => "ok",
             Self::TesterLimited => "tester-limited",
+            Self::Wide => "wide",
             Self::Late => "late",
             Self::Unstable => "unstable",
             Self::Coupled => "coupled",
@@ -60,9 +64,12 @@ impl Verdict {
             Self::TesterLimited => {
                 "The tester ran out before the path did: the path carries at least this much."
             }
+            Self::Wide => {
+                "The number holds within its interval, which is wider than 5 %: the machine was busy."
+            }
             Self::Late => "The sender missed its schedule, so the load was not the intended one.",
             Self::Unstable => {
-                "The longer confirm trial lost more than the goal allows: shorter trials passed."
+                "Measurements of the same path contradict each other; the notes say which."
             }
             Self::Coupled => {
                 "The path ran inside the sender's own system calls: the number is sender and path together."

@@ -43,7 +43,7 @@ fn search_is_read() {
     let plan = parse(
         "[search]\npreset = \"csit\"\nloss_ratio = 0\nrepeats = 3\nconfirm = \"1.5m\"\n[[path]]\nkind = \"bridge\"",
     );
-    assert_eq!(plan.search.preset, Preset::Csit);
+    assert_eq!(plan.search.preset, Some(Preset::Csit));
     assert_eq!(plan.search.loss_ratio, Some(0.0));
     assert_eq!(plan.search.repeats, 3);
     assert_eq!(plan.search.confirm, Some(Duration::from_secs(90)));
@@ -263,7 +263,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
         ],
         1..=7,
     );
-    let preset = prop::sample::select(Preset::ALL.to_vec());
+    let preset = prop::option::of(prop::sample::select(Preset::ALL.to_vec()));
     let loss = prop::option::of(0.0..1.0_f64);
     let confirm = prop::option::of(0..604_800_000_u64);
     (

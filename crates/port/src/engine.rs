@@ -127,6 +127,16 @@ pub struct Part {
     pub lost: u64,
 }
 
+/// The frames of a trial in consecutive slots of the time in which they were sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Slots {
+    /// Length of each slot.
+    pub length: Duration,
+    /// Frames of all directions, from the first slot in which every direction sent from its beginning
+    /// to its end to the last such slot.
+    pub parts: Vec<Part>,
+}
+
 /// A tester between two ports.
 pub trait Engine {
     /// Name and how it works here, for the results: `af_packet (sendmmsg, receive ring v2)`.
@@ -144,6 +154,12 @@ pub trait Engine {
     /// or not for a trial like this.
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
         let _ = spans;
+        None
+    }
+
+    /// What became of the frames of the last trial, by the time when they were sent. `None` where
+    /// this engine cannot say.
+    fn slots(&self) -> Option<Slots> {
         None
     }
 }

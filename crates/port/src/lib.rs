@@ -30,7 +30,7 @@ pub mod stalls;
 pub mod xdp;
 
 pub use engine::{
-    Engine, EngineReport, Part, SenderReport, Stop, TrialOrder, WorkerUse, XdpCounts,
+    Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,
 };
 pub use error::PortError;
 pub use rest::Rest;

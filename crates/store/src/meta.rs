@@ -21,6 +21,9 @@ pub struct RunMeta {
     pub seed: u64,
     /// Search preset.
     pub preset: String,
+    /// How loads were judged and searched, see [`RunHead::estimator`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub estimator: Option<String>,
     /// Loss goal.
     pub loss_goal: f64,
     /// Command line to repeat the run.
@@ -51,6 +54,7 @@ impl RunMeta {
             elapsed_s: self.elapsed_s,
             seed: self.seed,
             preset: self.preset.clone(),
+            estimator: self.estimator.clone(),
             loss_goal: self.loss_goal,
             command: self.command.clone(),
             complete: self.complete,

@@ -215,6 +215,7 @@ impl Sut {
             frames,
             loss_ratio: shot.loss_ratio,
             stalls: None,
+            windows: None,
             hardware_latency: None,
             forwarding_fps: shot.forwarding.0,
             guests: Vec::new(),

@@ -47,6 +47,9 @@ pub struct TrialAsk {
     pub load: Fps,
     /// Length.
     pub duration: Duration,
+    /// Length of the windows over which loss is counted, see [`nicety_model::Windows`]; rounded up
+    /// to what the engine can tell apart. None are counted without it.
+    pub window: Option<Duration>,
 }
 
 /// Why there is no record of a trial.

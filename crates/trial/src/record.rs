@@ -190,6 +190,7 @@ fn empty(ask: &TrialAsk) -> TrialRecord {
         frames: FrameCounts::default(),
         loss_ratio: LossRatio::default(),
         stalls: None,
+        windows: None,
         hardware_latency: None,
         forwarding_fps: 0.0,
         guests: Vec::new(),

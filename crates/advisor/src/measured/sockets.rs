@@ -156,6 +156,7 @@ mod tests {
                 elapsed_s: 1.0,
                 seed: 1,
                 preset: "quick".to_owned(),
+                estimator: None,
                 loss_goal: 0.0,
                 command: String::new(),
                 complete: true,

@@ -8,7 +8,7 @@ const INTERFACE_BYTES: usize = 15;
 
 impl Plan {
     /// What `bench` runs without arguments: a kernel bridge, the seven sizes of RFC 2544 §9.1,
-    /// one direction, one flow, preset `quick`, one repeat.
+    /// one direction, one flow, the preset that suits the machine.
     pub fn default_bridge() -> Self {
         Self {
             name: "bridge".to_owned(),
@@ -21,7 +21,7 @@ impl Plan {
                 flows: vec![1],
             },
             search: SearchPlan {
-                preset: Preset::Quick,
+                preset: None,
                 loss_ratio: None,
                 repeats: 1,
                 confirm: None,
@@ -61,7 +61,7 @@ impl Plan {
 
     /// The same plan with another preset: `--preset`.
     pub fn with_preset(mut self, preset: Preset) -> Self {
-        self.search.preset = preset;
+        self.search.preset = Some(preset);
         self
     }
 }
@@ -118,7 +118,7 @@ mod tests {
             b: "eth2".to_owned(),
         };
         assert_eq!(plan.paths, [ports]);
-        assert_eq!(plan.search.preset, Preset::Std);
+        assert_eq!(plan.search.preset, Some(Preset::Std));
         assert_eq!(plan.cell_count(), 7);
     }
 

@@ -164,7 +164,7 @@ impl From<&Plan> for PlanFile {
                 flows: Some((&plan.traffic.flows).into()),
             }),
             search: frames.then(|| SearchFile {
-                preset: Some(plan.search.preset),
+                preset: plan.search.preset,
                 loss_ratio: plan.search.loss_ratio,
                 repeats: Some(plan.search.repeats),
                 confirm: plan.search.confirm.map(format_duration),

@@ -191,7 +191,7 @@ fn search(top: &Section<'_, '_>) -> Result<SearchPlan, PlanError> {
     let section = Section::open(top.source, "[search]", table, &known)?;
     if let Some(entry) = section.get("preset") {
         let word = entry.word(&Preset::ALL.map(Preset::word))?;
-        search.preset = word.parse().unwrap_or(search.preset);
+        search.preset = word.parse().ok();
     }
     if let Some(entry) = section.get("loss_ratio") {
         search.loss_ratio = Some(loss_ratio(&entry)?);

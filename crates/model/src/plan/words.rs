@@ -7,8 +7,9 @@ use crate::plan::Preset;
 
 impl Preset {
     /// All presets, fastest first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Quick,
+        Self::Robust,
         Self::Binary,
         Self::Std,
         Self::Csit,
@@ -20,6 +21,7 @@ impl Preset {
         match self {
             Self::Binary => "binary",
             Self::Quick => "quick",
+            Self::Robust => "robust",
             Self::Std => "std",
             Self::Csit => "csit",
             Self::Rfc2544 => "rfc2544",

@@ -104,5 +104,6 @@ fn ask(load: Fps, index: u32) -> TrialAsk {
         purpose: Purpose::WarmUp,
         load,
         duration: TRIAL,
+        window: None,
     }
 }

@@ -8,6 +8,9 @@ fn confirm(met: bool) -> Option<ConfirmResult> {
         duration_s: 30.0,
         loss_ratio: LossRatio(if met { 0.0 } else { 0.002 }),
         met,
+        lost: None,
+        lost_in_stalls: None,
+        bad_windows: None,
     })
 }
 

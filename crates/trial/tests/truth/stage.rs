@@ -182,6 +182,7 @@ pub fn ask(load: Fps, frames: u64) -> TrialAsk {
         purpose: Purpose::Search,
         load,
         duration: Duration::from_secs_f64(frames as f64 / load.0),
+        window: None,
     }
 }
 

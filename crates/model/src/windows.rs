@@ -1,0 +1,95 @@
+//! Loss over short windows of a trial, by the time of sending.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Fps, LossRatio};
+
+/// What became of the frames of a trial in consecutive windows of the time in which they were sent.
+///
+/// A trial of a second judges the worst moment of the machine in that second; a window of 50 ms
+/// judges the path in most of them. A load meets its goal when more than half of its windows do:
+/// RFC 9971's exceed ratio of one half, with the window as the trial.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Windows {
+    /// Length of each window, in seconds.
+    pub length_s: f64,
+    /// Frames sent in each window, over all directions, in order of time.
+    pub sent: Vec<u64>,
+    /// Of these, frames that never arrived; as many numbers as in `sent`.
+    pub lost: Vec<u64>,
+}
+
+/// Frames of one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Frames sent in it.
+    pub sent: u64,
+    /// Of these, frames that never arrived.
+    pub lost: u64,
+}
+
+impl Window {
+    /// Lost over sent, whatever the reason.
+    pub fn loss_ratio(self) -> LossRatio {
+        LossRatio::of(self.lost, self.sent)
+    }
+
+    /// Whether its loss is within `goal`.
+    pub fn meets(self, goal: f64) -> bool {
+        self.loss_ratio().0 <= goal
+    }
+}
+
+impl Windows {
+    /// The windows in which frames were sent.
+    pub fn iter(&self) -> impl Iterator<Item = Window> + '_ {
+        self.sent
+            .iter()
+            .zip(&self.lost)
+            .map(|(&sent, &lost)| Window { sent, lost })
+            .filter(|window| window.sent > 0)
+    }
+
+    /// Windows within `goal`, and windows beyond it.
+    pub fn judged(&self, goal: f64) -> (u32, u32) {
+        self.iter()
+            .fold((0, 0), |(good, bad), window| match window.meets(goal) {
+                true => (good + 1, bad),
+                false => (good, bad + 1),
+            })
+    }
+
+    /// Median of the windows' forwarding rates, per direction; `None` without windows.
+    pub fn forwarding(&self, directions: u32) -> Option<Fps> {
+        let per_s = |window: Window| {
+            (window.sent.saturating_sub(window.lost)) as f64
+                / (self.length_s * f64::from(directions.max(1)))
+        };
+        let mut rates: Vec<f64> = self.iter().map(per_s).collect();
+        rates.sort_by(f64::total_cmp);
+        let last = rates.len().checked_sub(1).filter(|_| self.length_s > 0.0)?;
+        Some(Fps(f64::midpoint(rates[last / 2], rates[last.div_ceil(2)])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_judged_one_by_one() {
+        let windows = Windows {
+            length_s: 0.05,
+            sent: vec![10_000, 10_000, 0, 10_000, 10_000],
+            lost: vec![0, 1, 0, 2, 5_000],
+        };
+        assert_eq!(windows.judged(1e-4), (2, 2));
+        assert_eq!(windows.judged(0.0), (1, 3));
+        // The two in the middle of 5000, 9998, 9999 and 10000 frames.
+        let forwarding = windows.forwarding(1).unwrap();
+        assert!((forwarding.0 - 199_970.0).abs() < 1e-6, "{forwarding:?}");
+        assert!((windows.forwarding(2).unwrap().0 - 99_985.0).abs() < 1e-6);
+        assert_eq!(Windows::default().forwarding(1), None);
+    }
+}
