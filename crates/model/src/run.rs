@@ -170,8 +170,8 @@ pub struct RunHead {
     pub seed: u64,
     /// Search preset.
     pub preset: String,
-    /// How loads were judged and searched; absent in runs older than this key, whose trials were
-    /// judged whole.
+    /// How loads were judged and searched; absent where whole trials were judged, as in all runs
+    /// older than this key.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub estimator: Option<String>,
     /// Loss goal.

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Fps, LossRatio};
 
+/// Slots by which engines tell apart when frames were sent: 2^23 ns. Windows are whole slots.
+pub const SLOT_NS: u64 = 1 << 23;
+
 /// What became of the frames of a trial in consecutive windows of the time in which they were sent.
 ///
 /// A trial of a second judges the worst moment of the machine in that second; a window of 50 ms

@@ -88,6 +88,7 @@ impl Search for Binary {
         self.next.map(|load| Ask {
             load: Fps(load),
             duration: self.trial,
+            window: None,
         })
     }
 

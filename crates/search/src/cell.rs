@@ -11,24 +11,21 @@ mod evidence;
 mod hardware;
 mod invalid;
 mod left;
+mod level;
+mod record;
 
 use std::time::Duration;
 
 use nicety_model::{ConfirmResult, Fps, Purpose, SearchBounds, TrialRecord};
 
 use crate::goal::GoalError;
-use crate::machine::{Left, Search, Seen};
+use crate::machine::{Left, Search};
 use crate::preset::{DEFAULT_MIN_LOAD, Settings};
 
 pub use evidence::CellContext;
 
 /// Shares of the throughput at which latency is measured.
 pub const LATENCY_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
-
-/// Share of the throughput for the confirm trial after one that failed. A pause loses frames
-/// once they outnumber the queue: a little less load loses nearly as many, a third less fills
-/// a queue that overflowed in 3 ms only after 4.3 ms.
-const STEP_DOWN: f64 = 0.7;
 
 /// Relative difference up to which two loads are the same, rounding on the way considered.
 const SAME_LOAD: f64 = 1e-9;
@@ -52,7 +49,9 @@ pub struct CellPlan {
     pub latency_trial: Duration,
     /// Lower bound of an earlier repeat or visit.
     pub expect: Option<Fps>,
-    /// Whether a confirm trial that failed is followed by one at a lower load.
+    /// Throughput that earlier visits of the same cell found.
+    pub earlier: Vec<Fps>,
+    /// Whether a confirm trial that failed is followed by one or two at lower loads.
     pub second_confirm: bool,
     /// Wall time to make do with, see [`Self::within`].
     pub budget: Option<Duration>,
@@ -69,6 +68,7 @@ impl CellPlan {
             latency_shares: LATENCY_SHARES.to_vec(),
             latency_trial: Duration::from_secs(1),
             expect: None,
+            earlier: Vec::new(),
             second_confirm: true,
             budget: None,
         }
@@ -90,9 +90,10 @@ impl CellPlan {
         self
     }
 
-    /// A visit of the control cell: only the throughput is of interest.
+    /// A visit of which only the throughput is of interest: of the control cell, or one that others
+    /// follow.
     #[must_use]
-    pub fn control(mut self) -> Self {
+    pub fn brief(mut self) -> Self {
         self.settings.confirm = Duration::ZERO;
         self.latency_shares.clear();
         self
@@ -124,6 +125,8 @@ pub struct Step {
     pub load: Fps,
     /// Length.
     pub duration: Duration,
+    /// Length of the windows by which it is judged.
+    pub window: Option<Duration>,
     /// Number of the trial within the cell's repeat, from 1.
     pub index: u32,
 }
@@ -135,7 +138,8 @@ enum Stage {
     /// Before the search has ended, at a load it would end with.
     EarlyConfirm(Fps),
     Confirm(Fps),
-    SecondConfirm(Fps),
+    /// After a confirm trial that failed; the number of such a trial, from 1.
+    Further(Fps, u32),
     Latency(usize),
     Ended,
 }
@@ -160,7 +164,14 @@ pub struct Cell {
     lossy: Vec<TrialRecord>,
     held_up: Option<Fps>,
     confirm: Option<TrialRecord>,
-    second_confirm: Option<ConfirmResult>,
+    /// Confirm trials at lower loads, after one that failed.
+    further: Vec<ConfirmResult>,
+    /// What the path forwarded under overload.
+    capacity: Option<Fps>,
+    /// Stalls of CPUs in the trials so far, in seconds; absent where nobody watched.
+    stalled_s: Option<f64>,
+    /// What the machine did to trials that were taken as bad all the same.
+    disturbed: Option<String>,
     /// Confirm trials that failed before the search had ended.
     early: Vec<TrialRecord>,
     /// Loads at which an early confirm trial did not end the search.
@@ -201,7 +212,10 @@ impl Cell {
             lossy: Vec::new(),
             held_up: None,
             confirm: None,
-            second_confirm: None,
+            further: Vec::new(),
+            capacity: None,
+            stalled_s: None,
+            disturbed: None,
             early: Vec::new(),
             tried: Vec::new(),
             late: None,
@@ -214,23 +228,27 @@ impl Cell {
     /// The next trial, the same until its record is observed; `None` when the cell is done.
     pub fn next(&self) -> Option<Step> {
         let settings = &self.plan.settings;
-        let (purpose, load, duration) = match self.stage {
-            Stage::WarmUp => (Purpose::WarmUp, self.plan.max, self.plan.warm_up),
+        let window = |load: Fps| {
+            let judged = settings.judges_windows();
+            judged.then(|| crate::edge::window::of(load.0, settings.loss_ratio))
+        };
+        let (purpose, load, duration, window) = match self.stage {
+            Stage::WarmUp => {
+                let load = self.plan.max;
+                (Purpose::WarmUp, load, self.plan.warm_up, window(load))
+            }
             Stage::Search => {
                 let ask = self.search.next_trial()?;
-                (Purpose::Search, ask.load, ask.duration)
+                (Purpose::Search, ask.load, ask.duration, ask.window)
             }
-            Stage::EarlyConfirm(load) | Stage::Confirm(load) | Stage::SecondConfirm(load) => {
-                (Purpose::Confirm, load, settings.confirm)
+            Stage::EarlyConfirm(load) | Stage::Confirm(load) | Stage::Further(load, _) => {
+                (Purpose::Confirm, load, settings.confirm, window(load))
             }
             Stage::Latency(number) => {
                 let share = *self.plan.latency_shares.get(number)?;
-                let load = Fps(self.search.outcome().throughput?.0 * share);
-                (
-                    Purpose::Latency { load_ratio: share },
-                    load,
-                    self.plan.latency_trial,
-                )
+                let load = Fps(self.level()?.0 * share);
+                let purpose = Purpose::Latency { load_ratio: share };
+                (purpose, load, self.plan.latency_trial, None)
             }
             Stage::Ended => return None,
         };
@@ -238,6 +256,7 @@ impl Cell {
             purpose,
             load,
             duration,
+            window,
             index: self.index + 1,
         })
     }
@@ -267,11 +286,12 @@ impl Cell {
         self.index += 1;
         self.wall_s += record.wall_s;
         self.traffic_s += record.duration_s;
+        self.note_stalls(record);
         if self.stage == Stage::Search {
             self.search_trials += 1;
             self.search_wall += record.wall_s;
         }
-        if !record.validity.is_valid() {
+        if !self.counts(record) {
             self.invalid(record, &step);
             return;
         }
@@ -283,7 +303,7 @@ impl Cell {
             Stage::EarlyConfirm(load) => {
                 self.tried.push(load.0);
                 if self.meets(record) {
-                    self.search.observe(&seen(record));
+                    self.search.observe(&self.seen(record));
                     self.confirm = Some(light(record));
                     // The search ends with this trial; should it not, it goes on.
                     self.stage = Stage::Search;
@@ -297,9 +317,10 @@ impl Cell {
                 self.confirm = Some(light(record));
                 self.after_confirm();
             }
-            Stage::SecondConfirm(_) => {
-                self.second_confirm = Some(self.confirmed(record));
-                self.stage = Stage::Latency(0);
+            Stage::Further(_, number) => {
+                let further = self.confirmed(record);
+                self.further.push(further);
+                self.after_further(record, further.met, number);
             }
             Stage::Latency(number) => {
                 let share = self.plan.latency_shares.get(number).copied();
@@ -325,23 +346,12 @@ impl Cell {
         self.stage = Stage::Ended;
     }
 
-    fn meets(&self, record: &TrialRecord) -> bool {
-        record.loss_ratio.0 <= self.plan.settings.loss_ratio
-    }
-
-    fn confirmed(&self, record: &TrialRecord) -> ConfirmResult {
-        ConfirmResult {
-            load_fps: record.load_fps,
-            duration_s: record.duration_s,
-            loss_ratio: record.loss_ratio,
-            met: self.meets(record),
-        }
-    }
-
     fn warmed_up(&mut self, record: Option<&TrialRecord>) {
         // Only overload tells what the path forwards.
         if let Some(record) = record.filter(|record| !self.meets(record)) {
-            self.search.expect_forwarding(Fps(record.forwarding_fps));
+            let rate = self.forwarded(record);
+            self.capacity = Some(rate);
+            self.search.expect_forwarding(rate);
         }
         if let Some(load) = self.plan.expect {
             self.search.expect(load);
@@ -353,7 +363,7 @@ impl Cell {
         if !self.meets(record) {
             self.lossy.push(light(record));
         }
-        self.search.observe(&seen(record));
+        self.search.observe(&self.seen(record));
         self.after_search();
     }
 
@@ -394,7 +404,9 @@ impl Cell {
         {
             self.after_confirm();
         } else {
-            self.stage = Stage::Confirm(lower);
+            // A load that the path carries now, and that all visits together stand for.
+            let level = self.level().map_or(lower.0, |level| level.0.min(lower.0));
+            self.stage = Stage::Confirm(Fps(level));
         }
     }
 
@@ -408,24 +420,21 @@ impl Cell {
     }
 
     fn after_confirm(&mut self) {
-        let missed = self.confirm.as_ref().filter(|record| !self.meets(record));
-        self.stage = match missed {
-            Some(record) if self.plan.second_confirm && self.has_time() => {
-                Stage::SecondConfirm(Fps(record.load_fps * STEP_DOWN))
-            }
-            _ => Stage::Latency(0),
-        };
+        let missed = self.confirm.clone().filter(|record| !self.meets(record));
+        match missed {
+            Some(record) => self.after_further(&record, false, 0),
+            None => self.stage = Stage::Latency(0),
+        }
     }
-}
 
-fn seen(record: &TrialRecord) -> Seen {
-    let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
-    Seen {
-        load: Fps(record.load_fps),
-        duration: seconds(record.duration_s),
-        wall: seconds(record.wall_s),
-        loss_ratio: record.loss_ratio,
-        forwarding: Fps(record.forwarding_fps),
+    /// After confirm trial `number` (0 is the first one): another one, lower, where it failed.
+    fn after_further(&mut self, record: &TrialRecord, met: bool, number: u32) {
+        let again = !met && self.plan.second_confirm && self.has_time();
+        let lower = self.lower_load(record, number).filter(|_| again);
+        self.stage = match lower {
+            Some(load) => Stage::Further(load, number + 1),
+            None => Stage::Latency(0),
+        };
     }
 }
 

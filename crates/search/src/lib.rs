@@ -5,12 +5,13 @@
 //! runs it, and feeds back what happened; elapsed time is what the observations say. The same
 //! observations give the same questions, which is how an interrupted run is resumed.
 //!
-//! Terms, formulas and what differs from draft-ietf-bmwg-mlrsearch: `docs/methodology/search.md`.
+//! Terms, formulas and what differs from RFC 9971 (MLRsearch): `docs/methodology/search.md`.
 
 pub mod binary;
 pub mod bounds;
 pub mod cell;
 pub mod classify;
+pub mod edge;
 pub mod goal;
 pub mod grid;
 pub mod machine;
@@ -23,6 +24,7 @@ pub mod summary;
 pub mod target;
 pub mod throughput;
 pub mod verdict;
+pub mod visits;
 
 pub use cell::{Cell, CellContext, CellPlan, Step};
 pub use goal::{Goal, GoalError};

@@ -12,6 +12,8 @@ pub struct Ask {
     pub load: Fps,
     /// Length of the trial, without preparation and drain.
     pub duration: Duration,
+    /// Length of the windows by which it is judged; none for a search that judges whole trials.
+    pub window: Option<Duration>,
 }
 
 /// What a valid trial showed.
@@ -25,6 +27,9 @@ pub struct Seen {
     pub wall: Duration,
     /// Lost over sent.
     pub loss_ratio: LossRatio,
+    /// Windows within the loss goal, and windows beyond it; absent where the search asked for none,
+    /// or the engine cannot tell them apart.
+    pub windows: Option<(u32, u32)>,
     /// Frames received per second of sending time, per direction.
     pub forwarding: Fps,
 }

@@ -6,12 +6,16 @@ use nicety_model::Fps;
 use nicety_model::plan::Preset;
 
 use crate::binary::Binary;
+use crate::edge::EdgeSearch;
 use crate::goal::{Goal, GoalError};
 use crate::machine::Search;
 use crate::mlr::Mlr;
 
 /// Loss goal when the plan names none: the 0.01 % of the hardware testers.
 pub const DEFAULT_LOSS_RATIO: f64 = 0.0001;
+
+/// Fewest visits of every cell with `robust`: the range of five covers the median with 93.75 %.
+pub const VISITS: u32 = 5;
 
 /// Lowest load a search goes to when the caller has no better idea, in frames per second.
 pub const DEFAULT_MIN_LOAD: Fps = Fps(100.0);
@@ -50,7 +54,9 @@ impl Settings {
         // The confirm trial of rfc2544 would repeat its own last 60 s trial.
         let (width, trial, confirm, timeout) = match preset {
             Preset::Binary => (0.005, 10, 30, 900),
-            Preset::Quick => (0.02, 2, 10, 16),
+            // What each visit settles to; windows judge, so the length of trials means little.
+            Preset::Quick => (0.04, 1, 0, 45),
+            Preset::Robust => (0.04, 1, 10, 45),
             Preset::Std => (0.01, 1, 30, 600),
             Preset::Csit => (0.005, 1, 30, 1200),
             Preset::Rfc2544 => (0.01, 60, 0, 7200),
@@ -71,7 +77,8 @@ impl Settings {
         // Number of preceding targets: what took the fewest trials on the reference path with
         // five stalls a second. Without noise it makes no difference.
         let (duration_sum, exceed_ratio, preceding_targets) = match self.preset {
-            Preset::Quick => (6, 0.5, 2),
+            // Half of the windows; the sums do not apply.
+            Preset::Quick | Preset::Robust => (1, 0.5, 0),
             Preset::Std => (11, 0.5, 1),
             Preset::Csit => (21, 0.5, 3),
             Preset::Rfc2544 => (60, 0.0, 2),
@@ -93,6 +100,25 @@ impl Settings {
         }
     }
 
+    /// Whether loads are judged by windows of trials, not by whole ones.
+    pub fn judges_windows(&self) -> bool {
+        matches!(self.preset, Preset::Quick | Preset::Robust)
+    }
+
+    /// How loads are judged and searched, where not by whole trials. The number changes with what
+    /// changes results.
+    pub fn estimator(&self) -> Option<&'static str> {
+        self.judges_windows().then_some("edge of windows/1")
+    }
+
+    /// Visits of every cell, apart in time, for a plan that asks for `repeats`.
+    pub fn visits(&self, repeats: u32) -> u32 {
+        match self.preset {
+            Preset::Robust => repeats.max(VISITS),
+            _ => repeats,
+        }
+    }
+
     /// A search machine for loads from `min` to `max`.
     ///
     /// # Errors
@@ -102,6 +128,7 @@ impl Settings {
         goal.check()?;
         Ok(match self.preset {
             Preset::Binary => Box::new(Binary::new(self, min, max)),
+            Preset::Quick | Preset::Robust => Box::new(EdgeSearch::new(self, min, max)),
             _ => Box::new(Mlr::new(vec![goal], min, max, self.timeout)?),
         })
     }
@@ -111,7 +138,7 @@ impl Settings {
     pub fn typical(&self) -> (u32, f64) {
         match self.preset {
             Preset::Binary => (13, 130.0),
-            Preset::Quick => (6, 11.0),
+            Preset::Quick | Preset::Robust => (6, 3.0),
             Preset::Std => (9, 13.0),
             Preset::Csit => (14, 23.0),
             Preset::Rfc2544 => (5, 71.0),

@@ -7,6 +7,7 @@ use nicety_model::{CellResult, Verdict, cell};
 
 use crate::stats::spread;
 use crate::verdict::worse;
+use crate::visits;
 
 /// Drift of the control cell from which a run is called noisy.
 pub const DRIFT_LIMIT: f64 = 0.05;
@@ -39,12 +40,26 @@ pub fn summarise<'a>(
                 .iter()
                 .filter_map(|cell| cell.throughput_fps)
                 .collect();
+            let together = visits::together(&repeats);
+            // Runs older than intervals have none, and those of whole trials keep the worst verdict.
+            let has_interval = repeats.iter().any(|cell| cell.estimate.is_some());
+            let by_windows = repeats.iter().any(|cell| cell.window_s.is_some());
+            let worst = || {
+                let verdicts = repeats.iter().map(|cell| cell.verdict);
+                verdicts.fold(Verdict::Ok, worse)
+            };
             Some(CellSummary {
                 cell: name.to_owned(),
                 throughput_fps: spread(&values),
-                verdict: repeats
-                    .iter()
-                    .fold(Verdict::Ok, |worst, cell| worse(worst, cell.verdict)),
+                estimate: together.estimate.filter(|_| has_interval),
+                capacity_fps: together.capacity_fps,
+                disturbance: together.disturbance,
+                verdict: if by_windows {
+                    together.verdict
+                } else {
+                    worst()
+                },
+                why: if by_windows { together.why } else { Vec::new() },
             })
         })
         .collect()
@@ -75,4 +90,4 @@ pub fn control(name: &str, cells: &[CellResult], drift_limit: f64) -> Option<Con
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -10,8 +10,11 @@
 //! 4. `unstable`: the longer trial lost too much. Before `tester-limited`, because a load that
 //!    the path could not hold is not one it carries "at least".
 //! 5. `tester-limited`: the path carries at least this much.
-//! 6. `noisy`: the machine was not quiet.
-//! 7. `ok`.
+//! 6. `wide`: the machine was busy, and the number holds within a wide interval.
+//! 7. `noisy`: the machine was not quiet.
+//! 8. `ok`.
+//!
+//! This is the verdict of one visit. Visits together: [`crate::summary`].
 
 use nicety_model::{CellResult, ConfirmResult, CpuUse, Fps, LossRatio, StallReport, Verdict};
 
@@ -54,8 +57,13 @@ pub struct Evidence {
     pub line_rate: Option<Fps>,
     /// Confirm trial at the result.
     pub confirm: Option<ConfirmResult>,
-    /// Second confirm trial below the result.
-    pub second_confirm: Option<ConfirmResult>,
+    /// Lower load that held for as long, where the confirm trial lost too much.
+    pub held: Option<ConfirmResult>,
+    /// What the machine did to trials that counted all the same.
+    pub disturbed: Option<String>,
+    /// Loads were judged by windows: what a busy machine does shows in how the visits differ, not in
+    /// the verdict of one.
+    pub by_windows: bool,
     /// Share of CPU time stolen during the confirm trial, of the CPU that lost most.
     pub steal: Option<f64>,
     /// Share of the frames of the confirm trial that were set apart because CPUs stood still, and
@@ -99,6 +107,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
         (Verdict::Late, late(evidence)),
         (Verdict::Unstable, unstable(evidence)),
         (Verdict::TesterLimited, tester_limited(evidence)),
+        (Verdict::Wide, evidence.disturbed.clone()),
         (Verdict::Noisy, noisy(evidence)),
     ];
     let mut verdict = Verdict::Ok;
@@ -121,11 +130,12 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
 /// The worse of two verdicts, by the order given above.
 pub fn worse(a: Verdict, b: Verdict) -> Verdict {
     let rank = |verdict: Verdict| match verdict {
-        Verdict::Failed => 6,
-        Verdict::Coupled => 5,
-        Verdict::Late => 4,
-        Verdict::Unstable => 3,
-        Verdict::TesterLimited => 2,
+        Verdict::Failed => 7,
+        Verdict::Coupled => 6,
+        Verdict::Late => 5,
+        Verdict::Unstable => 4,
+        Verdict::TesterLimited => 3,
+        Verdict::Wide => 2,
         Verdict::Noisy => 1,
         Verdict::Ok => 0,
     };
@@ -167,6 +177,11 @@ fn coupled(evidence: &Evidence) -> Option<String> {
 
 fn unstable(evidence: &Evidence) -> Option<String> {
     let confirm = evidence.confirm.filter(|confirm| !confirm.met)?;
+    // The typical window is the measure: that the machine was slower for ten seconds is no
+    // contradiction where a load a little lower held.
+    if evidence.by_windows && evidence.held.is_some() {
+        return None;
+    }
     let mut note = format!(
         "the search passed {}, but {} s at that load lost {} (goal {})",
         Fps(confirm.load_fps),
@@ -174,13 +189,13 @@ fn unstable(evidence: &Evidence) -> Option<String> {
         confirm.loss_ratio,
         LossRatio(evidence.loss_goal),
     );
-    if let Some(second) = evidence.second_confirm {
-        let held = if second.met { "held" } else { "failed as well" };
-        note.push_str(&format!(
-            "; {} {held} ({} lost)",
-            Fps(second.load_fps),
-            second.loss_ratio
-        ));
+    match evidence.held {
+        Some(held) => note.push_str(&format!(
+            "; {} held ({} lost)",
+            Fps(held.load_fps),
+            held.loss_ratio
+        )),
+        None => note.push_str("; no lower load that was tried held"),
     }
     Some(note)
 }
@@ -233,6 +248,9 @@ fn set_apart(stalled: &Stalled) -> String {
 }
 
 fn noisy(evidence: &Evidence) -> Option<String> {
+    if evidence.by_windows {
+        return None;
+    }
     let steal = evidence
         .steal
         .filter(|steal| *steal > STEAL_LIMIT && evidence.stalled.is_none());

@@ -3,9 +3,16 @@
 //! The models are crude on purpose. What matters is that each has one property that leads a
 //! search astray, and that the same seed gives the same trials.
 
+mod busy;
+
+use std::time::Duration;
+
 use nicety_model::{
-    Fps, FrameCounts, LossRatio, PacingReport, Purpose, SCHEMA, TrialRecord, Validity,
+    Fps, FrameCounts, LossRatio, PacingReport, Purpose, SCHEMA, TrialRecord, Validity, Windows,
 };
+
+use busy::State;
+pub use busy::{Busy, SLOT_S};
 
 /// How a simulated path answers load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,6 +77,8 @@ pub enum Path {
         /// How steeply the forwarding rate falls.
         power: f64,
     },
+    /// On a machine that others use; time goes on from trial to trial.
+    Busy(Busy),
     /// Loses the same share at every load.
     Lossy {
         /// The share.
@@ -90,6 +99,15 @@ pub struct Shot {
     pub forwarding: Fps,
 }
 
+/// Frames of one slot of the time of sending; parts of frames as well.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slot {
+    /// Frames offered.
+    pub sent: f64,
+    /// Of these, frames that never arrived.
+    pub lost: f64,
+}
+
 /// A simulated path with its random numbers.
 #[derive(Debug, Clone)]
 pub struct Sut {
@@ -98,6 +116,7 @@ pub struct Sut {
     trials: u64,
     tester_limit: Option<f64>,
     overhead_s: f64,
+    state: State,
 }
 
 impl Sut {
@@ -109,6 +128,7 @@ impl Sut {
             trials: 0,
             tester_limit: None,
             overhead_s: 0.5,
+            state: State::default(),
         }
     }
 
@@ -122,6 +142,50 @@ impl Sut {
     /// Wall time of a trial of `seconds`: half a second for preparation and drain is added.
     pub fn wall_s(&self, seconds: f64) -> f64 {
         seconds + self.overhead_s
+    }
+
+    /// Time passes without a trial; only [`Path::Busy`] is another one afterwards.
+    pub fn wait(&mut self, seconds: f64) {
+        self.state.wait(seconds);
+    }
+
+    /// Runs one trial and says what became of the frames of each slot.
+    pub fn slots(&mut self, load: Fps, seconds: f64) -> Vec<Slot> {
+        let count = (seconds / SLOT_S).round().max(1.0) as u64;
+        match self.path {
+            Path::Busy(path) => {
+                self.trials += 1;
+                let slots = self.state.send(&path, load.0, count, &mut self.rng);
+                self.state.wait(self.overhead_s);
+                slots
+            }
+            Path::Stalls {
+                capacity,
+                ring,
+                stalls_per_s,
+                stall_s,
+            } => {
+                self.trials += 1;
+                let path = Busy {
+                    stalls_per_s,
+                    stall_s,
+                    ..Busy::quiet(capacity, ring)
+                };
+                self.state.send(&path, load.0, count, &mut self.rng)
+            }
+            // Others know only how much is lost: every slot loses its share.
+            _ => {
+                let loss = self.trial(load, seconds).loss_ratio.0;
+                let sent = load.0 * SLOT_S;
+                vec![
+                    Slot {
+                        sent,
+                        lost: sent * loss
+                    };
+                    count as usize
+                ]
+            }
+        }
     }
 
     /// Trials run so far.
@@ -171,6 +235,13 @@ impl Sut {
                 }
             }
             Path::Lossy { loss_ratio } => loss_ratio,
+            Path::Busy(path) => {
+                let count = (seconds / SLOT_S).round().max(1.0) as u64;
+                let slots = self.state.send(&path, load.0, count, &mut self.rng);
+                self.state.wait(self.overhead_s);
+                let sum = |of: fn(&Slot) -> f64| slots.iter().map(of).sum::<f64>();
+                sum(|slot| slot.lost) / sum(|slot| slot.sent)
+            }
         };
         let sent = load.frames_in(seconds);
         let lost = ((sent as f64 * lost_share.clamp(0.0, 1.0)).round() as u64).min(sent);
@@ -194,6 +265,16 @@ impl Sut {
             lost: shot.sent - shot.received,
             ..FrameCounts::default()
         };
+        self.recorded((purpose, load, offered), seconds, frames, None)
+    }
+
+    fn recorded(
+        &self,
+        (purpose, load, offered): (Purpose, Fps, Fps),
+        seconds: f64,
+        frames: FrameCounts,
+        windows: Option<Windows>,
+    ) -> TrialRecord {
         TrialRecord {
             schema: SCHEMA,
             cell: "simulated/64/uni".to_owned(),
@@ -213,11 +294,11 @@ impl Sut {
                 Validity::Valid
             },
             frames,
-            loss_ratio: shot.loss_ratio,
+            loss_ratio: frames.loss_ratio(),
             stalls: None,
-            windows: None,
+            windows,
             hardware_latency: None,
-            forwarding_fps: shot.forwarding.0,
+            forwarding_fps: frames.received as f64 / seconds,
             guests: Vec::new(),
             streams: Vec::new(),
             pacing: PacingReport {
@@ -230,6 +311,46 @@ impl Sut {
             loss_ledger: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// As [`Self::record`], with loss by windows of `window`, rounded up to whole slots.
+    pub fn record_by_windows(
+        &mut self,
+        (purpose, load): (Purpose, Fps),
+        seconds: f64,
+        window: Duration,
+    ) -> TrialRecord {
+        let offered = Fps(self.tester_limit.map_or(load.0, |limit| load.0.min(limit)));
+        let slots = self.slots(offered, seconds);
+        let length = (window.as_secs_f64() / SLOT_S - 1e-9).ceil().max(1.0) as usize;
+        let windows: Vec<(u64, u64)> = slots
+            .get(1..slots.len() - 1)
+            .unwrap_or_default()
+            .chunks_exact(length)
+            .map(|part| {
+                let sum = |of: fn(&Slot) -> f64| part.iter().map(of).sum::<f64>().round() as u64;
+                (sum(|slot| slot.sent), sum(|slot| slot.lost))
+            })
+            .collect();
+        let sum = |of: fn(&Slot) -> f64| slots.iter().map(of).sum::<f64>().round() as u64;
+        let (sent, lost) = (sum(|slot| slot.sent), sum(|slot| slot.lost));
+        let frames = FrameCounts {
+            intended: load.frames_in(seconds),
+            sent,
+            received: sent - lost,
+            lost,
+            ..FrameCounts::default()
+        };
+        self.recorded(
+            (purpose, load, offered),
+            seconds,
+            frames,
+            Some(Windows {
+                length_s: length as f64 * SLOT_S,
+                sent: windows.iter().map(|window| window.0).collect(),
+                lost: windows.iter().map(|window| window.1).collect(),
+            }),
+        )
     }
 
     /// Frames lost by a fluid queue that stands still now and then. What is queued when
@@ -262,14 +383,22 @@ impl Sut {
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.rng.f64()).ln()
+        exponential(&mut self.rng, mean)
     }
 
-    /// Box-Muller.
     fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.rng.f64()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.rng.f64()).cos()
+        normal(&mut self.rng)
     }
+}
+
+fn exponential(random: &mut fastrand::Rng, mean: f64) -> f64 {
+    -mean * (1.0 - random.f64()).ln()
+}
+
+/// Box-Muller.
+fn normal(random: &mut fastrand::Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.f64()).cos()
 }
 
 /// The four paths search methods are compared on: capacity 1 Mpps; clean, with rare stalls,
@@ -286,6 +415,58 @@ pub fn reference_paths() -> [(&'static str, Path); 4] {
         ("rare", stalls(0.05, 1e-3, 1024.0)),
         ("lambda1", stalls(1.0, 0.5e-3, 1024.0)),
         ("lambda5", stalls(5.0, 0.2e-3, 256.0)),
+    ]
+}
+
+/// Paths on machines that others use, on which estimators are compared: slow phases, a capacity that
+/// drifts, stalls in a quarter of all windows of 50 ms, speeds that vary, and loss of every 11,000th
+/// frame, which a goal of 0.01 % allows. Capacity 1 Mpps.
+pub fn busy_paths() -> [(&'static str, Path); 5] {
+    let stalled = Busy {
+        stalls_per_s: 3.0,
+        stall_s: 1e-3,
+        jitter: 0.01,
+        ..Busy::quiet(1e6, 256.0)
+    };
+    [
+        (
+            "slow",
+            Path::Busy(Busy {
+                slow_per_s: 0.5,
+                slow_s: 0.3,
+                slow_by: 0.15,
+                ..stalled
+            }),
+        ),
+        (
+            "drift",
+            Path::Busy(Busy {
+                drift: 0.03,
+                ..stalled
+            }),
+        ),
+        (
+            "stall25",
+            Path::Busy(Busy {
+                stalls_per_s: 6.0,
+                stall_s: 3e-3,
+                ..stalled
+            }),
+        ),
+        (
+            "jitter",
+            Path::Busy(Busy {
+                jitter: 0.02,
+                ..stalled
+            }),
+        ),
+        (
+            "every11k",
+            Path::Busy(Busy {
+                every: 11_000,
+                ..Busy::quiet(1e6, 256.0)
+            }),
+        ),
     ]
 }
 

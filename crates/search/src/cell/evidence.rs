@@ -1,8 +1,12 @@
 //! From a cell's trials to its result.
 
-use nicety_model::{CellKey, CellResult, Fps, SCHEMA, SearchBounds, TrialRecord, Verdict};
+use nicety_model::{
+    CellKey, CellResult, ConfirmResult, Disturbance, Estimate, Fps, SCHEMA, SearchBounds,
+    TrialRecord, Verdict,
+};
 
 use super::Cell;
+use crate::edge::window;
 use crate::verdict::{Drift, Evidence, Stalled, idle_note, judge, steal};
 
 /// What the result says beside what the trials showed.
@@ -24,6 +28,8 @@ pub struct CellContext {
     pub in_sender: bool,
     /// Drift of the control cell so far.
     pub drift: Option<Drift>,
+    /// Who else had the CPUs meanwhile.
+    pub disturbance: Option<Disturbance>,
 }
 
 /// Label of other programs' time in [`nicety_model::CpuUse::who`].
@@ -32,6 +38,10 @@ const OTHER: &str = "other";
 /// Loads at most this many times the lower bound tell where frames die first; far above it
 /// everything overflows.
 const JUST_ABOVE: f64 = 2.0;
+
+/// By how much visits apart in time differ on a machine that is not quiet, either way: an interval
+/// from inside one visit is widened by as much (`docs/methodology/search.md`).
+const VISITS_DIFFER: f64 = 0.06;
 
 /// Distance of neighbouring loads of a search at most, in widths of its goal.
 const NEIGHBOURS: f64 = 1.25;
@@ -67,7 +77,9 @@ impl Cell {
             tester_limit: context.tester_limit,
             line_rate: context.line_rate,
             confirm,
-            second_confirm: self.second_confirm,
+            held: self.held(),
+            disturbed: self.disturbed.clone(),
+            by_windows: self.by_windows(),
             steal: cpu.as_ref().and_then(steal),
             stalled: self.confirm.as_ref().and_then(stalled),
             apart: outcome
@@ -100,11 +112,16 @@ impl Cell {
                 lower_fps: outcome.lower.map(|fps| fps.0),
                 upper_fps: outcome.upper.map(|fps| fps.0),
             },
+            estimate: throughput.map(|fps| self.estimate(fps)),
+            capacity_fps: self.capacity.map(|fps| fps.0),
+            window_s: throughput
+                .filter(|_| self.by_windows())
+                .map(|fps| window::of(fps.0, self.plan.settings.loss_ratio).as_secs_f64()),
             throughput_l1_mbps: throughput.map(|fps| size.l1_mbps(fps)),
             throughput_l2_mbps: throughput.map(|fps| size.l2_mbps(fps)),
             tester_limit_fps: context.tester_limit.map(|fps| fps.0),
             confirm,
-            held: self.second_confirm.filter(|second| second.met),
+            held: self.held(),
             latency_us: self.latency.last().copied(),
             latency_by_load_us: self.latency.clone(),
             hardware_latency: self.hardware.clone(),
@@ -119,12 +136,44 @@ impl Cell {
                 .as_ref()
                 .map_or_else(Vec::new, |r| r.guests.clone()),
             cpu,
+            disturbance: context.disturbance,
             trials: self.search_trials,
             search_s: self.search_wall,
             verdict,
             notes,
             key: context.key,
         }
+    }
+
+    /// What the throughput is known to from this visit alone. Inside one visit the machine may be
+    /// slower or faster than on average: windows' bounds are widened by what visits were seen to
+    /// differ by.
+    fn estimate(&self, fps: Fps) -> Estimate {
+        let outcome = self.search.outcome();
+        let upper = outcome.upper.map_or(fps.0, |upper| upper.0);
+        let apart = if self.by_windows() {
+            VISITS_DIFFER
+        } else {
+            0.0
+        };
+        Estimate {
+            fps: fps.0,
+            low_fps: outcome.lower.unwrap_or(fps).0.min(fps.0) * (1.0 - apart),
+            high_fps: upper.max(fps.0) * (1.0 + apart),
+            confidence: None,
+            visits: 1,
+        }
+    }
+
+    /// The lower load that held for as long as the confirm trial, which lost too much.
+    fn held(&self) -> Option<ConfirmResult> {
+        self.further.iter().copied().find(|further| further.met)
+    }
+
+    /// Time per second for which CPUs stood still, in ms; absent where nobody watched.
+    pub fn stalls_ms_per_s(&self) -> Option<f64> {
+        let stalled = self.stalled_s.filter(|_| self.traffic_s > 0.0)?;
+        Some(stalled * 1e3 / self.traffic_s)
     }
 
     /// Whether bounds say less than the search was to find out. Those of neighbouring loads do not:

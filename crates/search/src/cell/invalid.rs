@@ -5,9 +5,6 @@ use nicety_model::{Fps, TrialRecord, Validity};
 use super::{Cell, Stage, Step};
 use crate::verdict::OTHERS_LIMIT;
 
-/// Tries of a search trial that the tester should manage, having offered as much before.
-const MOST_TRIES: u32 = 5;
-
 /// Share of the most the tester has offered from which on a load is as much as it can.
 const NEAR_BEST: f64 = 0.9;
 
@@ -20,9 +17,9 @@ impl Cell {
     /// intended were sent, the intended load is too much all the same.
     ///
     /// Any other is run again; then the search is told what the tester can do, or the trial is
-    /// given up. A load that the tester has offered before is not a
-    /// limit of the tester: something disturbed it, and lowering the search would only turn the
-    /// disturbance into a result.
+    /// given up. A load that the tester has offered before is not a limit of the tester: something
+    /// disturbed it. Twice so, it counts as what it was, the search goes on below, and the result
+    /// says that it may be too low.
     pub(super) fn invalid(&mut self, record: &TrialRecord, step: &Step) {
         if let Validity::LoadMissed { .. } = record.validity {
             let offered = record.pacing.offered_fps;
@@ -63,26 +60,27 @@ impl Cell {
             Validity::Stalled { .. } => true,
             _ => step.load.0 <= self.reached && !at_its_best,
         };
-        if self.stage == Stage::Search && disturbed {
-            if self.tries >= MOST_TRIES {
-                self.fail(format!(
-                    "the machine was not quiet{}: {} tries at {} came to nothing{}; last: {why}",
-                    others(record),
-                    self.tries,
-                    step.load,
-                    self.in_spite_of(step.load)
-                ));
-            }
-            return;
-        }
         self.tries = 0;
+        if self.stage == Stage::Search && disturbed {
+            self.disturbed.get_or_insert(format!(
+                "the machine was busy{}: trials at {} were disturbed twice{}, so the throughput may be higher: {why}",
+                others(record),
+                step.load,
+                self.in_spite_of(step.load)
+            ));
+            let stalled = matches!(record.validity, Validity::Stalled { .. });
+            if stalled || !self.meets(record) {
+                self.searched(record);
+                return;
+            }
+        }
         match self.stage {
             Stage::WarmUp => {}
             Stage::Search => {
                 let below = step.load.0 * (1.0 - self.plan.settings.width);
                 let managed = match record.validity {
                     Validity::TesterDropped { .. } => record.forwarding_fps,
-                    _ if at_its_best => record.pacing.offered_fps,
+                    _ if at_its_best || disturbed => record.pacing.offered_fps,
                     _ => self.reached,
                 };
                 self.search.cap(Fps(managed.min(below)));
@@ -99,7 +97,7 @@ impl Cell {
                 self.late = Some(why);
                 self.stage = Stage::Latency(0);
             }
-            Stage::SecondConfirm(_) => {
+            Stage::Further(..) => {
                 self.notes
                     .push(format!("no valid confirm trial at {}: {why}", step.load));
                 self.stage = Stage::Latency(0);

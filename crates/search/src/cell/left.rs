@@ -29,7 +29,7 @@ impl Cell {
         };
         let confirms = match self.stage {
             Stage::WarmUp | Stage::Search => u32::from(confirm > 0.0 && self.confirm.is_none()),
-            Stage::EarlyConfirm(_) | Stage::Confirm(_) | Stage::SecondConfirm(_) => 1,
+            Stage::EarlyConfirm(_) | Stage::Confirm(_) | Stage::Further(..) => 1,
             Stage::Latency(_) | Stage::Ended => 0,
         };
         let (latencies, latency_s) = match self.stage {

@@ -31,6 +31,7 @@ fn context() -> CellContext {
         line_rate: None,
         in_sender: false,
         drift: None,
+        disturbance: None,
     }
 }
 
@@ -43,7 +44,11 @@ fn run(
     let mut all = Vec::new();
     while let Some(step) = cell.next() {
         assert_eq!(cell.next(), Some(step));
-        let mut record = sut.record(step.purpose, step.load, step.duration.as_secs_f64());
+        let seconds = step.duration.as_secs_f64();
+        let mut record = match step.window {
+            Some(window) => sut.record_by_windows((step.purpose, step.load), seconds, window),
+            None => sut.record(step.purpose, step.load, seconds),
+        };
         record.index = step.index;
         record.latency_us = Some(LatencySummary {
             p50: 9.0,
@@ -83,7 +88,6 @@ fn clean() -> Path {
 #[test]
 fn trials_of_a_cell_on_a_clean_path() {
     for (preset, sequence) in [
-        (Preset::Quick, "wssssclll"),
         (Preset::Std, "wssscl ll"),
         (Preset::Csit, "wssscl ll"),
         (Preset::Binary, "wsssssssssssssclll"),
@@ -166,10 +170,10 @@ fn the_result_is_filled_in() {
 
 #[test]
 fn a_confirm_trial_that_fails_is_unstable_and_a_lower_load_is_tried() {
-    for (second, sequence_end) in [(true, "cclll"), (false, "clll")] {
+    for (second, confirms_all) in [(true, 2), (false, 1)] {
         let mut cell = Cell::new(CellPlan {
             second_confirm: second,
-            ..plan(Preset::Quick)
+            ..plan(Preset::Std)
         })
         .unwrap();
         let mut confirms = 0;
@@ -180,19 +184,21 @@ fn a_confirm_trial_that_fails_is_unstable_and_a_lower_load_is_tried() {
             }
         });
         let sequence = purposes(&records);
-        assert!(
-            sequence.starts_with("wssssc") && sequence.matches('s').count() == 5,
-            "{sequence}"
-        );
-        let tail: String = sequence_end.replacen('c', "", 1);
-        assert!(sequence.ends_with(&tail), "{sequence}");
+        assert_eq!(sequence.matches('c').count(), confirms_all, "{sequence}");
+        assert!(sequence.ends_with("lll"), "{sequence}");
         let result = cell.finish(context());
         assert_eq!(result.verdict, Verdict::Unstable);
         assert!(!result.confirm.unwrap().met);
         let lower = result.bounds.lower_fps.unwrap();
         assert_eq!(result.confirm.unwrap().load_fps, lower);
+        // A little below what the path forwarded meanwhile.
+        let held = result.held.map(|held| held.load_fps / lower);
+        assert!(
+            held.is_none_or(|share| (0.97..=0.98).contains(&share)),
+            "{held:?}"
+        );
         assert_eq!(
-            result.notes[0].contains("held"),
+            result.notes[0].contains("fps held"),
             second,
             "{:?}",
             result.notes
@@ -223,7 +229,7 @@ fn a_tester_that_cannot_offer_more_caps_the_search() {
 fn a_sender_held_up_more_and_less_ends_coupled() {
     for seed in 0..20 {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+        let mut cell = Cell::new(plan(Preset::Std)).unwrap();
         run(&mut cell, &mut Sut::new(clean(), 1), |record| {
             let most = 3e5 * (0.94 + 0.06 * random.f64());
             if record.load_fps > most {
@@ -248,7 +254,7 @@ fn a_sender_held_up_more_and_less_ends_coupled() {
 
 #[test]
 fn frames_dropped_by_the_tester_are_never_loss() {
-    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     run(&mut cell, &mut Sut::new(clean(), 1), |record| {
         if record.load_fps > 5e5 {
             record.validity = Validity::TesterDropped { frames: 9 };
@@ -311,12 +317,14 @@ fn a_disturbed_tester_is_not_its_limit() {
         }
     });
     let result = cell.finish(context());
-    assert_eq!(
-        (result.verdict, result.throughput_fps),
-        (Verdict::Failed, None)
+    assert_eq!(result.verdict, Verdict::Wide, "{:?}", result.notes);
+    assert!(
+        result.notes[0].contains("disturbed twice"),
+        "{:?}",
+        result.notes
     );
-    assert!(result.notes[0].contains("not quiet"), "{:?}", result.notes);
-    assert_eq!(records.len(), 2 + 5);
+    assert!(result.throughput_fps.unwrap() > 0.0);
+    assert!(records.len() < 60, "{}", purposes(&records));
 }
 
 /// Where tester and path share few CPUs, the loads that the path is far from are those that the
@@ -335,7 +343,7 @@ fn a_load_that_is_missed_and_mostly_lost_is_too_much() {
         }
     };
     let high = |r: &&TrialRecord| r.purpose == Purpose::Search && r.load_fps > 2e6;
-    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     let records = run(&mut cell, &mut Sut::new(clean(), 1), missed);
     assert!(records.iter().filter(high).count() > 0);
     let result = cell.finish(context());
@@ -343,7 +351,7 @@ fn a_load_that_is_missed_and_mostly_lost_is_too_much() {
     let found = result.throughput_fps.unwrap();
     assert!((0.98e6..=1e6).contains(&found), "{found}");
     // Less than half may be lost by the sender's haste: that is no evidence.
-    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     run(&mut cell, &mut Sut::new(clean(), 1), |record| {
         missed(record);
         if record.load_fps > 2e6 {
@@ -377,7 +385,7 @@ fn a_trial_that_breaks_twice_fails_the_cell() {
 
 #[test]
 fn a_confirm_trial_missed_twice_is_late() {
-    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     run(&mut cell, &mut Sut::new(clean(), 1), |record| {
         if record.purpose == Purpose::Confirm {
             record.validity = Validity::LoadMissed {
@@ -410,12 +418,12 @@ fn an_interrupted_cell_says_so() {
 
 #[test]
 fn a_visit_of_the_control_cell_is_cheap() {
-    let (records, result) = whole(Preset::Quick, clean());
-    let mut visit = plan(Preset::Quick).control();
+    let (records, result) = whole(Preset::Std, clean());
+    let mut visit = plan(Preset::Std).brief();
     visit.expect = result.bounds.lower_fps.map(Fps);
     let mut cell = Cell::new(visit).unwrap();
     let again = run(&mut cell, &mut Sut::new(clean(), 1), |_| {});
-    assert_eq!(purposes(&again), "wsssss");
+    assert!(!purposes(&again).contains(['c', 'l']));
     let wall = |records: &[TrialRecord]| records.iter().map(|r| r.wall_s).sum::<f64>();
     assert!(wall(&again) < wall(&records) * 0.6);
     let drift = cell.finish(context()).throughput_fps.unwrap() / result.throughput_fps.unwrap();
@@ -441,7 +449,7 @@ proptest! {
         faults in proptest::collection::vec(0u8..40, 60),
     ) {
         let path = reference_paths()[path].1;
-        let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+        let mut cell = Cell::new(plan(Preset::Std)).unwrap();
         let mut faults = faults.into_iter().cycle();
         let records = run(&mut cell, &mut Sut::new(path, seed), |record| {
             record.validity = match faults.next() {
@@ -451,7 +459,7 @@ proptest! {
                 _ => Validity::Valid,
             };
         });
-        let mut again = Cell::new(plan(Preset::Quick)).unwrap();
+        let mut again = Cell::new(plan(Preset::Std)).unwrap();
         for record in records.iter().take(cut) {
             again.observe(record);
         }
@@ -467,15 +475,15 @@ proptest! {
 
 #[test]
 fn a_budget_cuts_the_search_and_what_follows_a_failed_confirm_trial() {
-    let whole = plan(Preset::Quick);
+    let whole = plan(Preset::Std);
     let timeout = |seconds| {
         let budget = Duration::from_secs(seconds);
         whole.clone().within(budget).settings.timeout.as_secs_f64()
     };
-    assert_eq!(timeout(100), 16.0);
-    assert!((timeout(27) - (27.0 * TRAFFIC_SHARE - 14.0)).abs() < 1e-9);
-    assert_eq!(timeout(5), 8.0);
-    for (budget, confirms) in [(60, 2), (25, 1)] {
+    assert_eq!(timeout(1000), 600.0);
+    assert!((timeout(500) - (500.0 * TRAFFIC_SHARE - 34.0)).abs() < 1e-9);
+    assert_eq!(timeout(5), 300.0);
+    for (budget, confirms) in [(180, 3), (60, 1)] {
         let mut cell = Cell::new(whole.clone().within(Duration::from_secs(budget))).unwrap();
         let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
             if record.purpose == Purpose::Confirm {
@@ -489,13 +497,13 @@ fn a_budget_cuts_the_search_and_what_follows_a_failed_confirm_trial() {
 
 #[test]
 fn a_replay_ends_where_the_machine_wants_something_else() {
-    let (records, result) = whole(Preset::Quick, clean());
-    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let (records, result) = whole(Preset::Std, clean());
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     assert_eq!(cell.replay(&records), records.len());
     assert_eq!(cell.finish(context()), result);
     let mut other = records.clone();
     other[3].load_fps *= 0.9;
-    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     assert_eq!(cell.replay(&other), 3);
     assert_eq!(cell.next().unwrap().load.0, records[3].load_fps);
 }
@@ -504,7 +512,7 @@ fn a_replay_ends_where_the_machine_wants_something_else() {
 fn stamps_of_nics_stand_beside_the_kernels() {
     let is_latency = |record: &TrialRecord| matches!(record.purpose, Purpose::Latency { .. });
     let mut sut = Sut::new(clean(), 1);
-    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     let all = run(&mut cell, &mut sut, |record| {
         if is_latency(record) {
             record.hardware_latency = Some(nicety_model::HardwareLatency {
@@ -552,3 +560,5 @@ fn stamps_of_nics_stand_beside_the_kernels() {
         result.notes
     );
 }
+
+mod windows;

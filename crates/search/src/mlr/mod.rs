@@ -277,6 +277,7 @@ impl Search for Mlr {
         self.due.map(|due| Ask {
             load: self.grid.load(due.load),
             duration: due.duration,
+            window: None,
         })
     }
 
@@ -414,6 +415,7 @@ impl Search for Mlr {
             duration,
             wall: duration,
             loss_ratio: nicety_model::LossRatio(0.0),
+            windows: None,
             forwarding: load,
         });
         let outcome = copy.outcome();

@@ -2,7 +2,7 @@ use nicety_model::{CellKey, Direction, FrameSize, SearchBounds};
 
 use super::*;
 
-fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) -> CellResult {
+pub(crate) fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) -> CellResult {
     CellResult {
         schema: 1,
         cell: name.to_owned(),

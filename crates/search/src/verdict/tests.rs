@@ -93,10 +93,10 @@ fn each_finding_has_its_verdict() {
             "lost 0.2000 %",
         ),
         (
-            "and held two widths below",
+            "and held below",
             Evidence {
                 confirm: confirm(false),
-                second_confirm: confirm(true),
+                held: confirm(true),
                 ..fine()
             },
             Verdict::Unstable,

@@ -1,0 +1,173 @@
+//! Estimators of the edge beside each other, on simulated paths of machines that others use: the
+//! one that is used, a staircase, and the staircase's trials with the edge fitted to them.
+
+use nicety_model::Fps;
+use nicety_search::edge::{EdgeSearch, window};
+use nicety_search::{Search, Seen, Settings};
+use nicety_testkit::sut::{Path, Sut, busy_paths, reference_paths};
+
+use super::{LOSS, MIN};
+
+/// Visits of a run, and runs.
+const VISITS: usize = 5;
+const RUNS: u64 = 40;
+/// Load that overloads every path.
+const OVERLOAD: Fps = Fps(2e6);
+/// Time between two visits of a cell, in seconds.
+const APART_S: f64 = 25.0;
+
+#[derive(Clone, Copy)]
+pub enum Estimator {
+    Edge,
+    Staircase,
+}
+
+/// What runs of an estimator on a path came to.
+pub struct Figures {
+    pub name: &'static str,
+    pub path: &'static str,
+    pub median: f64,
+    /// Relative standard deviation of single visits, and of the runs' medians.
+    pub visit_sd: f64,
+    pub run_sd: f64,
+    /// Share of the runs whose range covers the median of all.
+    pub covered: f64,
+    /// Traffic and wall time of a run in seconds.
+    pub traffic_s: f64,
+    pub wall_s: f64,
+}
+
+pub fn all() -> Vec<Figures> {
+    let paths = || reference_paths().into_iter().chain(busy_paths());
+    let estimators = [
+        ("edge", Estimator::Edge),
+        ("staircase", Estimator::Staircase),
+    ];
+    estimators
+        .into_iter()
+        .flat_map(|(name, estimator)| paths().map(move |path| figures(name, estimator, path)))
+        .collect()
+}
+
+fn figures(name: &'static str, estimator: Estimator, (path, sut): (&'static str, Path)) -> Figures {
+    let (mut visits, mut medians, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut traffic_s, mut wall_s) = (0.0, 0.0);
+    for seed in 0..RUNS {
+        let mut sut = Sut::new(sut, seed);
+        let mut found: Vec<f64> = Vec::new();
+        for _ in 0..VISITS {
+            let mut clock = Clock {
+                sut: &mut sut,
+                traffic_s: 0.0,
+                wall_s: 0.0,
+            };
+            let result = match estimator {
+                Estimator::Edge => edge(&mut clock, middle(&found)),
+                Estimator::Staircase => staircase(&mut clock),
+            };
+            traffic_s += clock.traffic_s;
+            wall_s += clock.wall_s;
+            found.push(result);
+            sut.wait(APART_S);
+        }
+        found.sort_by(f64::total_cmp);
+        medians.push(found[VISITS / 2]);
+        ranges.push((found[0], found[VISITS - 1]));
+        visits.extend(found);
+    }
+    let median = middle(&medians).unwrap_or(0.0);
+    let covering = ranges
+        .iter()
+        .filter(|(low, high)| (*low..=*high).contains(&median));
+    Figures {
+        name,
+        path,
+        median,
+        visit_sd: super::relative_sd(&visits),
+        run_sd: super::relative_sd(&medians),
+        covered: covering.count() as f64 / RUNS as f64,
+        traffic_s: traffic_s / RUNS as f64,
+        wall_s: wall_s / RUNS as f64,
+    }
+}
+
+fn middle(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+struct Clock<'a> {
+    sut: &'a mut Sut,
+    traffic_s: f64,
+    wall_s: f64,
+}
+
+impl Clock<'_> {
+    /// Windows within the goal and beyond it of a trial, and what it forwarded.
+    fn trial(&mut self, load: Fps, seconds: f64) -> (u32, u32, Fps) {
+        let window = window::of(load.0, LOSS);
+        let purpose = nicety_model::Purpose::Search;
+        let record = self.sut.record_by_windows((purpose, load), seconds, window);
+        self.traffic_s += seconds;
+        self.wall_s += record.wall_s;
+        let windows = record.windows.unwrap();
+        let (good, bad) = windows.judged(LOSS);
+        (good, bad, windows.forwarding(1).unwrap_or(load))
+    }
+}
+
+fn edge(clock: &mut Clock<'_>, known: Option<f64>) -> f64 {
+    let settings = Settings::of(nicety_model::plan::Preset::Robust, LOSS);
+    let mut search = EdgeSearch::new(&settings, MIN, OVERLOAD);
+    search.expect_forwarding(clock.trial(OVERLOAD, 0.5).2);
+    if let Some(known) = known {
+        search.expect(Fps(known));
+    }
+    while let Some(ask) = search.next_trial() {
+        let (good, bad, forwarding) = clock.trial(ask.load, ask.duration.as_secs_f64());
+        search.observe(&Seen {
+            load: ask.load,
+            duration: ask.duration,
+            wall: ask.duration,
+            loss_ratio: nicety_model::LossRatio(0.0),
+            windows: Some((good, bad)),
+            forwarding,
+        });
+    }
+    search.outcome().throughput.map_or(0.0, |fps| fps.0)
+}
+
+/// Eight trials, up by a step after a good one and down after a bad one, steps halved at every turn;
+/// the result is the load that separates good from bad windows with the fewest exceptions.
+fn staircase(clock: &mut Clock<'_>) -> f64 {
+    let mut load = clock.trial(OVERLOAD, 0.5).2.0 * 0.96;
+    let (mut step, mut up) = (0.04_f64, None);
+    let mut seen: Vec<(f64, u32, u32)> = Vec::new();
+    for _ in 0..8 {
+        let window = window::of(load, LOSS);
+        let seconds = window::trial(window, 5).as_secs_f64().max(0.5);
+        let (good, bad, _) = clock.trial(Fps(load), seconds);
+        seen.push((load, good, bad));
+        if up.is_some_and(|up| up != (good > bad)) {
+            step = (step / 2.0).max(0.01);
+        }
+        up = Some(good > bad);
+        load *= if good > bad { 1.0 + step } else { 1.0 - step };
+    }
+    let mut loads: Vec<f64> = seen.iter().map(|trial| trial.0).collect();
+    loads.sort_by(f64::total_cmp);
+    let wrong = |edge: f64| -> u32 {
+        let one = |(load, good, bad): &(f64, u32, u32)| if *load <= edge { *bad } else { *good };
+        seen.iter().map(one).sum()
+    };
+    let between = loads.windows(2).map(|pair| (pair[0] * pair[1]).sqrt());
+    let ends = [loads[0] * 0.98, loads[loads.len() - 1] * 1.01];
+    let edges: Vec<f64> = between.chain(ends).collect();
+    let fewest = edges.iter().map(|edge| wrong(*edge)).min().unwrap_or(0);
+    let best: Vec<f64> = edges
+        .into_iter()
+        .filter(|edge| wrong(*edge) == fewest)
+        .collect();
+    best.iter().sum::<f64>() / best.len() as f64
+}

@@ -1,0 +1,384 @@
+//! Probabilistic bisection for the edge of a path that is disturbed now and then.
+//!
+//! On a machine that others use, whether half a second loses frames says more about the machine
+//! than about the path. Windows of some 50 ms tell the two apart: below the path's edge few of them
+//! lose frames, above it nearly all do. So a load is judged by its windows (RFC 9971 with an exceed
+//! ratio of one half and the window as the trial), and where the edge lies is kept as a
+//! probability that every trial sharpens; the next trial goes where it is as likely below as above
+//! (Waeber, Frazier and Henderson 2013; the shape of the edge as in QUEST, Watson and Pelli 1983).
+//!
+//! The result is the lower end of what is left: a load that the path carries, not one that it
+//! carries every other time. Figures, bias and limits: `docs/methodology/search.md`.
+
+mod posterior;
+pub mod window;
+
+use std::time::Duration;
+
+use nicety_model::Fps;
+
+use crate::machine::{Ask, Left, Outcome, Search, Seen, out_of_time};
+use crate::preset::Settings;
+use posterior::Posterior;
+
+/// Where on the posterior the result lies: the edge is above it with a probability of 98 %.
+const LOWER: f64 = 0.02;
+/// The other end of what the edge is known to.
+const UPPER: f64 = 0.98;
+/// Relative distance of the two from which on more trials are worth their time.
+const WIDTH: f64 = 0.04;
+/// Trials of a search that begins with what the path forwards under overload, or with nothing.
+const TRIALS: u32 = 6;
+/// Trials of a search that begins with an earlier result.
+const TRIALS_AGAIN: u32 = 4;
+/// Trials at most, looks at whole windows aside: what the posterior then leaves is the result.
+const TRIALS_MAX: u32 = 14;
+/// Share of the rate under overload at which the edge is expected.
+const BELOW_OVERLOAD: f64 = 0.97;
+/// How far an expected edge lies above the lower end that an earlier search reported.
+const ABOVE_LOWER: f64 = 1.01;
+/// Relative scale of the doubt in an expected edge; its tails are those of a Cauchy distribution,
+/// so that a wrong one is left in a few steps.
+const DOUBT: f64 = 0.03;
+/// The same after loads were halved.
+const LITTLE_IDEA: f64 = 0.3;
+/// The same without any expectation.
+const NO_IDEA: f64 = 1.0;
+/// Length of a trial, unless five windows take longer.
+const TRIAL: Duration = Duration::from_millis(500);
+/// Windows of a trial.
+const WINDOWS: u32 = 5;
+/// Good trials at the highest load that end the search there.
+const AT_MAX: u32 = 2;
+/// Trials without a good one after which loads are halved, and the share of their windows that may
+/// have been good all the same: near the edge it is more.
+const LOST: (u32, f64) = (4, 0.1);
+/// Share of the first load below which a search goes on only in vain.
+const LOWEST: f64 = 0.02;
+/// Share of the load at which a path is looked at again that lost too much in whole windows.
+const CHECKED_AGAIN: f64 = 0.3;
+/// What a trial counts for whose engine cannot tell windows apart: as many windows.
+const WHOLE: u32 = 3;
+
+/// A look at whole windows, where the search's are too short to hold as many frames as the goal
+/// asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Check {
+    good: u32,
+    bad: u32,
+}
+
+/// The search.
+#[derive(Debug, Clone)]
+pub struct EdgeSearch {
+    loss_goal: f64,
+    timeout: Duration,
+    min: f64,
+    max: f64,
+    /// Where the edge is expected, and the doubt in it.
+    expected: Option<(f64, f64)>,
+    again: bool,
+    posterior: Posterior,
+    next: Option<Ask>,
+    trials: u32,
+    wall: Duration,
+    first: f64,
+    good: u32,
+    bad_in_a_row: u32,
+    at_max: u32,
+    /// Load and state of the check under way.
+    check: Option<(f64, Check)>,
+    checked: bool,
+    checks: u32,
+    lowest_loss: Option<(f64, f64)>,
+    /// Good and bad windows so far.
+    windows: (u32, u32),
+    /// Trials before the posterior was begun anew.
+    before: u32,
+    failed: Option<String>,
+    timed_out: bool,
+    at_min: bool,
+}
+
+impl EdgeSearch {
+    /// A search between `min` and `max` with the preset's loss goal and time-out.
+    pub fn new(settings: &Settings, min: Fps, max: Fps) -> Self {
+        let max = max.0.max(min.0);
+        let mut search = Self {
+            loss_goal: settings.loss_ratio,
+            timeout: settings.timeout,
+            min: min.0,
+            max,
+            expected: None,
+            again: false,
+            posterior: Posterior::new(min.0, max, (max, NO_IDEA)),
+            next: None,
+            trials: 0,
+            wall: Duration::ZERO,
+            first: max,
+            good: 0,
+            bad_in_a_row: 0,
+            at_max: 0,
+            check: None,
+            checked: false,
+            checks: 0,
+            lowest_loss: None,
+            windows: (0, 0),
+            before: 0,
+            failed: None,
+            timed_out: false,
+            at_min: false,
+        };
+        search.begin();
+        search
+    }
+
+    /// Sets the first trial from what is expected.
+    fn begin(&mut self) {
+        let (centre, doubt) = self.expected.unwrap_or((self.max, NO_IDEA));
+        let centre = centre.clamp(self.min, self.max);
+        self.posterior = Posterior::new(self.min, self.max, (centre, doubt));
+        self.first = centre;
+        self.next = Some(self.trial(centre));
+    }
+
+    fn trial(&self, load: f64) -> Ask {
+        let window = window::of(load, self.loss_goal);
+        Ask {
+            load: Fps(load),
+            duration: window::trial(window, WINDOWS).max(TRIAL),
+            window: Some(window),
+        }
+    }
+
+    fn enough(&self) -> u32 {
+        if self.again { TRIALS_AGAIN } else { TRIALS }
+    }
+
+    /// Ends of what the edge is known to, and the load at which it is as likely below as above.
+    fn bounds_fps(&self) -> (f64, f64, f64) {
+        let [lower, middle, upper] = self.posterior.quantiles([LOWER, 0.5, UPPER]);
+        (lower.min(self.max), middle, upper)
+    }
+
+    /// Decides what comes after an observation.
+    fn advance(&mut self) {
+        self.next = None;
+        if self.failed.is_some() || self.at_max >= AT_MAX && self.bad_in_a_row == 0 {
+            return;
+        }
+        if self.wall >= self.timeout {
+            self.timed_out = true;
+            if self.good == 0 {
+                self.failed = Some(out_of_time(self.timeout));
+            }
+            return;
+        }
+        if self.is_lost() {
+            self.go_down();
+            return;
+        }
+        let (lower, middle, upper) = self.bounds_fps();
+        let trials = self.trials - self.before;
+        let settled = trials >= self.enough() && (upper - lower) <= WIDTH * upper;
+        let most = trials >= TRIALS_MAX;
+        if (settled || most) && self.good > 0 {
+            self.verify(lower);
+        } else if most {
+            self.go_down();
+        } else {
+            // A load that was seen to be carried is part of every result.
+            let load = if settled { lower } else { middle };
+            self.next = Some(self.trial(load.clamp(self.min, self.max)));
+        }
+    }
+
+    /// Whether no load was anywhere near good.
+    fn is_lost(&self) -> bool {
+        let (good, bad) = self.windows;
+        let share = f64::from(good) / f64::from((good + bad).max(1));
+        self.good == 0 && self.bad_in_a_row >= LOST.0 && share <= LOST.1
+    }
+
+    /// No load was good so far: halves it, until it is not worth while.
+    fn go_down(&mut self) {
+        let (load, loss) = self.lowest_loss.unwrap_or((self.first, 1.0));
+        let next = load / 2.0;
+        if next < (self.first * LOWEST).max(self.min) {
+            self.at_min = true;
+            self.failed = Some(self.loses(load, loss));
+            return;
+        }
+        self.posterior = Posterior::new(self.min, self.max, (next, LITTLE_IDEA));
+        self.before = self.trials;
+        self.next = Some(self.trial(next));
+    }
+
+    fn loses(&self, load: f64, loss: f64) -> String {
+        let goal = nicety_model::LossRatio(self.loss_goal);
+        format!(
+            "the path loses more than the goal of {goal} at every load tried: {} at {}",
+            nicety_model::LossRatio(loss),
+            Fps(load)
+        )
+    }
+
+    /// Where windows are shorter than the goal asks for, looks at whole ones at the result.
+    fn verify(&mut self, load: f64) {
+        let load = match self.check {
+            Some((load, _)) => load,
+            None => load,
+        };
+        if self.checked || !window::is_short(load, self.loss_goal) {
+            return;
+        }
+        let state = self.check.map_or(Check::default(), |(_, state)| state);
+        self.check = Some((load, state));
+        let window = window::whole(load, self.loss_goal);
+        self.next = Some(Ask {
+            load: Fps(load),
+            duration: window::trial(window, 1),
+            window: Some(window),
+        });
+    }
+
+    /// Takes a look at whole windows: two of three decide.
+    fn verified(&mut self, good: bool, loss: f64) {
+        let Some((load, mut state)) = self.check else {
+            return;
+        };
+        match good {
+            true => state.good += 1,
+            false => state.bad += 1,
+        }
+        self.checks += 1;
+        self.check = Some((load, state));
+        if state.good > state.bad || state.good >= 2 {
+            self.checked = true;
+        } else if state.bad >= 2 || self.checks > 2 {
+            self.lowest_loss = Some((load, loss));
+            if self.checks > 2 {
+                self.at_min = true;
+                self.failed = Some(self.loses(load, loss));
+                return;
+            }
+            // What the short windows could not see is there at a fraction of the load as well, or
+            // not.
+            let less = load * CHECKED_AGAIN;
+            self.check = Some((less, Check::default()));
+            self.posterior = Posterior::new(self.min, self.max, (less, WIDTH / 8.0));
+        }
+    }
+}
+
+impl Search for EdgeSearch {
+    fn next_trial(&self) -> Option<Ask> {
+        self.next
+    }
+
+    fn observe(&mut self, seen: &Seen) {
+        self.wall += seen.wall;
+        let (good, bad) =
+            seen.windows
+                .unwrap_or_else(|| match seen.loss_ratio.0 <= self.loss_goal {
+                    true => (WHOLE, 0),
+                    false => (0, WHOLE),
+                });
+        let met = good > bad;
+        if self.check.is_some() {
+            self.verified(met, seen.loss_ratio.0);
+            self.next = None;
+            if self.failed.is_none() && !self.checked {
+                self.verify(seen.load.0);
+            }
+            return;
+        }
+        self.trials += 1;
+        self.posterior.observe(seen.load.0, (good, bad));
+        self.windows = (self.windows.0 + good, self.windows.1 + bad);
+        if met {
+            self.good += 1;
+            self.bad_in_a_row = 0;
+            if seen.load.0 >= self.max * (1.0 - 1e-9) {
+                self.at_max += 1;
+            }
+        } else {
+            self.bad_in_a_row += 1;
+            let lowest = self.lowest_loss.map_or(f64::INFINITY, |(load, _)| load);
+            if seen.load.0 < lowest {
+                self.lowest_loss = Some((seen.load.0, seen.loss_ratio.0));
+            }
+        }
+        self.advance();
+    }
+
+    fn cap(&mut self, max: Fps) {
+        if max.0 >= self.max {
+            return;
+        }
+        self.max = max.0.max(self.min);
+        self.at_max = 0;
+        if let Some(ask) = self.next {
+            self.next = Some(self.trial(ask.load.0.min(self.max)));
+        }
+    }
+
+    fn expect(&mut self, load: Fps) {
+        if self.trials == 0 {
+            self.again = true;
+            self.expected = Some((load.0 * ABOVE_LOWER, DOUBT));
+            self.begin();
+        }
+    }
+
+    fn expect_forwarding(&mut self, rate: Fps) {
+        if self.trials == 0 && !self.again && rate.0 > 0.0 {
+            self.expected = Some((rate.0 * BELOW_OVERLOAD, DOUBT));
+            self.begin();
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let mut outcome = Outcome {
+            trials: self.trials + self.checks,
+            wall_s: self.wall.as_secs_f64(),
+            timed_out: self.timed_out,
+            at_min: self.at_min,
+            failed: self.failed.clone(),
+            ..Outcome::default()
+        };
+        if self.trials == 0 || self.failed.is_some() {
+            return outcome;
+        }
+        let at_max = self.at_max > 0 && self.bad_in_a_row == 0 && self.next.is_none();
+        let (lower, _, upper) = self.bounds_fps();
+        if at_max {
+            outcome.lower = Some(Fps(self.max));
+            outcome.throughput = outcome.lower;
+            outcome.at_max = true;
+        } else {
+            if self.good > 0 {
+                outcome.lower = Some(Fps(lower));
+                outcome.throughput = outcome.lower;
+            }
+            outcome.upper = Some(Fps(upper)).filter(|upper| upper.0 < self.max * 1.1);
+        }
+        outcome.width_met = upper - lower <= WIDTH * upper;
+        outcome
+    }
+
+    fn left(&self) -> Left {
+        if self.next.is_none() {
+            return Left::default();
+        }
+        let trials = self.enough().saturating_sub(self.trials).max(1);
+        let each = self.next.map_or(TRIAL, |ask| ask.duration);
+        Left {
+            trials,
+            seconds: f64::from(trials) * each.as_secs_f64(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

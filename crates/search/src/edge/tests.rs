@@ -1,0 +1,176 @@
+use std::time::Duration;
+
+use nicety_model::plan::Preset;
+use nicety_model::{LossRatio, Purpose};
+use nicety_testkit::sut::{Busy, Path, Sut, busy_paths, reference_paths};
+
+use super::*;
+
+const MIN: Fps = Fps(100.0);
+const MAX: Fps = Fps(2e6);
+const GOAL: f64 = 1e-4;
+
+fn search(goal: f64) -> EdgeSearch {
+    EdgeSearch::new(&Settings::of(Preset::Robust, goal), MIN, MAX)
+}
+
+/// Runs a search on a simulated path; loads and lengths of its trials.
+fn run(search: &mut EdgeSearch, sut: &mut Sut) -> Vec<(f64, f64)> {
+    let mut asked = Vec::new();
+    while let Some(ask) = search.next_trial() {
+        assert_eq!(search.next_trial(), Some(ask));
+        let seconds = ask.duration.as_secs_f64();
+        let window = ask.window.unwrap();
+        let record = sut.record_by_windows((Purpose::Search, ask.load), seconds, window);
+        let windows = record.windows.unwrap();
+        search.observe(&Seen {
+            load: ask.load,
+            duration: ask.duration,
+            wall: Duration::from_secs_f64(record.wall_s),
+            loss_ratio: record.loss_ratio,
+            windows: Some(windows.judged(GOAL)),
+            forwarding: windows.forwarding(1).unwrap(),
+        });
+        asked.push((ask.load.0, seconds));
+        assert!(asked.len() < 50, "does not end: {asked:?}");
+    }
+    asked
+}
+
+fn found(path: Path, seed: u64) -> f64 {
+    let mut search = search(GOAL);
+    search.expect_forwarding(Fps(1e6));
+    run(&mut search, &mut Sut::new(path, seed));
+    search.outcome().throughput.unwrap().0
+}
+
+#[test]
+fn the_edge_is_found_from_below_on_paths_that_are_disturbed() {
+    for (name, path) in reference_paths() {
+        for seed in 0..10 {
+            let fps = found(path, seed);
+            assert!((0.97e6..=1.0e6).contains(&fps), "{name} {seed}: {fps}");
+        }
+    }
+    for (name, path) in busy_paths() {
+        let mut all: Vec<f64> = (0..21).map(|seed| found(path, seed)).collect();
+        all.sort_by(f64::total_cmp);
+        assert!((0.96e6..=1.02e6).contains(&all[10]), "{name}: {all:?}");
+    }
+}
+
+#[test]
+fn a_wrong_expectation_costs_trials_not_the_result() {
+    for expected in [0.5e6, 0.8e6, 1.3e6, 1.9e6] {
+        let mut search = search(GOAL);
+        search.expect(Fps(expected));
+        let path = Path::Busy(Busy::quiet(1e6, 256.0));
+        let asked = run(&mut search, &mut Sut::new(path, 1));
+        let fps = search.outcome().throughput.unwrap().0;
+        assert!(
+            (0.97e6..=1.001e6).contains(&fps),
+            "{expected}: {fps} {asked:?}"
+        );
+        assert!(asked.len() <= 14, "{expected}: {asked:?}");
+    }
+}
+
+#[test]
+fn a_path_that_carries_all_ends_at_the_highest_load() {
+    let mut search = search(GOAL);
+    let asked = run(&mut search, &mut Sut::new(Path::Fixed { capacity: 5e6 }, 1));
+    let outcome = search.outcome();
+    assert_eq!((outcome.throughput, outcome.at_max), (Some(MAX), true));
+    assert_eq!(asked.len(), 2);
+    let mut capped = self::search(GOAL);
+    capped.cap(Fps(7e5));
+    run(&mut capped, &mut Sut::new(Path::Fixed { capacity: 1e6 }, 1));
+    assert_eq!(capped.outcome().throughput, Some(Fps(7e5)));
+    assert!(capped.outcome().at_max);
+}
+
+#[test]
+fn loss_at_every_load_fails_with_the_loss_that_was_measured() {
+    let every = |every| {
+        Path::Busy(Busy {
+            every,
+            ..Busy::quiet(1e6, 256.0)
+        })
+    };
+    let mut search = search(GOAL);
+    search.expect_forwarding(Fps(1e6));
+    let asked = run(&mut search, &mut Sut::new(every(9_000), 1));
+    let outcome = search.outcome();
+    assert!(
+        outcome.at_min && outcome.throughput.is_none(),
+        "{outcome:?}"
+    );
+    let why = outcome.failed.unwrap();
+    assert!(why.contains("at every load tried: 0.01"), "{why}");
+    assert!(asked.last().unwrap().0 < 0.1e6, "{asked:?}");
+    let fps = found(every(11_000), 1);
+    assert!((0.97e6..=1.0e6).contains(&fps), "{fps}");
+}
+
+/// Windows of a few thousand frames see no loss of every 9,000th: whole ones do.
+#[test]
+fn a_slow_path_is_looked_at_by_whole_windows() {
+    for (every, carries) in [(0, true), (11_000, true), (9_000, false)] {
+        let path = Path::Busy(Busy {
+            every,
+            ..Busy::quiet(12_345.0, 5.0)
+        });
+        let mut search = search(GOAL);
+        search.expect_forwarding(Fps(12_345.0));
+        let asked = run(&mut search, &mut Sut::new(path, 1));
+        let longest = asked.iter().map(|trial| trial.1).fold(0.0, f64::max);
+        assert!((4.0..10.1).contains(&longest), "{asked:?}");
+        let outcome = search.outcome();
+        match carries {
+            true => {
+                let fps = outcome.throughput.unwrap().0;
+                assert!(
+                    (12_200.0..=12_350.0).contains(&fps),
+                    "{every}: {fps} {asked:?}"
+                );
+            }
+            false => assert!(outcome.failed.is_some(), "{outcome:?} {asked:?}"),
+        }
+    }
+}
+
+#[test]
+fn engines_without_windows_are_judged_by_whole_trials() {
+    let mut search = search(GOAL);
+    search.expect_forwarding(Fps(1e6));
+    while let Some(ask) = search.next_trial() {
+        let loss = (1.0 - 1e6 / ask.load.0).max(0.0);
+        search.observe(&Seen {
+            load: ask.load,
+            duration: ask.duration,
+            wall: ask.duration,
+            loss_ratio: LossRatio(loss),
+            windows: None,
+            forwarding: Fps(ask.load.0.min(1e6)),
+        });
+    }
+    let fps = search.outcome().throughput.unwrap().0;
+    assert!((0.97e6..=1.0e6).contains(&fps), "{fps}");
+}
+
+#[test]
+fn time_that_is_up_keeps_what_was_found() {
+    let settings = Settings {
+        timeout: Duration::from_secs(2),
+        ..Settings::of(Preset::Robust, GOAL)
+    };
+    let mut search = EdgeSearch::new(&settings, MIN, MAX);
+    search.expect_forwarding(Fps(1e6));
+    let asked = run(&mut search, &mut Sut::new(reference_paths()[0].1, 1));
+    assert!(asked.len() <= 3, "{asked:?}");
+    let outcome = search.outcome();
+    assert!(
+        outcome.timed_out && outcome.throughput.is_some(),
+        "{outcome:?}"
+    );
+}

@@ -1,0 +1,164 @@
+//! Visits of a cell together: one number, its interval, and what it is worth.
+//!
+//! Inside one visit the machine is as fast as it happens to be, so no interval from there holds;
+//! visits apart in time show how much it varies. The number is their median. The range of `n`
+//! independent visits covers the median of all that might have been made with probability
+//! `1 - 2^(1-n)`: 93.75 % for five (order statistics, e.g. David and Nagaraja 2003, §7.1).
+
+mod why;
+
+use std::collections::HashMap;
+
+use nicety_model::{CellResult, Disturbance, Estimate, Program, Verdict};
+
+use crate::stats::median;
+
+/// Confidence of intervals.
+const CONFIDENCE: f64 = 0.9375;
+/// Half the interval over the number up to which a result is `ok`.
+pub const CLOSE: f64 = 0.05;
+/// What the range of two, three and four visits is widened by to hold as often as that of five:
+/// Student's t over the mean range of as many normal values.
+const WIDER: [f64; 3] = [10.0, 2.7, 1.44];
+/// Least distance, as a ratio, of two groups of visits that contradict each other.
+const TWO_SPEEDS: f64 = 1.10;
+/// Programs named.
+const PROGRAMS: usize = 3;
+
+/// The number of `visits` (throughput in frames per second) with its interval; `None` with fewer
+/// than two.
+pub fn estimate(visits: &[f64]) -> Option<Estimate> {
+    let mut sorted = visits.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len();
+    let fps = median(&sorted).filter(|_| count > 1)?;
+    let skipped = skipped(count);
+    let (low, high) = (sorted[skipped], sorted[count - 1 - skipped]);
+    let wider = WIDER.get(count - 2).copied().unwrap_or(1.0);
+    Some(Estimate {
+        fps,
+        low_fps: (fps - (fps - low) * wider).max(0.0),
+        high_fps: fps + (high - fps) * wider,
+        confidence: Some(confidence(count, skipped).max(CONFIDENCE)),
+        visits: u32::try_from(count).unwrap_or(u32::MAX),
+    })
+}
+
+/// How many visits at either end the interval leaves out and still holds.
+fn skipped(count: usize) -> usize {
+    let holds = |skipped: &usize| confidence(count, *skipped) >= CONFIDENCE;
+    (1..count / 2).take_while(holds).last().unwrap_or(0)
+}
+
+/// Probability that the median lies between the values that are `skipped` places from either end.
+fn confidence(count: usize, skipped: usize) -> f64 {
+    let (mut term, mut sum) = (0.5_f64.powi(count as i32), 0.0);
+    for n in 0..=skipped {
+        sum += term;
+        term *= (count - n) as f64 / (n + 1) as f64;
+    }
+    1.0 - 2.0 * sum
+}
+
+/// What the visits of one cell, judged by windows, come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Together {
+    /// The number; `None` when no visit has one.
+    pub estimate: Option<Estimate>,
+    /// Median of their capacities.
+    pub capacity_fps: Option<f64>,
+    /// Who else had the CPUs, on average.
+    pub disturbance: Option<Disturbance>,
+    /// What the number is worth.
+    pub verdict: Verdict,
+    /// Why it is not `ok`, the most important reason first.
+    pub why: Vec<String>,
+}
+
+/// Puts the visits of one cell together.
+pub fn together(visits: &[&CellResult]) -> Together {
+    let numbers: Vec<f64> = visits.iter().filter_map(|v| v.throughput_fps).collect();
+    let capacities: Vec<f64> = visits.iter().filter_map(|v| v.capacity_fps).collect();
+    let single = || visits.iter().find_map(|visit| visit.estimate);
+    let estimate = estimate(&numbers).or_else(single);
+    let disturbance = disturbance(visits);
+    let (verdict, why) = judge(visits, &numbers, estimate.as_ref(), disturbance.as_ref());
+    Together {
+        estimate,
+        capacity_fps: median(&capacities),
+        disturbance,
+        verdict,
+        why,
+    }
+}
+
+fn judge(
+    visits: &[&CellResult],
+    numbers: &[f64],
+    estimate: Option<&Estimate>,
+    disturbance: Option<&Disturbance>,
+) -> (Verdict, Vec<String>) {
+    let most = |verdict: Verdict| {
+        let said = visits.iter().filter(|visit| visit.verdict == verdict);
+        2 * said.count() > visits.len()
+    };
+    let Some(estimate) = estimate else {
+        let first = visits.iter().find_map(|visit| visit.notes.first());
+        return (Verdict::Failed, first.cloned().into_iter().collect());
+    };
+    for verdict in [Verdict::Coupled, Verdict::Late, Verdict::TesterLimited] {
+        if most(verdict) {
+            return (verdict, Vec::new());
+        }
+    }
+    if let Some(why) = why::two_speeds(numbers, TWO_SPEEDS) {
+        return (Verdict::Unstable, vec![why]);
+    }
+    let unstable = visits.iter().find(|v| v.verdict == Verdict::Unstable);
+    if let Some(visit) = unstable {
+        return (
+            Verdict::Unstable,
+            visit.notes.first().cloned().into_iter().collect(),
+        );
+    }
+    let apart = (estimate.high_fps / estimate.fps - 1.0).max(1.0 - estimate.low_fps / estimate.fps);
+    if apart <= CLOSE {
+        return (Verdict::Ok, Vec::new());
+    }
+    (
+        Verdict::Wide,
+        why::wide(estimate, visits.len(), disturbance),
+    )
+}
+
+/// What disturbed the visits, on average over those that say.
+fn disturbance(visits: &[&CellResult]) -> Option<Disturbance> {
+    let all: Vec<&Disturbance> = visits
+        .iter()
+        .filter_map(|v| v.disturbance.as_ref())
+        .collect();
+    let count = all.len() as f64;
+    let stalls: Vec<f64> = all.iter().filter_map(|one| one.stalls_ms_per_s).collect();
+    let mut programs: HashMap<(&str, u32), f64> = HashMap::new();
+    for program in all.iter().flat_map(|one| &one.programs) {
+        *programs.entry((&program.name, program.pid)).or_default() += program.cpus / count;
+    }
+    let mut programs: Vec<Program> = programs
+        .into_iter()
+        .map(|((name, pid), cpus)| Program {
+            name: name.to_owned(),
+            pid,
+            cpus,
+        })
+        .collect();
+    programs.sort_by(|a, b| b.cpus.total_cmp(&a.cpus).then(a.pid.cmp(&b.pid)));
+    programs.truncate(PROGRAMS);
+    (!all.is_empty()).then(|| Disturbance {
+        stalls_ms_per_s: (!stalls.is_empty())
+            .then(|| stalls.iter().sum::<f64>() / stalls.len() as f64),
+        programs,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+use nicety_model::{CellKey, Direction, FrameSize, SearchBounds};
+
+use super::*;
+
+fn visit(fps: Option<f64>, verdict: Verdict) -> CellResult {
+    let mut visit = crate::summary::tests::cell("a", fps, verdict);
+    visit.key = CellKey {
+        path: [("kind".to_owned(), "bridge".to_owned())].into(),
+        frame_size_bytes: FrameSize::new(64).unwrap(),
+        direction: Direction::Uni,
+        flows: 1,
+    };
+    visit.bounds = SearchBounds::default();
+    visit.window_s = Some(0.05);
+    visit.notes = vec!["said".to_owned()];
+    visit
+}
+
+fn of(numbers: &[f64]) -> Together {
+    let visits: Vec<CellResult> = numbers
+        .iter()
+        .map(|n| visit(Some(*n), Verdict::Ok))
+        .collect();
+    together(&visits.iter().collect::<Vec<_>>())
+}
+
+#[test]
+fn five_visits_give_their_median_and_range() {
+    let estimate = estimate(&[103.0, 99.0, 100.0, 97.0, 101.0]).unwrap();
+    assert_eq!(
+        (estimate.fps, estimate.low_fps, estimate.high_fps),
+        (100.0, 97.0, 103.0)
+    );
+    assert_eq!((estimate.confidence, estimate.visits), (Some(0.9375), 5));
+    assert_eq!(super::estimate(&[5.0]), None);
+}
+
+#[test]
+fn fewer_visits_are_trusted_less_and_more_of_them_lose_their_ends() {
+    let half = |visits: &[f64]| estimate(visits).unwrap().half_width();
+    assert!((half(&[99.0, 101.0]) - 0.1).abs() < 1e-9);
+    assert!((half(&[99.0, 100.0, 101.0]) - 0.027).abs() < 1e-9);
+    // 1 - 2 (1 + 9) / 2^9 = 96.1 % without the two ends; of eight visits none can be spared.
+    let nine: Vec<f64> = (0..9).map(|n| 100.0 + f64::from(n)).collect();
+    let estimate = super::estimate(&nine).unwrap();
+    assert_eq!((estimate.low_fps, estimate.high_fps), (101.0, 107.0));
+    assert!((estimate.confidence.unwrap() - 0.9609375).abs() < 1e-9);
+    assert_eq!(super::estimate(&nine[..8]).unwrap().low_fps, 100.0);
+}
+
+#[test]
+fn close_visits_are_ok_and_others_wide_with_the_reason() {
+    assert_eq!(of(&[98.0, 99.0, 100.0, 101.0, 104.0]).verdict, Verdict::Ok);
+    let wide = of(&[91.0, 96.0, 100.0, 103.0, 108.0]);
+    assert_eq!(wide.verdict, Verdict::Wide);
+    assert!(
+        wide.why[0].contains("from visit to visit"),
+        "{:?}",
+        wide.why
+    );
+    let mut disturbed = visit(Some(91.0), Verdict::Ok);
+    disturbed.disturbance = Some(Disturbance {
+        stalls_ms_per_s: Some(40.0),
+        programs: vec![Program {
+            name: "rustc".to_owned(),
+            pid: 812,
+            cpus: 0.9,
+        }],
+    });
+    let calm = visit(Some(106.0), Verdict::Ok);
+    let both = together(&[&disturbed, &calm, &calm, &disturbed, &disturbed]);
+    // Three that are the same and two that are: two speeds.
+    assert_eq!(both.verdict, Verdict::Unstable);
+    let both = together(&[&disturbed, &calm]);
+    assert_eq!(both.verdict, Verdict::Wide);
+    assert!(
+        both.why[0].contains("rustc (PID 812) 0.9"),
+        "{:?}",
+        both.why
+    );
+    assert!(both.why[1].contains("40 ms per second"), "{:?}", both.why);
+}
+
+#[test]
+fn visits_that_contradict_each_other_are_unstable() {
+    let two = of(&[604.0, 784.0, 610.0, 841.0, 819.0]);
+    assert_eq!(two.verdict, Verdict::Unstable);
+    assert!(two.why[0].contains("two speeds"), "{:?}", two.why);
+    // One slow visit of five is none.
+    assert_eq!(
+        of(&[604.0, 784.0, 800.0, 790.0, 780.0]).verdict,
+        Verdict::Wide
+    );
+}
+
+#[test]
+fn what_most_visits_say_holds_and_a_failed_one_does_not_fail_the_cell() {
+    let limited = visit(Some(100.0), Verdict::TesterLimited);
+    let failed = visit(None, Verdict::Failed);
+    let ok = visit(Some(100.0), Verdict::Ok);
+    assert_eq!(
+        together(&[&limited, &limited, &ok]).verdict,
+        Verdict::TesterLimited
+    );
+    assert_eq!(
+        together(&[&failed, &ok, &ok, &ok, &ok]).verdict,
+        Verdict::Ok
+    );
+    let none = together(&[&failed, &failed]);
+    assert_eq!(
+        (none.verdict, none.why),
+        (Verdict::Failed, vec!["said".to_owned()])
+    );
+}
