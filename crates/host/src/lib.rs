@@ -24,6 +24,7 @@ pub mod phc;
 pub mod placement;
 pub mod policer;
 pub mod privilege;
+pub mod programs;
 pub mod qdisc;
 mod raw;
 pub mod sched;

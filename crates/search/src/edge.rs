@@ -278,12 +278,12 @@ impl Search for EdgeSearch {
 
     fn observe(&mut self, seen: &Seen) {
         self.wall += seen.wall;
-        let (good, bad) =
-            seen.windows
-                .unwrap_or_else(|| match seen.loss_ratio.0 <= self.loss_goal {
-                    true => (WHOLE, 0),
-                    false => (0, WHOLE),
-                });
+        let (good, bad) = seen
+            .windows
+            .unwrap_or(match seen.loss_ratio.0 <= self.loss_goal {
+                true => (WHOLE, 0),
+                false => (0, WHOLE),
+            });
         let met = good > bad;
         if self.check.is_some() {
             self.verified(met, seen.loss_ratio.0);

@@ -55,6 +55,8 @@ pub struct Outline {
     pub cell_s: f64,
     /// Likewise of a visit of the control cell.
     pub visit_s: f64,
+    /// Whether the control cell is visited again: not where every cell is.
+    pub control: bool,
 }
 
 /// What to do now.
@@ -98,7 +100,11 @@ impl Schedule {
         let done: HashSet<Task> = done.into_iter().collect();
         let mut schedule = Self {
             round: first_round(&marks, outline.seed, outline.time_box_s.is_some()),
-            visits: visits(all),
+            visits: if outline.control {
+                visits(all)
+            } else {
+                Vec::new()
+            },
             visited: 0,
             finished: done.iter().filter(|task| task.control.is_none()).count(),
             costs: Costs::new(outline.cell_s, outline.visit_s),

@@ -36,6 +36,12 @@ impl Machine {
         (Self { placement, stalls }, note)
     }
 
+    /// Time per second for which CPUs stood still before the run, in ms of the worst CPU; `None` where
+    /// nobody looked.
+    pub fn stalls_ms_per_s(&self) -> Option<f64> {
+        None
+    }
+
     /// Trials of `engine` on `path`, numbered from `first`.
     pub fn trials<'a>(
         &'a self,

@@ -1,10 +1,13 @@
 //! Measures one repeat of one cell: asks the cell's machine what to try, tries it, writes it
 //! down.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
+use nicety_host::programs::Programs;
+use nicety_host::topology::ProcRoot;
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, CellResult, Fps, TrialRecord};
+use nicety_model::{CellKey, CellResult, Disturbance, Fps, TrialRecord};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
@@ -18,6 +21,9 @@ use super::paths::Paths;
 use super::progress::Progress;
 use super::setup::SetupError;
 use crate::stamps;
+
+/// Programs that are written down as having used the CPUs.
+const PROGRAMS: usize = 5;
 
 /// Why a cell has no result.
 #[derive(Debug, thiserror::Error)]
@@ -134,6 +140,10 @@ impl Bench<'_> {
         let engine_name = engine.name();
         // Frames of an earlier sitting or cell carry other trial numbers.
         let first = (earlier.len() as u8).wrapping_mul(31);
+        let proc = ProcRoot::live();
+        let (programs, begun) = (Programs::read(&proc), Instant::now());
+        let threads = path.threads();
+        let own: BTreeSet<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
         let mut trials = self
             .machine
             .trials(engine.as_mut(), path, first)
@@ -155,11 +165,19 @@ impl Bench<'_> {
                 purpose: step.purpose,
                 load: step.load,
                 duration: step.duration,
+                window: step.window,
             };
             let record = trials.run(&ask, &self.stop)?;
             self.dir.append_trial(&record)?;
             cell.observe(&record);
         }
+        let used = Programs::read(&proc);
+        let mut programs = used.since(&programs, begun.elapsed(), std::process::id(), &own);
+        programs.truncate(PROGRAMS);
+        let disturbance = Disturbance {
+            stalls_ms_per_s: cell.stalls_ms_per_s(),
+            programs,
+        };
         let result = cell.finish(CellContext {
             key: visit.key,
             repeat: visit.repeat,
@@ -170,9 +188,9 @@ impl Bench<'_> {
             line_rate: visit.line_rate,
             in_sender: path.coupling() == Coupling::SenderContext,
             drift: None,
+            disturbance: Some(disturbance),
         });
         self.dir.append_cell(&result)?;
-        self.progress.done(&result);
         Ok(result)
     }
 }

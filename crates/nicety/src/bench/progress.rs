@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use nicety_model::run::CellSummary;
 use nicety_model::{CellResult, Purpose, SearchBounds};
 
 use super::live::board::Board;
@@ -68,8 +69,23 @@ impl Progress {
         });
     }
 
-    /// A cell ended.
-    pub fn done(&self, result: &CellResult) {
+    /// A visit of a cell ended; `so_far` is what all of its visits come to, where each is a part of
+    /// one result, and how many there will be.
+    pub fn done(&self, result: &CellResult, so_far: Option<(&CellSummary, u32)>) {
+        let several =
+            so_far.and_then(|(summary, visits)| Some((summary, summary.estimate?, visits)));
+        if let Some((summary, estimate, visits)) = several {
+            self.change(|board| board.done(result, Some(summary)));
+            self.say(&format!(
+                "{}: {} frames/s ({}–{}, {} of {visits} visits)",
+                result.cell,
+                thousands(estimate.fps),
+                thousands(estimate.low_fps),
+                thousands(estimate.high_fps),
+                estimate.visits
+            ));
+            return;
+        }
         let control = if result.control.is_some() {
             " (control)"
         } else {
@@ -79,7 +95,7 @@ impl Progress {
             Some(fps) => format!("{} frames/s", thousands(fps)),
             None => "no result".to_owned(),
         };
-        self.change(|board| board.done(result));
+        self.change(|board| board.done(result, None));
         self.say(&format!(
             "{}{control}: {found} ({})",
             result.cell, result.verdict

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use nicety_model::plan::{Plan, PortsError};
 use nicety_port::auto::Choice;
 use nicety_port::probes::Stamps;
-use nicety_search::default_loss_ratio;
+use nicety_search::{DEFAULT_LOSS_RATIO, default_loss_ratio};
 
 use crate::cli::BenchArgs;
 use crate::exit::Failure;
@@ -183,9 +183,11 @@ impl Drop for NewDir {
 
 /// Loss goal of a plan.
 pub fn loss_goal(plan: &Plan) -> f64 {
-    plan.search
-        .loss_ratio
-        .unwrap_or_else(|| default_loss_ratio(plan.search.preset))
+    plan.search.loss_ratio.unwrap_or_else(|| {
+        plan.search
+            .preset
+            .map_or(DEFAULT_LOSS_RATIO, default_loss_ratio)
+    })
 }
 
 /// The command line that repeats a run.

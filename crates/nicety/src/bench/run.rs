@@ -1,6 +1,7 @@
 //! A run from its first look at the host to its report.
 
 mod flows;
+mod preset;
 mod skips;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +12,14 @@ use anyhow::{Context, anyhow};
 use nicety_host::clock;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::PathPlan;
+use nicety_model::run::CellSummary;
 use nicety_model::sock::Ending::Faulty;
 use nicety_model::sock::{SockResult, SockSeries};
 use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Verdict};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
-use nicety_search::{CellPlan, Settings};
+use nicety_search::{CellPlan, Settings, summary};
 
 use nicety_store::{RunContents, RunDir, RunMeta, TesterLimits};
 
@@ -44,6 +46,10 @@ const ABOVE_LIMIT: f64 = 1.05;
 const DEFAULT_RUN: Duration = Duration::from_secs(235);
 /// Share of a time box that socket tests may take when frames are measured too.
 const SOCKETS_SHARE: f64 = 0.5;
+/// Overload that tells what a path forwards, where loads are judged by windows.
+const OVERLOAD: Duration = Duration::from_millis(400);
+/// Latency trials there.
+const LATENCY: Duration = Duration::from_millis(700);
 /// Most cells named as left out.
 const NAMED: usize = 50;
 /// Beginning of the note on a time box in which no cell fits.
@@ -165,7 +171,7 @@ impl Sitting {
         signals: &Signals,
     ) -> Result<Self, Failure> {
         let Request {
-            plan,
+            mut plan,
             place,
             seed,
             time_box,
@@ -176,10 +182,13 @@ impl Sitting {
         for restored in stamps::restore() {
             output::say(&restored);
         }
+        let is_default = plan == Plan::default_bridge();
         let placement = setup::placement(&plan.paths).map_err(Failure::environment)?;
         let (machine, unwatched) = Machine::new(placement);
+        let (preset, chosen) = preset::of(&plan, &machine);
+        plan.search.preset = Some(preset);
         let loss_goal = request::loss_goal(&plan);
-        let mut settings = Settings::of(plan.search.preset, loss_goal);
+        let mut settings = Settings::of(preset, loss_goal);
         if let Some(confirm) = plan.search.confirm {
             settings.confirm = confirm;
         }
@@ -195,7 +204,8 @@ impl Sitting {
                     name: plan.name.clone(),
                     started: clock::rfc3339(clock::unix_time()),
                     seed,
-                    preset: plan.search.preset.word().to_owned(),
+                    preset: preset.word().to_owned(),
+                    estimator: settings.estimator().map(str::to_owned),
                     loss_goal,
                     command: request::command(&path.join("plan.toml"), seed, engine, stamps),
                     elapsed_s: 0.0,
@@ -204,6 +214,7 @@ impl Sitting {
                     skipped: refused.clone(),
                     left_out: Vec::new(),
                 };
+                meta.notes.extend(chosen);
                 meta.notes
                     .extend(machine.placement.notes.iter().cloned().chain(unwatched));
                 meta.notes.extend(flows::few(&plan));
@@ -218,7 +229,7 @@ impl Sitting {
             Place::Resume(path) => RunDir::open(path).map_err(Failure::store)?,
         };
         // Said to end in a few minutes: on a machine that is not quiet something is left out.
-        let boxed = matches!(place, Place::New(_)) && plan == Plan::default_bridge();
+        let boxed = matches!(place, Place::New(_)) && is_default;
         let time_box = time_box.or(boxed.then_some(DEFAULT_RUN));
         let speeds = contents
             .host
@@ -263,8 +274,10 @@ impl Sitting {
     /// The cells and what is known of them, to be shown.
     fn board(&self) -> Board {
         let cells = self.cells.iter().map(|key| (key.path_name(), key.name()));
-        let mut board = Board::new(cells, self.plan.search.repeats);
-        self.results.iter().for_each(|result| board.done(result));
+        let mut board = Board::new(cells, self.visits());
+        self.results
+            .iter()
+            .for_each(|result| board.done(result, None));
         board
     }
 
@@ -348,6 +361,7 @@ impl Sitting {
             match self.visit(task, &key, &schedule, (progress, signals)) {
                 Ok(result) => {
                     self.results.push(result);
+                    self.tell(&key, progress);
                     schedule.finish(task, before.elapsed().as_secs_f64());
                     self.save()?;
                 }
@@ -432,11 +446,12 @@ impl Sitting {
         };
         let plan = CellPlan::new(self.settings, UNKNOWN_LIMIT);
         let outline = Outline {
-            repeats: self.plan.search.repeats,
+            repeats: self.visits(),
             seed: self.meta.seed,
             time_box_s: self.time_box.map(|limit| limit.as_secs_f64()),
             cell_s: typical(&plan),
-            visit_s: typical(&plan.control()),
+            visit_s: typical(&plan.brief()),
+            control: !self.settings.judges_windows(),
         };
         let mut paths: Vec<String> = Vec::new();
         let marks: Vec<Marks> = self
@@ -488,9 +503,19 @@ impl Sitting {
             .map(|mbps| key.frame_size_bytes.line_rate(mbps))
             .filter(|line| line.0 <= max.0);
         let mut plan = CellPlan::new(self.settings, line.unwrap_or(max));
-        if task.control.is_some() {
-            plan = plan.control();
+        let by_windows = self.settings.judges_windows();
+        if by_windows {
+            plan.warm_up = OVERLOAD;
+            plan.latency_trial = LATENCY;
         }
+        // What stands for all visits is measured when all are made.
+        if task.control.is_some() || by_windows && task.repeat < self.visits() {
+            plan = plan.brief();
+        }
+        let found = self.results.iter().filter(|result| result.cell == name);
+        plan.earlier = found
+            .filter_map(|result| result.throughput_fps.map(Fps))
+            .collect();
         if let Some(share) = schedule.share_s(self.elapsed_s()) {
             let fixed = f64::from(plan.typical().trials) * TRIAL_OVERHEAD_S;
             plan = plan.within(Duration::from_secs_f64((share - fixed).max(0.0)));
@@ -535,6 +560,24 @@ impl Sitting {
         result
     }
 
+    /// Visits of every cell.
+    fn visits(&self) -> u32 {
+        self.settings.visits(self.plan.search.repeats)
+    }
+
+    /// Shows the last result, and what the cell's visits come to so far.
+    fn tell(&self, key: &CellKey, progress: &Progress) {
+        let Some(result) = self.results.last() else {
+            return;
+        };
+        let name = key.name();
+        let visits = self.visits();
+        let summary = (self.settings.judges_windows() && visits > 1)
+            .then(|| summary::summarise([name.as_str()], &self.results).pop())
+            .flatten();
+        progress.done(result, summary.as_ref().map(|summary| (summary, visits)));
+    }
+
     fn path_of(&self, key: &CellKey) -> PathPlan {
         let found = self
             .plan
@@ -563,7 +606,7 @@ impl Sitting {
 
     /// Names what was left out; of very many only the first.
     fn leave_out(&mut self, schedule: &Schedule) {
-        let repeats = self.plan.search.repeats;
+        let repeats = self.visits();
         let mut names = schedule.left_out().filter_map(|task| {
             let name = self.cells.get(task.cell as usize)?.name();
             Some(if repeats > 1 {
@@ -599,12 +642,12 @@ impl Sitting {
             .map_err(Failure::store)?;
         let nothing = run.cells.is_empty() && run.sockets.is_empty();
         let faulty = |series: &SockSeries| series.results.iter().any(|r| r.ending == Faulty);
-        let bad = |verdict| matches!(verdict, Verdict::Failed);
+        let bad = |summary: &CellSummary| summary.verdict == Verdict::Failed;
         Ok(match ending {
             Ending::Interrupted => Exit::Interrupted,
             Ending::OutOfTime if nothing => Exit::Negative,
             _ if nothing && !run.skipped.is_empty() => Exit::Environment,
-            _ if run.cells.iter().any(|cell| bad(cell.verdict)) => Exit::Negative,
+            _ if run.summary.iter().any(bad) => Exit::Negative,
             _ if run.sockets.iter().any(faulty) => Exit::Negative,
             _ => Exit::Done,
         })

@@ -7,6 +7,7 @@ fn outline(repeats: u32) -> Outline {
         time_box_s: None,
         cell_s: 25.0,
         visit_s: 10.0,
+        control: true,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use nicety_model::run::CellSummary;
 use nicety_model::{CellResult, CoreUse, Purpose, SearchBounds, Verdict};
 use nicety_search::verdict::worse;
 use serde::Serialize;
@@ -120,8 +121,9 @@ impl Board {
             .max(bounds.upper_fps.unwrap_or(0.0));
     }
 
-    /// A repeat of a cell ended; visits of the control cell are none.
-    pub fn done(&mut self, result: &CellResult) {
+    /// A repeat of a cell ended; visits of the control cell are none. `so_far` is what the repeats
+    /// come to where they make one result.
+    pub fn done(&mut self, result: &CellResult, so_far: Option<&CellSummary>) {
         self.now = None;
         if result.control.is_some() {
             return;
@@ -131,6 +133,10 @@ impl Board {
             let known = square.worst.unwrap_or(result.verdict);
             square.worst = Some(worse(known, result.verdict));
             square.fps = result.throughput_fps;
+            if let Some(summary) = so_far {
+                square.worst = Some(summary.verdict);
+                square.fps = summary.estimate.map(|estimate| estimate.fps);
+            }
         }
     }
 
