@@ -74,6 +74,7 @@ mod tests {
             purpose: Purpose::Latency { load_ratio: 0.9 },
             load: Fps(990.0),
             duration: Duration::from_secs(1),
+            window: None,
         };
         let mut record = record::broken(&ask, Duration::ZERO, Duration::ZERO, String::new());
         let stream = |foreign| StreamCounts {

@@ -7,6 +7,7 @@ mod hardware;
 mod ledger;
 mod record;
 mod stalls;
+mod windows;
 
 use std::time::Duration;
 
@@ -173,6 +174,10 @@ impl<'a> Trials<'a> {
         let stalls = self.stalls.and_then(StallWatch::seen);
         if let Some(stalls) = stalls::report(stalls.as_deref(), self.engine) {
             record::set_apart(&mut record, stalls);
+        }
+        if let Some(window) = ask.window {
+            let slots = self.engine.slots();
+            record.windows = slots.and_then(|s| windows::of(&s, window, &record.frames));
         }
         record.started_unix_s = started.as_secs_f64();
         record.cpu = Some(record::cpu(&watch, &before.cpu, &cpu_after, &report));

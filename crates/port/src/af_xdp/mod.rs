@@ -20,7 +20,7 @@ use nicety_packet::Template;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, learning, templates};
 use crate::clock::monotonic_ns;
-use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder};
+use crate::engine::{Engine, EngineReport, Part, Slots, Stop, TrialOrder};
 use crate::error::PortError;
 use crate::pace::Pacer;
 use crate::rest::Rests;
@@ -226,9 +226,15 @@ impl Engine for AfXdp {
             ..report
         })
     }
+
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
         self.receivers
             .part(|stream| self.senders.get(stream)?.numbers(spans))
+    }
+
+    fn slots(&self) -> Option<Slots> {
+        self.receivers
+            .slots(|stream| self.senders.get(stream)?.by_slot())
     }
 }
 

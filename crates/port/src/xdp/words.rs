@@ -1,10 +1,10 @@
 //! What user space and `bpf/transmit.bpf.c` tell each other: `struct stream`, as words.
 
+use nicety_account::slots::SLOTS;
 use nicety_model::{Fps, PacingReport};
 use nicety_packet::checksum::Sum;
 use nicety_packet::{Side, Template, ethernet, ipv4, udp, vlan};
 
-use crate::marks::SLOTS;
 use crate::pace::CATCH_UP_FRAMES;
 
 /// Words of `struct stream`.
