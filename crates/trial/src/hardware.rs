@@ -135,6 +135,7 @@ mod tests {
             drain_quiet: Duration::ZERO,
             trial: 0,
             rest: None,
+            catch_up: false,
         };
         let (ran, found) = beside(None, &order, || 7);
         assert!(found.is_none());

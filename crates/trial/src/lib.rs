@@ -139,6 +139,7 @@ impl<'a> Trials<'a> {
             drain_quiet: DRAIN_QUIET,
             trial: self.counter,
             rest: self.rest,
+            catch_up: overload(ask.purpose),
         };
         let started = nicety_host::clock::unix_time();
         let begun = nicety_host::clock::monotonic();
@@ -233,6 +234,11 @@ impl<'a> Trials<'a> {
         }
         self.engine.trial(order, stop)
     }
+}
+
+/// Whether a trial is to send as many frames as it can, and not to judge its load.
+fn overload(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::WarmUp)
 }
 
 /// What stands in the way before the first frame.

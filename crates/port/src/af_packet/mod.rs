@@ -202,7 +202,7 @@ impl Engine for AfPacket {
             realtime_offset_ns: offset,
             trial: order.trial,
         };
-        let pacer = || Pacer::new(order.pace(), order.frames(), start_ns);
+        let pacer = || Pacer::new(order.pace(), order.arrears(), order.frames(), start_ns);
         let works = share_out(
             self.senders[..directions]
                 .iter_mut()

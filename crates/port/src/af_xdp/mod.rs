@@ -188,7 +188,7 @@ impl Engine for AfXdp {
         };
         let mut works: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         for (n, sender) in self.senders[..directions].iter_mut().enumerate() {
-            let pacer = Pacer::new(order.pace(), order.frames(), start_ns);
+            let pacer = Pacer::new(order.pace(), order.arrears(), order.frames(), start_ns);
             works[n % threads].push((sender, pacer));
         }
         let (ports, interface) = (&self.ports, &self.interfaces[0]);

@@ -16,6 +16,7 @@ use crate::af_packet::{PortSpec, TrafficSpec, learning, templates};
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
 use crate::marks::Marks;
+use crate::pace::Arrears;
 use crate::sending::{LEARNING_FRAMES, Sending};
 use crate::xdp::words::{self, Sent, Shape};
 use account::Run;
@@ -217,6 +218,8 @@ fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) ->
         stream: side as u8,
         trial: order.trial,
         rate: Fps(1e9 / delay_ns as f64),
+        // pktgen makes up for everything.
+        arrears: Arrears::of(order.load, true),
         frames: order.frames(),
         follow: 0,
         run_ns: order.longest_ns(),
@@ -242,6 +245,7 @@ mod tests {
             drain_quiet: Duration::ZERO,
             trial: 3,
             rest: None,
+            catch_up: false,
         };
         let template = templates_for_test();
         let shape = Shape::of(&template);

@@ -19,6 +19,7 @@ use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
 use crate::marks::Marks;
+use crate::pace::Arrears;
 use crate::rest::{Rest, Rests};
 use crate::sending::{LEARNING_FRAMES, Sending, pace};
 
@@ -98,6 +99,7 @@ struct Job {
     /// Longest time of sending.
     run_ns: u64,
     rest: Option<Rest>,
+    catch_up: bool,
 }
 
 /// What the threads of one job share.
@@ -186,6 +188,7 @@ impl Senders {
             frames: LEARNING_FRAMES * u64::from(self.stations),
             run_ns: 100_000_000,
             rest: None,
+            catch_up: false,
         };
         self.run(&job, &Stop::default()).map(drop)
     }
@@ -205,6 +208,7 @@ impl Senders {
             frames: order.frames(),
             run_ns: order.longest_ns(),
             rest: order.rest,
+            catch_up: order.catch_up,
         };
         self.run(&job, stop)
     }
@@ -274,6 +278,7 @@ impl Senders {
             },
             trial: job.trial,
             rate: pace,
+            arrears: Arrears::of(pace, job.catch_up),
             frames: job.frames,
             follow: follow(pace),
             run_ns: job.run_ns,
