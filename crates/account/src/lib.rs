@@ -11,12 +11,14 @@ pub mod port;
 pub mod probes;
 pub mod runs;
 pub mod sequence;
+pub mod slots;
 
 pub use latency::{Exact, Latency};
 pub use port::{Account, PortCounts, StreamTotals};
 pub use probes::{Offset, OffsetSample, ProbeTotals, Reading, Stamps};
 pub use runs::Runs;
 pub use sequence::{Arrival, SequenceCounts, Tracker};
+pub use slots::SlotCounts;
 
 /// Why accounting could not be set up or closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

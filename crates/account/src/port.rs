@@ -5,6 +5,7 @@ use nicety_packet::stamp::STREAM_LEARNING;
 use nicety_packet::{Seen, Stamp};
 
 use crate::sequence::{Arrival, SequenceCounts, Tracker};
+use crate::slots::SlotCounts;
 use crate::{AccountError, Latency};
 
 /// Index of streams that the port does not expect.
@@ -38,6 +39,8 @@ struct Stream {
     /// First arrivals per pair of stations; empty where there is one pair.
     stations: Vec<u64>,
     tracker: Tracker,
+    /// First arrivals by the time of sending.
+    arrived: SlotCounts,
     latency: Latency,
 }
 
@@ -82,6 +85,7 @@ impl Account {
                 id,
                 stations: Vec::new(),
                 tracker: Tracker::new(window),
+                arrived: SlotCounts::default(),
                 latency: Latency::new()?,
             });
         }
@@ -95,6 +99,7 @@ impl Account {
         for stream in &mut self.streams {
             stream.tracker.reset();
             stream.stations.fill(0);
+            stream.arrived.reset();
             stream.latency.reset();
         }
     }
@@ -176,6 +181,12 @@ impl Account {
         all.summary()
     }
 
+    /// Distinct frames of one stream that have arrived, by the time at which they were sent.
+    pub fn arrived(&self, stream: u8) -> Option<&SlotCounts> {
+        let index = usize::from(self.index[usize::from(stream)]);
+        self.streams.get(index).map(|stream| &stream.arrived)
+    }
+
     /// Latency of one stream.
     pub fn stream_latency(&self, stream: u8) -> Option<&Latency> {
         let index = usize::from(self.index[usize::from(stream)]);
@@ -203,6 +214,7 @@ impl Account {
         match stream.tracker.on_arrival(stamp.sequence) {
             Arrival::InOrder | Arrival::Reordered | Arrival::TooLate => {
                 stream.latency.record(stamp.elapsed_ns(now_ns));
+                stream.arrived.add(stamp.tx_ns, 1);
                 if !stream.stations.is_empty() {
                     let station = stamp.sequence as usize % stream.stations.len();
                     stream.stations[station] += 1;

@@ -79,6 +79,7 @@ fn flat_out(engine: &str, path: &dyn Path, frame_size: FrameSize) -> [f64; 2] {
         drain_quiet: Duration::from_millis(50),
         trial: 1,
         rest: None,
+        catch_up: true,
     };
     let report = engine.trial(&order, &Stop::default()).unwrap();
     let pacing = &report.senders[0].pacing;

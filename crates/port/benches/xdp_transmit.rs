@@ -72,6 +72,7 @@ fn main() {
                 drain_quiet: Duration::from_millis(40),
                 trial: round,
                 rest: None,
+                catch_up: false,
             };
             let report = engine.trial(&order, &Stop::default()).unwrap();
             let (sender, stream) = (&report.senders[0], &report.streams[0]);

@@ -110,9 +110,10 @@ static __always_inline int look(struct stream *s, const struct control *c, __u32
     }
 
     __u64 late = now - s->due_ns;
-    s->following = late >= s->follow_ns ? s->follow : 0;
     if (late >= s->catch_up_ns) {
         __u64 moved = late - s->keep_ns;
+        // Those that are no more due do not follow.
+        s->following = s->keep_ns >= s->follow_ns ? s->follow : 0;
         s->due_ns += moved;
         s->slips++;
         s->slipped_ns += moved;
@@ -120,6 +121,7 @@ static __always_inline int look(struct stream *s, const struct control *c, __u32
             s->slip_max_ns = moved;
         return 1;
     }
+    s->following = late >= s->follow_ns ? s->follow : 0;
     struct lateness *l = bpf_map_lookup_elem(&lateness, &which);
     __u32 b = bucket(late);
     // Those that follow are a little less late.

@@ -99,6 +99,7 @@ pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError
             drain_quiet: DRAIN / 10,
             trial,
             rest: None,
+            catch_up: false,
         };
         let report = engine.trial(&order, stop)?;
         if report.interrupted {

@@ -25,6 +25,9 @@ pub struct TrialOrder {
     pub trial: u8,
     /// Rests of the senders. The load is that of the whole duration, rests included.
     pub rest: Option<Rest>,
+    /// Late senders make up for up to 64 frames at any rate, see [`crate::pace::Arrears`]: for
+    /// overload, where as many frames as possible are to be sent.
+    pub catch_up: bool,
 }
 
 impl TrialOrder {

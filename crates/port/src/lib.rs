@@ -26,6 +26,7 @@ pub mod pktgen;
 pub mod probes;
 mod rest;
 mod sending;
+mod slots;
 pub mod stalls;
 pub mod xdp;
 

@@ -3,10 +3,9 @@
 
 use std::ops::Range;
 
-/// Length of a slot, as a power of two of ns.
-pub(crate) const SLOT_BITS: u32 = 23;
-/// Slots that are kept apart: 68 s.
-pub(crate) const SLOTS: usize = 8192;
+use nicety_account::slots::{SLOT_BITS, SLOTS, place};
+
+use crate::slots::reach;
 
 /// When the frames of one stream were made in one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +29,7 @@ impl Marks {
     pub(crate) fn made(&mut self, now_ns: u64, number: u64) {
         if let Some(first) = self
             .first
-            .get_mut(index(now_ns >> SLOT_BITS))
+            .get_mut(place(now_ns >> SLOT_BITS))
             .filter(|n| **n == 0)
         {
             *first = u32::try_from(number + 1).unwrap_or(u32::MAX);
@@ -46,16 +45,12 @@ impl Marks {
         ends: [u64; 2],
         count: u64,
     ) -> Option<Vec<Range<u64>>> {
-        let [first, last] = ends.map(|ns| ns >> SLOT_BITS);
-        let slots = first..last + 1;
-        if slots.end - slots.start > SLOTS as u64 {
-            return None;
-        }
+        let slots = reach(ends)?;
         // The first frame made in `slot` or later.
         let from = |slot: u64| {
             let later = slot.max(slots.start)..slots.end;
-            let mut marks = later.map(|slot| self.first.get(index(slot)).copied().unwrap_or(0));
-            marks.find(|n| *n > 0).map_or(count, |n| u64::from(n) - 1)
+            let mut marks = later.filter_map(|slot| self.first_of(slot));
+            marks.next().unwrap_or(count)
         };
         let touched = |span: &Range<u64>| {
             let (first, last) = (span.start >> SLOT_BITS, span.end >> SLOT_BITS);
@@ -63,11 +58,30 @@ impl Marks {
         };
         Some(merge(spans.iter().map(touched)))
     }
-}
 
-fn index(slot: u64) -> usize {
-    // The low bits: always below SLOTS.
-    (slot % SLOTS as u64) as usize
+    /// Numbers of the frames made in each slot from that of the first frame to that of the last one,
+    /// made at `ends`, of `count` frames; an empty range where the sender stood still. With the number
+    /// of the first slot. `None` when nothing was made, or for longer than the slots reach.
+    pub(crate) fn by_slot(&self, ends: [u64; 2], count: u64) -> Option<(u64, Vec<Range<u64>>)> {
+        let slots = reach(ends).filter(|_| count > 0)?;
+        let first = slots.start;
+        let mut end = count;
+        let mut numbers: Vec<_> = slots
+            .rev()
+            .map(|slot| {
+                let from = self.first_of(slot).unwrap_or(end);
+                from..std::mem::replace(&mut end, from)
+            })
+            .collect();
+        numbers.reverse();
+        Some((first, numbers))
+    }
+
+    /// Number of the first frame made in `slot`.
+    fn first_of(&self, slot: u64) -> Option<u64> {
+        let mark = self.first.get(place(slot)).copied()?;
+        u64::from(mark).checked_sub(1)
+    }
 }
 
 /// Ranges in order, those that touch or overlap made one, empty ones left out.
@@ -127,10 +141,50 @@ mod tests {
     }
 
     #[test]
+    fn every_slot_has_its_frames() {
+        let (marks, ends, count) = marks(8);
+        let (first, numbers) = marks.by_slot(ends, count).unwrap();
+        assert_eq!(first, BEGIN / SLOT);
+        let numbers: Vec<_> = numbers.iter().map(|n| (n.start, n.end)).collect();
+        let wanted = [
+            (0, 5),
+            (5, 15),
+            (15, 25),
+            (25, 35),
+            // Half of the fifth ten and half of the sixth: the fifth were left out.
+            (35, 40),
+            (40, 45),
+            (45, 55),
+            (55, 65),
+            (65, 70),
+        ];
+        assert_eq!(numbers, wanted);
+        // As asked for one by one.
+        for (slot, range) in (first..).zip(&wanted) {
+            let span = slot * SLOT..slot * SLOT + 1;
+            let part = marks.numbers(std::slice::from_ref(&span), ends, count);
+            let part: Vec<_> = part.unwrap().iter().map(|n| (n.start, n.end)).collect();
+            assert_eq!(part, [*range]);
+        }
+    }
+
+    #[test]
+    fn a_slot_in_which_the_sender_stood_still_is_empty() {
+        let mut marks = Marks::new();
+        for (number, slot) in [1, 2, 5].into_iter().enumerate() {
+            marks.made(slot * SLOT, number as u64);
+        }
+        let found = marks.by_slot([SLOT, 5 * SLOT], 3);
+        assert_eq!(found, Some((1, vec![0..1, 1..2, 2..2, 2..2, 2..3])));
+        assert_eq!(Marks::new().by_slot([0, 0], 0), None);
+    }
+
+    #[test]
     fn a_sending_longer_than_the_slots_cannot_be_told() {
         let (marks, ends, count) = marks(8);
         let long = [ends[0], ends[0] + SLOTS as u64 * SLOT];
         assert_eq!(marks.numbers(&[], long, count), None);
+        assert_eq!(marks.by_slot(long, count), None);
         assert_eq!(marks.numbers(&[], ends, count), Some(vec![]));
     }
 }

@@ -2,20 +2,56 @@
 //!
 //! Slots are computed from the start of the schedule, never from the last frame, so the rate
 //! is exact in the long run. A sender that was stopped (the hypervisor took its CPU) may catch
-//! up only a little: sending the whole backlog at once would be a burst nobody asked for, and
-//! the path would lose frames the load does not explain. Beyond that the schedule itself is
-//! moved (a *slip*) and the move is reported.
+//! up only a little, see [`Arrears`]: sending the whole backlog at once would be a burst nobody
+//! asked for, and the path would lose frames the load does not explain. Beyond that the schedule
+//! itself is moved (a *slip*) and the move is reported.
 
 use hdrhistogram::Histogram;
 use nicety_model::{Fps, PacingReport};
 
-/// Most frames sent back to back to catch up.
+/// Most frames sent back to back to catch up, at any rate.
 pub const CATCH_UP_FRAMES: u64 = 64;
+/// Fewest frames that may be owed: one that is due, and one that came due while that was sent.
+const OWED_MIN: u64 = 2;
+/// Lateness that is made up for: frames leave in batches of the kernel at rates at which many fall
+/// into it, and interrupts take as long.
+const MADE_UP_S: f64 = 64e-6;
+
+/// What a late sender owes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrears {
+    /// Most frames that may be due at once, 2 to [`CATCH_UP_FRAMES`]; with more the schedule slips.
+    pub most: u64,
+    /// Frames that are still due after a slip, 1 to `most`.
+    pub kept: u64,
+}
+
+impl Arrears {
+    /// Of a sender of `rate` in each stream. Only the frames of 64 µs may leave back to back, so that
+    /// no burst is larger than what the load asks for in a time too short for any path to tell; of a
+    /// sender that is later, only the frame due now is. With `catch_up` the sender makes up for as much
+    /// as 64 frames at any rate and goes on owing them: in overload, where more is sent so and the path
+    /// is full anyway.
+    pub fn of(rate: Fps, catch_up: bool) -> Self {
+        if catch_up {
+            return Self {
+                most: CATCH_UP_FRAMES,
+                kept: CATCH_UP_FRAMES,
+            };
+        }
+        let frames = (rate.0 * MADE_UP_S).ceil() as u64;
+        Self {
+            most: frames.clamp(OWED_MIN, CATCH_UP_FRAMES),
+            kept: 1,
+        }
+    }
+}
 
 /// Schedule of one sender for one trial.
 #[derive(Debug)]
 pub struct Pacer {
     rate: Fps,
+    arrears: Arrears,
     frames: u64,
     base_ns: f64,
     start_ns: u64,
@@ -32,9 +68,10 @@ pub struct Pacer {
 
 impl Pacer {
     /// `frames` frames at `rate`, the first one due at `start_ns`.
-    pub fn new(rate: Fps, frames: u64, start_ns: u64) -> Self {
+    pub fn new(rate: Fps, arrears: Arrears, frames: u64, start_ns: u64) -> Self {
         Self {
             rate,
+            arrears,
             frames,
             base_ns: start_ns as f64,
             start_ns,
@@ -65,12 +102,14 @@ impl Pacer {
             return 0;
         }
         let late_ns = now - self.slot_ns(self.done);
-        if backlog > CATCH_UP_FRAMES {
+        if backlog > self.arrears.most {
             self.slip(now);
-        } else if let Some(late) = &mut self.late_ns {
+            return self.arrears.kept.min(room as u64) as usize;
+        }
+        if let Some(late) = &mut self.late_ns {
             late.saturating_record(late_ns.max(0.0) as u64);
         }
-        backlog.min(CATCH_UP_FRAMES).min(room as u64) as usize
+        backlog.min(room as u64) as usize
     }
 
     /// Counts `sent` frames put on the wire, and `refused` slots given up without a frame.
@@ -139,7 +178,7 @@ impl Pacer {
 
     /// Moves the schedule so that only the allowed backlog remains at `now`.
     fn slip(&mut self, now: f64) {
-        let keep = (CATCH_UP_FRAMES - 1) as f64;
+        let keep = (self.arrears.kept - 1) as f64;
         let base = now - (self.done as f64 + keep) * 1e9 / self.rate.0;
         let moved = base - self.base_ns;
         if moved <= 0.0 {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use nicety_model::{Fps, PacingReport};
 
 use crate::engine::{SenderReport, TrialOrder};
+use crate::pace::Arrears;
 use crate::rest::Rest;
 
 /// Time between making the schedule and its first slot: threads start in between.
@@ -35,6 +36,11 @@ impl TrialOrder {
     /// Rate of the schedule while it is not resting.
     pub(crate) fn pace(&self) -> Fps {
         pace(self.load, self.rest)
+    }
+
+    /// What a late sender owes.
+    pub(crate) fn arrears(&self) -> Arrears {
+        Arrears::of(self.pace(), self.catch_up)
     }
 }
 

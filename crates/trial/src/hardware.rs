@@ -74,6 +74,7 @@ mod tests {
             purpose: Purpose::Latency { load_ratio: 0.9 },
             load: Fps(990.0),
             duration: Duration::from_secs(1),
+            window: None,
         };
         let mut record = record::broken(&ask, Duration::ZERO, Duration::ZERO, String::new());
         let stream = |foreign| StreamCounts {
@@ -134,6 +135,7 @@ mod tests {
             drain_quiet: Duration::ZERO,
             trial: 0,
             rest: None,
+            catch_up: false,
         };
         let (ran, found) = beside(None, &order, || 7);
         assert!(found.is_none());

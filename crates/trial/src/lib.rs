@@ -7,6 +7,7 @@ mod hardware;
 mod ledger;
 mod record;
 mod stalls;
+mod windows;
 
 use std::time::Duration;
 
@@ -138,6 +139,7 @@ impl<'a> Trials<'a> {
             drain_quiet: DRAIN_QUIET,
             trial: self.counter,
             rest: self.rest,
+            catch_up: overload(ask.purpose),
         };
         let started = nicety_host::clock::unix_time();
         let begun = nicety_host::clock::monotonic();
@@ -173,6 +175,10 @@ impl<'a> Trials<'a> {
         let stalls = self.stalls.and_then(StallWatch::seen);
         if let Some(stalls) = stalls::report(stalls.as_deref(), self.engine) {
             record::set_apart(&mut record, stalls);
+        }
+        if let Some(window) = ask.window {
+            let slots = self.engine.slots();
+            record.windows = slots.and_then(|s| windows::of(&s, window, &record.frames));
         }
         record.started_unix_s = started.as_secs_f64();
         record.cpu = Some(record::cpu(&watch, &before.cpu, &cpu_after, &report));
@@ -228,6 +234,11 @@ impl<'a> Trials<'a> {
         }
         self.engine.trial(order, stop)
     }
+}
+
+/// Whether a trial is to send as many frames as it can, and not to judge its load.
+fn overload(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::WarmUp)
 }
 
 /// What stands in the way before the first frame.

@@ -172,3 +172,40 @@ fn frames_from_template_to_account() {
     assert_eq!(streams[0].loss_bursts.bursts, 200);
     assert_eq!(account.latency().unwrap().p50, 2.0);
 }
+
+#[test]
+fn first_arrivals_are_counted_by_the_time_of_sending() {
+    use crate::slots::SLOT_BITS;
+    let slot = |n: u64| n << SLOT_BITS;
+    let mut account = Account::with_window(1, &[0, 1], 64).unwrap();
+    account.expect_at_most(0, 200);
+    let frames = [
+        (0, slot(3)),
+        (2, slot(4)),
+        (1, slot(4) - 1),
+        // Counted once, and not again.
+        (1, slot(4) - 1),
+        (200, slot(4)),
+        // One that had been given up, and a copy of it.
+        (199, slot(9)),
+        (3, slot(5)),
+        (3, slot(5)),
+    ];
+    for (sequence, tx_ns) in frames {
+        account.on_frame(&ours(0, 1, sequence, tx_ns), tx_ns);
+    }
+    account.on_frame(&ours(1, 1, 0, slot(5)), slot(5));
+    account.on_frame(&ours(1, 2, 1, slot(5)), slot(5));
+    let by_slot = |account: &Account, stream| -> Vec<u64> {
+        let arrived = account.arrived(stream).unwrap();
+        (3..10).map(|slot| arrived.of(slot)).collect()
+    };
+    // What came too late may be either of the two, so it counts as often as one is missing.
+    let received: u64 = by_slot(&account, 0).iter().sum();
+    assert_eq!(received, account.arrivals() - 1);
+    assert_eq!(by_slot(&account, 0)[..2], [2, 1]);
+    assert_eq!(by_slot(&account, 1), [0, 0, 1, 0, 0, 0, 0]);
+    assert!(account.arrived(2).is_none());
+    account.reset(2);
+    assert_eq!(by_slot(&account, 0), [0; 7]);
+}

@@ -85,6 +85,7 @@ pub fn order(load: Fps, duration: Duration, trial: u8) -> TrialOrder {
         drain_quiet: Duration::from_millis(40),
         trial,
         rest: None,
+        catch_up: load == FLAT_OUT,
     }
 }
 

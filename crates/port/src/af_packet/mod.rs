@@ -18,11 +18,12 @@ use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateS
 pub use tx::Refusal;
 
 use crate::clock::{monotonic_ns, realtime_offset_ns};
-use crate::engine::{Engine, EngineReport, Stop, TrialOrder, XdpCounts};
+use crate::engine::{Engine, EngineReport, Slots, Stop, TrialOrder, XdpCounts};
 use crate::error::PortError;
 use crate::pace::Pacer;
 use crate::rest::Rests;
 use crate::sending::{LEAD, LEARNING_FRAMES, Sending, reports, start_spread_s};
+use crate::slots::together;
 use rx::RxRing;
 use tx::TxSocket;
 use worker::{Receiver, Sender, Shared, Work};
@@ -185,6 +186,9 @@ impl Engine for AfPacket {
                     .expect_at_most(sender.stream, order.frames());
             }
         }
+        for sender in &mut self.senders {
+            sender.times.reset();
+        }
         let offset = realtime_offset_ns();
         let start_ns = monotonic_ns() + LEAD.as_nanos() as u64;
         let shared = Shared {
@@ -198,7 +202,7 @@ impl Engine for AfPacket {
             realtime_offset_ns: offset,
             trial: order.trial,
         };
-        let pacer = || Pacer::new(order.pace(), order.frames(), start_ns);
+        let pacer = || Pacer::new(order.pace(), order.arrears(), order.frames(), start_ns);
         let works = share_out(
             self.senders[..directions]
                 .iter_mut()
@@ -233,6 +237,14 @@ impl Engine for AfPacket {
             report.latency = None;
         }
         Ok(report)
+    }
+
+    fn slots(&self) -> Option<Slots> {
+        let ways = self.receivers.iter().zip(&self.senders);
+        let stretches: Option<Vec<_>> = ways
+            .map(|(to, from)| from.times.stretch(to.account.arrived(from.stream)?))
+            .collect();
+        together(&stretches?)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::pace::Pacer;
 use crate::pin;
 use crate::rest::Rests;
 use crate::sending::Sending;
+use crate::slots::SentTimes;
 
 /// Frames read from a ring before the sender gets its turn again.
 const RX_BURST: usize = 64;
@@ -27,6 +28,8 @@ pub(crate) struct Sender {
     pub(crate) socket: TxSocket,
     pub(crate) template: Template,
     pub(crate) stream: u8,
+    /// When the frames of the last trial were sent.
+    pub(crate) times: SentTimes,
 }
 
 impl Sender {
@@ -36,6 +39,7 @@ impl Sender {
             socket,
             template,
             stream,
+            times: SentTimes::default(),
         };
         for n in 0..BATCH {
             let prepared = sender.template.prepare(sender.socket.frame(n));
@@ -222,7 +226,9 @@ fn send(active: &mut Active<'_>, shared: &Shared<'_>, now: u64) -> Result<(), Po
         active.first_ns = tx_ns;
     }
     active.refused_by_path += sent.refused as u64;
-    active.pacer.sent(sent.accepted + sent.refused, 0);
+    let used = sent.accepted + sent.refused;
+    sender.times.sent(tx_ns, used);
+    active.pacer.sent(used, 0);
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use nicety_packet::Template;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, learning, templates};
 use crate::clock::monotonic_ns;
-use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder};
+use crate::engine::{Engine, EngineReport, Part, Slots, Stop, TrialOrder};
 use crate::error::PortError;
 use crate::pace::Pacer;
 use crate::rest::Rests;
@@ -188,7 +188,7 @@ impl Engine for AfXdp {
         };
         let mut works: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         for (n, sender) in self.senders[..directions].iter_mut().enumerate() {
-            let pacer = Pacer::new(order.pace(), order.frames(), start_ns);
+            let pacer = Pacer::new(order.pace(), order.arrears(), order.frames(), start_ns);
             works[n % threads].push((sender, pacer));
         }
         let (ports, interface) = (&self.ports, &self.interfaces[0]);
@@ -226,9 +226,15 @@ impl Engine for AfXdp {
             ..report
         })
     }
+
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
         self.receivers
             .part(|stream| self.senders.get(stream)?.numbers(spans))
+    }
+
+    fn slots(&self) -> Option<Slots> {
+        self.receivers
+            .slots(|stream| self.senders.get(stream)?.by_slot())
     }
 }
 

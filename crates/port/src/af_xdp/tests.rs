@@ -131,6 +131,7 @@ fn order(rate: Fps, frames: u64) -> TrialOrder {
         drain_quiet: Duration::from_millis(300),
         trial: 1,
         rest: None,
+        catch_up: true,
     }
 }
 

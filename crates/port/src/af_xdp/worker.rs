@@ -77,6 +77,12 @@ impl Sender {
         made.marks.numbers(spans, made.ends, made.count)
     }
 
+    /// The first slot of the last trial, and the numbers of the frames made in it and those after it.
+    pub(crate) fn by_slot(&self) -> Option<(u64, Vec<Range<u64>>)> {
+        let made = self.made.as_ref()?;
+        made.marks.by_slot(made.ends, made.count)
+    }
+
     fn packet_error(&self, source: PacketError) -> PortError {
         PortError::packet(self.socket.interface(), source)
     }

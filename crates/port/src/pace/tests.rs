@@ -1,11 +1,29 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::rest::{Rest, Rests};
 
 const MS: u64 = 1_000_000;
 
+/// Owes as much as a sender in overload may.
+fn much(rate: f64) -> Arrears {
+    Arrears::of(Fps(rate), true)
+}
+
+/// Owes as little as a sender in other trials may.
+fn little(rate: f64) -> Arrears {
+    Arrears::of(Fps(rate), false)
+}
+
 /// Runs a pacer against a clock that advances `step_ns` per look, with one stall.
-fn run(rate: f64, frames: u64, step_ns: u64, stall: Option<(u64, u64)>) -> (Pacer, u64) {
-    let mut pacer = Pacer::new(Fps(rate), frames, MS);
+fn run(
+    rate: f64,
+    arrears: Arrears,
+    frames: u64,
+    step_ns: u64,
+    stall: Option<(u64, u64)>,
+) -> (Pacer, u64) {
+    let mut pacer = Pacer::new(Fps(rate), arrears, frames, MS);
     let (mut now, mut stalled) = (0, false);
     while !pacer.is_done() {
         let due = pacer.due(now, 16);
@@ -25,7 +43,7 @@ fn run(rate: f64, frames: u64, step_ns: u64, stall: Option<(u64, u64)>) -> (Pace
 #[test]
 fn every_frame_is_sent_and_the_rate_is_exact() {
     for rate in [1_000.0, 10_000.0, 123_456.7, 500_000.0] {
-        let (pacer, end) = run(rate, Fps(rate).frames_in(1.0), 500, None);
+        let (pacer, end) = run(rate, little(rate), Fps(rate).frames_in(1.0), 500, None);
         let report = pacer.report(end);
         assert_eq!(report.slips, 0, "{rate}");
         assert!(
@@ -37,14 +55,15 @@ fn every_frame_is_sent_and_the_rate_is_exact() {
 
 #[test]
 fn nothing_is_due_before_the_start() {
-    let mut pacer = Pacer::new(Fps(1e6), 10, MS);
+    let mut pacer = Pacer::new(Fps(1e6), little(1e6), 10, MS);
     assert_eq!(pacer.due(MS - 1, 16), 0);
     assert_eq!(pacer.due(MS, 16), 1);
 }
 
 #[test]
-fn a_short_stall_is_caught_up() {
-    let (pacer, end) = run(10_000.0, 10_000, 500, Some((300 * MS, 3 * MS)));
+fn in_overload_a_short_stall_is_caught_up() {
+    let stall = Some((300 * MS, 3 * MS));
+    let (pacer, end) = run(10_000.0, much(10_000.0), 10_000, 500, stall);
     let report = pacer.report(end);
     assert_eq!((report.slips, report.refused), (0, 0));
     assert!((report.offered_fps - 10_000.0).abs() < 1.0, "{report:?}");
@@ -53,17 +72,80 @@ fn a_short_stall_is_caught_up() {
 
 #[test]
 fn a_long_stall_moves_the_schedule_instead_of_flooding_the_path() {
-    let (pacer, end) = run(500_000.0, 500_000, 500, Some((300 * MS, 5 * MS)));
-    let report = pacer.report(end);
-    assert_eq!(report.slips, 1);
-    assert!((report.slipped_s - 0.005).abs() < 0.0003, "{report:?}");
-    assert!((report.sending_s - 1.005).abs() < 0.0003, "{report:?}");
+    for arrears in [much(500_000.0), little(500_000.0)] {
+        let (pacer, end) = run(500_000.0, arrears, 500_000, 500, Some((300 * MS, 5 * MS)));
+        let report = pacer.report(end);
+        assert_eq!(report.slips, 1);
+        assert!((report.slipped_s - 0.005).abs() < 0.0003, "{report:?}");
+        assert!((report.sending_s - 1.005).abs() < 0.0003, "{report:?}");
+    }
+}
+
+#[test]
+fn the_frames_of_64_microseconds_may_be_owed() {
+    let most = |rate| {
+        let arrears = little(rate);
+        assert_eq!(arrears.kept, 1);
+        arrears.most
+    };
+    assert_eq!([0.0, 1.0, 12_345.0, 31_250.0].map(most), [2; 4]);
+    assert_eq!([31_251.0, 100_000.0, 800_000.0].map(most), [3, 7, 52]);
+    assert_eq!([1e6, 10e6].map(most), [64; 2]);
+    assert_eq!((much(1.0).most, much(1.0).kept), (64, 64));
+}
+
+#[test]
+fn a_late_sender_owes_nothing_but_the_frame_that_is_due() {
+    let mut pacer = Pacer::new(Fps(10_000.0), little(10_000.0), 100, 0);
+    assert_eq!(pacer.due(0, 16), 1);
+    pacer.sent(1, 0);
+    // Two are due, and leave together.
+    assert_eq!(pacer.due(2 * MS / 10, 16), 2);
+    pacer.sent(2, 0);
+    // Three are due since 0.5 ms, 0.4 ms and 0.3 ms ago.
+    let now = 5 * MS / 10;
+    assert_eq!(pacer.due(now, 16), 1);
+    pacer.sent(1, 0);
+    assert_eq!(pacer.due(now, 16), 0);
+    assert_eq!(pacer.due(now + MS / 10 - 1, 16), 0);
+    assert_eq!(pacer.due(now + MS / 10, 16), 1);
+    let report = pacer.report(now);
+    assert_eq!((report.slips, report.burst_max), (1, 2));
+    assert!((report.slipped_s - 0.0002).abs() < 1e-9, "{report:?}");
+}
+
+proptest! {
+    /// Whenever the sender looks, it sends no more in any time than the load asks for in it and
+    /// what may be owed.
+    #[test]
+    fn no_burst_exceeds_what_the_load_asks_for(
+        rate in 1_000.0..3e6,
+        looks in prop::collection::vec((0..2_000_000_u64, 1..200_usize), 1..200),
+    ) {
+        let arrears = little(rate);
+        let mut pacer = Pacer::new(Fps(rate), arrears, u64::MAX >> 1, 0);
+        let (mut now, mut sent) = (0, Vec::new());
+        for (wait, room) in looks {
+            now += wait;
+            let due = pacer.due(now, room);
+            pacer.sent(due, 0);
+            sent.push((now, due as f64));
+        }
+        for from in 0..sent.len() {
+            let mut sum = 0.0;
+            for (at, frames) in &sent[from..] {
+                sum += frames;
+                let asked = (at - sent[from].0) as f64 * 1e-9 * rate;
+                prop_assert!(sum <= asked + arrears.most as f64 + 1e-3, "{sum} in {asked}");
+            }
+        }
+    }
 }
 
 #[test]
 fn a_sender_too_slow_for_the_rate_slips_until_the_end() {
     // One look per 10 µs and at most 16 frames: 1.6 M/s at best, 3 M/s asked.
-    let (pacer, end) = run(3e6, 300_000, 10_000, None);
+    let (pacer, end) = run(3e6, much(3e6), 300_000, 10_000, None);
     let report = pacer.report(end);
     assert!(report.slips > 100);
     assert!(
@@ -74,7 +156,7 @@ fn a_sender_too_slow_for_the_rate_slips_until_the_end() {
 
 #[test]
 fn refused_frames_use_their_slot_but_are_not_offered() {
-    let mut pacer = Pacer::new(Fps(1000.0), 10, 0);
+    let mut pacer = Pacer::new(Fps(1000.0), little(1000.0), 10, 0);
     for n in 0..10 {
         assert_eq!(pacer.due(n * MS, 16), 1);
         pacer.sent(usize::from(n % 2 == 0), usize::from(n % 2 == 1));
@@ -87,7 +169,8 @@ fn refused_frames_use_their_slot_but_are_not_offered() {
 #[test]
 fn a_rest_moves_the_schedule_and_leaves_nothing_to_catch_up() {
     let rest = Rest::IN_A_FULL_MACHINE;
-    let mut pacer = Pacer::new(rest.pace(Fps(500_000.0)), 500_000, MS);
+    let pace = rest.pace(Fps(500_000.0));
+    let mut pacer = Pacer::new(pace, Arrears::of(pace, false), 500_000, MS);
     let mut rests = Rests::new(Some(rest), MS);
     let mut now = MS;
     while !pacer.is_done() {

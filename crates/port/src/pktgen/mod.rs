@@ -15,7 +15,7 @@ use std::ops::Range;
 use nicety_model::Direction;
 
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder};
+use crate::engine::{Engine, EngineReport, Part, Slots, Stop, TrialOrder};
 use crate::error::PortError;
 use crate::xdp::receive::Receiver;
 use crate::xdp::receivers::Receivers;
@@ -112,5 +112,9 @@ impl Engine for Pktgen {
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
         self.receivers
             .part(|stream| self.senders.numbers(stream, spans))
+    }
+
+    fn slots(&self) -> Option<Slots> {
+        self.receivers.slots(|stream| self.senders.by_slot(stream))
     }
 }

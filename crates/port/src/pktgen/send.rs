@@ -15,8 +15,10 @@ use crate::af_packet::tx::TxSocket;
 use crate::af_packet::{PortSpec, TrafficSpec, learning, templates};
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
+use crate::marks::Marks;
+use crate::pace::Arrears;
 use crate::sending::{LEARNING_FRAMES, Sending};
-use crate::xdp::words::{self, Shape};
+use crate::xdp::words::{self, Sent, Shape};
 use account::Run;
 
 /// A port as a sender.
@@ -38,6 +40,8 @@ struct Loaded {
     stamper: Stamper,
     /// Index of its namespace's [`Control`].
     control: usize,
+    /// Numbers of the last trial that were given up; which ones is not known.
+    given_up: u64,
 }
 
 /// The sending halves of both ports.
@@ -100,7 +104,11 @@ impl Senders {
             Stamper::load(&port.template).map_err(|source| PortError::xdp(name, source))?;
         stamper.attach(name)?;
         self.controls[control].add(name, port.cpu)?;
-        port.loaded = Some(Loaded { stamper, control });
+        port.loaded = Some(Loaded {
+            stamper,
+            control,
+            given_up: 0,
+        });
         Ok(())
     }
 
@@ -151,6 +159,13 @@ impl Senders {
             sendings.push(sending);
             workers.push(worker);
         }
+        drop(runs);
+        for sending in &sendings {
+            let port = self.ports.get_mut(usize::from(sending.stream));
+            if let Some(loaded) = port.and_then(|port| port.loaded.as_mut()) {
+                loaded.given_up = sending.pacing.refused;
+            }
+        }
         Ok((sendings, workers))
     }
 
@@ -177,11 +192,22 @@ impl Senders {
     /// Numbers of the frames that port `side` made within `spans`, as [`crate::Engine::part`] means
     /// it.
     pub(super) fn numbers(&self, side: usize, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
-        let port = self.ports.get(side)?;
-        let loaded = port.loaded.as_ref()?;
-        let sent = loaded.stamper.sent().ok()?;
-        let marks = loaded.stamper.marks().ok()?;
+        let (marks, sent) = self.made(side)?;
         marks.numbers(spans, [sent.first_ns, sent.last_ns], sent.made)
+    }
+
+    /// The first slot of port `side`'s last trial, and the numbers of the frames made in it and
+    /// those after it.
+    pub(super) fn by_slot(&self, side: usize) -> Option<(u64, Vec<Range<u64>>)> {
+        let (marks, sent) = self.made(side)?;
+        marks.by_slot([sent.first_ns, sent.last_ns], sent.made)
+    }
+
+    /// When port `side` made which frames in the last trial.
+    fn made(&self, side: usize) -> Option<(Marks, Sent)> {
+        let loaded = self.ports.get(side)?.loaded.as_ref();
+        let stamper = &loaded.filter(|loaded| loaded.given_up == 0)?.stamper;
+        Some((stamper.marks().ok()?, stamper.sent().ok()?))
     }
 }
 
@@ -192,6 +218,8 @@ fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) ->
         stream: side as u8,
         trial: order.trial,
         rate: Fps(1e9 / delay_ns as f64),
+        // pktgen makes up for everything.
+        arrears: Arrears::of(order.load, true),
         frames: order.frames(),
         follow: 0,
         run_ns: order.longest_ns(),
@@ -217,6 +245,7 @@ mod tests {
             drain_quiet: Duration::ZERO,
             trial: 3,
             rest: None,
+            catch_up: false,
         };
         let template = templates_for_test();
         let shape = Shape::of(&template);

@@ -199,6 +199,7 @@ mod tests {
             drain_quiet: Duration::ZERO,
             trial: 0,
             rest: None,
+            catch_up: false,
         }
     }
 

@@ -8,7 +8,7 @@ use super::receive::Receiver;
 use super::receivers::Receivers;
 use super::send::Senders;
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::engine::{Engine, EngineReport, Part, Stop, TrialOrder, XdpCounts};
+use crate::engine::{Engine, EngineReport, Part, Slots, Stop, TrialOrder, XdpCounts};
 use crate::error::PortError;
 
 /// An engine whose ports are not all opened yet: every port is in a namespace of its own, and
@@ -109,5 +109,9 @@ impl Engine for Xdp {
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
         self.receivers
             .part(|stream| self.senders.numbers(stream, spans))
+    }
+
+    fn slots(&self) -> Option<Slots> {
+        self.receivers.slots(|stream| self.senders.by_slot(stream))
     }
 }

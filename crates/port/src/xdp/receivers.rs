@@ -8,9 +8,10 @@ use nicety_account::{Latency, StreamTotals};
 use nicety_model::StreamCounts;
 
 use super::receive::Receiver;
-use crate::engine::{EngineReport, Part, TrialOrder, WorkerUse, XdpCounts};
+use crate::engine::{EngineReport, Part, Slots, TrialOrder, WorkerUse, XdpCounts};
 use crate::error::PortError;
 use crate::sending::{Sending, reports, start_spread_s};
+use crate::slots::{Stretch, together};
 
 /// How often the receivers are asked for new frames while the path drains.
 const LOOK: Duration = Duration::from_millis(1);
@@ -71,6 +72,27 @@ impl Receivers {
             }
         }
         Some(part)
+    }
+
+    /// What became of the frames of the last trial, see [`crate::Engine::slots`]. `numbers` names, by
+    /// stream, the first slot and the numbers of the frames made in it and those after it.
+    pub(crate) fn slots(
+        &self,
+        numbers: impl Fn(usize) -> Option<(u64, Vec<Range<u64>>)>,
+    ) -> Option<Slots> {
+        let stretch = |(stream, receiver): (usize, &Receiver)| {
+            let (first, numbers) = numbers(stream)?;
+            let part = |range: Range<u64>| Part {
+                sent: range.end - range.start,
+                lost: receiver.missing(range),
+            };
+            Some(Stretch {
+                first,
+                parts: numbers.into_iter().map(part).collect(),
+            })
+        };
+        let stretches: Option<Vec<_>> = self.0.iter().enumerate().map(stretch).collect();
+        together(&stretches?)
     }
 
     /// Closes the books: `sendings` in the order of the streams. `interface` is named should

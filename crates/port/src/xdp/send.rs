@@ -18,6 +18,8 @@ use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
+use crate::marks::Marks;
+use crate::pace::Arrears;
 use crate::rest::{Rest, Rests};
 use crate::sending::{LEARNING_FRAMES, Sending, pace};
 
@@ -97,6 +99,7 @@ struct Job {
     /// Longest time of sending.
     run_ns: u64,
     rest: Option<Rest>,
+    catch_up: bool,
 }
 
 /// What the threads of one job share.
@@ -185,6 +188,7 @@ impl Senders {
             frames: LEARNING_FRAMES * u64::from(self.stations),
             run_ns: 100_000_000,
             rest: None,
+            catch_up: false,
         };
         self.run(&job, &Stop::default()).map(drop)
     }
@@ -204,6 +208,7 @@ impl Senders {
             frames: order.frames(),
             run_ns: order.longest_ns(),
             rest: order.rest,
+            catch_up: order.catch_up,
         };
         self.run(&job, stop)
     }
@@ -273,6 +278,7 @@ impl Senders {
             },
             trial: job.trial,
             rate: pace,
+            arrears: Arrears::of(pace, job.catch_up),
             frames: job.frames,
             follow: follow(pace),
             run_ns: job.run_ns,
@@ -359,6 +365,19 @@ impl Senders {
     /// Numbers of the frames that port `side` made within `spans` of the last trial, as
     /// [`crate::Engine::part`] means it.
     pub(crate) fn numbers(&self, side: usize, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
+        let (marks, sent) = self.made(side)?;
+        marks.numbers(spans, [sent.first_ns, sent.last_ns], sent.made)
+    }
+
+    /// The first slot of port `side`'s last trial, and the numbers of the frames made in it and
+    /// those after it.
+    pub(crate) fn by_slot(&self, side: usize) -> Option<(u64, Vec<Range<u64>>)> {
+        let (marks, sent) = self.made(side)?;
+        marks.by_slot([sent.first_ns, sent.last_ns], sent.made)
+    }
+
+    /// When port `side` made which frames in the last trial.
+    fn made(&self, side: usize) -> Option<(Marks, Sent)> {
         let (thread, index) = self.place(side);
         let transmitter = &self.transmitters[thread];
         let sent = transmitter.sent(index).ok()?;
@@ -366,8 +385,7 @@ impl Senders {
         if self.ports[side].spec.refusal == Refusal::NotSent && sent.refused > 0 {
             return None;
         }
-        let marks = transmitter.marks(index).ok()?;
-        marks.numbers(spans, [sent.first_ns, sent.last_ns], sent.made)
+        Some((transmitter.marks(index).ok()?, sent))
     }
 
     /// The books of port `side`.

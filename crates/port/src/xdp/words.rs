@@ -1,11 +1,11 @@
 //! What user space and `bpf/transmit.bpf.c` tell each other: `struct stream`, as words.
 
+use nicety_account::slots::SLOTS;
 use nicety_model::{Fps, PacingReport};
 use nicety_packet::checksum::Sum;
 use nicety_packet::{Side, Template, ethernet, ipv4, udp, vlan};
 
-use crate::marks::SLOTS;
-use crate::pace::CATCH_UP_FRAMES;
+use crate::pace::Arrears;
 
 /// Words of `struct stream`.
 pub(crate) const STREAM_WORDS: usize = 49;
@@ -100,6 +100,8 @@ pub(crate) struct Sending<'a> {
     pub(crate) stream: u8,
     pub(crate) trial: u8,
     pub(crate) rate: Fps,
+    /// What is owed when the stream is late.
+    pub(crate) arrears: Arrears,
     pub(crate) frames: u64,
     /// Frames that may follow one look at the clock when they are all due. They leave with the
     /// same batch of the kernel, so they could not have left earlier or later.
@@ -122,8 +124,8 @@ impl Sending<'_> {
             step_ns as u64,
             // Exact to 2^-33 ns per frame: 0.5 ns after four billion frames.
             (step_ns.fract() * 4_294_967_296.0).round() as u64,
-            ((CATCH_UP_FRAMES - 1) as f64 * step_ns) as u64,
-            (CATCH_UP_FRAMES as f64 * step_ns).ceil() as u64,
+            (self.arrears.kept.saturating_sub(1) as f64 * step_ns) as u64,
+            (self.arrears.most as f64 * step_ns).ceil() as u64,
             u64::from(self.stream) << 8 | u64::from(self.trial),
             u64::from(shape.flows),
             u64::from(shape.side_b),
@@ -318,20 +320,26 @@ mod tests {
             link: [0; 3],
             net: [0; 4],
         };
-        let words = Sending {
-            shape: &shape,
-            stream: 1,
-            trial: 2,
-            rate: Fps(3e6),
-            frames: 10,
-            follow: 3,
-            run_ns: 6,
-            interface: (7, 8),
-        }
-        .words();
+        let of = |catch_up| {
+            Sending {
+                shape: &shape,
+                stream: 1,
+                trial: 2,
+                rate: Fps(3e6),
+                arrears: Arrears::of(Fps(3e6), catch_up),
+                frames: 10,
+                follow: 3,
+                run_ns: 6,
+                interface: (7, 8),
+            }
+            .words()
+        };
+        let words = of(true);
         // 333.3 ns: a third is 0x5555_5555 of 2^32.
         assert_eq!(words[2..6], [333, 0x5555_5555, 21_000, 21_334]);
         assert_eq!((words[6], words[19], words[20]), (0x102, 7, 8));
         assert_eq!((words[44], words[45], words[48]), (3, 1000, 2));
+        // Nothing is owed after a slip, unless the sender is to catch up.
+        assert_eq!(of(false)[2..6], [333, 0x5555_5555, 0, 21_334]);
     }
 }

@@ -65,6 +65,7 @@ fn send(path: &dyn Path, size: u16, flows: u32, trial: u8, frames: u32) -> Engin
         drain_quiet: Duration::from_millis(100),
         trial,
         rest: None,
+        catch_up: false,
     };
     engine.trial(&order, &Stop::default()).unwrap()
 }

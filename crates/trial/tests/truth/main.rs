@@ -17,6 +17,7 @@ mod moment;
 mod shaped;
 mod stage;
 mod ways;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -26,13 +27,15 @@ use stage::Tester;
 /// A test of one engine.
 type Truth = fn(Tester) -> Result<(), Skip>;
 
-const TESTS: [(&str, Truth); 24] = [
+const TESTS: [(&str, Truth); 26] = [
     ("a_faultless_wire_loses_nothing", faults::none),
     ("every_lost_frame_is_counted", faults::every_nth),
     ("bursts_of_loss_keep_their_lengths", faults::bursts),
     ("copies_are_duplicates", faults::duplicates),
     ("late_frames_are_reordered", faults::reordered),
     ("losses_of_one_moment_are_found_there", moment::burst),
+    ("windows_lose_what_the_path_loses", windows::share),
+    ("a_burst_is_in_the_windows_of_its_time", windows::burst),
     ("every_flipped_bit_is_seen", damage::flipped),
     ("frames_of_others_are_foreign", damage::foreign),
     ("frames_of_an_earlier_trial_are_foreign", damage::stale),

@@ -36,6 +36,7 @@ pub fn burst(tester: Tester) -> Result<(), Skip> {
         drain_quiet: Duration::from_millis(100),
         trial: 1,
         rest: None,
+        catch_up: false,
     };
     let report = engine.trial(&order, &Stop::default()).unwrap();
     let ended = monotonic_ns();

@@ -6,6 +6,7 @@ use nicety_packet::{FlowRange, MacAddr, Side, Stamp, TemplateSpec, VlanTag};
 
 use super::*;
 use crate::clock::monotonic_ns;
+use crate::pace::Arrears;
 use crate::xdp::words::{Sending, Shape};
 
 // Of linux/pkt_cls.h.
@@ -63,6 +64,7 @@ fn words(template: &Template, frames: u64) -> Words {
         stream: 1,
         trial: 0xa5,
         rate: Fps(1e6),
+        arrears: Arrears::of(Fps(1e6), true),
         frames,
         follow: 0,
         run_ns: u64::MAX,

@@ -112,6 +112,7 @@ fn job(ports: usize, rate: Fps, frames: u64) -> Job {
         frames,
         run_ns: 120_000_000_000,
         rest: None,
+        catch_up: false,
     }
 }
 
@@ -142,6 +143,7 @@ fn what_did_not_arrive_was_refused() {
     };
     let flat_out = Job {
         run_ns: 211_000_000,
+        catch_up: true,
         ..job(1, FLAT_OUT, u64::MAX >> 1)
     };
     let (sending, arrived) = stage.run(&flat_out, &Stop::default())[0];

@@ -4,12 +4,16 @@ use nicety_model::{Fps, FrameSize};
 use nicety_packet::{FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec, VlanTag};
 
 use super::*;
+use crate::pace::Arrears;
 use crate::xdp::words::{Sending, Shape};
 
 /// The loopback interface of every namespace.
 const LOOPBACK: u32 = 1;
 /// Words of the program's state, as in `words.rs`.
+const BEGUN: usize = 21;
+const DUE: usize = 22;
 const MADE: usize = 24;
+const FOLLOWING: usize = 46;
 
 fn template(size: u16, tagged: bool, flows: u32, side: Side) -> Template {
     Template::new(TemplateSpec {
@@ -31,6 +35,7 @@ fn sending(shape: &Shape) -> Sending<'_> {
         stream: 9,
         trial: 0xa5,
         rate: Fps(1e9),
+        arrears: Arrears::of(Fps(1e9), false),
         frames: u64::MAX,
         follow: 0,
         run_ns: u64::MAX,
@@ -145,5 +150,42 @@ fn a_frame_larger_than_a_page_is_refused() {
             error.to_string(),
             format!("frames of {size} bytes do not fit into one page, which live frames must")
         );
+    }
+}
+
+#[test]
+fn a_sender_that_is_late_owes_what_it_may_and_no_more() {
+    const STEP_NS: u64 = 100_000;
+    const LATE_NS: u64 = 10_000_000;
+    let template = template(64, false, 1, Side::A);
+    let name = "a_sender_that_is_late_owes_what_it_may_and_no_more";
+    let Some(mut transmitter) = loaded(name, &template) else {
+        return;
+    };
+    let shape = Shape::of(&template);
+    let rate = Fps(1e9 / STEP_NS as f64);
+    for (catch_up, kept) in [(false, 0), (true, 63)] {
+        let mut words = Sending {
+            rate,
+            arrears: Arrears::of(rate, catch_up),
+            // Frames that would follow are not due any more.
+            follow: 15,
+            ..sending(&shape)
+        }
+        .words();
+        words[BEGUN] = monotonic_ns() - LATE_NS;
+        words[DUE] = words[BEGUN];
+        transmitter.prepare(&[words]).unwrap();
+        let before = monotonic_ns();
+        transmitter.frame();
+        let after = monotonic_ns();
+        let sent = transmitter.sent(0).unwrap();
+        assert_eq!((sent.made, sent.slips), (1, 1));
+        assert!(sent.slip_max_ns >= LATE_NS - kept * STEP_NS, "{sent:?}");
+        // The next one is a step after the slot that this one had in the end.
+        let next = sent.due_ns + kept * STEP_NS - STEP_NS;
+        assert!((before..=after).contains(&next), "{sent:?}");
+        let following = transmitter.streams.get(&0, 0).unwrap()[FOLLOWING];
+        assert_eq!(following, if catch_up { 15 } else { 0 });
     }
 }
