@@ -56,7 +56,13 @@ impl Windows {
 
     /// Windows within `goal`, and windows beyond it.
     pub fn judged(&self, goal: f64) -> (u32, u32) {
+        self.judged_from(0.0, goal)
+    }
+
+    /// The same of those windows in which at least `least` frames were sent.
+    pub fn judged_from(&self, least: f64, goal: f64) -> (u32, u32) {
         self.iter()
+            .filter(|window| window.sent as f64 >= least)
             .fold((0, 0), |(good, bad), window| match window.meets(goal) {
                 true => (good + 1, bad),
                 false => (good, bad + 1),

@@ -55,6 +55,12 @@ const AT_MAX: u32 = 2;
 const LOST: (u32, f64) = (4, 0.1);
 /// Share of the first load below which a search goes on only in vain.
 const LOWEST: f64 = 0.02;
+/// The next load after one that could not be offered, as a share of it, and how many such loads a
+/// search puts up with.
+const SKIPPED: f64 = 0.9;
+const SKIPS: u32 = 4;
+/// How far the result may lie above the highest load that was seen to be carried.
+const BEYOND_CARRIED: f64 = 1.01;
 /// Share of the load at which a path is looked at again that lost too much in whole windows.
 const CHECKED_AGAIN: f64 = 0.3;
 /// What a trial counts for whose engine cannot tell windows apart: as many windows.
@@ -91,6 +97,9 @@ pub struct EdgeSearch {
     checked: bool,
     checks: u32,
     lowest_loss: Option<(f64, f64)>,
+    /// Highest load that was good.
+    carried: f64,
+    skipped: u32,
     /// Good and bad windows so far.
     windows: (u32, u32),
     /// Trials before the posterior was begun anew.
@@ -123,6 +132,8 @@ impl EdgeSearch {
             checked: false,
             checks: 0,
             lowest_loss: None,
+            carried: 0.0,
+            skipped: 0,
             windows: (0, 0),
             before: 0,
             failed: None,
@@ -158,7 +169,13 @@ impl EdgeSearch {
     /// Ends of what the edge is known to, and the load at which it is as likely below as above.
     fn bounds_fps(&self) -> (f64, f64, f64) {
         let [lower, middle, upper] = self.posterior.quantiles([LOWER, 0.5, UPPER]);
-        (lower.min(self.max), middle, upper)
+        // Where less was offered than asked for, what was carried is all that is known.
+        let most = if self.good > 0 {
+            self.carried * BEYOND_CARRIED
+        } else {
+            f64::INFINITY
+        };
+        (lower.min(self.max).min(most), middle, upper)
     }
 
     /// Decides what comes after an observation.
@@ -298,6 +315,7 @@ impl Search for EdgeSearch {
         self.windows = (self.windows.0 + good, self.windows.1 + bad);
         if met {
             self.good += 1;
+            self.carried = self.carried.max(seen.load.0);
             self.bad_in_a_row = 0;
             if seen.load.0 >= self.max * (1.0 - 1e-9) {
                 self.at_max += 1;
@@ -320,6 +338,17 @@ impl Search for EdgeSearch {
         self.at_max = 0;
         if let Some(ask) = self.next {
             self.next = Some(self.trial(ask.load.0.min(self.max)));
+        }
+    }
+
+    fn skip(&mut self) {
+        self.skipped += 1;
+        let lower = self.next.map(|ask| ask.load.0 * SKIPPED);
+        self.next = lower
+            .filter(|load| self.skipped < SKIPS && *load >= self.min)
+            .map(|load| self.trial(load));
+        if self.next.is_none() && self.good == 0 {
+            self.failed = Some("other programs had the CPUs at every load tried".to_owned());
         }
     }
 

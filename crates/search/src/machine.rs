@@ -81,6 +81,10 @@ pub trait Search: std::fmt::Debug + Send {
     /// The tester proved unable to offer more than `max`: no higher load is asked for.
     fn cap(&mut self, max: Fps);
 
+    /// The trial that was asked for cannot be had now: something else has the CPUs. Another one is
+    /// asked for, or none; by default the same again.
+    fn skip(&mut self) {}
+
     /// A load at which the lower bound is expected, from an earlier repeat or visit. Only
     /// before the first observation; a wrong hint costs at most two trials.
     fn expect(&mut self, load: Fps);

@@ -2,6 +2,7 @@
 
 use nicety_model::{Fps, TrialRecord, Validity};
 
+use super::record::contended;
 use super::{Cell, Stage, Step};
 use crate::verdict::OTHERS_LIMIT;
 
@@ -61,6 +62,11 @@ impl Cell {
             _ => step.load.0 <= self.reached && !at_its_best,
         };
         self.tries = 0;
+        if self.stage == Stage::Search && self.by_windows() && contended(record) {
+            self.search.skip();
+            self.after_search();
+            return;
+        }
         if self.stage == Stage::Search && disturbed {
             self.disturbed.get_or_insert(format!(
                 "the machine was busy{}: trials at {} were disturbed twice{}, so the throughput may be higher: {why}",

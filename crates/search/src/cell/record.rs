@@ -2,20 +2,29 @@
 
 use std::time::Duration;
 
-use nicety_model::{ConfirmResult, Fps, LossRatio, TrialRecord, Validity};
+use nicety_model::{ConfirmResult, Fps, LossRatio, TrialRecord, Validity, Windows};
 
 use super::{Cell, Stage};
 use crate::machine::Seen;
 
+/// Windows in which the load was offered from which on the others do not matter.
+const WINDOWS: usize = 3;
+/// CPUs' worth of time of other programs from which on a load is missed because of them.
+const CONTENDED: f64 = 0.1;
 /// Share of the intended load from which on a trial counts that is judged by windows: as one at the
 /// load that was offered.
 const OFFERED_ENOUGH: f64 = 0.9;
 
 impl Cell {
-    /// Windows of a trial within the goal and beyond it, where windows are judged.
+    /// Windows of a trial within the goal and beyond it, where windows are judged: those in which
+    /// the load was offered, where there are enough of them.
     fn windows(&self, record: &TrialRecord) -> Option<(u32, u32)> {
         let windows = record.windows.as_ref().filter(|_| self.by_windows())?;
-        let judged = windows.judged(self.plan.settings.loss_ratio);
+        let goal = self.plan.settings.loss_ratio;
+        let judged = match enough_offered(record, windows) {
+            true => windows.judged_from(least(record, windows), goal),
+            false => windows.judged(goal),
+        };
         (judged != (0, 0)).then_some(judged)
     }
 
@@ -62,22 +71,38 @@ impl Cell {
             Validity::Stalled { .. } if raw <= self.plan.settings.loss_ratio => true,
             Validity::Stalled { .. } => self.by_windows(),
             Validity::LoadMissed { .. } => {
-                let sought = matches!(
-                    self.stage,
-                    Stage::Search | Stage::Confirm(_) | Stage::Further(..)
-                );
-                let offered = record.pacing.offered_fps;
-                let enough = offered >= OFFERED_ENOUGH * record.load_fps;
-                self.by_windows() && sought && (enough || !self.meets(record))
+                self.by_windows() && self.is_sought() && self.tells(record)
             }
             _ => false,
         }
     }
 
+    fn is_sought(&self) -> bool {
+        matches!(
+            self.stage,
+            Stage::Search | Stage::Confirm(_) | Stage::Further(..)
+        )
+    }
+
+    /// Whether a trial that missed its load tells of the path by its windows. Most of it may have
+    /// been offered; else, what was lost of less than the load is too much for the path, and what
+    /// was not lost is carried. Only where others had the CPUs loss is theirs.
+    fn tells(&self, record: &TrialRecord) -> bool {
+        let windows = record.windows.as_ref();
+        if windows.is_some_and(|windows| enough_offered(record, windows)) {
+            return true;
+        }
+        let nearly = record.pacing.offered_fps >= OFFERED_ENOUGH * record.load_fps;
+        nearly || self.meets(record) == contended(record)
+    }
+
     /// What the search is told of a trial.
     pub(super) fn seen(&self, record: &TrialRecord) -> Seen {
         let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
-        let missed = matches!(record.validity, Validity::LoadMissed { .. }) && self.by_windows();
+        let windows = record.windows.as_ref();
+        let offered = windows.is_some_and(|windows| enough_offered(record, windows));
+        let missed = matches!(record.validity, Validity::LoadMissed { .. });
+        let missed = missed && self.by_windows() && !offered;
         let load = match missed {
             true => record.load_fps.min(record.pacing.offered_fps),
             false => record.load_fps,
@@ -112,4 +137,23 @@ impl Cell {
             self.stalled_s = Some(self.stalled_s.unwrap_or(0.0) + stalls.stalled_s);
         }
     }
+}
+
+/// Frames of a window in which the load was offered.
+fn least(record: &TrialRecord, windows: &Windows) -> f64 {
+    let directions = record.streams.len().max(1) as f64;
+    record.load_fps * windows.length_s * directions * OFFERED_ENOUGH
+}
+
+/// Whether the load was offered in enough windows to judge by them alone.
+fn enough_offered(record: &TrialRecord, windows: &Windows) -> bool {
+    let least = least(record, windows);
+    let offered = windows.iter().filter(|window| window.sent as f64 >= least);
+    offered.count() >= WINDOWS.min(windows.sent.len())
+}
+
+/// Whether other programs had so much of the CPUs that a sender may have missed its load for them.
+pub(super) fn contended(record: &TrialRecord) -> bool {
+    let cpus = record.cpu.as_ref().and_then(|cpu| cpu.who.get("other"));
+    cpus.is_some_and(|cpus| *cpus > CONTENDED)
 }
