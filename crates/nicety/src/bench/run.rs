@@ -177,7 +177,7 @@ impl Sitting {
             output::say(&restored);
         }
         let placement = setup::placement(&plan.paths).map_err(Failure::environment)?;
-        let (machine, unwatched) = Machine::new(placement);
+        let (machine, unwatched) = Machine::new(placement, &signals.stop());
         let loss_goal = request::loss_goal(&plan);
         let mut settings = Settings::of(plan.search.preset, loss_goal);
         if let Some(confirm) = plan.search.confirm {
@@ -206,6 +206,7 @@ impl Sitting {
                 };
                 meta.notes
                     .extend(machine.placement.notes.iter().cloned().chain(unwatched));
+                meta.notes.extend(machine.rest_note());
                 meta.notes.extend(flows::few(&plan));
                 let toml = plan
                     .to_toml()
