@@ -53,8 +53,8 @@ pub struct Placement {
     pub path: Vec<u32>,
     /// Whether the tester and the path share a CPU.
     pub shared: bool,
-    /// Whether the senders must rest now and then: in a virtual machine all of whose CPUs are in
-    /// use, the hypervisor stops them otherwise, at times of its own choice.
+    /// Whether the senders may have to rest now and then: in a virtual machine all of whose CPUs are
+    /// in use, the hypervisor may stop them otherwise, at times of its own choice.
     pub rests: bool,
     /// Whether there is a hypervisor that may stop these CPUs.
     pub virtual_machine: bool,

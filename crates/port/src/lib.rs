@@ -28,6 +28,7 @@ mod rest;
 mod sending;
 mod slots;
 pub mod stalls;
+pub mod stillness;
 pub mod xdp;
 
 pub use engine::{

@@ -6,6 +6,7 @@
 mod hardware;
 mod ledger;
 mod record;
+mod resting;
 mod stalls;
 mod windows;
 
@@ -70,6 +71,9 @@ pub struct Trials<'a> {
     path: &'a dyn Path,
     proc: ProcRoot,
     rest: Option<Rest>,
+    /// CPUs of the path; empty where not known.
+    path_cpus: Vec<u32>,
+    memory: resting::Memory,
     stalls: Option<&'a StallWatch>,
     prober: Option<&'a Prober>,
     learned: bool,
@@ -94,6 +98,8 @@ impl<'a> Trials<'a> {
             path,
             proc: ProcRoot::live(),
             rest: None,
+            path_cpus: Vec::new(),
+            memory: resting::Memory::default(),
             stalls: None,
             prober: None,
             learned: false,
@@ -101,7 +107,15 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Lets the senders rest in every trial, see [`Rest`].
+    /// CPUs on which the path runs, and the tester does not.
+    #[must_use]
+    pub fn path_on(mut self, cpus: &[u32]) -> Self {
+        self.path_cpus = cpus.to_vec();
+        self
+    }
+
+    /// Lets the senders rest, see [`Rest`]; but not in a trial whose load leaves the CPUs of the path,
+    /// if these are known, idle for more than 10 % by what earlier trials on it have shown.
     #[must_use]
     pub fn resting(mut self, rest: Option<Rest>) -> Self {
         self.rest = rest;
@@ -138,7 +152,7 @@ impl<'a> Trials<'a> {
             drain_max: DRAIN_MAX,
             drain_quiet: DRAIN_QUIET,
             trial: self.counter,
-            rest: self.rest,
+            rest: self.memory.rest(self.rest, ask.load.0),
             catch_up: overload(ask.purpose),
         };
         let started = nicety_host::clock::unix_time();
@@ -182,6 +196,8 @@ impl<'a> Trials<'a> {
         }
         record.started_unix_s = started.as_secs_f64();
         record.cpu = Some(record::cpu(&watch, &before.cpu, &cpu_after, &report));
+        let elapsed = resting::elapsed(&before.cpu, &cpu_after);
+        self.memory.note(&record, &self.path_cpus, elapsed);
         match counters {
             Ok(after) => {
                 if let Some(cpu) = &mut record.cpu {

@@ -334,7 +334,7 @@ fn senders_rest_in_a_full_virtual_machine() {
         let said = placement
             .notes
             .iter()
-            .any(|note| note.contains("rest 2 ms"));
+            .any(|note| note.contains("no CPU left over"));
         assert_eq!(said, placement.rests, "{:?}", placement.notes);
         placement.rests
     };

@@ -134,9 +134,7 @@ fn quota(topology: &Topology, placement: &Placement) -> Option<String> {
 
 fn rests(placement: &Placement) -> Option<String> {
     placement.rests.then(|| {
-        "a virtual machine with no CPU left over: senders rest 2 ms in every 50 ms, because its \
-         hypervisor may stop CPUs that are never idle; they send faster in between, and loads are \
-         averages"
+        "a virtual machine with no CPU left over: its hypervisor may stop CPUs that are never idle"
             .to_owned()
     })
 }

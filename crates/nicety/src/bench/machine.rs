@@ -2,7 +2,8 @@
 
 use nicety_host::placement::Placement;
 use nicety_port::stalls::StallWatch;
-use nicety_port::{Engine, Rest};
+use nicety_port::stillness::{RestChoice, Stillness, choose_rest};
+use nicety_port::{Engine, Rest, Stop};
 use nicety_testbed::Path;
 use nicety_trial::Trials;
 
@@ -11,6 +12,9 @@ use nicety_trial::Trials;
 pub struct Machine {
     /// Where everything runs.
     pub placement: Placement,
+    /// Rests of the senders and the figures they were chosen by; absent where rests are out of the
+    /// question, and where nothing could be measured.
+    pub rests: Option<RestChoice>,
     /// Notes when one of these CPUs stands still, or works for others; absent on a physical machine, where a CPU that
     /// does is a property of the path, and where watching is not possible.
     stalls: Option<StallWatch>,
@@ -18,8 +22,15 @@ pub struct Machine {
 
 impl Machine {
     /// Watches the CPUs of `placement` where a hypervisor may stop them; why that is not possible, if
-    /// it is not.
-    pub fn new(placement: Placement) -> (Self, Option<String>) {
+    /// it is not. Where they are all that a virtual machine has, it is measured first which rests the
+    /// senders need, for 2 s at most: nothing else runs meanwhile, and `stop` is seen after each of
+    /// three parts.
+    pub fn new(placement: Placement, stop: &Stop) -> (Self, Option<String>) {
+        let tester: Vec<u32> = placement.tester.iter().map(|worker| worker.cpu).collect();
+        let rests = placement
+            .rests
+            .then(|| choose_rest(&tester, &placement.path, stop))
+            .flatten();
         let watch = placement
             .virtual_machine
             .then(|| StallWatch::new(&placement.all_cpus()));
@@ -33,13 +44,36 @@ impl Machine {
             ),
             None => (None, None),
         };
-        (Self { placement, stalls }, note)
+        let machine = Self {
+            placement,
+            rests,
+            stalls,
+        };
+        (machine, note)
+    }
+
+    /// Rests of the senders in trials that keep the path's CPUs busy.
+    fn rest(&self) -> Option<Rest> {
+        match &self.rests {
+            Some(choice) => choice.rest,
+            // Not measured: those that free time under any hypervisor.
+            None => self.placement.rests.then_some(Rest::LONG),
+        }
+    }
+
+    /// What the senders do about a hypervisor that stops CPUs, and why; for the notes of a run.
+    pub fn rest_note(&self) -> Option<String> {
+        self.placement
+            .rests
+            .then(|| words(self.rest(), self.rests.as_ref()))
     }
 
     /// Time per second for which CPUs stood still before the run, in ms of the worst CPU; `None` where
     /// nobody looked.
     pub fn stalls_ms_per_s(&self) -> Option<f64> {
-        None
+        let tried = &self.rests.as_ref()?.tried;
+        let bare = tried.iter().find(|tried| tried.rest.is_none());
+        bare.map(Stillness::worst_ms_per_s)
     }
 
     /// Trials of `engine` on `path`, numbered from `first`.
@@ -49,9 +83,80 @@ impl Machine {
         path: &'a dyn Path,
         first: u8,
     ) -> Trials<'a> {
-        let rest = self.placement.rests.then_some(Rest::IN_A_FULL_MACHINE);
+        // A CPU that tester and path share is busy with both.
+        let apart = !self.placement.shared;
         Trials::new(engine, path, first)
-            .resting(rest)
+            .path_on(if apart { &self.placement.path } else { &[] })
+            .resting(self.rest())
             .watching(self.stalls.as_ref())
+    }
+}
+
+fn words(rest: Option<Rest>, measured: Option<&RestChoice>) -> String {
+    let does = match rest {
+        Some(rest) => format!(
+            "senders rest {}, faster in between, except at loads that leave the path's CPUs idle for more than 10 %",
+            times(rest)
+        ),
+        None => "senders take no rests".to_owned(),
+    };
+    let figures: Vec<String> =
+        measured.map_or_else(Vec::new, |choice| choice.tried.iter().map(figure).collect());
+    if figures.is_empty() {
+        return format!("{does}; what the hypervisor does was not measured");
+    }
+    format!(
+        "{does}: with all CPUs at work, the one that stood still most lost {}",
+        figures.join(", ")
+    )
+}
+
+fn times(rest: Rest) -> String {
+    let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    format!("{} ms in every {} ms", ms(rest.length), ms(rest.period))
+}
+
+fn figure(tried: &Stillness) -> String {
+    let lost = tried.worst_ms_per_s();
+    match tried.rest {
+        Some(rest) => format!("{lost:.1} with rests of {}", times(rest)),
+        None => format!("{lost:.1} ms per second without rests"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_port::stillness::CpuGaps;
+
+    use super::*;
+
+    fn tried(rest: Option<Rest>, lost_ms_per_s: f64) -> Stillness {
+        Stillness {
+            rest,
+            cpus: vec![CpuGaps {
+                cpu: 0,
+                gaps_per_s: 10.0,
+                lost_ms_per_s,
+            }],
+        }
+    }
+
+    #[test]
+    fn the_rests_and_their_reason_are_said() {
+        let mut choice = RestChoice {
+            rest: None,
+            tried: vec![tried(None, 1.26)],
+        };
+        assert_eq!(
+            words(None, Some(&choice)),
+            "senders take no rests: with all CPUs at work, the one that stood still most lost 1.3 ms per second without rests"
+        );
+        choice.tried[0].cpus[0].lost_ms_per_s = 80.0;
+        choice.tried.push(tried(Some(Rest::SHORT), 3.0));
+        assert_eq!(
+            words(Some(Rest::SHORT), Some(&choice)),
+            "senders rest 0.2 ms in every 5 ms, faster in between, except at loads that leave the path's CPUs idle for more than 10 %: with all CPUs at work, the one that stood still most lost 80.0 ms per second without rests, 3.0 with rests of 0.2 ms in every 5 ms"
+        );
+        assert!(words(Some(Rest::LONG), None).ends_with("was not measured"));
     }
 }

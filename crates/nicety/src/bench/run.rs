@@ -184,7 +184,7 @@ impl Sitting {
         }
         let is_default = plan == Plan::default_bridge();
         let placement = setup::placement(&plan.paths).map_err(Failure::environment)?;
-        let (machine, unwatched) = Machine::new(placement);
+        let (machine, unwatched) = Machine::new(placement, &signals.stop());
         let (preset, chosen) = preset::of(&plan, &machine);
         plan.search.preset = Some(preset);
         let loss_goal = request::loss_goal(&plan);
@@ -217,6 +217,7 @@ impl Sitting {
                 meta.notes.extend(chosen);
                 meta.notes
                     .extend(machine.placement.notes.iter().cloned().chain(unwatched));
+                meta.notes.extend(machine.rest_note());
                 meta.notes.extend(flows::few(&plan));
                 let toml = plan
                     .to_toml()

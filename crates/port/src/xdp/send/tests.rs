@@ -227,7 +227,11 @@ fn every_frame_is_sent_between_rests() {
     let Some(mut stage) = Stage::build(name, 64, Direction::Bi, 1) else {
         return;
     };
-    let (rate, rest) = (Fps(50_000.0), Rest::IN_A_FULL_MACHINE);
+    let rest = Rest {
+        period: Duration::from_millis(50),
+        length: Duration::from_millis(2),
+    };
+    let rate = Fps(50_000.0);
     let frames = 25_000;
     let job = Job {
         rest: Some(rest),
