@@ -31,6 +31,7 @@ fn every_run() -> Vec<(&'static str, Run)> {
         ("empty", common::empty()),
         ("failures", common::failures()),
         ("not finite", common::not_finite()),
+        ("visits", common::visits()),
         ("one", common::many(1)),
         ("many", common::many(100)),
     ]

@@ -273,6 +273,11 @@ pub fn rich() -> Run {
     }))
 }
 
+/// A run of five visits: numbers with intervals, a wide one, and a cell without a number.
+pub fn visits() -> Run {
+    serde_json::from_str(include_str!("../runs/visits.json")).unwrap()
+}
+
 /// Two guests on one path, one of which loses more than its share; beside them a guest alone.
 pub fn guests() -> Run {
     let guest = |number: u32, directions: u64, sent: u64, received: u64| {
