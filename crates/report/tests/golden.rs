@@ -112,6 +112,7 @@ fn exports_of_odd_runs_hold_to_their_formats() {
         common::not_finite(),
         common::empty(),
         common::visits(),
+        common::not_finite_visits(),
     ] {
         let xml = String::from_utf8(rendered(|out| junit::render(&run, out))).unwrap();
         assert!(xml.chars().all(|c| c == '\n' || !c.is_control()));

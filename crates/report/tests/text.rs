@@ -22,10 +22,11 @@ fn text(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String 
     String::from_utf8(out).expect("UTF-8")
 }
 
-fn every_run() -> [Run; 6] {
+fn every_run() -> [Run; 7] {
     [
         common::rich(),
         common::visits(),
+        common::not_finite_visits(),
         common::empty(),
         common::failures(),
         common::not_finite(),
@@ -123,8 +124,10 @@ fn csv_reads_back_with_absent_values_empty() {
 
 #[test]
 fn csv_of_bad_numbers_has_empty_fields() {
-    let page = text(|out| csv::render(&common::not_finite(), out));
-    assert!(!page.contains("NaN") && !page.contains(",inf") && !page.contains(",-inf"));
+    for run in [common::not_finite(), common::not_finite_visits()] {
+        let page = text(|out| csv::render(&run, out));
+        assert!(!page.contains("NaN") && !page.contains(",inf") && !page.contains(",-inf"));
+    }
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn row(group: &Group<'_>) -> Markup {
         .summary
         .and_then(|summary| summary.disturbance.as_ref());
     let stalls = disturbance.and_then(|one| one.stalls_ms_per_s);
+    let stalls = stalls.filter(|ms| ms.is_finite());
     let each = group
         .repeats
         .iter()
