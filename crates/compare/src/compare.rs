@@ -7,7 +7,7 @@ use nicety_model::compare::{
 };
 use nicety_model::{CellKey, Run, SCHEMA, Verdict};
 
-use crate::differences::differences;
+use crate::differences::{differences, estimators};
 use crate::error::CompareError;
 use crate::interval::{self, Interval, Known, adjusted, log_sample, pooled};
 use crate::judge::{self, Levels};
@@ -111,7 +111,10 @@ pub fn compare(
         confidence: options.confidence,
         margin: options.margin,
         differences: differences(&old_runs, &new_runs),
-        notes: notes(old, new, &cells),
+        notes: estimators(&old_runs, &new_runs)
+            .into_iter()
+            .chain(notes(old, new, &cells))
+            .collect(),
         cells,
         only_old,
         only_new,
@@ -217,7 +220,7 @@ fn apart(old: &ByCell<'_>, new: &ByCell<'_>) -> String {
         let values = |side: &ByCell<'_>| -> BTreeSet<String> {
             let first = side.values().filter_map(|cells| cells.first());
             let keys = first.filter_map(|(_, repeat)| match repeat {
-                Repeat::Frames(cell) => Some(&cell.key),
+                Repeat::Frames(cell, _) => Some(&cell.key),
                 Repeat::Socket(_) => None,
             });
             keys.map(fact).collect()
@@ -234,7 +237,7 @@ fn apart(old: &ByCell<'_>, new: &ByCell<'_>) -> String {
     }
     let sockets = |side: &ByCell<'_>| {
         let repeats = side.values().flatten();
-        let mut frames = repeats.map(|(_, repeat)| matches!(repeat, Repeat::Frames(_)));
+        let mut frames = repeats.map(|(_, repeat)| matches!(repeat, Repeat::Frames(..)));
         !frames.any(|frames| frames)
     };
     match (sockets(old), sockets(new)) {
@@ -259,7 +262,7 @@ fn row(
     let mut row = ComparedCell {
         cell: name.to_owned(),
         key: match first {
-            Repeat::Frames(cell) => Some(cell.key.clone()),
+            Repeat::Frames(cell, _) => Some(cell.key.clone()),
             Repeat::Socket(_) => None,
         },
         metric,
@@ -279,7 +282,7 @@ fn row(
         row.judgement = Judgement::NotJudged;
         row.reason = Some(why);
         row.lost = metric == Metric::Throughput
-            && row.old.verdict == Verdict::Ok
+            && row.old.verdict.is_own()
             && row.new.verdict == Verdict::Failed;
         return Some((row, None));
     }

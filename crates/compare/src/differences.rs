@@ -17,6 +17,7 @@ type Map = (&'static str, fn(&Fingerprint) -> BTreeMap<String, String>);
 
 /// Facts that stand alone, first those that change results most.
 const FACTS: &[Fact] = &[
+    ("estimator", |run| Some(estimator(run).to_owned())),
     ("engine", engine),
     ("nicety", |run| text(&run.run.host.nicety)),
     ("kernel", |run| text(&run.run.host.kernel)),
@@ -105,6 +106,28 @@ pub fn differences(old: &[&Run], new: &[&Run]) -> Vec<Difference> {
     }
     facts(LAST, old, new, &mut all);
     all
+}
+
+/// How a run judged loads and searched.
+fn estimator(run: &Run) -> &str {
+    run.run.estimator.as_deref().unwrap_or("whole trials")
+}
+
+/// What to know where loads were not judged and searched in one way: the presets may have the same
+/// name all the same.
+pub fn estimators(old: &[&Run], new: &[&Run]) -> Option<String> {
+    let side = |runs: &[&Run]| -> BTreeSet<String> {
+        runs.iter().map(|run| estimator(run).to_owned()).collect()
+    };
+    let (old, new) = (side(old), side(new));
+    let words = |side: &BTreeSet<String>| join(side.iter().map(String::as_str), " | ");
+    (old.union(&new).count() > 1).then(|| {
+        format!(
+            "estimator: {} before, {} now; their numbers differ by method and do not compare more closely than 5 %",
+            words(&old),
+            words(&new)
+        )
+    })
 }
 
 fn facts(facts: &[Fact], old: &[&Run], new: &[&Run], all: &mut Vec<Difference>) {

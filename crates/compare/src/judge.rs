@@ -16,14 +16,15 @@ pub struct Levels {
     pub rows: usize,
 }
 
-/// Why the verdicts forbid a judgement; `None` when they do not.
+/// Why the verdicts forbid a judgement; `None` when they do not. A wide interval does not: the
+/// visits behind it say how much they differ.
 pub fn forbidden(old: Verdict, new: Verdict) -> Option<String> {
-    match (old, new) {
-        (Verdict::Ok, Verdict::Ok) => None,
-        (Verdict::Ok, new) => Some(format!("{new} now")),
-        (old, Verdict::Ok) => Some(format!("{old} before")),
-        (old, new) if old == new => Some(format!("{old} before and now")),
-        (old, new) => Some(format!("{old} before, {new} now")),
+    match (old.is_own(), new.is_own()) {
+        (true, true) => None,
+        (true, false) => Some(format!("{new} now")),
+        (false, true) => Some(format!("{old} before")),
+        (false, false) if old == new => Some(format!("{old} before and now")),
+        (false, false) => Some(format!("{old} before, {new} now")),
     }
 }
 

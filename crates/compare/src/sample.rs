@@ -17,8 +17,8 @@ const FINEST: f64 = 1e-4;
 /// One repeat of a cell.
 #[derive(Debug, Clone, Copy)]
 pub enum Repeat<'a> {
-    /// Of test frames.
-    Frames(&'a CellResult),
+    /// Of test frames, with the verdict that counts for it.
+    Frames(&'a CellResult, Verdict),
     /// Of a socket workload.
     Socket(&'a SockResult),
 }
@@ -33,7 +33,7 @@ impl Repeat<'_> {
     /// The number that `metric` asks for.
     fn value(self, metric: Metric) -> Option<f64> {
         match self {
-            Self::Frames(cell) => match metric {
+            Self::Frames(cell, _) => match metric {
                 Metric::Throughput => cell.throughput_fps,
                 Metric::LatencyP50 => latency(cell).map(|l| l.p50),
                 Metric::LatencyP99 => latency(cell).map(|l| l.p99),
@@ -52,22 +52,30 @@ impl Repeat<'_> {
     /// Share of the throughput at which its latency was measured.
     fn load_ratio(self) -> Option<f64> {
         match self {
-            Self::Frames(cell) => latency(cell)?.load_ratio,
+            Self::Frames(cell, _) => latency(cell)?.load_ratio,
             Self::Socket(_) => None,
         }
     }
 
-    /// Where its search ended, in frames per second.
-    fn bounds(self) -> Option<(f64, f64)> {
-        match self {
-            Self::Frames(cell) => cell.bounds.lower_fps.zip(cell.bounds.upper_fps),
-            Self::Socket(_) => None,
-        }
+    /// How wide a result of this measurement may lie, as the logarithm of a ratio: between the
+    /// bounds of its search, and within what it says of itself.
+    fn width(self) -> Option<f64> {
+        let Self::Frames(cell, _) = self else {
+            return None;
+        };
+        let bounds = cell.bounds.lower_fps.zip(cell.bounds.upper_fps);
+        let own = cell.estimate.filter(|own| own.confidence.is_none());
+        let own = own.map(|own| (own.low_fps, own.high_fps));
+        let widths = [bounds, own].into_iter().flatten();
+        widths
+            .map(|(low, high)| (high / low).ln())
+            .filter(|width| width.is_finite() && *width > 0.0)
+            .max_by(f64::total_cmp)
     }
 
     fn verdict(self) -> Verdict {
         match self {
-            Self::Frames(cell) => cell.verdict,
+            Self::Frames(_, verdict) => verdict,
             // Figures of a part of the flows, or of a part of the time, are none to compare.
             Self::Socket(result) => match result.ending {
                 Ending::Complete => Verdict::Ok,
@@ -106,8 +114,14 @@ fn demand(result: &SockResult) -> Option<f64> {
 pub fn by_cell<'a>(runs: impl IntoIterator<Item = &'a Run>) -> ByCell<'a> {
     let mut all = ByCell::new();
     for (number, run) in runs.into_iter().enumerate() {
+        // Visits are judged together: one that failed is a gap, no failure of the cell.
+        let summaries = run.summary.iter().filter(|one| one.estimate.is_some());
+        let together: HashMap<&str, Verdict> = summaries
+            .map(|summary| (&*summary.cell, summary.verdict))
+            .collect();
         for cell in run.cells.iter().filter(|cell| cell.control.is_none()) {
-            let repeat = Repeat::Frames(cell);
+            let verdict = together.get(&*cell.cell).copied();
+            let repeat = Repeat::Frames(cell, verdict.unwrap_or(cell.verdict));
             all.entry(&cell.cell).or_default().push((number, repeat));
         }
         for series in &run.sockets {
@@ -184,18 +198,14 @@ pub fn of_runs(metric: Metric, repeats: &Repeats<'_>) -> Option<LogSample> {
 
 /// Variance that the resolution of the measurement alone gives to the logarithm of a number: a
 /// search that ends with the bounds *l* and *u* leaves the result evenly likely between them,
-/// which has the variance ln(u/l)² / 12.
+/// which has the variance ln(u/l)² / 12. So does a visit that knows its own number to an interval.
 pub fn resolution(metric: Metric, repeats: &Repeats<'_>) -> f64 {
     if metric != Metric::Throughput {
         return RESOLUTION.powi(2);
     }
     let widths: Vec<f64> = repeats
         .iter()
-        .filter_map(|(_, repeat)| {
-            let (lower, upper) = repeat.bounds()?;
-            let width = (upper / lower).ln();
-            (width.is_finite() && width > 0.0).then_some(width.powi(2) / 12.0)
-        })
+        .filter_map(|(_, repeat)| Some(repeat.width()?.powi(2) / 12.0))
         .collect();
     let mean = widths.iter().sum::<f64>() / widths.len().max(1) as f64;
     mean.max(FINEST.powi(2))

@@ -127,6 +127,87 @@ fn verdicts_are_respected() {
     }
 }
 
+/// A run whose cell has several visits, judged together.
+fn visited(values: &[f64], verdict: Verdict) -> Run {
+    let mut made = run(&[(A, values)]);
+    made.run.estimator = Some("edge/1".to_owned());
+    let summary = serde_json::json!({
+        "cell": A, "throughput_fps": null, "verdict": verdict,
+        "estimate": {"fps": values[2], "low_fps": values[0], "high_fps": values[4],
+                     "confidence": 0.9375, "visits": 5},
+    });
+    made.summary = vec![serde_json::from_value(summary).unwrap()];
+    made
+}
+
+#[test]
+fn visits_count_as_repeats_and_are_judged_together() {
+    // The verdict of a visit alone does not matter, nor that one of them found nothing.
+    let mut before = visited(&OLD, Verdict::Ok);
+    before.cells[1].verdict = Verdict::Failed;
+    before.cells[1].throughput_fps = None;
+    let found = both(before, visited(&LOW, Verdict::Wide));
+    let row = &found.cells[0];
+    assert_eq!(row.judgement, Judgement::Worse, "{row:?}");
+    assert_eq!((row.old.repeats, row.new.repeats), (4, 5));
+    assert_eq!(
+        (row.old.verdict, row.new.verdict),
+        (Verdict::Ok, Verdict::Wide)
+    );
+    assert_eq!(row.ratio.unwrap().spread_of, Some(SpreadOf::Repeats));
+    // Contradictions are told by the verdict of all.
+    let found = both(visited(&OLD, Verdict::Unstable), visited(&LOW, Verdict::Ok));
+    assert_eq!(found.cells[0].reason.as_deref(), Some("unstable before"));
+    let mut gone = visited(&LOW, Verdict::Failed);
+    for cell in &mut gone.cells {
+        cell.throughput_fps = None;
+        cell.verdict = Verdict::Failed;
+    }
+    assert!(both(visited(&OLD, Verdict::Wide), gone).cells[0].lost);
+}
+
+#[test]
+fn other_estimators_are_named_whatever_the_preset_is_called() {
+    let new = || visited(&OLD, Verdict::Ok);
+    let found = both(run(&[(A, &OLD)]), new());
+    assert_eq!(found.differences[0].what, "estimator");
+    assert_eq!(found.differences[0].old, "whole trials");
+    assert_eq!(found.differences[0].new, "edge/1");
+    assert_eq!(
+        found.notes[0],
+        "estimator: whole trials before, edge/1 now; their numbers differ by method and do not compare more closely than 5 %"
+    );
+    let alike = both(new(), new());
+    assert!(alike.differences.is_empty());
+    assert!(!alike.notes.iter().any(|note| note.contains("estimator")));
+}
+
+#[test]
+fn an_interval_from_one_visit_widens_what_is_known() {
+    let known = |width: f64| {
+        let side = |values: &[f64]| {
+            let mut made = run(&[(A, values)]);
+            for cell in &mut made.cells {
+                let fps = cell.throughput_fps.unwrap();
+                cell.estimate = Some(nicety_model::Estimate {
+                    fps,
+                    low_fps: fps / width,
+                    high_fps: fps * width,
+                    confidence: None,
+                    visits: 1,
+                });
+            }
+            made
+        };
+        let found = both(side(&[1e5; 3]), side(&[1e5; 3]));
+        let ratio = found.cells[0].ratio.unwrap();
+        ratio.high.unwrap() / ratio.low.unwrap()
+    };
+    // The bounds of the search, 2 % apart, are the least.
+    assert!((known(1.001) - known(1.0)).abs() < 1e-9);
+    assert!(known(1.1) > 2.0 * known(1.0).ln() + 1.0);
+}
+
 #[test]
 fn a_result_that_is_gone_is_a_regression() {
     let mut after = run(&[(A, &LOW)]);

@@ -443,7 +443,7 @@ impl History for Postgres {
             "SELECT id, name, started, preset, loss_goal, complete, nicety, kernel, cpu_model, \
              (SELECT count(*) FROM nicety.figures WHERE run = runs.id AND metric = 'throughput'), \
              (SELECT count(*) FROM nicety.figures WHERE run = runs.id AND metric = 'throughput' \
-              AND verdict = 'ok'), \
+              AND verdict IN ('ok', 'wide')), \
              {LABELS}, \
              (SELECT coalesce(sum(octet_length(packed)), 0)::int8 FROM nicety.files \
               WHERE run = runs.id) \

@@ -270,7 +270,7 @@ impl History for Sqlite {
             "SELECT id, name, started, preset, loss_goal, complete, nicety, kernel, cpu_model, \
              (SELECT count(*) FROM figures WHERE run = runs.id AND metric = 'throughput'), \
              (SELECT count(*) FROM figures WHERE run = runs.id AND metric = 'throughput' \
-              AND verdict = 'ok'), \
+              AND verdict IN ('ok', 'wide')), \
              {LABELS}, (SELECT total(length(packed)) FROM files WHERE run = runs.id) \
              FROM runs ORDER BY started DESC, id DESC"
         );

@@ -23,7 +23,7 @@ pub struct KeptRun {
     pub complete: bool,
     /// Cells with a result.
     pub cells: u32,
-    /// Cells whose worst verdict is `ok`.
+    /// Cells whose verdict is `ok` or `wide`.
     pub cells_ok: u32,
     /// Version of nicety.
     pub nicety: String,

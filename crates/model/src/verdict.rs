@@ -43,6 +43,12 @@ impl Verdict {
         Self::ALL.into_iter().find(|verdict| verdict.word() == word)
     }
 
+    /// Whether the number is the path's own, within an interval that may be wide: only such
+    /// numbers are compared and followed.
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::Ok | Self::Wide)
+    }
+
     /// The word used in tables and JSON.
     pub fn word(self) -> &'static str {
         match self {

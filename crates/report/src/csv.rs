@@ -4,6 +4,7 @@ pub mod directions;
 pub mod guests;
 mod hardware;
 pub mod ranking;
+mod visits;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -60,7 +61,9 @@ const FIXED: [&str; 42] = [
 /// Writes a header and one row per cell repeat in the order measured; visits of the control
 /// cell carry their number in `control_visit`. Behind the fixed columns come the latency
 /// percentiles of every load share measured in the run: `latency_50pct_p99_us`. Lists are
-/// joined by `; `. Where NICs stamped probes, theirs come last: `hardware_latency_50pct_p99_us`.
+/// joined by `; `. Where NICs stamped probes, theirs come next: `hardware_latency_50pct_p99_us`.
+/// Where numbers have intervals, or loads were judged over windows, these come last: `low_fps` to
+/// `visits` are of the cell and the same in its rows, `visit_low_fps` and what follows of the row.
 ///
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
@@ -71,6 +74,8 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     let mut csv = ::csv::Writer::from_writer(Vec::new());
     let mut names = header(&shares);
     names.extend(hardware::header(&stamped));
+    let visits = visits::Visits::of(run);
+    names.extend(visits.header());
     csv.write_record(names).map_err(|source| ReportError::Csv {
         row: "the header".to_owned(),
         source,
@@ -78,6 +83,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     for cell in &run.cells {
         let mut fields = row(cell, &shares);
         fields.extend(hardware::fields(cell, &stamped));
+        fields.extend(visits.fields(cell));
         csv.write_record(fields)
             .map_err(|source| ReportError::Csv {
                 row: cell.cell.clone(),

@@ -28,6 +28,8 @@ pub(crate) struct Side {
     pub(crate) ave: f64,
     /// Smallest and largest; absent where one number only stands behind the average.
     pub(crate) extremes: Option<(f64, f64)>,
+    /// Whether an interval is known of a number behind it: three digits tell enough then.
+    pub(crate) intervals: bool,
     /// Verdicts.
     pub(crate) doubt: Doubt,
 }
@@ -197,6 +199,7 @@ fn side(cells: &BySize<'_, '_>, sizes: &[FrameSize], directions: f64) -> Option<
     Some(Side {
         ave: directions * ave,
         extremes: several.then_some((directions * min, directions * max)),
+        intervals: found.iter().any(|(_, g)| g.estimate().is_some()),
         doubt: found
             .iter()
             .fold(Doubt::default(), |all, (_, g)| all.and(&Doubt::of(g))),

@@ -123,7 +123,11 @@ fn rows(pairs: &[Pair], caption: &str) -> Option<Grid> {
             row.push(Field::Text(direction.to_string()));
             row.push(Field::Count(sizes(&pair.sizes)));
             let values = side.values();
-            let number = |fps: &Option<f64>| Field::some(*fps, number::grouped, &side.doubt);
+            let fps: fn(f64) -> String = match side.intervals {
+                true => number::short,
+                false => number::grouped,
+            };
+            let number = |value: &Option<f64>| Field::some(*value, fps, &side.doubt);
             row.extend(values[..shown].iter().map(number));
             // Beside both directions, as the ratio is theirs.
             let both = direction == Direction::Bi;
@@ -175,8 +179,16 @@ fn ranked(ranking: &Ranking<'_, '_>) -> Grid {
         vec![
             Field::Count((n + 1).to_string()),
             Field::Name(place.group.key.path_name()),
-            Field::number(place.fps, number::grouped, &own),
-            Field::some(place.group.l1_mbps(), |mbps| number::mbps(Some(mbps)), &own),
+            Field::Number {
+                text: place.group.fps_text(),
+                value: place.fps,
+                doubt: own.clone(),
+            },
+            Field::some(
+                place.group.told_mbps(),
+                |mbps| number::mbps(Some(mbps)),
+                &own,
+            ),
             Field::number(place.share, number::share, &place.doubt),
             Field::number(place.cost(), number::share, &place.doubt),
             Field::Verdict(place.group.verdict()),
@@ -210,11 +222,7 @@ pub(crate) fn by_size(groups: &[Group<'_>]) -> Option<Grid> {
     let field =
         |group: Option<&&Group<'_>>| match group.and_then(|g| Some((g, g.throughput_fps()?))) {
             Some((group, fps)) => Field::Number {
-                text: format!(
-                    "{} / {}",
-                    number::grouped(fps),
-                    number::mbps(group.l1_mbps())
-                ),
+                text: format!("{} / {}", group.fps_text(), number::mbps(group.told_mbps())),
                 value: fps,
                 doubt: Doubt::of(group),
             },

@@ -146,7 +146,7 @@ pub fn trend(trend: &Trend, out: &mut impl Write, options: Options) -> Result<()
     page.prose(
         0,
         &format!(
-            "{} in {}; preset {}, loss goal {}; only runs whose verdict is ok count for changes.",
+            "{} in {}; preset {}, loss goal {}; only runs whose verdict is ok or wide count for changes.",
             trend.metric.word(),
             trend.metric.unit(&trend.cell),
             trend.preset,
@@ -220,11 +220,7 @@ fn line(metric: Metric, point: &TrendPoint, largest: f64) -> String {
         .filter(|value| value.is_finite() && largest > 0.0)
         .map_or(0, |value| (value / largest * BAR as f64).round() as usize);
     // Only what may be trusted is drawn solid.
-    let ink = if point.verdict == Verdict::Ok {
-        "#"
-    } else {
-        "."
-    };
+    let ink = if point.verdict.is_own() { "#" } else { "." };
     let bar = ink.repeat(filled.min(BAR));
     let mut text = format!(
         "{:>5}  {}  {value:>12}  {bar:<BAR$}",

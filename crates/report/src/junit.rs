@@ -137,9 +137,7 @@ fn case(page: &mut String, group: &Group<'_>) {
         ));
     }
     let mut told = vec![format!("verdict {verdict}: {}", verdict.meaning())];
-    if let Some(fps) = group.throughput_fps() {
-        told.insert(0, format!("{} frames/s", number::grouped(fps)));
-    }
+    told.splice(0..0, figures(group));
     if verdict != Verdict::Failed {
         told.extend(group.notes().into_iter().map(str::to_owned));
     }
@@ -147,6 +145,25 @@ fn case(page: &mut String, group: &Group<'_>) {
         "      <system-out>{}</system-out>\n    </testcase>\n",
         escape(&told.join("\n"))
     ));
+}
+
+/// The number, its interval, the load that held and the capacity, as far as they are known.
+fn figures(group: &Group<'_>) -> Vec<String> {
+    if group.throughput_fps().is_none() {
+        return Vec::new();
+    }
+    let number = format!("{} frames/s", group.fps_text());
+    let Some((interval, label)) = group.interval_text().zip(group.interval_label()) else {
+        return vec![number];
+    };
+    let mut told = vec![number, format!("interval {interval} ({label})")];
+    if let Some(confirm) = group.shown.confirm {
+        let length = number::significant(confirm.duration_s, 2);
+        told.push(format!("held for {length} s: {}", group.held_text()));
+    }
+    let capacity = group.capacity_fps();
+    told.extend(capacity.map(|fps| format!("capacity {} frames/s", number::short(fps))));
+    told
 }
 
 fn skip(page: &mut String, cell: &str, why: &str) {

@@ -8,6 +8,7 @@ use nicety_model::Run;
 
 use crate::error::{ReportError, write_text};
 use crate::guests;
+use crate::legend;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::row::{self, Column};
@@ -74,7 +75,7 @@ fn cells(page: &mut String, groups: &[Group<'_>]) {
             );
         }
     }
-    line(page, &format!("\n{}\n", escape(&row::legend(groups))));
+    line(page, &format!("\n{}\n", escape(&legend::legend(groups))));
     debug_assert!(columns.last() == Some(&Column::Verdict));
 }
 

@@ -65,6 +65,75 @@ pub fn significant(value: f64, digits: u8) -> String {
     format!("{value:.decimals$}")
 }
 
+/// `value` rounded to `digits` significant digits.
+pub fn rounded(value: f64, digits: u8) -> f64 {
+    let kept = usize::from(digits.saturating_sub(1));
+    format!("{value:.kept$e}").parse().unwrap_or(value)
+}
+
+/// Significant digits of a number, and most of those of the ends of its interval.
+const MOST_DIGITS: u8 = 4;
+
+/// Power of ten of the last digit that the ends of an interval are worth: a quarter of its width
+/// or less, so that rounding moves an end by an eighth of it at most.
+fn last_place((low, high): (f64, f64)) -> i32 {
+    let first = high.abs().log10().floor();
+    let worth = ((high - low).abs() / 4.0).log10().floor();
+    // An interval without width would be worth any number of digits.
+    worth.clamp(first - f64::from(MOST_DIGITS - 1), first) as i32
+}
+
+/// Significant digits that an interval allows its number: as far down as its ends go, or where
+/// these have one or two digits, one place further.
+pub fn digits(value: f64, ends: (f64, f64)) -> u8 {
+    let first = value.abs().log10().floor() as i32;
+    let digits = first.saturating_sub(last_place(ends)).saturating_add(1);
+    let digits = if digits < 3 { digits + 1 } else { digits };
+    digits.clamp(1, i32::from(MOST_DIGITS)) as u8
+}
+
+/// Decimal prefix for a number, and what it stands for.
+fn prefix(value: f64) -> (f64, &'static str) {
+    match value.abs() {
+        v if v >= 1e9 => (1e9, " G"),
+        v if v >= 1e6 => (1e6, " M"),
+        v if v >= 1e3 => (1e3, " k"),
+        _ => (1.0, ""),
+    }
+}
+
+/// A number with the digits that its interval allows: `785 k`.
+pub fn within(value: f64, ends: (f64, f64)) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return short(value);
+    }
+    let digits = digits(value, ends);
+    let rounded = rounded(value, digits);
+    let (unit, prefix) = prefix(rounded);
+    format!("{}{prefix}", significant(rounded / unit, digits))
+}
+
+/// An interval with one unit and the digits that its width deserves: `760–810 k`.
+pub fn interval((low, high): (f64, f64)) -> String {
+    if !low.is_finite() || !high.is_finite() {
+        return ABSENT.to_owned();
+    }
+    if high == 0.0 {
+        return "0".to_owned();
+    }
+    let place = last_place((low, high));
+    let step = 10_f64.powi(place);
+    let [low, high] = [low, high].map(|end| (end / step).round() * step);
+    let (unit, prefix) = prefix(high);
+    // The places of the unit are a multiple of three.
+    let decimals = (unit.log10().round() as i32 - place).max(0) as usize;
+    let [low, high] = [low, high].map(|end| format!("{:.decimals$}", end / unit));
+    match low == high {
+        true => format!("{high}{prefix}"),
+        false => format!("{low}–{high}{prefix}"),
+    }
+}
+
 /// A rate in any unit: thousands separators, under 100 three significant digits.
 pub fn rate(value: f64) -> String {
     match value.abs() < 99.95 {
@@ -207,6 +276,49 @@ mod tests {
         ] {
             assert_eq!(short(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn intervals_have_one_unit_and_the_digits_they_deserve() {
+        for (low, high, text) in [
+            (762_100.0, 811_400.0, "760–810 k"),
+            (660_400.0, 909_800.0, "660–910 k"),
+            (301_000.0, 899_000.0, "300–900 k"),
+            (184_210.0, 186_950.0, "184.2–187.0 k"),
+            (785_100.0, 785_101.0, "785.1 k"),
+            (985_000.0, 1_021_000.0, "0.985–1.021 M"),
+            (940_000.0, 1_060_000.0, "0.94–1.06 M"),
+            (96_000.0, 999_700.0, "0.1–1.0 M"),
+            (0.0, 4_300.0, "0–4 k"),
+            (0.0, 0.0, "0"),
+            (412.0, 448.0, "412–448"),
+            (8_960.0, 9_040.0, "8.96–9.04 k"),
+            (2.31e9, 2.44e9, "2.31–2.44 G"),
+            (f64::NAN, 1.0, ABSENT),
+            (1.0, f64::INFINITY, ABSENT),
+        ] {
+            assert_eq!(interval((low, high)), text, "{low} {high}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_no_more_digits_than_their_interval_allows() {
+        for (value, ends, text) in [
+            (785_432.0, (762_100.0, 811_400.0), "785 k"),
+            (785_432.0, (660_400.0, 909_800.0), "785 k"),
+            (562_900.0, (301_000.0, 899_000.0), "560 k"),
+            (785_432.0, (785_400.0, 785_480.0), "785.4 k"),
+            (999_960.0, (985_000.0, 1_021_000.0), "1.00 M"),
+            (412.4, (380.0, 424.0), "412"),
+            (150.0, (0.0, 2_000.0), "150"),
+            (609_800.0, (604_100.0, 618_200.0), "610 k"),
+            (0.0, (0.0, 0.0), "0"),
+            (f64::NAN, (0.0, 1.0), ABSENT),
+        ] {
+            assert_eq!(within(value, ends), text, "{value}");
+        }
+        assert_eq!(rounded(376.4, 2), 380.0);
+        assert_eq!(rounded(f64::INFINITY, 2), f64::INFINITY);
     }
 
     #[test]

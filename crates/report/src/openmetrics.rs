@@ -32,6 +32,15 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
             page.sample(family.name, &labels(group), value(group));
         }
     }
+    // Older runs and empty ones have none of these.
+    for (family, value) in INTERVALS {
+        if groups.iter().any(|group| value(group).is_some()) {
+            page.family(family);
+            for group in &groups {
+                page.sample(family.name, &labels(group), value(group));
+            }
+        }
+    }
     latencies(&mut page, &groups);
     verdicts(&mut page, &groups);
     page.text.push_str("# EOF\n");
@@ -54,7 +63,7 @@ const CELLS: &[CellFamily] = &[
         gauge(
             "nicety_throughput_frames_per_second",
             "frames_per_second",
-            "Highest load within the loss goal, per direction, mean of the repeats.",
+            "Highest load within the loss goal, per direction: median of visits or mean of repeats.",
         ),
         |group| group.throughput_fps(),
     ),
@@ -93,6 +102,49 @@ const CELLS: &[CellFamily] = &[
             "Busy share of the CPU that had least left.",
         ),
         |group| Some(group.shown.cpu.as_ref()?.busiest.as_ref()?.busy_ratio),
+    ),
+];
+
+const INTERVALS: &[CellFamily] = &[
+    (
+        gauge(
+            "nicety_throughput_low_frames_per_second",
+            "frames_per_second",
+            "Lower end of the interval that the throughput is known to.",
+        ),
+        |group| group.interval().map(|(low, _)| low),
+    ),
+    (
+        gauge(
+            "nicety_throughput_high_frames_per_second",
+            "frames_per_second",
+            "Upper end of the interval that the throughput is known to.",
+        ),
+        |group| group.interval().map(|(_, high)| high),
+    ),
+    (
+        gauge(
+            "nicety_throughput_confidence_ratio",
+            "ratio",
+            "Probability with which the interval holds; none for an interval from a single visit.",
+        ),
+        |group| group.estimate()?.confidence,
+    ),
+    (
+        gauge(
+            "nicety_held_frames_per_second",
+            "frames_per_second",
+            "Load that met the goal for as long as the confirm trial, per direction.",
+        ),
+        |group| group.estimate().and(group.held_fps()),
+    ),
+    (
+        gauge(
+            "nicety_capacity_frames_per_second",
+            "frames_per_second",
+            "Forwarding rate under overload, per direction, median of the visits.",
+        ),
+        |group| group.capacity_fps(),
     ),
 ];
 

@@ -8,6 +8,8 @@ use nicety_model::{
     CellKey, CellResult, Direction, LatencySummary, Purpose, Run, TrialRecord, Verdict,
 };
 
+use crate::estimate::usable;
+
 /// A cell with its repeats.
 pub struct Group<'a> {
     /// Name of the cell.
@@ -18,16 +20,19 @@ pub struct Group<'a> {
     pub repeats: Vec<&'a CellResult>,
     /// The model's summary over them.
     pub summary: Option<&'a CellSummary>,
-    /// The repeat whose details stand for the cell: nearest to the average.
+    /// The repeat whose details stand for the cell: of the visits with details the one nearest to
+    /// the number, in older runs the repeat nearest to the average.
     pub shown: &'a CellResult,
 }
 
 impl Group<'_> {
-    /// Throughput to show: the average over repeats, else that of the repeat shown.
+    /// Throughput to show: the median of the visits; in runs older than it the average over
+    /// repeats, else that of the repeat shown.
     pub fn throughput_fps(&self) -> Option<f64> {
-        self.summary
-            .and_then(|summary| summary.throughput_fps)
-            .map(|spread| spread.ave)
+        let median = self.estimate().map(|estimate| estimate.fps);
+        let average = || self.summary?.throughput_fps.map(|spread| spread.ave);
+        median
+            .or_else(average)
             .or(self.shown.throughput_fps)
             .filter(|fps| fps.is_finite())
     }
@@ -41,7 +46,8 @@ impl Group<'_> {
         })
     }
 
-    /// Smallest and largest throughput when several repeats have one.
+    /// Smallest and largest throughput when several repeats have one; where an interval is known,
+    /// that says more.
     pub fn extremes_fps(&self) -> Option<(f64, f64)> {
         self.summary
             .and_then(|summary| summary.throughput_fps)
@@ -73,12 +79,13 @@ impl Group<'_> {
             .or(self.shown.latency_by_load_us.last())
     }
 
-    /// Notes of all repeats, each text once.
+    /// Why the verdict is what it is, then the notes of all repeats, each text once.
     pub fn notes(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
-        self.repeats
+        let notes = self.repeats.iter().flat_map(|cell| &cell.notes);
+        self.why()
             .iter()
-            .flat_map(|cell| &cell.notes)
+            .chain(notes)
             .map(String::as_str)
             .filter(|note| seen.insert(*note))
             .collect()
@@ -144,17 +151,22 @@ fn group<'a>(
     summary: Option<&'a CellSummary>,
 ) -> Option<Group<'a>> {
     repeats.sort_by_key(|cell| cell.repeat);
-    let average = summary
-        .and_then(|summary| summary.throughput_fps)
-        .map(|spread| spread.ave);
-    let distance = |cell: &CellResult| match (cell.throughput_fps, average) {
-        (Some(fps), Some(ave)) => (fps - ave).abs(),
+    let estimate = summary.and_then(usable);
+    let average = || summary?.throughput_fps.map(|spread| spread.ave);
+    let number = estimate.map(|estimate| estimate.fps).or_else(average);
+    let distance = |cell: &CellResult| match (cell.throughput_fps, number) {
+        (Some(fps), Some(number)) => (fps - number).abs(),
         (Some(_), None) => 0.0,
         (None, _) => f64::INFINITY,
     };
-    let shown = *repeats
-        .iter()
-        .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    // Of several visits one has the details: without them its row would be empty.
+    let bare = |cell: &CellResult| {
+        estimate.is_some() && cell.confirm.is_none() && cell.latency_us.is_none()
+    };
+    let shown = *repeats.iter().min_by(|a, b| {
+        let nearer = || distance(a).total_cmp(&distance(b));
+        bare(a).cmp(&bare(b)).then_with(nearer)
+    })?;
     Some(Group {
         name: &shown.cell,
         key: &shown.key,
@@ -243,7 +255,7 @@ pub fn link_speed(run: &Run) -> Option<(f64, Vec<&str>)> {
 
 /// The verdicts that occur, in the model's order.
 pub fn verdicts(groups: &[Group<'_>]) -> Vec<(Verdict, usize)> {
-    ALL_VERDICTS
+    Verdict::ALL
         .into_iter()
         .map(|verdict| {
             let cells = groups
@@ -255,17 +267,6 @@ pub fn verdicts(groups: &[Group<'_>]) -> Vec<(Verdict, usize)> {
         .filter(|(_, cells)| *cells > 0)
         .collect()
 }
-
-/// Every verdict, best first.
-pub const ALL_VERDICTS: [Verdict; 7] = [
-    Verdict::Ok,
-    Verdict::TesterLimited,
-    Verdict::Late,
-    Verdict::Unstable,
-    Verdict::Coupled,
-    Verdict::Noisy,
-    Verdict::Failed,
-];
 
 /// A skipped cell in one line: `NAME: REASON; REMEDY`.
 pub fn skipped_line(skipped: &SkippedCell) -> String {

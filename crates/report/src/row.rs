@@ -11,6 +11,13 @@ pub enum Column {
     Direction,
     Size,
     Throughput,
+    /// What the throughput is known to.
+    Interval,
+    /// Load that held for ten seconds, beside an interval.
+    TenSeconds,
+    /// Forwarding rate under overload.
+    Capacity,
+    /// Of runs without intervals: lower load that held.
     Held,
     Range,
     Variation,
@@ -25,11 +32,14 @@ pub enum Column {
 
 impl Column {
     /// All columns in order; the verdict stands last.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Path,
         Self::Direction,
         Self::Size,
         Self::Throughput,
+        Self::Interval,
+        Self::TenSeconds,
+        Self::Capacity,
         Self::Held,
         Self::Range,
         Self::Variation,
@@ -49,6 +59,9 @@ impl Column {
             Self::Direction => "direction",
             Self::Size => "bytes",
             Self::Throughput => "frames/s",
+            Self::Interval => "interval",
+            Self::TenSeconds => "10 s",
+            Self::Capacity => "capacity",
             Self::Held => "held",
             Self::Range => "min to max",
             Self::Variation => "cv",
@@ -72,12 +85,18 @@ impl Column {
 
     /// Text of this column for a cell; not escaped.
     pub fn text(self, group: &Group<'_>) -> String {
-        let spread = group.summary.and_then(|summary| summary.throughput_fps);
+        let known = group.estimate().is_some();
         match self {
             Self::Path => path(group),
             Self::Direction => group.key.direction.to_string(),
             Self::Size => group.key.frame_size_bytes.to_string(),
-            Self::Throughput => number::fps(group.throughput_fps()),
+            Self::Throughput => group.fps_text(),
+            Self::Interval => group.interval_text().unwrap_or_else(absent),
+            Self::TenSeconds if known => group.held_text(),
+            Self::Capacity => group.capacity_fps().map_or_else(absent, number::short),
+            // What an interval says better, or another column.
+            Self::Held | Self::Range | Self::Variation if known => absent(),
+            Self::TenSeconds => absent(),
             Self::Held => group
                 .shown
                 .held
@@ -85,14 +104,15 @@ impl Column {
             Self::Range => group.extremes_fps().map_or_else(absent, |(min, max)| {
                 format!("{} to {}", number::grouped(min), number::grouped(max))
             }),
-            Self::Variation => spread
-                .and_then(|spread| spread.cv)
+            Self::Variation => group
+                .summary
+                .and_then(|summary| summary.throughput_fps?.cv)
                 .map_or_else(absent, number::variation),
-            Self::L1 => number::mbps(group.l1_mbps()),
-            Self::Loss => group
-                .shown
-                .confirm
-                .map_or_else(absent, |confirm| number::loss(confirm.loss_ratio.0)),
+            Self::L1 => number::mbps(group.told_mbps()),
+            Self::Loss => match (loss(group), group.stalls_text()) {
+                (loss, Some(stalls)) => format!("{loss}, {stalls}"),
+                (loss, None) => loss,
+            },
             Self::P50 => group
                 .latency()
                 .map_or_else(absent, |latency| number::micros(latency.p50)),
@@ -113,6 +133,12 @@ impl Column {
 
 fn absent() -> String {
     ABSENT.to_owned()
+}
+
+/// Loss of the confirm trial.
+pub fn loss(group: &Group<'_>) -> String {
+    let confirm = group.shown.confirm;
+    confirm.map_or_else(absent, |confirm| number::loss(confirm.loss_ratio.0))
 }
 
 fn path(group: &Group<'_>) -> String {
@@ -160,43 +186,6 @@ pub fn columns(groups: &[Group<'_>]) -> Vec<Column> {
             always.contains(column) || groups.iter().any(|group| column.text(group) != ABSENT)
         })
         .collect()
-}
-
-/// What the short headings leave out: units, direction and the load of the latency.
-pub fn legend(groups: &[Group<'_>]) -> String {
-    let mut text = "frames/s and Mbit/s (L1, with preamble and gap) are per direction".to_owned();
-    if groups.iter().any(|group| group.extremes_fps().is_some()) {
-        text.push_str(
-            "; repeats are averaged, the details are those of the repeat nearest the average",
-        );
-    }
-    if groups.iter().any(|group| group.shown.confirm.is_some()) {
-        text.push_str("; loss is that of the confirm trial");
-    }
-    if groups.iter().any(|group| group.shown.held.is_some()) {
-        text.push_str("; held is a lower load, in frames/s, that met the goal for as long");
-    }
-    if groups
-        .iter()
-        .any(|group| Column::Guest.text(group) != ABSENT)
-    {
-        text.push_str("; guest CPU is the guest's busiest by its own count");
-    }
-    let mut shares: Vec<String> = groups
-        .iter()
-        .filter_map(|group| group.latency()?.load_ratio)
-        .map(number::share)
-        .collect();
-    shares.sort();
-    shares.dedup();
-    if !shares.is_empty() {
-        text.push_str(&format!(
-            "; latency is one-way at {} of the throughput",
-            shares.join(" or ")
-        ));
-    }
-    text.push('.');
-    text
 }
 
 /// Heading of the rows of a series: `bridge, one direction`.

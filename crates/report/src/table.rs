@@ -10,6 +10,7 @@ use nicety_model::{Run, Verdict};
 
 use crate::error::{ReportError, write_text};
 use crate::guests;
+use crate::legend;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::row::{self, Column};
@@ -28,7 +29,7 @@ pub struct Options {
 
 /// Columns given up when the terminal is too narrow, first one first. Size, throughput and
 /// verdict stay: no number goes without its verdict.
-const DISPENSABLE: [Column; 8] = [
+const DISPENSABLE: [Column; 11] = [
     Column::Range,
     Column::P50,
     Column::Variation,
@@ -37,6 +38,9 @@ const DISPENSABLE: [Column; 8] = [
     Column::Loss,
     Column::Guest,
     Column::Cpu,
+    Column::Capacity,
+    Column::TenSeconds,
+    Column::Interval,
 ];
 
 /// Writes the run for a terminal: the answer in words, a line per cell, then what a reader must
@@ -92,9 +96,10 @@ fn cells(page: &mut Page, groups: &[Group<'_>]) {
         page.rows(&ordered, &columns);
     } else {
         page.list(&ordered);
+        dropped.retain(|column| *column != Column::Interval);
     }
     page.blank();
-    page.prose(0, &row::legend(groups));
+    page.prose(0, &legend::legend(groups));
     if dropped.contains(&Column::Range) || dropped.contains(&Column::Variation) {
         repeats(page, &ordered);
         dropped.retain(|column| !matches!(column, Column::Range | Column::Variation));
@@ -147,6 +152,9 @@ fn repeats(page: &mut Page, groups: &[&Group<'_>]) {
     page.blank();
     page.strong("repeats");
     for group in groups {
+        if group.estimate().is_some() {
+            continue;
+        }
         if let Some(((min, max), ave)) = group.extremes_fps().zip(group.throughput_fps()) {
             let mut line = format!(
                 "{}: ave {}, min {}, max {}",
@@ -310,8 +318,11 @@ impl Page {
         for group in groups {
             self.prose(0, group.name);
             let verdict = group.verdict();
-            let fps = number::fps(group.throughput_fps());
-            self.line(&format!("  {fps} fps"));
+            let fps = group.fps_text();
+            match group.interval_text() {
+                Some(interval) => self.prose(2, &format!("{fps} ({interval})")),
+                None => self.line(&format!("  {fps} fps")),
+            }
             let word = self.paint(verdict.word(), colour(verdict));
             self.line(&format!("  {word}"));
         }

@@ -71,6 +71,11 @@ fn rich_run() {
 }
 
 #[test]
+fn run_of_five_visits() {
+    all("visits", &common::visits());
+}
+
+#[test]
 fn empty_run() {
     all("empty", &common::empty());
 }
@@ -106,6 +111,8 @@ fn exports_of_odd_runs_hold_to_their_formats() {
         common::failures(),
         common::not_finite(),
         common::empty(),
+        common::visits(),
+        common::not_finite_visits(),
     ] {
         let xml = String::from_utf8(rendered(|out| junit::render(&run, out))).unwrap();
         assert!(xml.chars().all(|c| c == '\n' || !c.is_control()));

@@ -31,6 +31,8 @@ fn every_run() -> Vec<(&'static str, Run)> {
         ("empty", common::empty()),
         ("failures", common::failures()),
         ("not finite", common::not_finite()),
+        ("visits", common::visits()),
+        ("visits, not finite", common::not_finite_visits()),
         ("one", common::many(1)),
         ("many", common::many(100)),
     ]
@@ -88,14 +90,60 @@ fn embedded_data_is_the_run() {
 
 #[test]
 fn numbers_that_are_not_finite_never_reach_a_figure() {
-    let page = page(&common::not_finite());
-    let document = Html::parse_document(&page);
-    for svg in all(&document, "svg") {
-        let drawn = svg.html();
-        for bad in ["NaN", "inf", "2147483647", "-2147483648"] {
-            assert!(!drawn.contains(bad), "{bad} in {drawn}");
+    for run in [common::not_finite(), common::not_finite_visits()] {
+        let page = page(&run);
+        let document = Html::parse_document(&page);
+        for svg in all(&document, "svg") {
+            let drawn = svg.html();
+            for bad in ["NaN", "inf", "2147483647", "-2147483648"] {
+                assert!(!drawn.contains(bad), "{bad} in {drawn}");
+            }
         }
+        assert!(
+            all(
+                &document,
+                "#throughput [data-v=NaN], #throughput [data-v=inf]"
+            )
+            .is_empty()
+        );
     }
+}
+
+#[test]
+fn sizes_without_a_number_stay_on_the_axis_and_visits_are_listed() {
+    let document = Html::parse_document(&page(&common::visits()));
+    let figure = all(&document, "main > figure").remove(0);
+    let svg = figure
+        .select(&Selector::parse("svg").unwrap())
+        .next()
+        .unwrap();
+    assert!(svg.text().any(|tick| tick.trim() == "1518"));
+    assert!(svg.html().contains("var(--bad)"));
+    assert!(
+        svg.value()
+            .attr("aria-label")
+            .unwrap()
+            .ends_with("No number at 1518 bytes")
+    );
+    let tiles: Vec<String> = all(&document, ".tile").iter().map(text).collect();
+    assert!(
+        tiles[0].contains("760–810 k; 785 k held for 10 s"),
+        "{tiles:?}"
+    );
+    assert!(tiles[1].starts_with("On the wire, 1024 bytes"), "{tiles:?}");
+    let how = text(&all(&document, "#throughput details")[0]);
+    for told in [
+        "How this was measured",
+        "Estimator: edge/1",
+        "779,800; 762,100; 811,400; 790,250; 785,123",
+        "± 16 %",
+        "rustc (PID 812) 0.91",
+    ] {
+        assert!(how.contains(told), "{told}: {how}");
+    }
+    // Runs without intervals have none of it.
+    let older = Html::parse_document(&page(&common::rich()));
+    assert!(all(&older, "#throughput details").is_empty());
 }
 
 #[test]

@@ -22,9 +22,11 @@ fn text(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String 
     String::from_utf8(out).expect("UTF-8")
 }
 
-fn every_run() -> [Run; 5] {
+fn every_run() -> [Run; 7] {
     [
         common::rich(),
+        common::visits(),
+        common::not_finite_visits(),
         common::empty(),
         common::failures(),
         common::not_finite(),
@@ -122,8 +124,10 @@ fn csv_reads_back_with_absent_values_empty() {
 
 #[test]
 fn csv_of_bad_numbers_has_empty_fields() {
-    let page = text(|out| csv::render(&common::not_finite(), out));
-    assert!(!page.contains("NaN") && !page.contains(",inf") && !page.contains(",-inf"));
+    for run in [common::not_finite(), common::not_finite_visits()] {
+        let page = text(|out| csv::render(&run, out));
+        assert!(!page.contains("NaN") && !page.contains(",inf") && !page.contains(",-inf"));
+    }
 }
 
 #[test]
@@ -153,59 +157,63 @@ fn the_summary_says_what_the_limit_was() {
     let say = |run: &Run| words::summary(run).join("\n");
     assert_eq!(
         say(&run),
-        "vm,vcpus=0 carries 100 k frames/s of 64 bytes (67.2 Mbit/s); the limit was CPU 0 (napi/d0)"
+        "vm,vcpus=0 carries 100 k frames/s of 64 bytes (67.2 Mbit/s). The limit was CPU 0 (napi/d0)."
     );
     busiest(&mut run).busy_ratio = 0.62;
-    assert!(say(&run).ends_with(
-        "frames died first at d0 rx_dropped while the busiest CPU 0 (napi/d0) was 62 % busy"
-    ));
+    assert!(
+        say(&run)
+            .ends_with(" Loss began at d0 rx_dropped. CPU 0 was busiest at 62 % (thread napi/d0).")
+    );
     // One of many users of that CPU; then one that shares it with a thread that polls.
     let users = serde_json::json!({"napi/d0": 0.25, "lcore-worker": 0.2});
     busiest(&mut run).users = serde_json::from_value(users).unwrap();
-    assert!(say(&run).ends_with("while the busiest CPU 0 (napi/d0, 25 %) was 62 % busy"));
+    assert!(say(&run).ends_with("CPU 0 was busiest at 62 % (thread napi/d0: 25 %)."));
+    busiest(&mut run).who = "softirq".to_owned();
+    assert!(say(&run).ends_with("CPU 0 was busiest at 62 % (softirq)."));
+    busiest(&mut run).who = "napi/d0".to_owned();
     let alone = run.cells[0].cpu.clone();
     let polls = serde_json::json!([{"who": "lcore-worker"}]);
     run.cells[0].cpu.as_mut().unwrap().polling = serde_json::from_value(polls).unwrap();
-    assert!(
-        say(&run).ends_with(
-            "while lcore-worker on CPU 0 polls; how much of it with frames is not counted"
-        )
-    );
+    assert!(say(&run).ends_with(
+        "Loss began at d0 rx_dropped. lcore-worker on CPU 0 polls; how much of it with frames is not counted."
+    ));
     run.cells[0].cpu = alone;
     busiest(&mut run).users.clear();
     run.cells[0].overload_ledger.clear();
-    assert!(say(&run).ends_with("no CPU was full: the busiest was CPU 0 (napi/d0) at 62 %"));
+    assert!(say(&run).ends_with("No CPU was full. CPU 0 was busiest at 62 % (thread napi/d0)."));
     run.cells[0].cpu = None;
-    assert!(say(&run).ends_with("what limited it was not measured"));
+    assert!(say(&run).ends_with("What limited it was not measured."));
     for facts in run.run.host.interfaces.values_mut() {
         facts.speed_mbps = Some(67);
     }
-    assert!(say(&run).ends_with("the limit was the link"));
+    assert!(say(&run).ends_with("The limit was the link."));
     run.summary[0].verdict = Verdict::TesterLimited;
     assert!(say(&run).contains("carries at least 100 k"));
-    assert!(say(&run).ends_with("the limit was the tester, not the path"));
+    assert!(say(&run).ends_with("The limit was the tester, not the path."));
 }
 
 #[test]
 fn the_summary_of_nothing_says_so() {
-    assert_eq!(words::summary(&common::empty()), ["nothing was measured"]);
+    assert_eq!(words::summary(&common::empty()), ["Nothing was measured."]);
     let mut skipped = common::empty();
     skipped.skipped = common::rich().skipped;
     assert_eq!(
         words::summary(&skipped),
-        ["nothing was measured: this machine cannot build 1 cell"]
+        ["Nothing was measured: this machine cannot build 1 cell."]
     );
     skipped.left_out = vec!["bridge/64/uni".to_owned()];
     assert_eq!(
         words::summary(&skipped),
         [
-            "nothing was measured: there was no time for what this machine can build; it cannot build 1 cell"
+            "Nothing was measured: interrupted before the first result was finished, or the time box was too short. This machine cannot build 1 cell."
         ]
     );
     skipped.skipped.clear();
     assert_eq!(
         words::summary(&skipped),
-        ["nothing was measured: there was no time for a cell"]
+        [
+            "Nothing was measured: interrupted before the first result was finished, or the time box was too short."
+        ]
     );
 }
 
@@ -245,12 +253,12 @@ fn a_run_of_doubtful_numbers_says_so_before_any_number() {
         summary.verdict = nicety_model::Verdict::Noisy;
     }
     let first = nicety_report::words::summary(&run).remove(0);
-    assert_eq!(first, "no number of this run is to be relied on (7 noisy)");
+    assert_eq!(first, "None of these results is reliable (7 noisy).");
     if let Some(summary) = run.summary.first_mut() {
         summary.verdict = nicety_model::Verdict::Ok;
     }
     let first = nicety_report::words::summary(&run).remove(0);
-    assert_eq!(first, "only 1 of 7 cells can be relied on (6 noisy)");
+    assert_eq!(first, "1 of 7 results is reliable.");
 }
 
 #[test]
@@ -266,7 +274,7 @@ fn a_second_path_is_told_beside_the_first() {
     }
     let sentences = nicety_report::words::summary(&run);
     assert!(
-        sentences[1].ends_with("; 3.0 times what vm,vcpus=0 carries at 64 bytes"),
+        sentences[1].ends_with(" That is 3.0 times what vm,vcpus=0 carries at 64 bytes."),
         "{sentences:?}"
     );
     assert!(!sentences[0].contains("times"), "{sentences:?}");
@@ -298,11 +306,11 @@ fn guests_and_polling_threads_are_told_of() {
         "1: ovs pmd-c01 polls, 62 % useful",
         "ovs pmd-c01 1.00 (polls, 62 % of it with frames), guest/vcpu0 0.40, guest/vhost0 0.31",
         "by the count of guest: CPU 0 95 % (softirq)",
-        "frames died first at t0 tx_dropped while ovs pmd-c01 on CPU 1 polls",
+        "Loss began at t0 tx_dropped. ovs pmd-c01 on CPU 1 polls",
     ] {
         assert!(wide.contains(told), "{told}: {wide}");
     }
-    assert!(!wide.contains("the limit was CPU 1"), "{wide}");
+    assert!(!wide.contains("The limit was CPU 1"), "{wide}");
     let page = text(|out| html::render(&run, out));
     for told in [
         "guests, by their own count",
@@ -375,4 +383,118 @@ fn stamps_of_nics_stand_beside_the_kernels_and_only_where_there_are_any() {
     assert!(
         text(|out| json::render(&run, out, json::Style::Compact)).contains("\"offset_error_ns\"")
     );
+}
+
+#[test]
+fn numbers_stand_with_their_intervals() {
+    let run = common::visits();
+    let sentences = words::summary(&run);
+    assert_eq!(
+        sentences,
+        [
+            "bridge carries 785 k frames/s of 64 bytes (760–810 k, 528 Mbit/s) and 610 k of 1024 bytes (604–618 k, 5.09 Gbit/s). \
+             Loss began at d0 rx_dropped. CPU 1 was busiest at 62 % (thread napi/d0: 41 %).",
+            "1 of 4 results has a wide interval: other programs used the CPUs (rustc, PID 812: 0.9 CPU; cc <1>, PID 901: 0.1 CPU).",
+        ]
+    );
+    let wide = table(&run, 400, false);
+    for told in [
+        "785 k  660–910 k",
+        "94 %, range of 5 visits",
+        "windows of 59 to 67 ms; a load counts when more than half of them lose no more than 0.010 %",
+        "0.36 %, 92 % in stalls",
+        "10 s is the load, in frames/s, that held for ten seconds",
+    ] {
+        assert!(wide.contains(told), "{told}: {wide}");
+    }
+    assert!(
+        !wide.contains("min to max") && !wide.contains("  cv"),
+        "{wide}"
+    );
+}
+
+#[test]
+fn the_interval_outlives_latency_bits_and_cpus() {
+    let run = common::visits();
+    for width in 20..200 {
+        let page = table(&run, width, false);
+        let head = page
+            .lines()
+            .find(|line| line.starts_with("bytes  frames/s"));
+        let Some(head) = head else {
+            // No table at all: a list, still with the interval.
+            assert!(page.contains("  785 k (660–910 k)\n"), "{width}: {page}");
+            continue;
+        };
+        assert!(head.contains("verdict"));
+        if !head.contains("interval") {
+            for gone in ["p50", "p99", "Mbit/s", "CPU", "10 s"] {
+                assert!(!head.contains(gone), "{width}: {head}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_single_visit_states_no_confidence() {
+    let mut run = common::visits();
+    run.cells.retain(|cell| cell.repeat == 5);
+    for (summary, cell) in run.summary.iter_mut().zip(&run.cells) {
+        summary.estimate = cell.estimate;
+    }
+    let page = table(&run, 400, false);
+    assert!(
+        page.contains("(from one visit: no confidence stated)."),
+        "{page}"
+    );
+    assert!(page.contains("776–794 k"), "{page}");
+    // Of three visits the interval is wider than their range.
+    let mut run = common::visits();
+    run.cells.retain(|cell| cell.repeat < 4);
+    for estimate in run
+        .summary
+        .iter_mut()
+        .filter_map(|summary| summary.estimate.as_mut())
+    {
+        estimate.visits = 3;
+        estimate.low_fps -= 40_000.0;
+    }
+    let page = table(&run, 400, false);
+    assert!(page.contains("(94 %, from 3 visits)."), "{page}");
+}
+
+#[test]
+fn details_are_those_of_a_visit_that_has_them() {
+    let mut run = common::visits();
+    // The visit with the details is not the one in the middle.
+    let cell = run
+        .cells
+        .iter_mut()
+        .find(|c| c.confirm.is_some() && c.cell.contains("/64/"));
+    cell.unwrap().throughput_fps = Some(812_000.0);
+    let page = table(&run, 200, false);
+    assert!(page.contains("0.36 %, 92 % in stalls"), "{page}");
+    let csv = text(|out| csv::render(&run, out));
+    let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
+    let heads = reader.headers().unwrap().clone();
+    let at = |name: &str| heads.iter().position(|head| head == name).expect(name);
+    let rows: Vec<::csv::StringRecord> = reader.records().map(|row| row.unwrap()).collect();
+    let wide = rows
+        .iter()
+        .find(|row| &row[at("cell_verdict")] == "wide")
+        .unwrap();
+    assert_eq!(&wide[at("low_fps")], "661300");
+    assert_eq!(&wide[at("high_fps")], "905700");
+    assert_eq!(&wide[at("confidence")], "0.9375");
+    assert_eq!(&wide[at("visits")], "5");
+    assert_eq!(&wide[at("window_s")], "0.058720256");
+    let confirmed = rows
+        .iter()
+        .find(|row| &row[at("confirm_lost")] == "86339")
+        .unwrap();
+    assert_eq!(&confirmed[at("confirm_lost_in_stalls")], "52666");
+    assert_eq!(&confirmed[at("confirm_bad_windows")], "0.62");
+    assert_eq!(&confirmed[at("held_fps")], "690700");
+    // Runs without any of it have none of the columns.
+    assert!(!text(|out| csv::render(&common::rich(), out)).contains("low_fps"));
 }

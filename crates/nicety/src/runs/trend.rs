@@ -7,7 +7,7 @@ use nicety_compare::differences;
 use nicety_compare::trend::{Change, SHORTEST, changes};
 use nicety_history::{History, Point};
 use nicety_model::history::{Trend, TrendChange, TrendPoint};
-use nicety_model::{Run, SCHEMA, Verdict};
+use nicety_model::{Run, SCHEMA};
 use nicety_report::history as render;
 
 use super::{failure, read};
@@ -86,7 +86,7 @@ fn unknown(store: &dyn History, args: &TrendArgs) -> Result<Failure, Failure> {
 fn find(store: &dyn History, points: &[Point]) -> Result<Vec<TrendChange>, Failure> {
     let trusted: Vec<(&TrendPoint, f64)> = points
         .iter()
-        .filter(|p| p.point.verdict == Verdict::Ok)
+        .filter(|p| p.point.verdict.is_own())
         .filter_map(|p| Some((&p.point, p.point.value?.ln())))
         .filter(|(_, log)| log.is_finite())
         .collect();
@@ -123,14 +123,11 @@ fn notes(points: &[Point], left_out: usize) -> Vec<String> {
             "left out: {left_out} of other presets or loss goals"
         ));
     }
-    let ok = points
-        .iter()
-        .filter(|p| p.point.verdict == Verdict::Ok)
-        .count();
+    let ok = points.iter().filter(|p| p.point.verdict.is_own()).count();
     // Below this no order of the numbers is rare enough: 2 * 4! * 4! / 8! = 0.03.
     if ok < 2 * SHORTEST + 2 {
         notes.push(format!(
-            "{ok} runs with the verdict ok: fewer than {} cannot show a change",
+            "{ok} runs with the verdict ok or wide: fewer than {} cannot show a change",
             2 * SHORTEST + 2
         ));
     }

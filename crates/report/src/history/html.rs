@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use maud::{Markup, html};
-use nicety_model::Verdict;
 use nicety_model::compare::Metric;
 use nicety_model::history::{Trend, TrendChange, TrendPoint};
 
@@ -49,7 +48,7 @@ pub fn render(trend: &Trend, out: &mut impl Write) -> Result<(), ReportError> {
             footer {
                 p {
                     "Preset " (trend.preset) ", loss goal " (number::loss(trend.loss_goal))
-                    ". Only runs whose verdict is ok count for changes."
+                    ". Only runs whose verdict is ok or wide count for changes."
                 }
                 button #save .download type="button" hidden { "Save this trend as JSON" }
             }
@@ -77,7 +76,7 @@ fn figures(trend: &Trend) -> Result<Markup, ReportError> {
                 " " span.muted { (trend.metric.word()) " in " (trend.metric.unit(&trend.cell)) ", oldest run first; the axis need not begin at 0" }
             }
             ul.legend {
-                li { span.key.s0 aria-hidden="true" { "●" } "verdict ok" }
+                li { span.key.s0 aria-hidden="true" { "●" } "verdict ok or wide" }
                 li { span.key.s0 aria-hidden="true" { "○" } "another verdict" }
                 @if !trend.changes.is_empty() {
                     li { span.key.goal-line aria-hidden="true" {} "change, with the level on both sides" }
@@ -150,7 +149,7 @@ fn figure(
             {
                 plot.error_bar(at, min, max, Ink::Series(0))?;
             }
-            let hollow = point.verdict != Verdict::Ok;
+            let hollow = !point.verdict.is_own();
             plot.mark((at, value), Shape::Circle, Ink::Series(0), 3, hollow)?;
         }
         Ok(())

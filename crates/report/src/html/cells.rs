@@ -7,6 +7,7 @@ use nicety_model::{LossEntry, Run, Verdict};
 
 use super::parts::{self, badge};
 use crate::guests;
+use crate::legend;
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
 use crate::place;
@@ -39,7 +40,7 @@ pub fn results(groups: &[Group<'_>]) -> Markup {
     let rows: Vec<Markup> = groups.iter().map(row).collect();
     html! {
         (parts::long_table("Throughput of every cell", &head, &rows))
-        p.muted { (row::legend(groups)) }
+        p.muted { (legend::legend(groups)) }
         @let guests = guests::lines(groups);
         @if !guests.is_empty() {
             h3 { "Guests that share a path, in the confirm trial" }
@@ -55,6 +56,18 @@ fn field(group: &Group<'_>, column: Column, badge: fn(Verdict) -> Markup) -> Mar
         Column::Verdict => html! { td { (badge(group.verdict())) } },
         Column::Throughput => html! {
             td.num.strong data-v=[group.throughput_fps().map(parts::sorted_by)] { (text) }
+        },
+        Column::Interval => html! {
+            td.num.nowrap {
+                (text)
+                @if let Some(half) = group.half_width_text() { span.sub { (half) } }
+            }
+        },
+        Column::Loss => html! {
+            td.num {
+                (row::loss(group))
+                @if let Some(stalls) = group.stalls_text() { span.sub { (stalls) } }
+            }
         },
         Column::Cpu => html! { td.nowrap { (text) } },
         column if column.is_number() => html! { td.num { (text) } },

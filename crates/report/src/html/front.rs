@@ -1,5 +1,7 @@
 //! The first screen: the answer in words, one picture, key figures.
 
+use std::cmp::Ordering;
+
 use maud::{Markup, html};
 use nicety_model::{Run, Verdict};
 
@@ -11,7 +13,15 @@ use crate::words;
 /// Title, the answer in words and how far to trust it.
 pub fn head(run: &Run, groups: &[Group<'_>]) -> Markup {
     let head = &run.run;
-    let sentences = words::summary(run);
+    let told = words::paragraphs(run);
+    // The answer alone is large.
+    let (lead, rest) = match told.split_first() {
+        Some((first, others)) => {
+            let (lead, rest) = first.split_at(1.min(first.len()));
+            (lead.join(" "), [&[rest.to_vec()], others].concat())
+        }
+        None => (String::new(), Vec::new()),
+    };
     html! {
         header {
             p.eyebrow {
@@ -22,27 +32,13 @@ pub fn head(run: &Run, groups: &[Group<'_>]) -> Markup {
                 @if !head.host.kernel.is_empty() { " · Linux " (head.host.kernel) }
             }
             h1 { (head.name) }
-            @for (n, sentence) in sentences.iter().enumerate() {
-                p class=(if n == 0 { "lead" } else { "lead second" }) { (capital(sentence)) "." }
+            p.lead { (lead) }
+            @for sentences in rest.iter().filter(|sentences| !sentences.is_empty()) {
+                p class="lead second" { (sentences.join(" ")) }
             }
             (worth(run, groups))
         }
     }
-}
-
-fn capital(sentence: &str) -> String {
-    // Only nicety's own first words; the name of a path keeps its letters.
-    for (small, large) in [
-        ("nothing ", "Nothing "),
-        ("no ", "No "),
-        ("only ", "Only "),
-        ("the one ", "The one "),
-    ] {
-        if let Some(rest) = sentence.strip_prefix(small) {
-            return format!("{large}{rest}");
-        }
-    }
-    sentence.to_owned()
 }
 
 fn worth(run: &Run, groups: &[Group<'_>]) -> Markup {
@@ -90,7 +86,7 @@ pub fn tiles(groups: &[Group<'_>]) -> Markup {
         .copied()
         .filter(|g| g.throughput_fps().is_some())
         .collect();
-    let tiles = figures(&measured);
+    let tiles = figures(&measured, cells);
     html! {
         section.tiles aria-label={ "Key figures of " (key) } {
             h2.tiles-h { "Key figures: " (key) }
@@ -109,28 +105,54 @@ pub fn tiles(groups: &[Group<'_>]) -> Markup {
     }
 }
 
-fn figures(measured: &[&Group<'_>]) -> Vec<Tile> {
+/// `Throughput, smallest frames`, where the cell has the smallest of several sizes (`end`); else
+/// its size.
+fn title(what: &str, of: &Group<'_>, cells: &[&Group<'_>], end: Ordering) -> String {
+    let size = of.key.frame_size_bytes;
+    let (is_end, word) = match end {
+        Ordering::Less => (cells.first(), "smallest"),
+        _ => (cells.last(), "largest"),
+    };
+    let is_end = is_end.is_some_and(|cell| cell.key.frame_size_bytes == size);
+    match is_end && cells.len() > 1 {
+        true => format!("{what}, {word} frames"),
+        false => format!("{what}, {size} bytes"),
+    }
+}
+
+/// `64 bytes`, with an interval `760–810 k; 749 k held for 10 s; 64 bytes`.
+fn detail(group: &Group<'_>) -> String {
+    let interval = group.interval_text();
+    let held = interval.as_ref().and(group.shown.confirm).map(|confirm| {
+        let length = number::significant(confirm.duration_s, 2);
+        format!("{} held for {length} s", group.held_text())
+    });
+    let size = format!("{} bytes", group.key.frame_size_bytes);
+    let told: Vec<String> = interval.into_iter().chain(held).chain([size]).collect();
+    told.join("; ")
+}
+
+/// Of the cells of a path that have a number, out of all its `cells` in order of size.
+fn figures(measured: &[&Group<'_>], cells: &[&Group<'_>]) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let Some((first, last)) = measured.first().zip(measured.last()) else {
         return tiles;
     };
-    if let Some(fps) = first.throughput_fps() {
-        tiles.push(Tile {
-            title: "Throughput, smallest frames".to_owned(),
-            value: number::short(fps),
-            unit: "frames/s",
-            detail: format!("{} bytes", first.key.frame_size_bytes),
-            verdict: first.verdict(),
-        });
-    }
-    if let Some(rate) = last.l1_mbps() {
+    tiles.push(Tile {
+        title: title("Throughput", first, cells, Ordering::Less),
+        value: first.short_text(),
+        unit: "frames/s",
+        detail: detail(first),
+        verdict: first.verdict(),
+    });
+    if let Some(rate) = last.told_mbps() {
         let text = number::bit_rate(rate);
         let (value, unit) = match text.strip_suffix(" Gbit/s") {
             Some(value) => (value.to_owned(), "Gbit/s"),
             None => (text.replace(" Mbit/s", ""), "Mbit/s"),
         };
         tiles.push(Tile {
-            title: "On the wire, largest frames".to_owned(),
+            title: title("On the wire", last, cells, Ordering::Greater),
             value,
             unit,
             detail: format!("{} bytes, L1", last.key.frame_size_bytes),

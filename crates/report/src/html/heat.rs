@@ -78,8 +78,8 @@ pub fn square(group: Option<&&Group<'_>>, best: f64) -> Markup {
     let doubtful = group.verdict() != Verdict::Ok;
     html! {
         td class={ "num heat" (shade(share)) } data-v=(parts::sorted_by(fps)) {
-            (number::short(fps)) @if doubtful { abbr title=(group.verdict().meaning()) { "*" } }
-            span.sub { (number::mbps(group.l1_mbps())) " Mbit/s" }
+            (group.short_text()) @if doubtful { abbr title=(group.verdict().meaning()) { "*" } }
+            span.sub { (number::mbps(group.told_mbps())) " Mbit/s" }
             span.sub { (number::share(share)) }
         }
     }

@@ -50,7 +50,8 @@ pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Marku
             plot.note((x.max, height), "goal", Ink::Goal)?;
         }
         for trial in &trials {
-            let (shape, ink, radius, hollow) = look(trial, goal);
+            let by_windows = group.shown.window_s.is_some();
+            let (shape, ink, radius, hollow) = look(trial, goal, by_windows);
             plot.mark(at(trial), shape, ink, radius, hollow)?;
         }
         Ok(())
@@ -60,14 +61,19 @@ pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Marku
 
 /// How a trial is drawn: invalid ones crossed out, those over the goal as triangles, the
 /// confirm trial as a large hollow diamond.
-fn look(trial: &TrialRecord, goal: Option<f64>) -> (Shape, Ink, i32, bool) {
+fn look(trial: &TrialRecord, goal: Option<f64>, by_windows: bool) -> (Shape, Ink, i32, bool) {
     if !trial.validity.is_valid() {
         return (Shape::Cross, Ink::Muted, 4, false);
     }
     if trial.purpose == Purpose::Confirm {
         return (Shape::Diamond, Ink::Series(2), 7, true);
     }
-    if goal.is_some_and(|goal| trial.loss_ratio.0 > goal) {
+    let windows = trial.windows.as_ref().filter(|_| by_windows);
+    let over = |goal: f64| match windows.map(|windows| windows.judged(goal)) {
+        Some((good, bad)) => bad >= good,
+        None => trial.loss_ratio.0 > goal,
+    };
+    if goal.is_some_and(over) {
         (Shape::Triangle, Ink::Bad, 4, false)
     } else {
         (Shape::Circle, Ink::Series(0), 3, false)
@@ -144,7 +150,7 @@ fn label(group: &Group<'_>, trials: &[&TrialRecord]) -> String {
         "Loss against load for {}: {} trials, {invalid} of them invalid; throughput {} frames/s, verdict {}",
         group.name,
         trials.len(),
-        number::fps(group.throughput_fps()),
+        group.fps_text(),
         group.verdict()
     );
     if let Some(confirm) = group.shown.confirm {

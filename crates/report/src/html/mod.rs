@@ -22,11 +22,12 @@ mod sockets;
 pub(crate) mod svg;
 mod throughput;
 mod trials;
+mod visits;
 
 use std::io::Write;
 
 use maud::{Markup, html};
-use nicety_model::{Run, TrialRecord};
+use nicety_model::{Run, TrialRecord, Verdict};
 
 use crate::error::ReportError;
 use crate::grid::Grid;
@@ -164,6 +165,7 @@ fn results(run: &Run, groups: &[Group<'_>]) -> Result<Markup, ReportError> {
     };
     Ok(html! {
         (cells::results(groups))
+        (visits::how(run, groups))
         (throughput.figure(Unit::L1, "Bit rate")?)
         (throughput.remarks())
     })
@@ -287,7 +289,7 @@ fn missing(run: &Run) -> Markup {
 fn meanings(groups: &[Group<'_>]) -> Markup {
     html! {
         dl.meaning {
-            @for verdict in pick::ALL_VERDICTS {
+            @for verdict in Verdict::ALL {
                 dt { (parts::badge(verdict)) }
                 dd {
                     (verdict.meaning()) " "

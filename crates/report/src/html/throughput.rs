@@ -64,7 +64,8 @@ fn tick(value: f64, unit: &str) -> String {
 struct Point {
     size: FrameSize,
     fps: f64,
-    extremes: Option<(f64, f64)>,
+    /// Ends of the interval, in older runs smallest and largest of several repeats.
+    bar: Option<(f64, f64)>,
     /// Throughput of each repeat where there are several.
     repeats: Vec<f64>,
     verdict: Verdict,
@@ -73,6 +74,10 @@ struct Point {
 /// Everything both figures show.
 pub struct Throughput {
     series: Vec<(SeriesKey, Vec<Point>)>,
+    /// Frame sizes at which a cell of these lines has no number.
+    missing: Vec<FrameSize>,
+    /// Whether bars are intervals.
+    intervals: bool,
     more: usize,
     tester: Vec<(FrameSize, f64)>,
     link: Option<(f64, String)>,
@@ -82,14 +87,21 @@ pub struct Throughput {
 impl Throughput {
     /// Picks the lines of the figures; `None` when no cell has a throughput.
     pub fn new(run: &Run, groups: &[Group<'_>]) -> Option<Self> {
-        let mut series: Vec<(SeriesKey, Vec<Point>)> = pick::series(groups)
+        let has_number = |group: &&Group<'_>| group.throughput_fps().is_some();
+        let mut shown = pick::series(groups);
+        shown.retain(|(_, cells)| cells.iter().any(has_number));
+        let more = shown.len().saturating_sub(SERIES);
+        shown.truncate(SERIES);
+        let cells = || shown.iter().flat_map(|(_, cells)| cells.iter().copied());
+        let without = cells().filter(|group| group.throughput_fps().is_none());
+        let missing = without.map(|group| group.key.frame_size_bytes).collect();
+        let intervals = cells().any(|group| group.estimate().is_some());
+        let sizes = || cells().map(|group| group.key.frame_size_bytes);
+        let (low, high) = sizes().min().zip(sizes().max())?;
+        let series: Vec<(SeriesKey, Vec<Point>)> = shown
             .into_iter()
             .map(|(key, cells)| (key, cells.into_iter().filter_map(point).collect()))
-            .filter(|(_, points): &(_, Vec<Point>)| !points.is_empty())
             .collect();
-        let more = series.len().saturating_sub(SERIES);
-        series.truncate(SERIES);
-        let (low, high) = span(&series)?;
         let tester = pick::tester_limits(run)
             .into_iter()
             .filter_map(|(size, fps)| {
@@ -101,6 +113,8 @@ impl Throughput {
         let link = pick::link_speed(run).map(|(mbps, names)| (mbps, pick::named(&names)));
         Some(Self {
             series,
+            missing,
+            intervals,
             more,
             tester,
             link,
@@ -150,7 +164,12 @@ impl Throughput {
                 } @else {
                     "The tester’s limit was measured without a path; a throughput near it says nothing about the path. "
                 }
-                "Small dots are the repeats; bars reach from the smallest to the largest. Hollow points carry a verdict other than ok."
+                @if self.intervals {
+                    "Small dots are the visits; bars are the intervals. "
+                } @else {
+                    "Small dots are the repeats; bars reach from the smallest to the largest. "
+                }
+                "Hollow points carry a verdict other than ok."
                 @if self.more > 0 {
                     " " (self.more) " more paths are in the table only."
                 }
@@ -177,7 +196,12 @@ impl Throughput {
                 format!("{key}: {}", values.join(", "))
             })
             .collect();
-        format!("{} by frame size. {}", unit.words(), lines.join(". "))
+        let mut text = format!("{} by frame size. {}", unit.words(), lines.join(". "));
+        if !self.missing.is_empty() {
+            let sizes: Vec<String> = self.missing.iter().map(FrameSize::to_string).collect();
+            text.push_str(&format!(". No number at {} bytes", sizes.join(", ")));
+        }
+        text
     }
 
     fn legend(&self) -> Markup {
@@ -185,6 +209,9 @@ impl Throughput {
             ul.legend {
                 @for (n, (key, _)) in self.series.iter().enumerate() {
                     li { span class={ "key s" (n) } aria-hidden="true" { (Shape::of_series(n).glyph()) } (key) }
+                }
+                @if !self.missing.is_empty() {
+                    li { span.key.bad aria-hidden="true" { (Shape::Cross.glyph()) } "no number" }
                 }
                 @if let Some((mbps, _)) = &self.link {
                     li { span.key.rule-line aria-hidden="true" {} "link, " (number::bit_rate(*mbps)) }
@@ -203,7 +230,7 @@ impl Throughput {
                 .iter()
                 .flat_map(|(_, points)| points)
                 .flat_map(|p| {
-                    let (min, max) = p.extremes.unwrap_or((p.fps, p.fps));
+                    let (min, max) = p.bar.unwrap_or((p.fps, p.fps));
                     [
                         unit.of(p.size, min),
                         unit.of(p.size, max),
@@ -237,6 +264,7 @@ impl Throughput {
             .series
             .iter()
             .flat_map(|(_, points)| points.iter().map(|p| p.size))
+            .chain(self.missing.iter().copied())
             .collect();
         sizes.sort();
         sizes.dedup();
@@ -286,7 +314,7 @@ impl Throughput {
             for (n, (_, points)) in self.series.iter().enumerate() {
                 for p in points {
                     let at = place(p.size, p.fps);
-                    if let Some((min, max)) = p.extremes {
+                    if let Some((min, max)) = p.bar {
                         let (low, high) = (place(p.size, min).1, place(p.size, max).1);
                         plot.error_bar(at.0, low, high, Ink::Series(n))?;
                     }
@@ -297,6 +325,12 @@ impl Throughput {
                     let hollow = p.verdict != Verdict::Ok;
                     plot.mark(at, Shape::of_series(n), Ink::Series(n), 4, hollow)?;
                 }
+            }
+            // On the axis of sizes, as far up as a mark needs.
+            let foot = y.min + (y.max - y.min) * 0.02;
+            for size in &self.missing {
+                let at = (x.at(f64::from(size.bytes())), foot);
+                plot.mark(at, Shape::Cross, Ink::Bad, 5, false)?;
             }
             Ok(())
         })
@@ -319,25 +353,14 @@ impl Throughput {
 
 fn point(group: &Group<'_>) -> Option<Point> {
     let extremes = group.extremes_fps();
-    let repeats = group.repeats.iter().filter_map(|cell| cell.throughput_fps);
     Some(Point {
         size: group.key.frame_size_bytes,
         fps: group.throughput_fps()?,
-        extremes,
+        bar: group.interval().or(extremes),
         repeats: match extremes {
-            Some(_) => repeats.filter(|fps| fps.is_finite()).collect(),
+            Some(_) => group.visits().collect(),
             None => Vec::new(),
         },
         verdict: group.verdict(),
     })
-}
-
-/// Smallest and largest frame size; `None` without points.
-fn span(series: &[(SeriesKey, Vec<Point>)]) -> Option<(FrameSize, FrameSize)> {
-    let sizes = || {
-        series
-            .iter()
-            .flat_map(|(_, points)| points.iter().map(|p| p.size))
-    };
-    sizes().min().zip(sizes().max())
 }

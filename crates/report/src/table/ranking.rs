@@ -37,7 +37,7 @@ fn line(n: usize, place: &Place<'_, '_>) -> String {
         "{}. {}: {} frames/s{cost} ({})",
         n + 1,
         place.group.key.path_name(),
-        number::grouped(place.fps),
+        place.group.fps_text(),
         place.group.verdict()
     )
 }

@@ -273,6 +273,41 @@ pub fn rich() -> Run {
     }))
 }
 
+/// A run of five visits: numbers with intervals, a wide one, and a cell without a number.
+pub fn visits() -> Run {
+    serde_json::from_str(include_str!("../runs/visits.json")).unwrap()
+}
+
+/// The same without a number that is finite in what only such runs have.
+pub fn not_finite_visits() -> Run {
+    let mut run = visits();
+    for (i, cell) in run.cells.iter_mut().enumerate() {
+        let bad = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY][i % 3];
+        cell.window_s = Some(bad);
+        cell.capacity_fps = Some(bad);
+        if let Some(confirm) = &mut cell.confirm {
+            confirm.load_fps = bad;
+            confirm.duration_s = bad;
+            confirm.bad_windows = Some(bad);
+        }
+    }
+    for (i, summary) in run.summary.iter_mut().enumerate() {
+        summary.capacity_fps = Some(f64::NAN);
+        // One of them keeps its interval, so that the run is shown as one that has any.
+        if let Some(estimate) = summary.estimate.as_mut().filter(|_| i > 0) {
+            estimate.low_fps = f64::NEG_INFINITY;
+            estimate.confidence = Some(f64::NAN);
+        }
+        if let Some(disturbance) = &mut summary.disturbance {
+            disturbance.stalls_ms_per_s = Some(f64::NAN);
+            for program in &mut disturbance.programs {
+                program.cpus = f64::INFINITY;
+            }
+        }
+    }
+    run
+}
+
 /// Two guests on one path, one of which loses more than its share; beside them a guest alone.
 pub fn guests() -> Run {
     let guest = |number: u32, directions: u64, sent: u64, received: u64| {

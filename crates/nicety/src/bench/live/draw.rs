@@ -162,8 +162,10 @@ fn mark(name: &str, square: &Square, board: &Board, marks: Marks) -> (String, To
         (_, Square { skipped: true, .. }) => (marks.skipped, Tone::Dim),
         (None, _) => (marks.to_come, Tone::Dim),
         (Some(Verdict::Failed), _) => (marks.failed, Tone::Bad),
-        (Some(Verdict::Ok), square) if square.done < board.repeats => (marks.some, Tone::Good),
-        (Some(Verdict::Ok), _) => (marks.ok, Tone::Good),
+        (Some(worst), square) if worst.is_own() => match square.done < board.repeats {
+            true => (marks.some, Tone::Good),
+            false => (marks.ok, Tone::Good),
+        },
         (Some(_), _) => (marks.doubtful, Tone::Doubtful),
     };
     (mark.to_owned(), tone)
@@ -277,8 +279,10 @@ fn foot(board: &Board, elapsed: Duration, width: usize) -> Vec<Line> {
         |of: &dyn Fn(&Square) -> bool| board.squares().filter(|(_, square)| of(square)).count();
     let all = count(&|_| true);
     let done = count(&|square| square.done >= board.repeats || square.skipped);
-    let doubtful =
-        count(&|square| !matches!(square.worst, None | Some(Verdict::Ok | Verdict::Failed)));
+    let doubtful = count(&|square| {
+        let doubtful = |worst: Verdict| !worst.is_own() && worst != Verdict::Failed;
+        square.worst.is_some_and(doubtful)
+    });
     let failed = count(&|square| square.worst == Some(Verdict::Failed));
     let mut words = vec![(format!("{done} of {all} cells"), Tone::Plain)];
     if board.sockets > 0 {

@@ -1,0 +1,124 @@
+//! A cell's number with its interval, and how it is written.
+
+use nicety_model::Estimate;
+use nicety_model::run::CellSummary;
+
+use crate::number::{self, ABSENT};
+use crate::pick::Group;
+
+/// The number of a cell, where it is one.
+pub(crate) fn usable(summary: &CellSummary) -> Option<&Estimate> {
+    let estimate = summary.estimate.as_ref();
+    estimate.filter(|estimate| {
+        let all = [estimate.low_fps, estimate.fps, estimate.high_fps];
+        all.iter().all(|fps| fps.is_finite())
+    })
+}
+
+impl Group<'_> {
+    /// The number with its interval; absent in older runs and where nothing was found.
+    pub fn estimate(&self) -> Option<&Estimate> {
+        usable(self.summary?)
+    }
+
+    /// Lower and upper end of the interval, in frames/s.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let estimate = self.estimate()?;
+        Some((estimate.low_fps, estimate.high_fps))
+    }
+
+    /// The interval as text: `760–810 k`.
+    pub fn interval_text(&self) -> Option<String> {
+        self.interval().map(number::interval)
+    }
+
+    /// Half the interval over the number as text: `± 3.2 %`.
+    pub fn half_width_text(&self) -> Option<String> {
+        let half = self.estimate()?.half_width();
+        let text = || format!("± {} %", number::significant(half * 100.0, 2));
+        half.is_finite().then(text)
+    }
+
+    /// What the interval is worth: `94 %, range of 5 visits`.
+    pub fn interval_label(&self) -> Option<String> {
+        let estimate = self.estimate()?;
+        let Some(confidence) = estimate.confidence else {
+            return Some("from one visit: no confidence stated".to_owned());
+        };
+        // The ends are computed from the median.
+        let is_end = |end: f64| self.visits().any(|fps| (fps - end).abs() <= 1e-9 * fps);
+        let whole = is_end(estimate.low_fps) && is_end(estimate.high_fps);
+        let of = if whole { "range of" } else { "from" };
+        let visits = crate::words::plural(estimate.visits as usize, "visit");
+        Some(format!("{}, {of} {visits}", number::share(confidence)))
+    }
+
+    /// Throughput of every visit that found one, in order of time.
+    pub fn visits(&self) -> impl Iterator<Item = f64> {
+        let found = self.repeats.iter().filter_map(|cell| cell.throughput_fps);
+        found.filter(|fps| fps.is_finite())
+    }
+
+    /// Throughput as text: thousands separated, or where an interval is known with the digits that
+    /// it allows.
+    pub fn fps_text(&self) -> String {
+        match (self.throughput_fps(), self.interval()) {
+            (Some(fps), Some(ends)) => number::within(fps, ends),
+            (fps, _) => number::fps(fps),
+        }
+    }
+
+    /// As [`Self::fps_text`] where an interval is known, else in three digits: `785 k`.
+    pub fn short_text(&self) -> String {
+        match (self.throughput_fps(), self.interval()) {
+            (Some(fps), None) => number::short(fps),
+            _ => self.fps_text(),
+        }
+    }
+
+    /// Throughput at L1 in Mbit/s, rounded to the digits that the interval allows.
+    pub fn told_mbps(&self) -> Option<f64> {
+        let mbps = self.l1_mbps()?;
+        Some(match self.throughput_fps().zip(self.interval()) {
+            Some((fps, ends)) => number::rounded(mbps, number::digits(fps, ends)),
+            None => mbps,
+        })
+    }
+
+    /// Load that held for as long as the confirm trial, in frames/s: that of the confirm trial, or
+    /// a lower one.
+    pub fn held_fps(&self) -> Option<f64> {
+        let confirm = self.shown.confirm.filter(|confirm| confirm.met);
+        let held = confirm.or(self.shown.held)?;
+        Some(held.load_fps).filter(|fps| fps.is_finite())
+    }
+
+    /// [`Self::held_fps`] as text; `none` where loads were tried and none held.
+    pub fn held_text(&self) -> String {
+        match self.held_fps() {
+            Some(fps) => number::short(fps),
+            None if self.shown.confirm.is_some() => "none".to_owned(),
+            None => ABSENT.to_owned(),
+        }
+    }
+
+    /// Median of the visits' forwarding rate under overload, in frames/s.
+    pub fn capacity_fps(&self) -> Option<f64> {
+        let capacity = self.summary?.capacity_fps;
+        capacity.filter(|fps| fps.is_finite())
+    }
+
+    /// Part of the confirm trial's lost frames that fell into stalls, as text: `92 % in stalls`;
+    /// absent where that is not known, or nothing was lost.
+    pub fn stalls_text(&self) -> Option<String> {
+        let confirm = self.shown.confirm?;
+        let lost = confirm.lost.filter(|lost| *lost > 0)?;
+        let share = confirm.lost_in_stalls? as f64 / lost as f64;
+        Some(format!("{} in stalls", number::share(share)))
+    }
+
+    /// Why the verdict is not `ok`, the most important reason first.
+    pub fn why(&self) -> &[String] {
+        self.summary.map_or(&[], |summary| &summary.why)
+    }
+}
