@@ -25,15 +25,42 @@ const TWO_SPEEDS: f64 = 1.10;
 /// Programs named.
 const PROGRAMS: usize = 3;
 
-/// The number of `visits` (throughput in frames per second) with its interval; `None` with fewer
-/// than two.
-pub fn estimate(visits: &[f64]) -> Option<Estimate> {
-    let mut sorted = visits.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let count = sorted.len();
-    let fps = median(&sorted).filter(|_| count > 1)?;
+/// What a visit found, in frames per second: a load that the path carries, and one that it does not
+/// or that is not known to be too much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// The visit's throughput.
+    pub fps: f64,
+    /// As high as its throughput may be: the same where the two were close.
+    pub high_fps: f64,
+}
+
+impl Found {
+    fn of(visit: &CellResult) -> Option<Self> {
+        let fps = visit.throughput_fps?;
+        let upper = visit
+            .bounds
+            .upper_fps
+            .filter(|upper| *upper > fps * (1.0 + CLOSE));
+        Some(Self {
+            fps,
+            high_fps: upper.unwrap_or(fps),
+        })
+    }
+}
+
+/// The number of `visits` with its interval; `None` with fewer than two.
+pub fn estimate(visits: &[Found]) -> Option<Estimate> {
+    let sorted = |of: fn(&Found) -> f64| {
+        let mut values: Vec<f64> = visits.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let (lows, highs) = (sorted(|visit| visit.fps), sorted(|visit| visit.high_fps));
+    let count = lows.len();
+    let fps = median(&lows).filter(|_| count > 1)?;
     let skipped = skipped(count);
-    let (low, high) = (sorted[skipped], sorted[count - 1 - skipped]);
+    let (low, high) = (lows[skipped], highs[count - 1 - skipped]);
     let wider = WIDER.get(count - 2).copied().unwrap_or(1.0);
     Some(Estimate {
         fps,
@@ -80,7 +107,8 @@ pub fn together(visits: &[&CellResult]) -> Together {
     let numbers: Vec<f64> = visits.iter().filter_map(|v| v.throughput_fps).collect();
     let capacities: Vec<f64> = visits.iter().filter_map(|v| v.capacity_fps).collect();
     let single = || visits.iter().find_map(|visit| visit.estimate);
-    let estimate = estimate(&numbers).or_else(single);
+    let found: Vec<Found> = visits.iter().filter_map(|visit| Found::of(visit)).collect();
+    let estimate = estimate(&found).or_else(single);
     let disturbance = disturbance(visits);
     let (verdict, why) = judge(visits, &numbers, estimate.as_ref(), disturbance.as_ref());
     Together {

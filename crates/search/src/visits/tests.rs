@@ -24,28 +24,36 @@ fn of(numbers: &[f64]) -> Together {
     together(&visits.iter().collect::<Vec<_>>())
 }
 
+fn found(numbers: &[f64]) -> Vec<Found> {
+    let one = |fps: &f64| Found {
+        fps: *fps,
+        high_fps: *fps,
+    };
+    numbers.iter().map(one).collect()
+}
+
 #[test]
 fn five_visits_give_their_median_and_range() {
-    let estimate = estimate(&[103.0, 99.0, 100.0, 97.0, 101.0]).unwrap();
+    let estimate = estimate(&found(&[103.0, 99.0, 100.0, 97.0, 101.0])).unwrap();
     assert_eq!(
         (estimate.fps, estimate.low_fps, estimate.high_fps),
         (100.0, 97.0, 103.0)
     );
     assert_eq!((estimate.confidence, estimate.visits), (Some(0.9375), 5));
-    assert_eq!(super::estimate(&[5.0]), None);
+    assert_eq!(super::estimate(&found(&[5.0])), None);
 }
 
 #[test]
 fn fewer_visits_are_trusted_less_and_more_of_them_lose_their_ends() {
-    let half = |visits: &[f64]| estimate(visits).unwrap().half_width();
+    let half = |visits: &[f64]| estimate(&found(visits)).unwrap().half_width();
     assert!((half(&[99.0, 101.0]) - 0.1).abs() < 1e-9);
     assert!((half(&[99.0, 100.0, 101.0]) - 0.027).abs() < 1e-9);
     // 1 - 2 (1 + 9) / 2^9 = 96.1 % without the two ends; of eight visits none can be spared.
     let nine: Vec<f64> = (0..9).map(|n| 100.0 + f64::from(n)).collect();
-    let estimate = super::estimate(&nine).unwrap();
+    let estimate = super::estimate(&found(&nine)).unwrap();
     assert_eq!((estimate.low_fps, estimate.high_fps), (101.0, 107.0));
     assert!((estimate.confidence.unwrap() - 0.9609375).abs() < 1e-9);
-    assert_eq!(super::estimate(&nine[..8]).unwrap().low_fps, 100.0);
+    assert_eq!(super::estimate(&found(&nine[..8])).unwrap().low_fps, 100.0);
 }
 
 #[test]
@@ -111,4 +119,19 @@ fn what_most_visits_say_holds_and_a_failed_one_does_not_fail_the_cell() {
         (none.verdict, none.why),
         (Verdict::Failed, vec!["said".to_owned()])
     );
+}
+
+/// The tester could not offer more than the path carried: nobody knows how much it would have.
+#[test]
+fn what_was_not_offered_may_be_carried() {
+    let mut held_up = visit(Some(60.0), Verdict::Ok);
+    held_up.bounds.upper_fps = Some(100.0);
+    let ok = visit(Some(95.0), Verdict::Ok);
+    let both = together(&[&held_up, &held_up, &held_up, &held_up, &ok]);
+    let estimate = both.estimate.unwrap();
+    assert_eq!(
+        (estimate.fps, estimate.low_fps, estimate.high_fps),
+        (60.0, 60.0, 100.0)
+    );
+    assert_eq!(both.verdict, Verdict::Wide);
 }

@@ -85,7 +85,9 @@ fn windows_in_which_the_load_was_offered_judge_it() {
     let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
         if record.purpose == Purpose::Search {
             record.pacing.offered_fps = record.load_fps * 0.7;
-            record.validity = Validity::LoadMissed { why: "slipped".to_owned() };
+            record.validity = Validity::LoadMissed {
+                why: "slipped".to_owned(),
+            };
             let windows = record.windows.as_mut().unwrap();
             // Half of the frames, and none of them lost.
             windows.sent[0] /= 2;
@@ -114,7 +116,9 @@ fn a_tester_whose_cpu_others_have_is_not_its_limit() {
         let mut record = sut.record_by_windows(what, seconds, window);
         record.load_fps = step.load.0;
         if share < 1.0 {
-            record.validity = Validity::LoadMissed { why: "slow".to_owned() };
+            record.validity = Validity::LoadMissed {
+                why: "slow".to_owned(),
+            };
             record.cpu = Some(CpuUse {
                 who: BTreeMap::from([("other".to_owned(), 0.9)]),
                 ..CpuUse::default()
@@ -128,7 +132,11 @@ fn a_tester_whose_cpu_others_have_is_not_its_limit() {
     assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
     let found = result.throughput_fps.unwrap();
     assert!((0.5e6..=0.65e6).contains(&found), "{found}");
-    assert!(result.estimate.unwrap().high_fps > 0.95e6, "{:?}", result.estimate);
+    assert!(
+        result.estimate.unwrap().high_fps > 0.95e6,
+        "{:?}",
+        result.estimate
+    );
 }
 
 /// A confirm trial that met a slow moment is followed by one at what it forwarded.
