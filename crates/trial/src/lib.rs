@@ -123,7 +123,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Sets the frames apart that say nothing about the path because a CPU stood still, or worked for
-    /// others than tester and path.
+    /// others than tester and path: one of the path's, where these are known.
     #[must_use]
     pub fn watching(mut self, stalls: Option<&'a StallWatch>) -> Self {
         let threads = self.path.threads();
@@ -187,7 +187,7 @@ impl<'a> Trials<'a> {
             hardware::add(&mut record, hardware);
         }
         let stalls = self.stalls.and_then(StallWatch::seen);
-        if let Some(stalls) = stalls::report(stalls.as_deref(), self.engine) {
+        if let Some(stalls) = stalls::report(stalls.as_deref(), &self.path_cpus, self.engine) {
             record::set_apart(&mut record, stalls);
         }
         if let Some(window) = ask.window {

@@ -9,19 +9,26 @@ use nicety_port::{Engine, Part};
 /// Share of the frames of which nothing can be said, above which nothing can be said of the trial.
 pub const STALLED_MAX: f64 = 0.25;
 
-/// Before a stall is noted the CPU may have stood still for 0.5 ms, and before that frames may
-/// have waited in the path.
-const BEFORE_NS: u64 = 2_000_000;
-/// After a stall the path works off what waited, and a sender that stood still catches up.
-const AFTER_NS: u64 = 6_000_000;
+/// Before a stall is noted the CPU may have stood still for 0.5 ms.
+const BEFORE_NS: u64 = 500_000;
+/// After a stall the path works off what waited: a ring's worth of frames.
+const AFTER_NS: u64 = 2_000_000;
 
-/// The stalls of a trial; `None` where the engine cannot say which frames they concern, or where
-/// there were too many to be noted.
-pub(crate) fn report(stalls: Option<&[Stall]>, engine: &dyn Engine) -> Option<StallReport> {
+/// The stalls of a trial on a path that runs on `path_cpus`; `None` where the engine cannot say which
+/// frames they concern, or where there were too many to be noted. All are counted. Frames are set apart
+/// for those of the path's CPUs, where these are known: a sender that stands still sends nothing
+/// and owes nothing afterwards, so the path loses nothing by it.
+pub(crate) fn report(
+    stalls: Option<&[Stall]>,
+    path_cpus: &[u32],
+    engine: &dyn Engine,
+) -> Option<StallReport> {
     let stalls = stalls?;
-    let part = match stalls {
+    let of_path = |stall: &&Stall| path_cpus.is_empty() || path_cpus.contains(&stall.cpu);
+    let spans: Vec<_> = stalls.iter().filter(of_path).map(span).collect();
+    let part = match spans.as_slice() {
         [] => Part::default(),
-        some => engine.part(&spans(some))?,
+        some => engine.part(some)?,
     };
     let programs = stalls.iter().filter(|stall| stall.by_program).count();
     let lengths = || {
@@ -39,11 +46,9 @@ pub(crate) fn report(stalls: Option<&[Stall]>, engine: &dyn Engine) -> Option<St
     })
 }
 
-/// Times in which what the path does with a frame may be due to a stall.
-fn spans(stalls: &[Stall]) -> Vec<Range<u64>> {
-    let span =
-        |ns: &Range<u64>| ns.start.saturating_sub(BEFORE_NS)..ns.end.saturating_add(AFTER_NS);
-    stalls.iter().map(|stall| span(&stall.ns)).collect()
+/// The time in which what the path does with a frame may be due to a stall.
+fn span(stall: &Stall) -> Range<u64> {
+    stall.ns.start.saturating_sub(BEFORE_NS)..stall.ns.end.saturating_add(AFTER_NS)
 }
 
 /// Why nothing can be said of a trial, if that is so.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // edge: a memory-mapped ring written by the kernel
 
 use std::mem::size_of;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -163,13 +164,17 @@ impl RxRing {
             }
             // SAFETY: the slot is ours until we give it back; the header is plain data.
             let fields = unsafe { header.cast::<libc::tpacket2_hdr>().as_ptr().read() };
-            let start = usize::from(fields.tp_mac);
-            let length = (fields.tp_snaplen as usize).min(self.slot_bytes.saturating_sub(start));
-            // SAFETY: start + length is within the slot by the line above.
+            let place = place(
+                usize::from(fields.tp_mac),
+                fields.tp_snaplen as usize,
+                self.slot_bytes,
+            );
+            let (start, length) = (place.start, place.len());
+            // SAFETY: the place is within the slot, whatever the header says.
             let bytes = unsafe { std::slice::from_raw_parts(header.add(start).as_ptr(), length) };
             let realtime_ns = i64::from(fields.tp_sec) * 1_000_000_000 + i64::from(fields.tp_nsec);
             let before = start.saturating_sub(OFFLOADS);
-            // SAFETY: what stands before the frame is within the slot.
+            // SAFETY: what stands before a place within the slot is too.
             let offloads =
                 unsafe { std::slice::from_raw_parts(header.add(before).as_ptr(), start - before) };
             // SAFETY: the address that the kernel writes behind its header is within the slot.
@@ -210,5 +215,46 @@ impl Drop for RxRing {
     }
 }
 
+/// Where a frame of `length` bytes from `start` on lies in its slot, cut off at the slot's end. One that
+/// would begin in the header or beyond the slot has no bytes, as no frame of ours.
+fn place(start: usize, length: usize, slot_bytes: usize) -> Range<usize> {
+    if start < size_of::<libc::tpacket2_hdr>() || start > slot_bytes {
+        return 0..0;
+    }
+    start..start + length.min(slot_bytes - start)
+}
+
 // The kernel places the header at the start of each slot; keep the sizes we rely on checked.
 const _: () = assert!(size_of::<libc::tpacket2_hdr>() <= libc::TPACKET2_HDRLEN);
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::FrameSize;
+    use nicety_packet::{CheckCorruption, Expect, Seen};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_frame_is_cut_off_at_the_end_of_its_slot() {
+        assert_eq!(place(66, 60, 256), 66..126);
+        assert_eq!(place(66, 1000, 256), 66..256);
+        assert_eq!(place(256, 60, 256), 256..256);
+        for start in [0, 31, 257, 65_535] {
+            assert_eq!(place(start, 60, 256), 0..0);
+        }
+        let expect = Expect::new(FrameSize::new(64).unwrap(), false);
+        let seen = expect.classify(&[], CheckCorruption::Full);
+        assert!(matches!(seen, Seen::Foreign), "{seen:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_frame_is_within_its_slot(
+            start: u16, length: u32, slot_bytes in 64..20_000_usize,
+        ) {
+            let place = place(usize::from(start), length as usize, slot_bytes);
+            prop_assert!(place.start <= place.end && place.end <= slot_bytes);
+        }
+    }
+}

@@ -115,7 +115,7 @@ impl TxSocket {
         &mut self.frames[n * self.frame_bytes..(n + 1) * self.frame_bytes]
     }
 
-    /// Sends the first `count` buffers. On a veth every buffer is used up, accepted or refused;
+    /// Sends the first `count` buffers, at most [`BATCH`]. On a veth every buffer is used up, accepted or refused;
     /// elsewhere the accepted ones are a prefix and the rest may be sent again.
     pub(crate) fn send(&mut self, count: usize) -> Result<Sent, PortError> {
         let flags = match self.refusal {
@@ -124,10 +124,13 @@ impl TxSocket {
             Refusal::LostInPath => 0,
             Refusal::NotSent => libc::MSG_DONTWAIT,
         };
+        debug_assert!(count <= BATCH, "{count}");
+        // There are no more messages, whatever the caller believes.
+        let count = count.min(BATCH);
         let mut sent = Sent::default();
         let mut at = 0;
         while at < count {
-            // SAFETY: `at < count <= BATCH`; messages point to live vectors and frames.
+            // SAFETY: `at < count <= BATCH` by the line above; messages point to live vectors and frames.
             let done = unsafe {
                 libc::sendmmsg(
                     self.socket.raw(),

@@ -8,6 +8,7 @@ use crate::TrialAsk;
 use crate::record::{broken, set_apart};
 
 const MS: u64 = 1_000_000;
+const US: u64 = 1_000;
 
 /// Says the same of any spans, and checks them.
 struct Known {
@@ -49,13 +50,35 @@ fn stalls_are_counted_with_the_frames_around_them() {
             sent: 500,
             lost: 30,
         }),
-        spans: vec![98 * MS..109 * MS, 0..12 * MS],
+        spans: vec![99_500 * US..105 * MS, 0..8 * MS],
     };
-    let stalls = [stall(0, 100, 103), stall(1, 1, 6)];
-    let seen = report(Some(&stalls), &engine).unwrap();
+    let stalls = [stall(0, 100, 103), stall(1, 0, 6)];
+    let seen = report(Some(&stalls), &[0, 1], &engine).unwrap();
+    // Nothing is known of the path.
+    assert_eq!(report(Some(&stalls), &[], &engine), Some(seen));
     assert_eq!((seen.stalls, seen.programs), (1, 1));
     assert_eq!((seen.frames, seen.lost), (500, 30));
-    assert!((seen.longest_s - 0.005).abs() < 1e-12 && (seen.stalled_s - 0.008).abs() < 1e-12);
+    assert!((seen.longest_s - 0.006).abs() < 1e-12 && (seen.stalled_s - 0.009).abs() < 1e-12);
+}
+
+#[test]
+fn frames_are_set_apart_for_the_paths_cpus_alone() {
+    let stalls = [stall(0, 100, 103), stall(1, 1, 6), stall(2, 50, 52)];
+    let engine = Known {
+        part: Some(Part { sent: 50, lost: 3 }),
+        spans: std::iter::once(49_500 * US..54 * MS).collect(),
+    };
+    let seen = report(Some(&stalls), &[2, 3], &engine).unwrap();
+    assert_eq!((seen.stalls, seen.programs), (2, 1));
+    assert!((seen.stalled_s - 0.010).abs() < 1e-12, "{seen:?}");
+    assert_eq!((seen.frames, seen.lost), (50, 3));
+    // No stall of the path: the engine is not asked.
+    let engine = Known {
+        part: None,
+        spans: Vec::new(),
+    };
+    let seen = report(Some(&stalls), &[3], &engine).unwrap();
+    assert_eq!((seen.stalls, seen.frames, seen.lost), (2, 0, 0));
 }
 
 #[test]
@@ -64,17 +87,20 @@ fn without_stalls_the_engine_is_not_asked() {
         part: None,
         spans: Vec::new(),
     };
-    assert_eq!(report(Some(&[]), &engine), Some(StallReport::default()));
-    assert_eq!(report(None, &engine), None);
+    assert_eq!(
+        report(Some(&[]), &[0], &engine),
+        Some(StallReport::default())
+    );
+    assert_eq!(report(None, &[0], &engine), None);
 }
 
 #[test]
 fn what_cannot_be_told_apart_is_not_reported() {
     let engine = Known {
         part: None,
-        spans: std::iter::once(8 * MS..17 * MS).collect(),
+        spans: std::iter::once(9_500 * US..13 * MS).collect(),
     };
-    assert_eq!(report(Some(&[stall(0, 10, 11)]), &engine), None);
+    assert_eq!(report(Some(&[stall(0, 10, 11)]), &[0], &engine), None);
 }
 
 fn trial(sent: u64, lost: u64) -> TrialRecord {
