@@ -32,7 +32,7 @@ const TRIALS: u32 = 6;
 /// Trials of a search that begins with an earlier result.
 const TRIALS_AGAIN: u32 = 4;
 /// Trials at most, looks at whole windows aside: what the posterior then leaves is the result.
-const TRIALS_MAX: u32 = 14;
+const TRIALS_MAX: u32 = 10;
 /// Share of the rate under overload at which the edge is expected.
 const BELOW_OVERLOAD: f64 = 0.97;
 /// How far an expected edge lies above the lower end that an earlier search reported.
@@ -40,7 +40,7 @@ const ABOVE_LOWER: f64 = 1.01;
 /// Relative scale of the doubt in an expected edge; its tails are those of a Cauchy distribution,
 /// so that a wrong one is left in a few steps.
 const DOUBT: f64 = 0.03;
-/// The same after loads were halved.
+/// The same after loads were lowered.
 const LITTLE_IDEA: f64 = 0.3;
 /// The same without any expectation.
 const NO_IDEA: f64 = 1.0;
@@ -50,7 +50,9 @@ const TRIAL: Duration = Duration::from_millis(500);
 const WINDOWS: u32 = 5;
 /// Good trials at the highest load that end the search there.
 const AT_MAX: u32 = 2;
-/// Trials without a good one after which loads are halved, and the share of their windows that may
+/// Next load where none was good so far, as a share of the lowest.
+const LOWER_BY: f64 = 0.6;
+/// Trials without a good one after which loads are lowered so, and the share of their windows that may
 /// have been good all the same: near the edge it is more.
 const LOST: (u32, f64) = (4, 0.1);
 /// Share of the first load below which a search goes on only in vain.
@@ -217,10 +219,10 @@ impl EdgeSearch {
         self.good == 0 && self.bad_in_a_row >= LOST.0 && share <= LOST.1
     }
 
-    /// No load was good so far: halves it, until it is not worth while.
+    /// No load was good so far: goes well down, until it is not worth while.
     fn go_down(&mut self) {
         let (load, loss) = self.lowest_loss.unwrap_or((self.first, 1.0));
-        let next = load / 2.0;
+        let next = load * LOWER_BY;
         if next < (self.first * LOWEST).max(self.min) {
             self.at_min = true;
             self.failed = Some(self.loses(load, loss));

@@ -20,6 +20,9 @@ pub const CLOSE: f64 = 0.05;
 /// What the range of two, three and four visits is widened by to hold as often as that of five:
 /// Student's t over the mean range of as many normal values.
 const WIDER: [f64; 3] = [10.0, 2.7, 1.44];
+/// How far, as a ratio, an interval widened so may reach beyond its visits: two of them hardly say
+/// how much a machine varies, but not that it may stand still.
+const FURTHEST: f64 = 2.0;
 /// Least distance, as a ratio, of two groups of visits that contradict each other.
 const TWO_SPEEDS: f64 = 1.10;
 /// Programs named.
@@ -64,8 +67,8 @@ pub fn estimate(visits: &[Found]) -> Option<Estimate> {
     let wider = WIDER.get(count - 2).copied().unwrap_or(1.0);
     Some(Estimate {
         fps,
-        low_fps: (fps - (fps - low) * wider).max(0.0),
-        high_fps: fps + (high - fps) * wider,
+        low_fps: (fps - (fps - low) * wider).max(low / FURTHEST),
+        high_fps: (fps + (high - fps) * wider).min(high * FURTHEST),
         confidence: Some(confidence(count, skipped).max(CONFIDENCE)),
         visits: u32::try_from(count).unwrap_or(u32::MAX),
     })
