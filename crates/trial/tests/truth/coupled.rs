@@ -12,7 +12,9 @@ use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
 use crate::commands::run;
-use crate::stage::{Tester, bridge, counted, first, path_cpus, quiet, search_cell, size, traffic};
+use crate::stage::{
+    Tester, bridge, first, overloaded, path_cpus, quiet, search_cell, size, traffic,
+};
 
 /// Loss goal.
 const GOAL: f64 = 0.0001;
@@ -32,7 +34,7 @@ fn alone(tester: Tester) -> Result<Fps, Skip> {
     let mut engine = tester.open(&path, traffic(Direction::Uni))?;
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
     first(&mut trials);
-    let record = counted(&mut trials, FLAT_OUT, 3_000_000);
+    let record = overloaded(&mut trials, FLAT_OUT, 3_000_000);
     Ok(Fps(record.pacing.offered_fps.min(record.forwarding_fps)))
 }
 
@@ -64,7 +66,7 @@ fn flat_out(tester: Tester, path: &dyn Path, limit: Fps) -> Result<TrialRecord, 
     let mut engine = tester.open(path, traffic(Direction::Uni))?;
     let mut trials = Trials::new(engine.as_mut(), path, 0);
     first(&mut trials);
-    Ok(counted(&mut trials, limit, limit.0 as u64))
+    Ok(overloaded(&mut trials, limit, limit.0 as u64))
 }
 
 /// What a cell concludes when a trial like `record` is where its search ends.

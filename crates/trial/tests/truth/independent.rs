@@ -10,7 +10,7 @@ use nicety_testbed::{BridgePath, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
-use crate::stage::{Tester, bridge, counted, first, traffic};
+use crate::stage::{Tester, bridge, counted, first, overloaded, traffic};
 
 /// Statistics of all interfaces of a path, by `interface counter`.
 type Statistics = BTreeMap<String, u64>;
@@ -92,7 +92,7 @@ pub fn overload(tester: Tester) -> Result<(), Skip> {
     first(&mut trials);
     let watch = Watch::new(&path);
     let before = watch.read();
-    let record = counted(&mut trials, Fps(10e6), 5_000_000);
+    let record = overloaded(&mut trials, Fps(10e6), 5_000_000);
     let moved = moved(&before, watch.read());
     let frames = &record.frames;
     let of = |name: &str| moved[name];

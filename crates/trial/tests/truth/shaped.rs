@@ -14,7 +14,7 @@ use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
 use crate::commands::{number, run};
-use crate::stage::{Tester, bridge, counted, first, quiet, search_cell, traffic};
+use crate::stage::{Tester, bridge, first, overloaded, quiet, search_cell, traffic};
 
 /// Rate of the path.
 const RATE: f64 = 10_000.0;
@@ -58,7 +58,7 @@ pub fn overload(tester: Tester) -> Result<(), Skip> {
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
     first(&mut trials);
     let before = drops(&path)?;
-    let record = counted(&mut trials, Fps(2.0 * RATE), 4 * RATE as u64);
+    let record = overloaded(&mut trials, Fps(2.0 * RATE), 4 * RATE as u64);
     let dropped = drops(&path)? - before;
     let line = |place| record.loss_ledger.iter().find(|e| e.place == place);
     assert_eq!(line("d1 qdisc tbf").map(|e| e.frames), Some(dropped));
@@ -104,6 +104,6 @@ pub fn search(tester: Tester) -> Result<(), Skip> {
 
 /// Frames that the bucket could have carried in five seconds of overload and did not.
 fn missed(trials: &mut Trials<'_>) -> f64 {
-    let record = counted(trials, Fps(2.0 * RATE), 10 * RATE as u64);
+    let record = overloaded(trials, Fps(2.0 * RATE), 10 * RATE as u64);
     5.0 * RATE + (BURST + QUEUE) as f64 - record.frames.received as f64
 }

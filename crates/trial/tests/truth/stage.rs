@@ -189,7 +189,20 @@ pub fn ask(load: Fps, frames: u64) -> TrialAsk {
 /// Runs a trial and checks what holds for every trial that the machine let run to its end. Where
 /// it is too busy for the load, fewer frames are sent; those that are sent are counted.
 pub fn counted(trials: &mut Trials<'_>, load: Fps, frames: u64) -> TrialRecord {
-    let record = trials.run(&ask(load, frames), &Stop::default()).unwrap();
+    counted_as(Purpose::Search, trials, load, frames)
+}
+
+/// The same in overload: the sender makes up for what it missed.
+pub fn overloaded(trials: &mut Trials<'_>, load: Fps, frames: u64) -> TrialRecord {
+    counted_as(Purpose::WarmUp, trials, load, frames)
+}
+
+fn counted_as(purpose: Purpose, trials: &mut Trials<'_>, load: Fps, frames: u64) -> TrialRecord {
+    let ask = TrialAsk {
+        purpose,
+        ..ask(load, frames)
+    };
+    let record = trials.run(&ask, &Stop::default()).unwrap();
     assert!(
         matches!(
             record.validity,
