@@ -21,8 +21,7 @@ pub fn run(contents: RunContents) -> Result<Run, PlanError> {
     // Where every cell is visited again and again, none stands for the others.
     let control = plan
         .buildable_cells()
-        .filter(|_| contents.meta.estimator.is_none())
-        .next()
+        .find(|_| contents.meta.estimator.is_none())
         .and_then(|key| summary::control(&key.name(), &cells, summary::DRIFT_LIMIT));
     if let Some(control) = &control {
         let drift = Drift {

@@ -104,7 +104,7 @@ pub fn searched(tester: Tester) -> Result<(), Skip> {
     let mut engine = tester.open(&path, traffic(Direction::Uni))?;
     let name = engine.name();
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
-    let mut settings = Settings::of(Preset::Quick, GOAL);
+    let mut settings = Settings::of(Preset::Robust, GOAL);
     settings.confirm = Duration::ZERO;
     let mut plan = CellPlan::new(settings, limit);
     plan.latency_shares.clear();

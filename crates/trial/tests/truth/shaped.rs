@@ -76,9 +76,7 @@ pub fn search(tester: Tester) -> Result<(), Skip> {
     let mut engine = tester.open(&path, traffic(Direction::Uni))?;
     let name = engine.name();
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
-    let mut settings = Settings::of(Preset::Quick, 0.0001);
-    // Half the tolerance; the other half is for the bucket's depth.
-    settings.width = WITHIN / 2.0;
+    let mut settings = Settings::of(Preset::Robust, 0.0001);
     settings.confirm = Duration::ZERO;
     settings.timeout = Duration::from_secs(60);
     let mut plan = CellPlan::new(settings, Fps(3.0 * RATE));

@@ -242,6 +242,7 @@ pub fn search_cell(
             index: step.index,
             purpose: step.purpose,
             duration: step.duration,
+            window: step.window,
             ..ask(step.load, 0)
         };
         cell.observe(&trials.run(&ask, &Stop::default()).unwrap());
@@ -260,6 +261,7 @@ pub fn search_cell(
         line_rate: None,
         in_sender: false,
         drift: None,
+        disturbance: None,
     })
 }
 
