@@ -191,6 +191,10 @@ pub struct CellResult {
     /// Who else had the CPUs meanwhile.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub disturbance: Option<Disturbance>,
+    /// Round trip of a cache line between tester and path during the search, in ns: median of its
+    /// trials, each as far apart as it saw them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cache_line_ns: Option<f64>,
     /// Number of search trials, invalid ones included.
     pub trials: u32,
     /// Wall time of the search, without confirm and latency trials, in seconds.

@@ -119,6 +119,10 @@ pub struct TrialRecord {
     /// Loss over short windows; absent where the engine cannot say which frames were sent when.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub windows: Option<Windows>,
+    /// Round trip of a cache line between a CPU of the tester and one of the path, in ns, before and
+    /// after the trial; absent where that cannot be measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cache_line_ns: Option<[f64; 2]>,
     /// Received frames per second of sending time, per direction.
     pub forwarding_fps: f64,
     /// Per guest, where several share the path and their frames take turns.

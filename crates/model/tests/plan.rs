@@ -192,7 +192,7 @@ fn the_default_plan_is_written_in_plain_toml() {
     let text = Plan::default_bridge().to_toml().unwrap();
     assert_eq!(
         text,
-        "name = \"bridge\"\n\n[traffic]\nframe_sizes = [64, 128, 256, 512, 1024, 1280, 1518]\ndirections = \"uni\"\nflows = 1\n\n[search]\npreset = \"quick\"\nrepeats = 1\n\n[[path]]\nkind = \"bridge\"\n"
+        "name = \"bridge\"\n\n[traffic]\nframe_sizes = [64, 128, 256, 512, 1024, 1280, 1518]\ndirections = \"uni\"\nflows = 1\n\n[search]\nrepeats = 1\n\n[[path]]\nkind = \"bridge\"\n"
     );
 }
 

@@ -141,7 +141,7 @@ fn search() {
             ),
             (
                 "preset = \"fast\"",
-                r#"unknown preset "fast"; write one of quick, binary, std, csit, rfc2544"#,
+                r#"unknown preset "fast"; write one of quick, robust, binary, std, csit, rfc2544"#,
             ),
             (
                 "preset = \"quik\"",
@@ -149,15 +149,15 @@ fn search() {
             ),
             (
                 "preset = \"RFC2544\"",
-                r#"unknown preset "RFC2544"; write one of quick, binary, std, csit, rfc2544"#,
+                r#"unknown preset "RFC2544"; write one of quick, robust, binary, std, csit, rfc2544"#,
             ),
             (
                 "preset = 1",
-                "preset = 1 is a whole number; write one of quick, binary, std, csit, rfc2544 in quotes",
+                "preset = 1 is a whole number; write one of quick, robust, binary, std, csit, rfc2544 in quotes",
             ),
             (
                 "preset = [\"std\", \"csit\"]",
-                r#"preset = ["std", "csit"] is a list; write one of quick, binary, std, csit, rfc2544 in quotes"#,
+                r#"preset = ["std", "csit"] is a list; write one of quick, robust, binary, std, csit, rfc2544 in quotes"#,
             ),
             (
                 "loss_ratio = 2",

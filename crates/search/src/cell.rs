@@ -7,6 +7,7 @@
 //! number the goal's short trials give, and the verdict says `unstable`. The machine then goes
 //! well down once and confirms there, so that the reader gets a load that held.
 
+mod apart;
 mod evidence;
 mod hardware;
 mod invalid;
@@ -51,6 +52,9 @@ pub struct CellPlan {
     pub expect: Option<Fps>,
     /// Throughput that earlier visits of the same cell found.
     pub earlier: Vec<Fps>,
+    /// Shortest round trip of a cache line between tester and path seen in earlier visits of any cell,
+    /// in ns.
+    pub nearest_ns: Option<f64>,
     /// Whether a confirm trial that failed is followed by one or two at lower loads.
     pub second_confirm: bool,
     /// Wall time to make do with, see [`Self::within`].
@@ -69,6 +73,7 @@ impl CellPlan {
             latency_trial: Duration::from_secs(1),
             expect: None,
             earlier: Vec::new(),
+            nearest_ns: None,
             second_confirm: true,
             budget: None,
         }
@@ -170,6 +175,12 @@ pub struct Cell {
     capacity: Option<Fps>,
     /// Stalls of CPUs in the trials so far, in seconds; absent where nobody watched.
     stalled_s: Option<f64>,
+    /// How far apart the search's trials saw tester and path, in ns.
+    cache_lines_ns: Vec<f64>,
+    /// The nearest that tester and path were seen to each other, in ns.
+    nearest_ns: f64,
+    /// Trials of the search that did not count because they were far apart.
+    apart: u32,
     /// What the machine did to trials that were taken as bad all the same.
     disturbed: Option<String>,
     /// Confirm trials that failed before the search had ended.
@@ -197,6 +208,7 @@ impl Cell {
         if let (Stage::Search, Some(load)) = (stage, plan.expect) {
             search.expect(load);
         }
+        let nearest_ns = plan.nearest_ns.unwrap_or(f64::INFINITY);
         Ok(Self {
             plan,
             search,
@@ -215,6 +227,9 @@ impl Cell {
             further: Vec::new(),
             capacity: None,
             stalled_s: None,
+            cache_lines_ns: Vec::new(),
+            nearest_ns,
+            apart: 0,
             disturbed: None,
             early: Vec::new(),
             tried: Vec::new(),
@@ -287,6 +302,9 @@ impl Cell {
         self.wall_s += record.wall_s;
         self.traffic_s += record.duration_s;
         self.note_stalls(record);
+        if self.stage == Stage::Search && self.is_apart(record) {
+            return;
+        }
         if self.stage == Stage::Search {
             self.search_trials += 1;
             self.search_wall += record.wall_s;

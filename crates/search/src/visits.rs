@@ -5,11 +5,14 @@
 //! independent visits covers the median of all that might have been made with probability
 //! `1 - 2^(1-n)`: 93.75 % for five (order statistics, e.g. David and Nagaraja 2003, §7.1).
 
+mod apart;
 mod why;
 
 use std::collections::HashMap;
 
 use nicety_model::{CellResult, Disturbance, Estimate, Program, Verdict};
+
+pub use apart::FAR;
 
 use crate::stats::median;
 
@@ -105,8 +108,18 @@ pub struct Together {
     pub why: Vec<String>,
 }
 
-/// Puts the visits of one cell together.
-pub fn together(visits: &[&CellResult]) -> Together {
+/// Puts the visits of one cell together: those during which tester and path were near each other,
+/// where they were so often enough.
+pub fn together(all: &[&CellResult]) -> Together {
+    let (near, far) = apart::split(all);
+    let mut together = near_together(&near);
+    if let Some(note) = apart::note(&near, &far) {
+        together.why.push(note);
+    }
+    together
+}
+
+fn near_together(visits: &[&CellResult]) -> Together {
     let numbers: Vec<f64> = visits.iter().filter_map(|v| v.throughput_fps).collect();
     let capacities: Vec<f64> = visits.iter().filter_map(|v| v.capacity_fps).collect();
     let single = || visits.iter().find_map(|visit| visit.estimate);

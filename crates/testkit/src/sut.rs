@@ -297,6 +297,7 @@ impl Sut {
             loss_ratio: frames.loss_ratio(),
             stalls: None,
             windows,
+            cache_line_ns: None,
             hardware_latency: None,
             forwarding_fps: frames.received as f64 / seconds,
             guests: Vec::new(),

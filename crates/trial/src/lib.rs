@@ -17,6 +17,7 @@ use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
 use nicety_host::topology::{FactError, ProcRoot};
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
+use nicety_port::distance;
 use nicety_port::probes::Prober;
 use nicety_port::stalls::StallWatch;
 use nicety_port::{Engine, EngineReport, PortError, Rest, Stop, TrialOrder};
@@ -73,6 +74,7 @@ pub struct Trials<'a> {
     rest: Option<Rest>,
     /// CPUs of the path; empty where not known.
     path_cpus: Vec<u32>,
+    pair: Option<(u32, u32)>,
     memory: resting::Memory,
     stalls: Option<&'a StallWatch>,
     prober: Option<&'a Prober>,
@@ -99,12 +101,20 @@ impl<'a> Trials<'a> {
             proc: ProcRoot::live(),
             rest: None,
             path_cpus: Vec::new(),
+            pair: None,
             memory: resting::Memory::default(),
             stalls: None,
             prober: None,
             learned: false,
             counter: first,
         }
+    }
+
+    /// A CPU of the tester and one of the path whose distance is noted with every trial.
+    #[must_use]
+    pub fn between(mut self, pair: Option<(u32, u32)>) -> Self {
+        self.pair = pair;
+        self
     }
 
     /// CPUs on which the path runs, and the tester does not.
@@ -157,6 +167,7 @@ impl<'a> Trials<'a> {
         };
         let started = nicety_host::clock::unix_time();
         let begun = nicety_host::clock::monotonic();
+        let near = self.distance();
         let watch = self.watch();
         let before = match self.before(&watch) {
             Ok(before) => before,
@@ -219,8 +230,17 @@ impl<'a> Trials<'a> {
                 }
             }
         }
+        record.cache_line_ns = near
+            .zip(self.distance())
+            .map(|(before, after)| [before, after]);
         record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
         Ok(record)
+    }
+
+    /// How far apart tester and path are now.
+    fn distance(&self) -> Option<f64> {
+        let (tester, path) = self.pair?;
+        distance::round_trip_ns(tester, path)
     }
 
     /// The path's threads, for CPU accounting.

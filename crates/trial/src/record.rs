@@ -191,6 +191,7 @@ fn empty(ask: &TrialAsk) -> TrialRecord {
         loss_ratio: LossRatio::default(),
         stalls: None,
         windows: None,
+        cache_line_ns: None,
         hardware_latency: None,
         forwarding_fps: 0.0,
         guests: Vec::new(),

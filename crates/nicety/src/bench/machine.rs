@@ -85,8 +85,14 @@ impl Machine {
     ) -> Trials<'a> {
         // A CPU that tester and path share is busy with both.
         let apart = !self.placement.shared;
+        let tester = self.placement.tester.first().map(|worker| worker.cpu);
+        // Only a hypervisor moves CPUs.
+        let pair = tester
+            .zip(self.placement.path_cpu(0))
+            .filter(|_| self.placement.virtual_machine && apart);
         Trials::new(engine, path, first)
             .path_on(if apart { &self.placement.path } else { &[] })
+            .between(pair)
             .resting(self.rest())
             .watching(self.stalls.as_ref())
     }

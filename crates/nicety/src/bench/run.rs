@@ -528,6 +528,11 @@ impl Sitting {
             .find(|result| result.cell == name)
             .and_then(|result| result.bounds.lower_fps)
             .map(Fps);
+        let lines = self
+            .results
+            .iter()
+            .filter_map(|result| result.cache_line_ns);
+        plan.nearest_ns = lines.min_by(f64::total_cmp);
         let own = |trial: &&TrialRecord| {
             (trial.cell == name) && trial.repeat == task.repeat && trial.control == task.control
         };

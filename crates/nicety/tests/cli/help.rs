@@ -96,7 +96,7 @@ fn wrong_usage_is_one_line() {
         ),
         (
             &["bench", "--preset", "fast"],
-            r#"--preset: unknown preset "fast"; write one of quick, binary, std, csit, rfc2544"#,
+            r#"--preset: unknown preset "fast"; write one of quick, robust, binary, std, csit, rfc2544"#,
         ),
         (
             &["bench", "--seed", "x"],

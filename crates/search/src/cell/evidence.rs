@@ -7,6 +7,7 @@ use nicety_model::{
 
 use super::Cell;
 use crate::edge::window;
+use crate::stats::median;
 use crate::verdict::{Drift, Evidence, Stalled, idle_note, judge, steal};
 
 /// What the result says beside what the trials showed.
@@ -137,6 +138,7 @@ impl Cell {
                 .map_or_else(Vec::new, |r| r.guests.clone()),
             cpu,
             disturbance: context.disturbance,
+            cache_line_ns: median(&self.cache_lines_ns),
             trials: self.search_trials,
             search_s: self.search_wall,
             verdict,

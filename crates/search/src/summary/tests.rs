@@ -35,6 +35,7 @@ pub(crate) fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) ->
         frames: None,
         guests: Vec::new(),
         disturbance: None,
+        cache_line_ns: None,
         trials: 1,
         search_s: 1.0,
         verdict,

@@ -135,3 +135,27 @@ fn what_was_not_offered_may_be_carried() {
     );
     assert_eq!(both.verdict, Verdict::Wide);
 }
+
+/// The hypervisor moves CPUs apart for seconds: visits then are of another machine.
+#[test]
+fn visits_with_the_cpus_far_apart_are_left_out_where_enough_are_not() {
+    let at = |fps: f64, ns: f64| {
+        let mut visit = visit(Some(fps), Verdict::Ok);
+        visit.cache_line_ns = Some(ns);
+        visit
+    };
+    let near = [at(710.0, 51.0), at(720.0, 55.0), at(700.0, 52.0)];
+    let far = [at(500.0, 290.0), at(510.0, 280.0)];
+    let all: Vec<&CellResult> = near.iter().chain(&far).collect();
+    let both = together(&all);
+    assert_eq!(both.estimate.map(|e| (e.fps, e.visits)), Some((710.0, 3)));
+    assert_eq!(both.verdict, Verdict::Ok, "{:?}", both.why);
+    let why = both.why.last().unwrap();
+    assert!(
+        why.contains("2 of 5 visits") && why.contains("285 instead of 52 ns"),
+        "{why}"
+    );
+    // Too few near ones: all count, and contradict each other.
+    let all: Vec<&CellResult> = near.iter().take(2).chain(&far).collect();
+    assert_eq!(together(&all).verdict, Verdict::Unstable);
+}

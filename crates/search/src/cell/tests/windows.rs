@@ -228,3 +228,38 @@ fn a_sender_held_up_is_coupled_and_a_slow_tester_is_the_limit() {
         assert!((0.97 * 4e5..=4e5).contains(&found), "{found}");
     }
 }
+
+#[test]
+fn trials_with_the_cpus_far_apart_are_made_again() {
+    let mut cell = Cell::new(CellPlan {
+        nearest_ns: Some(50.0),
+        ..plan(Preset::Robust).brief()
+    })
+    .unwrap();
+    let mut count = 0;
+    let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        count += 1;
+        let far = count % 3 == 0;
+        record.cache_line_ns = Some(if far { [51.0, 290.0] } else { [52.0, 50.0] });
+        if far && let Some(windows) = &mut record.windows {
+            // As slow as it may be: nothing of it counts.
+            windows.lost.clone_from(&windows.sent);
+        }
+    });
+    assert_eq!(records[2].load_fps, records[3].load_fps);
+    let result = cell.finish(context());
+    assert!((0.98e6..=1.0e6).contains(&result.throughput_fps.unwrap()));
+    assert_eq!(result.cache_line_ns, Some(52.0));
+    // A machine that stays so has a number all the same.
+    let mut cell = Cell::new(CellPlan {
+        nearest_ns: Some(50.0),
+        ..plan(Preset::Robust).brief()
+    })
+    .unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        record.cache_line_ns = Some([290.0, 290.0]);
+    });
+    let result = cell.finish(context());
+    assert!(result.throughput_fps.is_some());
+    assert_eq!(result.cache_line_ns, Some(290.0));
+}

@@ -1,0 +1,48 @@
+//! Visits during which the hypervisor had the CPUs of tester and path far apart.
+
+use nicety_model::CellResult;
+
+use crate::stats::median;
+
+/// From here on, as a ratio to the nearest that was seen, CPUs are far apart: another cache or
+/// another socket is in between.
+pub const FAR: f64 = 2.0;
+/// Visits near each other with which the others are left out.
+const ENOUGH: usize = 3;
+
+/// Visits that stand for the cell, and those left out because CPUs were far apart.
+pub(super) fn split<'a>(all: &[&'a CellResult]) -> (Vec<&'a CellResult>, Vec<&'a CellResult>) {
+    let seen = all.iter().filter_map(|visit| visit.cache_line_ns);
+    let Some(nearest) = seen.min_by(f64::total_cmp) else {
+        return (all.to_vec(), Vec::new());
+    };
+    let is_far = |visit: &&CellResult| visit.cache_line_ns.is_some_and(|ns| ns > FAR * nearest);
+    let (far, near): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_far);
+    let found = near.iter().filter(|visit| visit.throughput_fps.is_some());
+    match found.count() >= ENOUGH {
+        true => (near, far),
+        false => (all.to_vec(), Vec::new()),
+    }
+}
+
+/// What was left out and what the path carried there.
+pub(super) fn note(near: &[&CellResult], far: &[&CellResult]) -> Option<String> {
+    let middle = |visits: &[&CellResult], of: fn(&CellResult) -> Option<f64>| {
+        median(
+            &visits
+                .iter()
+                .filter_map(|visit| of(visit))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let line = |visits| middle(visits, |visit| visit.cache_line_ns);
+    let (away, home) = line(far).zip(line(near))?;
+    let carried = middle(far, |visit| visit.throughput_fps).map_or_else(String::new, |fps| {
+        format!(", and the path carried {:.0} k frames/s", fps / 1e3)
+    });
+    Some(format!(
+        "the hypervisor had the CPUs of tester and path far apart during {} of {} visits, which are left out: a cache line took {away:.0} instead of {home:.0} ns{carried}; pin the machine's CPUs on its host",
+        far.len(),
+        far.len() + near.len()
+    ))
+}
