@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test deb static lab-matrix bench-search bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs api-docs golden
+.PHONY: help bench test deb static lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -22,6 +22,10 @@ test: ## format, lints, licences, layers, and all tests as root and as an ordina
 bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench
 	@$(CARGO) bench --locked -p nicety-search --bench search
+
+bench-repeat: ## the default run five times and once more on a busy machine: whether its numbers agree
+	@scripts/setup.sh bench
+	@$(CARGO) bench --locked -p nicety --bench repeat
 
 bench-tester: ## the tester alone, beside other generators
 	@scripts/setup.sh bench

@@ -68,8 +68,7 @@ const CHECKED_AGAIN: f64 = 0.3;
 /// What a trial counts for whose engine cannot tell windows apart: as many windows.
 const WHOLE: u32 = 3;
 
-/// A look at whole windows, where the search's are too short to hold as many frames as the goal
-/// asks for.
+/// A look at as many frames as the goal asks for, where the search's windows are too short for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Check {
     good: u32,
@@ -253,15 +252,28 @@ impl EdgeSearch {
         }
         let state = self.check.map_or(Check::default(), |(_, state)| state);
         self.check = Some((load, state));
-        let window = window::whole(load, self.loss_goal);
+        let whole = window::whole(load, self.loss_goal);
         self.next = Some(Ask {
             load: Fps(load),
-            duration: window::trial(window, 1),
-            window: Some(window),
+            duration: window::trial(whole, 1),
+            window: Some(window::strict(load, self.loss_goal)),
         });
     }
 
-    /// Takes a look at whole windows: two of three decide.
+    /// Whether a look at as many frames as the goal asks for met it. A stall loses many frames in one
+    /// short window, loss that the path makes by itself one in each of several: every lossy window
+    /// counts for one frame.
+    fn whole_is_met(&self, seen: &Seen) -> bool {
+        match seen.windows {
+            Some((_, bad)) => {
+                let frames = seen.load.0 * seen.duration.as_secs_f64();
+                f64::from(bad) <= frames * self.loss_goal
+            }
+            None => seen.loss_ratio.0 <= self.loss_goal,
+        }
+    }
+
+    /// Takes such a look: two of three decide.
     fn verified(&mut self, good: bool, loss: f64) {
         let Some((load, mut state)) = self.check else {
             return;
@@ -305,6 +317,7 @@ impl Search for EdgeSearch {
             });
         let met = good > bad;
         if self.check.is_some() {
+            let met = self.whole_is_met(seen);
             self.verified(met, seen.loss_ratio.0);
             self.next = None;
             if self.failed.is_none() && !self.checked {

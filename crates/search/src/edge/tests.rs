@@ -112,6 +112,23 @@ fn loss_at_every_load_fails_with_the_loss_that_was_measured() {
     assert!((0.97e6..=1.0e6).contains(&fps), "{fps}");
 }
 
+/// A stall now and then is not the loss that a whole look is for.
+#[test]
+fn stalls_do_not_fail_the_look_at_a_slow_path() {
+    let path = Path::Busy(Busy {
+        stalls_per_s: 0.5,
+        stall_s: 5e-3,
+        ..Busy::quiet(12_345.0, 5.0)
+    });
+    for seed in 0..10 {
+        let mut search = search(GOAL);
+        search.expect_forwarding(Fps(12_345.0));
+        run(&mut search, &mut Sut::new(path, seed));
+        let fps = search.outcome().throughput.unwrap_or_default().0;
+        assert!((12_000.0..=12_400.0).contains(&fps), "{seed}: {fps}");
+    }
+}
+
 /// Windows of a few thousand frames see no loss of every 9,000th: whole ones do.
 #[test]
 fn a_slow_path_is_looked_at_by_whole_windows() {
