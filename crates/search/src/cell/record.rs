@@ -11,6 +11,9 @@ use crate::machine::Seen;
 const WINDOWS: usize = 3;
 /// CPUs' worth of time of other programs from which on a load is missed because of them.
 const CONTENDED: f64 = 0.1;
+/// CPUs' worth of time of the tester from which on it had its CPU: all of the trial but its beginning
+/// and drain.
+const SENDING: f64 = 0.75;
 /// Share of the intended load from which on a trial counts that is judged by windows: as one at the
 /// load that was offered.
 const OFFERED_ENOUGH: f64 = 0.9;
@@ -152,8 +155,12 @@ fn enough_offered(record: &TrialRecord, windows: &Windows) -> bool {
     offered.count() >= WINDOWS.min(windows.sent.len())
 }
 
-/// Whether other programs had so much of the CPUs that a sender may have missed its load for them.
+/// Whether other programs had so much of the CPUs that a sender missed its load for them: a sender
+/// polls, so that it has a CPU for itself unless others take it.
 pub(super) fn contended(record: &TrialRecord) -> bool {
-    let cpus = record.cpu.as_ref().and_then(|cpu| cpu.who.get("other"));
-    cpus.is_some_and(|cpus| *cpus > CONTENDED)
+    let Some(cpu) = &record.cpu else {
+        return false;
+    };
+    let cpus = |who: &str| cpu.who.get(who).copied().unwrap_or(0.0);
+    cpus("other") > CONTENDED && cpus("tester") < SENDING
 }
