@@ -15,7 +15,7 @@ name = "lab"
 [traffic]
 frame_sizes = [64]
 [search]
-preset = "quick"
+preset = "std"
 confirm = "2s"
 [[path]]
 kind = "bridge"
