@@ -123,20 +123,23 @@ pub fn pin(thread: &NapiThread, cpu: u32) -> Result<(), NetError> {
     Ok(())
 }
 
-/// Lets a kernel thread run before every ordinary program (SCHED_FIFO, lowest priority).
+/// Highest weight among ordinary threads.
+const NICE: i32 = -20;
+
+/// Gives a kernel thread the highest weight among ordinary threads.
 ///
-/// Without threaded NAPI a driver's receive work runs in a softirq, which no program can
-/// interrupt. As an ordinary thread it waits up to a time slice (3 ms) whenever a program wakes
-/// on its CPU; the 256 frames of a veth ring are 3 ms of no more than 85,000 frames/s.
+/// Without threaded NAPI a driver's receive work runs in a softirq, which no program can interrupt. As
+/// a thread it shares its CPU with what wakes there; at this weight a program that never sleeps gets one
+/// part in 88 (`sched_prio_to_weight` in kernel/sched/core.c). Not a real-time thread: from those the
+/// kernel takes 50 ms of every second once they are always busy (`kernel.sched_rt_runtime_us`), and a path
+/// under overload is.
 ///
 /// # Errors
 /// [`NetError::NotPermitted`] without CAP_SYS_NICE in the initial user namespace.
-pub fn before_programs(thread: &NapiThread) -> Result<(), NetError> {
+pub fn prefer(thread: &NapiThread) -> Result<(), NetError> {
     const OPERATION: &str = "raise the priority of kernel thread";
-    let error = |e| NetError::new(OPERATION, &thread.name, e);
-    let id = libc::pid_t::try_from(thread.pid)
-        .map_err(|_| error(io::Error::from_raw_os_error(libc::ESRCH)))?;
-    crate::sched::before_programs(id).map_err(error)
+    rustix::process::setpriority_process(pid(thread), NICE)
+        .map_err(|e| NetError::new(OPERATION, &thread.name, e))
 }
 
 /// CPUs a kernel thread may run on.

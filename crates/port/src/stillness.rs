@@ -148,10 +148,7 @@ fn spin(cpu: u32, rest: Option<Rest>, time: std::ops::Range<u64>, stop: &Stop) -
     if !pin::to_cpu(Some(cpu)) {
         return None;
     }
-    // Before all programs, as the path's threads; only root may.
-    if nicety_host::sched::before_programs(0).is_err() {
-        pin::prefer();
-    }
+    pin::prefer();
     let seconds = (time.end - time.start) as f64 * 1e-9;
     thread::sleep(Duration::from_nanos(
         time.start.saturating_sub(monotonic_ns()),

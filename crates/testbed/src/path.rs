@@ -38,8 +38,8 @@ pub struct PathThread {
     pub cpus: Vec<u32>,
     /// Why the scheduler places it; absent when it is pinned as asked.
     pub unpinned: Option<String>,
-    /// Whether it runs before every ordinary program, as softirqs do.
-    pub before_programs: bool,
+    /// Whether it has the highest weight among ordinary threads.
+    pub preferred: bool,
 }
 
 /// A thread of the path that never sleeps.

@@ -167,7 +167,7 @@ fn place(interface: &str, thread: NapiThread, wanted: Option<u32>) -> Result<Pat
         interface: interface.to_owned(),
         cpus: napi::cpus(&thread)?,
         // Only a thread that keeps to its CPU may keep others from it.
-        before_programs: unpinned.is_none() && napi::before_programs(&thread).is_ok(),
+        preferred: unpinned.is_none() && napi::prefer(&thread).is_ok(),
         thread,
         unpinned,
     })
@@ -190,7 +190,7 @@ pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<String>) {
     }
     let mut waiting: Vec<&str> = threads
         .iter()
-        .filter(|thread| !thread.before_programs)
+        .filter(|thread| !thread.preferred)
         .map(|thread| thread.interface.as_str())
         .collect();
     waiting.dedup();
@@ -214,7 +214,7 @@ mod tests {
                 pid: 1,
             },
             cpus: vec![0],
-            before_programs: true,
+            preferred: true,
             unpinned: unpinned.map(str::to_owned),
         }
     }

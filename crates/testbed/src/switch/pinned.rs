@@ -33,7 +33,7 @@ pub(super) fn threads(
                 cpus: napi::cpus(&thread)?,
                 thread,
                 unpinned: None,
-                before_programs: false,
+                preferred: false,
             });
         }
     }

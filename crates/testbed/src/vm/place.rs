@@ -113,6 +113,6 @@ fn read_back(name: String, task: i32, pinned: Option<&[u32]>) -> Result<PathThre
         },
         cpus,
         unpinned: pinned.is_none().then(|| "no CPU was asked for".to_owned()),
-        before_programs: false,
+        preferred: false,
     })
 }

@@ -249,7 +249,7 @@ fn says_where(privilege: Privilege) {
         assert!(
             path.threads()
                 .iter()
-                .all(|t| t.cpus == [path_cpu()] && t.unpinned.is_none() && t.before_programs)
+                .all(|t| t.cpus == [path_cpu()] && t.unpinned.is_none() && t.preferred)
         );
         assert_eq!(notes, [""; 0]);
     } else {
