@@ -30,7 +30,7 @@ const WIDTH: f64 = 0.04;
 /// Trials of a search that begins with what the path forwards under overload, or with nothing.
 const TRIALS: u32 = 6;
 /// Trials of a search that begins with an earlier result.
-const TRIALS_AGAIN: u32 = 4;
+const TRIALS_AGAIN: u32 = 3;
 /// Trials at most, looks at whole windows aside: what the posterior then leaves is the result.
 const TRIALS_MAX: u32 = 10;
 /// Share of the rate under overload at which the edge is expected.
@@ -55,6 +55,12 @@ const LOWER_BY: f64 = 0.6;
 /// Trials without a good one after which loads are lowered so, and the share of their windows that may
 /// have been good all the same: near the edge it is more.
 const LOST: (u32, f64) = (4, 0.1);
+/// Loss from which on a trial without a good window was overload, and such trials in a row after
+/// which the search begins anew below what they forwarded: the machine is slower than it was.
+const OVERLOAD: f64 = 0.03;
+const OVERLOADS: u32 = 2;
+/// How often it does so: a path that loses as much at any load is not overloaded.
+const ANEW: u32 = 3;
 /// Share of the first load below which a search goes on only in vain.
 const LOWEST: f64 = 0.02;
 /// The next load after one that could not be offered, as a share of it, and how many such loads a
@@ -92,6 +98,10 @@ pub struct EdgeSearch {
     first: f64,
     good: u32,
     bad_in_a_row: u32,
+    /// Trials in a row that were overload, and what the last of them forwarded.
+    overloads: (u32, f64),
+    /// Times that it began anew for them.
+    anew: u32,
     at_max: u32,
     /// Load and state of the check under way.
     check: Option<(f64, Check)>,
@@ -128,6 +138,8 @@ impl EdgeSearch {
             first: max,
             good: 0,
             bad_in_a_row: 0,
+            overloads: (0, 0.0),
+            anew: 0,
             at_max: 0,
             check: None,
             checked: false,
@@ -192,6 +204,11 @@ impl EdgeSearch {
             }
             return;
         }
+        if self.good == 0 && self.overloads.0 >= OVERLOADS && self.anew < ANEW {
+            self.anew += 1;
+            self.begin_at(self.overloads.1 * BELOW_OVERLOAD, DOUBT);
+            return;
+        }
         if self.is_lost() {
             self.go_down();
             return;
@@ -227,9 +244,16 @@ impl EdgeSearch {
             self.failed = Some(self.loses(load, loss));
             return;
         }
-        self.posterior = Posterior::new(self.min, self.max, (next, LITTLE_IDEA));
+        self.begin_at(next, LITTLE_IDEA);
+    }
+
+    /// Begins anew where the edge is expected now.
+    fn begin_at(&mut self, load: f64, doubt: f64) {
+        let load = load.clamp(self.min, self.max);
+        self.posterior = Posterior::new(self.min, self.max, (load, doubt));
         self.before = self.trials;
-        self.next = Some(self.trial(next));
+        self.overloads = (0, 0.0);
+        self.next = Some(self.trial(load));
     }
 
     fn loses(&self, load: f64, loss: f64) -> String {
@@ -328,6 +352,11 @@ impl Search for EdgeSearch {
         self.trials += 1;
         self.posterior.observe(seen.load.0, (good, bad));
         self.windows = (self.windows.0 + good, self.windows.1 + bad);
+        let overload = good == 0 && seen.forwarding.0 < seen.load.0 * (1.0 - OVERLOAD);
+        self.overloads = match overload {
+            true => (self.overloads.0 + 1, seen.forwarding.0),
+            false => (0, 0.0),
+        };
         if met {
             self.good += 1;
             self.carried = self.carried.max(seen.load.0);

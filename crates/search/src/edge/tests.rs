@@ -75,6 +75,21 @@ fn a_wrong_expectation_costs_trials_not_the_result() {
     }
 }
 
+/// A machine that is slower than it was at the visit before, as by a neighbour on its host.
+#[test]
+fn a_slow_phase_costs_few_trials() {
+    for (expected, capacity) in [(1e6, 0.75e6), (1e6, 0.9e6), (1.8e6, 0.5e6)] {
+        let mut search = search(GOAL);
+        search.expect(Fps(expected));
+        let path = Path::Busy(Busy::quiet(capacity, 256.0));
+        let asked = run(&mut search, &mut Sut::new(path, 1));
+        let fps = search.outcome().throughput.unwrap().0 / capacity;
+        assert!((0.97..=1.001).contains(&fps), "{expected}: {fps} {asked:?}");
+        assert!(asked.len() <= 9, "{expected}: {asked:?}");
+        assert!(asked.iter().all(|(load, _)| *load > 0.9 * capacity), "{asked:?}");
+    }
+}
+
 #[test]
 fn a_path_that_carries_all_ends_at_the_highest_load() {
     let mut search = search(GOAL);
