@@ -7,8 +7,8 @@
 //! 2. `coupled`: the number is that of sender and path together. Before `late`, because such a
 //!    path is why the sender missed its load.
 //! 3. `late`: the load of the confirm trial was not the intended one.
-//! 4. `unstable`: the longer trial lost too much. Before `tester-limited`, because a load that
-//!    the path could not hold is not one it carries "at least".
+//! 4. `unstable`: where whole trials are judged, the longer one lost too much. Before
+//!    `tester-limited`, because a load that the path could not hold is not one it carries "at least".
 //! 5. `tester-limited`: the path carries at least this much.
 //! 6. `wide`: the machine was busy, and the number holds within a wide interval.
 //! 7. `noisy`: the machine was not quiet.
@@ -105,7 +105,10 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
     let findings = [
         (Verdict::Coupled, coupled(evidence)),
         (Verdict::Late, late(evidence)),
-        (Verdict::Unstable, unstable(evidence)),
+        (
+            Verdict::Unstable,
+            unconfirmed(evidence).filter(|_| !evidence.by_windows),
+        ),
         (Verdict::TesterLimited, tester_limited(evidence)),
         (Verdict::Wide, evidence.disturbed.clone()),
         (Verdict::Noisy, noisy(evidence)),
@@ -120,7 +123,13 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
             notes.push(note);
         }
     }
-    notes.extend(stalled(evidence));
+    // Where windows judge, ten seconds that lost too much are one more visit, and stalls are
+    // what windows are for.
+    if evidence.by_windows {
+        notes.extend(unconfirmed(evidence));
+    } else {
+        notes.extend(stalled(evidence));
+    }
     if at_line_rate(evidence) {
         notes.push("the path carries the link's line rate".to_owned());
     }
@@ -175,13 +184,9 @@ fn coupled(evidence: &Evidence) -> Option<String> {
     })
 }
 
-fn unstable(evidence: &Evidence) -> Option<String> {
+/// The confirm trial contradicts the search.
+fn unconfirmed(evidence: &Evidence) -> Option<String> {
     let confirm = evidence.confirm.filter(|confirm| !confirm.met)?;
-    // The typical window is the measure: that the machine was slower for ten seconds is no
-    // contradiction where a load a little lower held.
-    if evidence.by_windows && evidence.held.is_some() {
-        return None;
-    }
     let mut note = format!(
         "the search passed {}, but {} s at that load lost {} (goal {})",
         Fps(confirm.load_fps),

@@ -3,9 +3,13 @@
 //! Inside one visit the machine is as fast as it happens to be, so no interval from there holds;
 //! visits apart in time show how much it varies. The number is their median. The range of `n`
 //! independent visits covers the median of all that might have been made with probability
-//! `1 - 2^(1-n)`: 93.75 % for five (order statistics, e.g. David and Nagaraja 2003, §7.1).
+//! `1 - 2^(1-n)`: 93.75 % for five (order statistics, e.g. David and Nagaraja 2003, §7.1). Of eight
+//! or more the lowest and the highest are left out: one slow moment of the machine widens nothing.
+//!
+//! Ten seconds at the result that lost too much are a visit as well: what held instead is one more value.
 
 mod apart;
+mod more;
 mod why;
 
 use std::collections::HashMap;
@@ -13,11 +17,14 @@ use std::collections::HashMap;
 use nicety_model::{CellResult, Disturbance, Estimate, Program, Verdict};
 
 pub use apart::FAR;
+pub use more::{MOST, next as next_more};
 
 use crate::stats::median;
 
-/// Confidence of intervals.
+/// Confidence of the range of five visits, and of fewer widened to hold as often.
 const CONFIDENCE: f64 = 0.9375;
+/// Least confidence of an interval that leaves out visits: that of eight without both ends.
+const ENOUGH: f64 = 0.929;
 /// Half the interval over the number up to which a result is `ok`.
 pub const CLOSE: f64 = 0.05;
 /// What the range of two, three and four visits is widened by to hold as often as that of five:
@@ -41,7 +48,19 @@ pub struct Found {
     pub high_fps: f64,
 }
 
+/// How far below what ten seconds forwarded a load would have held.
+const BELOW_FORWARDED: f64 = 0.98;
+
 impl Found {
+    /// What ten seconds at the result that lost too much say of the path: the load that held
+    /// instead, or one a little below what they forwarded.
+    fn of_confirm(visit: &CellResult) -> Option<Self> {
+        let confirm = visit.confirm.filter(|confirm| !confirm.met)?;
+        let forwarded = confirm.load_fps * (1.0 - confirm.loss_ratio.0) * BELOW_FORWARDED;
+        let fps = visit.held.map_or(forwarded, |held| held.load_fps);
+        Some(Self { fps, high_fps: fps })
+    }
+
     fn of(visit: &CellResult) -> Option<Self> {
         let fps = visit.throughput_fps?;
         let upper = visit
@@ -67,19 +86,21 @@ pub fn estimate(visits: &[Found]) -> Option<Estimate> {
     let fps = median(&lows).filter(|_| count > 1)?;
     let skipped = skipped(count);
     let (low, high) = (lows[skipped], highs[count - 1 - skipped]);
-    let wider = WIDER.get(count - 2).copied().unwrap_or(1.0);
+    let widened = WIDER.get(count - 2);
+    let wider = widened.copied().unwrap_or(1.0);
+    let sure = confidence(count, skipped);
     Some(Estimate {
         fps,
         low_fps: (fps - (fps - low) * wider).max(low / FURTHEST),
         high_fps: (fps + (high - fps) * wider).min(high * FURTHEST),
-        confidence: Some(confidence(count, skipped).max(CONFIDENCE)),
+        confidence: Some(widened.map_or(sure, |_| CONFIDENCE)),
         visits: u32::try_from(count).unwrap_or(u32::MAX),
     })
 }
 
 /// How many visits at either end the interval leaves out and still holds.
 fn skipped(count: usize) -> usize {
-    let holds = |skipped: &usize| confidence(count, *skipped) >= CONFIDENCE;
+    let holds = |skipped: &usize| confidence(count, *skipped) >= ENOUGH;
     (1..count / 2).take_while(holds).last().unwrap_or(0)
 }
 
@@ -123,7 +144,9 @@ fn near_together(visits: &[&CellResult]) -> Together {
     let numbers: Vec<f64> = visits.iter().filter_map(|v| v.throughput_fps).collect();
     let capacities: Vec<f64> = visits.iter().filter_map(|v| v.capacity_fps).collect();
     let single = || visits.iter().find_map(|visit| visit.estimate);
-    let found: Vec<Found> = visits.iter().filter_map(|visit| Found::of(visit)).collect();
+    let found = visits.iter().filter_map(|visit| Found::of(visit));
+    let confirmed = visits.iter().filter_map(|visit| Found::of_confirm(visit));
+    let found: Vec<Found> = found.chain(confirmed).collect();
     let estimate = estimate(&found).or_else(single);
     let disturbance = disturbance(visits);
     let (verdict, why) = judge(visits, &numbers, estimate.as_ref(), disturbance.as_ref());
@@ -158,12 +181,8 @@ fn judge(
     if let Some(why) = why::two_speeds(numbers, TWO_SPEEDS) {
         return (Verdict::Unstable, vec![why]);
     }
-    let unstable = visits.iter().find(|v| v.verdict == Verdict::Unstable);
-    if let Some(visit) = unstable {
-        return (
-            Verdict::Unstable,
-            visit.notes.first().cloned().into_iter().collect(),
-        );
+    if let Some(why) = visits.iter().find_map(|visit| why::pauses(visit)) {
+        return (Verdict::Unstable, vec![why]);
     }
     let apart = (estimate.high_fps / estimate.fps - 1.0).max(1.0 - estimate.low_fps / estimate.fps);
     if apart <= CLOSE {

@@ -86,7 +86,10 @@ fn a_slow_phase_costs_few_trials() {
         let fps = search.outcome().throughput.unwrap().0 / capacity;
         assert!((0.97..=1.001).contains(&fps), "{expected}: {fps} {asked:?}");
         assert!(asked.len() <= 9, "{expected}: {asked:?}");
-        assert!(asked.iter().all(|(load, _)| *load > 0.9 * capacity), "{asked:?}");
+        assert!(
+            asked.iter().all(|(load, _)| *load > 0.9 * capacity),
+            "{asked:?}"
+        );
     }
 }
 

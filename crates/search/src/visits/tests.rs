@@ -48,12 +48,14 @@ fn fewer_visits_are_trusted_less_and_more_of_them_lose_their_ends() {
     let half = |visits: &[f64]| estimate(&found(visits)).unwrap().half_width();
     assert!((half(&[99.0, 101.0]) - 0.1).abs() < 1e-9);
     assert!((half(&[99.0, 100.0, 101.0]) - 0.027).abs() < 1e-9);
-    // 1 - 2 (1 + 9) / 2^9 = 96.1 % without the two ends; of eight visits none can be spared.
+    // 1 - 2 (1 + 9) / 2^9 = 96.1 % without the two ends, 93.0 % of eight; of seven none can be spared.
     let nine: Vec<f64> = (0..9).map(|n| 100.0 + f64::from(n)).collect();
     let estimate = super::estimate(&found(&nine)).unwrap();
     assert_eq!((estimate.low_fps, estimate.high_fps), (101.0, 107.0));
     assert!((estimate.confidence.unwrap() - 0.9609375).abs() < 1e-9);
-    assert_eq!(super::estimate(&found(&nine[..8])).unwrap().low_fps, 100.0);
+    let eight = super::estimate(&found(&nine[..8])).unwrap();
+    assert_eq!((eight.low_fps, eight.confidence), (101.0, Some(0.9296875)));
+    assert_eq!(super::estimate(&found(&nine[..7])).unwrap().low_fps, 100.0);
 }
 
 #[test]
@@ -158,4 +160,47 @@ fn visits_with_the_cpus_far_apart_are_left_out_where_enough_are_not() {
     // Too few near ones: all count, and contradict each other.
     let all: Vec<&CellResult> = near.iter().take(2).chain(&far).collect();
     assert_eq!(together(&all).verdict, Verdict::Unstable);
+}
+
+/// Ten seconds in a slow phase: what held instead widens the interval and is no contradiction.
+#[test]
+fn ten_seconds_that_lost_too_much_are_one_more_visit() {
+    let ten = |load_fps: f64, met: bool, loss: f64| nicety_model::ConfirmResult {
+        load_fps,
+        duration_s: 10.0,
+        loss_ratio: nicety_model::LossRatio(loss),
+        met,
+        lost: Some((loss * 1e6) as u64),
+        lost_in_stalls: Some(0),
+        bad_windows: None,
+    };
+    let with = |confirm, held| {
+        let mut last = visit(Some(100.0), Verdict::Ok);
+        last.loss_goal = 1e-4;
+        last.frames = Some(nicety_model::FrameCounts {
+            sent: 1_000_000,
+            ..nicety_model::FrameCounts::default()
+        });
+        last.confirm = Some(confirm);
+        last.held = held;
+        let ok = visit(Some(100.0), Verdict::Ok);
+        together(&[&ok, &ok, &ok, &ok, &last])
+    };
+    let held = with(ten(100.0, false, 0.02), Some(ten(97.0, true, 0.0)));
+    let estimate = held.estimate.unwrap();
+    assert_eq!((estimate.low_fps, estimate.visits), (97.0, 6));
+    assert_eq!(held.verdict, Verdict::Ok);
+    // Nothing lower was tried: what the ten seconds forwarded, less 2 %.
+    let slow = with(ten(100.0, false, 0.2), None);
+    assert_eq!(slow.estimate.map(|e| e.low_fps), Some(78.4));
+    assert_eq!(slow.verdict, Verdict::Wide);
+    // Most windows lost nothing, the others a lot, and no CPU stood still.
+    assert_eq!(with(ten(100.0, true, 0.009), None).verdict, Verdict::Ok);
+    let pauses = with(ten(100.0, true, 0.04), None);
+    assert_eq!(pauses.verdict, Verdict::Unstable);
+    assert!(
+        pauses.why[0].contains("something pauses the path"),
+        "{:?}",
+        pauses.why
+    );
 }

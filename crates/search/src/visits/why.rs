@@ -1,11 +1,34 @@
 //! Why a number is not closer, and what to do.
 
-use nicety_model::{Disturbance, Estimate};
+use nicety_model::{CellResult, Disturbance, Estimate, Fps, LossRatio};
 
 /// CPUs' worth of time of a program that is worth a word.
 const PROGRAM: f64 = 0.05;
 /// Stalls of CPUs per second, in ms, that are worth a word.
 const STALLS_MS: f64 = 2.0;
+
+/// Loss of ten seconds outside stalls of the machine, in loss goals, from which on the path itself
+/// pauses: windows that lose nothing in between hide that. On a machine with other work it was 5 to 40.
+const PAUSES: f64 = 100.0;
+
+/// Ten seconds at the result in which most windows met the goal and the others lost far too much,
+/// although no CPU of the path stood still.
+pub(super) fn pauses(visit: &CellResult) -> Option<String> {
+    let confirm = visit.confirm.filter(|confirm| confirm.met)?;
+    let sent = visit
+        .frames
+        .map(|frames| frames.sent)
+        .filter(|sent| *sent > 0)?;
+    let lost = confirm.lost?.saturating_sub(confirm.lost_in_stalls?);
+    let loss = LossRatio::of(lost, sent);
+    (loss.0 > PAUSES * visit.loss_goal).then(|| {
+        format!(
+            "{} s at {} lost {loss} while no CPU of the path stood still: something pauses the path for moments; a strict preset (--preset std) finds a load without loss",
+            confirm.duration_s,
+            Fps(confirm.load_fps)
+        )
+    })
+}
 
 /// What the reasons of a wide interval are.
 pub(super) fn wide(
