@@ -8,6 +8,9 @@
 //! plan, opens the run and is visited again in its middle and at its end, in long runs every
 //! [`CONTROL_EVERY`] cells. Where the time box is tight, cells come before visits, all but the
 //! one at the end.
+//!
+//! Where loads are judged by windows, all repeats but the last are brief visits, and the last has
+//! the confirm and latency trials. From the second round on these have their time kept.
 
 mod cost;
 
@@ -55,8 +58,9 @@ pub struct Outline {
     pub cell_s: f64,
     /// Likewise of a visit of the control cell.
     pub visit_s: f64,
-    /// Whether the control cell is visited again: not where every cell is.
-    pub control: bool,
+    /// Whether every cell is visited briefly but for the last repeat, and takes `visit_s` then. The control
+    /// cell is not visited again where every cell is.
+    pub brief: bool,
 }
 
 /// What to do now.
@@ -98,15 +102,16 @@ impl Schedule {
         let marks: Vec<Marks> = cells.into_iter().collect();
         let all = marks.len() * outline.repeats as usize;
         let done: HashSet<Task> = done.into_iter().collect();
+        let planned = |task: &&Task| task.control.is_none() && task.repeat <= outline.repeats;
         let mut schedule = Self {
             round: first_round(&marks, outline.seed, outline.time_box_s.is_some()),
-            visits: if outline.control {
-                visits(all)
-            } else {
+            visits: if outline.brief {
                 Vec::new()
+            } else {
+                visits(all)
             },
             visited: 0,
-            finished: done.iter().filter(|task| task.control.is_none()).count(),
+            finished: done.iter().filter(planned).count(),
             costs: Costs::new(outline.cell_s, outline.visit_s),
             outline,
             marks,
@@ -122,7 +127,10 @@ impl Schedule {
     /// would not end within the time box is not offered; a cheaper visit of the control cell at
     /// the end still may be.
     pub fn next(&self, elapsed_s: f64) -> Next {
-        let due = self.peek();
+        let due = match self.is_last_due(elapsed_s) {
+            true => self.last_repeat(),
+            false => self.peek(),
+        };
         let Some(task) = due
             .filter(|task| task.control.is_none() || self.roomy(elapsed_s))
             .or_else(|| self.ordinary())
@@ -148,20 +156,41 @@ impl Schedule {
         Some(self.expected(self.ordinary()?) * MARGIN)
     }
 
-    /// Seconds that each task still to come may take for all of them to fit in the time box;
-    /// `None` without one.
-    pub fn share_s(&self, elapsed_s: f64) -> Option<f64> {
+    /// A further visit of `cell`, its number `repeat`, when all planned ones are done.
+    pub fn further(&self, cell: u32, repeat: u32, elapsed_s: f64) -> Next {
+        let task = Task {
+            cell,
+            repeat,
+            control: None,
+        };
+        let expected = self.costs.visit();
+        match self.fits(expected, elapsed_s) {
+            true => Next::Run(task, expected),
+            false => Next::OutOfTime,
+        }
+    }
+
+    /// Seconds that `task` may take for all that follow to fit in the time box; `None` without one.
+    /// Whole searches share the time evenly. Of brief visits each takes what it needs, and what is left over
+    /// goes to the first that needs more.
+    pub fn share_s(&self, task: Task, elapsed_s: f64) -> Option<f64> {
+        let left = self.outline.time_box_s? - elapsed_s;
+        if self.outline.brief {
+            let expected = self.expected(task);
+            let others = (self.remaining_s() - expected).max(0.0);
+            return Some((left - MARGIN * others).max(expected));
+        }
         let cells = self.all() - self.finished;
         let visits = usize::from(self.closing_visit().is_some());
-        let left = self.outline.time_box_s? - elapsed_s - visits as f64 * self.costs.visit();
+        let left = left - visits as f64 * self.costs.visit();
         Some((left / (MARGIN * cells.max(1) as f64)).max(0.0))
     }
 
     /// A task is done and took `wall_s`.
     pub fn finish(&mut self, task: Task, wall_s: f64) {
-        self.costs
-            .add(self.path(task), task.control.is_some(), wall_s);
-        if self.done.insert(task) && task.control.is_none() {
+        self.costs.add(self.path(task), self.is_brief(task), wall_s);
+        let planned = task.control.is_none() && task.repeat <= self.outline.repeats;
+        if self.done.insert(task) && planned {
             self.finished += 1;
         }
         self.advance();
@@ -187,9 +216,8 @@ impl Schedule {
 
     /// Seconds until the end of the run: the time box at most.
     pub fn eta_s(&self, elapsed_s: f64) -> f64 {
-        let cells = self.all() - self.finished;
         let visits = self.visits.len() - self.visited;
-        let all = cells as f64 * self.costs.mean() + visits as f64 * self.costs.visit();
+        let all = self.remaining_s() + visits as f64 * self.costs.visit();
         match self.outline.time_box_s {
             Some(time_box) => all.min((time_box - elapsed_s).max(0.0)),
             None => all,
@@ -224,11 +252,27 @@ impl Schedule {
             .map_or(0, |marks| marks.path)
     }
 
+    /// Whether only the throughput is of interest.
+    fn is_brief(&self, task: Task) -> bool {
+        task.control.is_some() || self.outline.brief && task.repeat != self.outline.repeats
+    }
+
     fn expected(&self, task: Task) -> f64 {
-        match task.control {
-            Some(_) => self.costs.visit(),
-            None => self.costs.of(self.path(task)),
+        match self.is_brief(task) {
+            true => self.costs.visit(),
+            false => self.costs.of(self.path(task)),
         }
+    }
+
+    /// Expected seconds of all ordinary tasks not done.
+    fn remaining_s(&self) -> f64 {
+        let left = self.all() - self.finished;
+        let whole = match self.outline.brief {
+            true => self.last_left().min(left),
+            false => left,
+        };
+        let brief = left.saturating_sub(whole);
+        whole as f64 * self.costs.mean() + brief as f64 * self.costs.visit()
     }
 
     fn fits(&self, expected: f64, elapsed_s: f64) -> bool {
@@ -264,6 +308,37 @@ impl Schedule {
             repeat: self.current,
             control: None,
         })
+    }
+
+    /// Whether another brief visit would take the time of the last repeats, which tell more. Every
+    /// cell is visited once before.
+    fn is_last_due(&self, elapsed_s: f64) -> bool {
+        let between = self.current > 1 && self.current < self.outline.repeats;
+        let last = self.last_left() as f64 * self.costs.mean();
+        self.outline.brief
+            && between
+            && last > 0.0
+            && !self.fits(self.costs.visit() + last, elapsed_s)
+    }
+
+    /// The last repeat of a cell that has not had it.
+    fn last_repeat(&self) -> Option<Task> {
+        let task = |cell: &u32| Task {
+            cell: *cell,
+            repeat: self.outline.repeats,
+            control: None,
+        };
+        self.round
+            .iter()
+            .map(task)
+            .find(|task| !self.done.contains(task))
+    }
+
+    /// Cells that have not had their last repeat.
+    fn last_left(&self) -> usize {
+        let done = self.done.iter();
+        let last = done.filter(|t| t.control.is_none() && t.repeat == self.outline.repeats);
+        self.marks.len().saturating_sub(last.count())
     }
 
     /// The visit that ends a run cut short.

@@ -19,7 +19,7 @@ use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Ver
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
-use nicety_search::{CellPlan, Settings, summary};
+use nicety_search::{CellPlan, Settings, summary, visits};
 
 use nicety_store::{RunContents, RunDir, RunMeta, TesterLimits};
 
@@ -339,8 +339,12 @@ impl Sitting {
         let mut schedule = self.schedule();
         self.rule_out(&mut schedule, progress, signals)?;
         loop {
-            let (task, _) = match schedule.next(self.elapsed_s()) {
-                Next::Run(task, expected) => (task, expected),
+            let next = match schedule.next(self.elapsed_s()) {
+                Next::Done => self.further(&schedule),
+                next => next,
+            };
+            let task = match next {
+                Next::Run(task, _) => task,
                 Next::Done => return Ok(Ending::Complete),
                 Next::OutOfTime => {
                     self.too_short(&schedule);
@@ -376,6 +380,32 @@ impl Sitting {
                 Err(MeasureError::Store(error)) => return Err(Failure::store(error)),
                 Err(error) => return Err(Failure::environment(error)),
             }
+        }
+    }
+
+    /// A further visit of the cell that needs one most, where the preset makes visits and there is
+    /// time; [`Next::Done`] otherwise.
+    fn further(&self, schedule: &Schedule) -> Next {
+        if !self.settings.judges_windows() || self.visits() < 2 {
+            return Next::Done;
+        }
+        let names: Vec<String> = self.cells.iter().map(CellKey::name).collect();
+        let made = |name: &str| {
+            let visits = self.results.iter().filter(|result| result.cell == name);
+            visits.map(|visit| visit.repeat).max().unwrap_or(0)
+        };
+        let summaries = summary::summarise(names.iter().map(String::as_str), &self.results);
+        let cells = summaries.iter().map(|cell| (cell, made(&cell.cell)));
+        let Some(cell) = visits::next_more(cells).and_then(|at| summaries.get(at)) else {
+            return Next::Done;
+        };
+        let number = names.iter().position(|name| *name == cell.cell);
+        let next = number.map(|number| {
+            schedule.further(number as u32, made(&cell.cell) + 1, self.elapsed_s())
+        });
+        match next {
+            Some(Next::Run(task, expected)) => Next::Run(task, expected),
+            _ => Next::Done,
         }
     }
 
@@ -452,7 +482,7 @@ impl Sitting {
             time_box_s: self.time_box.map(|limit| limit.as_secs_f64()),
             cell_s: typical(&plan),
             visit_s: typical(&plan.brief()),
-            control: !self.settings.judges_windows(),
+            brief: self.settings.judges_windows() && self.visits() > 1,
         };
         let mut paths: Vec<String> = Vec::new();
         let marks: Vec<Marks> = self
@@ -510,14 +540,14 @@ impl Sitting {
             plan.latency_trial = LATENCY;
         }
         // What stands for all visits is measured when all are made.
-        if task.control.is_some() || by_windows && task.repeat < self.visits() {
+        if task.control.is_some() || by_windows && task.repeat != self.visits() {
             plan = plan.brief();
         }
         let found = self.results.iter().filter(|result| result.cell == name);
         plan.earlier = found
             .filter_map(|result| result.throughput_fps.map(Fps))
             .collect();
-        if let Some(share) = schedule.share_s(self.elapsed_s()) {
+        if let Some(share) = schedule.share_s(task, self.elapsed_s()) {
             let fixed = f64::from(plan.typical().trials) * TRIAL_OVERHEAD_S;
             plan = plan.within(Duration::from_secs_f64((share - fixed).max(0.0)));
         }

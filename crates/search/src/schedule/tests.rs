@@ -7,7 +7,7 @@ fn outline(repeats: u32) -> Outline {
         time_box_s: None,
         cell_s: 25.0,
         visit_s: 10.0,
-        control: true,
+        brief: false,
     }
 }
 
@@ -221,7 +221,87 @@ fn where_time_is_short_cells_come_before_visits_and_share_what_is_left() {
         .collect();
     assert_eq!((visits, end), (vec![6, 8], Next::Done));
     let schedule = Schedule::new(boxed, matrix(1), []);
-    let share = schedule.share_s(30.0).unwrap();
+    let next = Task {
+        cell: 0,
+        repeat: 1,
+        control: None,
+    };
+    let share = schedule.share_s(next, 30.0).unwrap();
     assert!((share - 175.0 / 7.0 / MARGIN).abs() < 1e-9, "{share}");
-    assert_eq!(Schedule::new(outline(1), matrix(1), []).share_s(0.0), None);
+    assert_eq!(
+        Schedule::new(outline(1), matrix(1), []).share_s(next, 0.0),
+        None
+    );
+}
+
+fn brief(time_box_s: Option<f64>) -> Outline {
+    Outline {
+        time_box_s,
+        cell_s: 12.0,
+        visit_s: 3.0,
+        brief: true,
+        ..outline(5)
+    }
+}
+
+fn cost(task: Task) -> f64 {
+    if task.repeat == 5 { 12.0 } else { 3.0 }
+}
+
+#[test]
+fn brief_visits_come_in_rounds_and_the_last_has_its_time() {
+    let mut schedule = Schedule::new(brief(None), matrix(1), []);
+    assert_eq!(schedule.eta_s(0.0), 7.0 * (4.0 * 3.0 + 12.0));
+    let (order, elapsed, end) = run(&mut schedule, cost);
+    assert_eq!((order.len(), elapsed, end), (35, 168.0, Next::Done));
+    assert!(order.is_sorted_by_key(|task| task.repeat));
+    // Too short for all: every cell once, brief ones while the last fit, all of these.
+    let mut schedule = Schedule::new(brief(Some(150.0)), matrix(1), []);
+    let (order, elapsed, end) = run(&mut schedule, cost);
+    let count = |repeat: u32| order.iter().filter(|task| task.repeat == repeat).count();
+    assert_eq!(
+        (count(1), count(5), end),
+        (7, 7, Next::OutOfTime),
+        "{order:?}"
+    );
+    assert!(count(2) == 7 && elapsed > 120.0, "{elapsed}");
+    // Shorter still.
+    let mut schedule = Schedule::new(brief(Some(60.0)), matrix(1), []);
+    let (order, _, _) = run(&mut schedule, cost);
+    let last = order.iter().filter(|task| task.repeat == 5).count();
+    assert_eq!((order.len(), last), (7 + 3, 3), "{order:?}");
+}
+
+#[test]
+fn further_visits_take_what_is_left_and_a_resumed_run_knows_them() {
+    let mut schedule = Schedule::new(brief(Some(200.0)), matrix(1), []);
+    let (mut order, elapsed, _) = run(&mut schedule, cost);
+    assert_eq!(elapsed, 168.0);
+    let Next::Run(task, expected) = schedule.further(3, 6, elapsed) else {
+        panic!("no further visit");
+    };
+    assert_eq!((task.cell, task.repeat, expected), (3, 6, 3.0));
+    schedule.finish(task, 3.0);
+    order.push(task);
+    assert_eq!(schedule.next(171.0), Next::Done);
+    assert_eq!(schedule.further(3, 7, 198.0), Next::OutOfTime);
+    let resumed = Schedule::new(brief(Some(200.0)), matrix(1), order);
+    assert_eq!(
+        (resumed.next(171.0), resumed.progress()),
+        (Next::Done, (35, 35))
+    );
+}
+
+#[test]
+fn what_is_left_over_goes_to_the_visit_that_needs_it() {
+    let schedule = Schedule::new(brief(Some(200.0)), matrix(1), []);
+    let last = Task {
+        cell: 0,
+        repeat: 5,
+        control: None,
+    };
+    // All others take 168 - 12 s, with their margin.
+    let share = schedule.share_s(last, 0.0).unwrap();
+    assert!((share - (200.0 - MARGIN * 156.0)).abs() < 1e-9, "{share}");
+    assert_eq!(schedule.share_s(last, 190.0), Some(12.0));
 }
