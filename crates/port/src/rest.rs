@@ -15,8 +15,10 @@ use crate::clock::monotonic_ns;
 pub struct Rest {
     /// From one rest's begin to the next.
     pub period: Duration,
-    /// Length of a rest, shorter than the period.
+    /// Length of a rest that is asked for, shorter than the period.
     pub length: Duration,
+    /// What a rest takes, with falling asleep and waking: at least its length, at most half the period.
+    pub takes: Duration,
 }
 
 impl Rest {
@@ -26,6 +28,7 @@ impl Rest {
     pub const SHORT: Self = Self {
         period: Duration::from_millis(5),
         length: Duration::from_micros(200),
+        takes: Duration::from_micros(200),
     };
 
     /// 0.5 ms in every 10 ms. Linux grants CPU time by periods of 100 ms (`cpu.cfs_period_us`,
@@ -33,13 +36,24 @@ impl Rest {
     pub const LONG: Self = Self {
         period: Duration::from_millis(10),
         length: Duration::from_micros(500),
+        takes: Duration::from_micros(500),
     };
+
+    /// The same rests, of which each was seen to take `seconds`.
+    #[must_use]
+    pub fn taking(self, seconds: f64) -> Self {
+        let seen = Duration::try_from_secs_f64(seconds).unwrap_or(self.length);
+        Self {
+            takes: seen.clamp(self.length, (self.period / 2).max(self.length)),
+            ..self
+        }
+    }
 
     /// Rate between the rests that makes `load` on average.
     #[must_use]
     pub fn pace(self, load: Fps) -> Fps {
-        let (period, length) = (self.period.as_secs_f64(), self.length.as_secs_f64());
-        Fps(load.0 * period / (period - length))
+        let (period, takes) = (self.period.as_secs_f64(), self.takes.as_secs_f64());
+        Fps(load.0 * period / (period - takes))
     }
 }
 
@@ -96,12 +110,20 @@ mod tests {
     const REST: Rest = Rest {
         period: Duration::from_millis(50),
         length: Duration::from_millis(2),
+        takes: Duration::from_millis(2),
     };
 
     #[test]
     fn the_average_is_the_load() {
         let pace = REST.pace(Fps(96_000.0));
         assert!((pace.0 - 100_000.0).abs() < 1e-6, "{pace:?}");
+        // Waking takes half a millisecond.
+        let pace = REST.taking(2.5e-3).pace(Fps(95_000.0));
+        assert!((pace.0 - 100_000.0).abs() < 1e-6, "{pace:?}");
+        for odd in [0.0, f64::NAN, -1.0] {
+            assert_eq!(REST.taking(odd), REST);
+        }
+        assert_eq!(REST.taking(9.0).takes, Duration::from_millis(25));
     }
 
     #[test]

@@ -12,9 +12,7 @@ use crate::rest::{Rest, Rests};
 /// From here on a CPU stood still between two readings of the clock, as for
 /// [`crate::stalls::StallWatch`].
 const GAP_NS: u64 = 450_000;
-/// Pause before each candidate: threads start and reach their CPUs, and the other programs get what
-/// they are owed. The kernel takes it from real-time threads otherwise, 50 ms in every second
-/// (`sched_rt_runtime_us`).
+/// Pause before each candidate: threads start and reach their CPUs.
 const LEAD: Duration = Duration::from_millis(60);
 /// Time of each candidate: more than five periods of Linux's CPU bandwidth (`cpu.max`), at whose ends
 /// CPUs stand still. All candidates together stay below 2 s.
@@ -149,6 +147,7 @@ fn spin(cpu: u32, rest: Option<Rest>, time: std::ops::Range<u64>, stop: &Stop) -
         return None;
     }
     pin::prefer();
+    pin::wake_in_time();
     let seconds = (time.end - time.start) as f64 * 1e-9;
     thread::sleep(Duration::from_nanos(
         time.start.saturating_sub(monotonic_ns()),

@@ -222,8 +222,14 @@ impl EdgeSearch {
         } else if most {
             self.go_down();
         } else {
-            // A load that was seen to be carried is part of every result.
-            let load = if settled { lower } else { middle };
+            // A load that was seen to be carried is part of every result. Trials that go on longer than
+            // they should look where the doubt is: the same load again would say the same again.
+            let load = match (settled, trials < self.enough()) {
+                (true, _) => lower,
+                (false, true) => middle,
+                (false, false) if upper / middle > middle / lower => (middle * upper).sqrt(),
+                (false, false) => (lower * middle).sqrt(),
+            };
             self.next = Some(self.trial(load.clamp(self.min, self.max)));
         }
     }

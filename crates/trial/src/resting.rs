@@ -10,6 +10,9 @@ use nicety_port::Rest;
 /// 10 % idle frees as much as any rest does, and 5 % are for the prediction.
 const BUSY_MAX: f64 = 0.85;
 
+/// Rests of a trial from which on their mean length says what the next ones will take.
+const RESTS: u32 = 20;
+
 /// How busy a path was in one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Seen {
@@ -41,12 +44,20 @@ impl Seen {
 
 /// What the trials on one path have shown.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Memory(Vec<Seen>);
+pub(crate) struct Memory {
+    seen: Vec<Seen>,
+    /// What a rest of the last trial that had some took, in seconds.
+    takes_s: Option<f64>,
+}
 
 impl Memory {
     /// Remembers a trial on a path that runs on `path_cpus`, between whose readings of the CPUs
     /// `elapsed` passed: more than the time of sending, and nobody works after it.
     pub(crate) fn note(&mut self, record: &TrialRecord, path_cpus: &[u32], elapsed: Duration) {
+        let pacing = &record.pacing;
+        if pacing.rests >= RESTS {
+            self.takes_s = Some(pacing.rested_s / f64::from(pacing.rests));
+        }
         let sending_s = record.pacing.sending_s;
         let offered = record.pacing.offered_fps;
         let busy = record.cpu.as_ref().and_then(|cpu| {
@@ -58,7 +69,7 @@ impl Memory {
         });
         let Some(busy) = busy else { return };
         if sending_s > 0.0 && offered > 0.0 && record.forwarding_fps > 0.0 {
-            self.0.push(Seen {
+            self.seen.push(Seen {
                 offered,
                 carried: record.forwarding_fps.min(offered),
                 busy: (busy * elapsed.as_secs_f64() / sending_s).min(1.0),
@@ -69,9 +80,11 @@ impl Memory {
     /// The rests of a trial of `load` frames per second: those `configured`, unless what was seen at
     /// the load nearest to it says that the path leaves its CPUs time enough.
     pub(crate) fn rest(&self, configured: Option<Rest>, load: f64) -> Option<Rest> {
-        let newest_first = self.0.iter().rev();
+        let newest_first = self.seen.iter().rev();
         let near = newest_first.min_by(|a, b| a.distance(load).total_cmp(&b.distance(load)));
-        configured.filter(|_| near.is_none_or(|seen| seen.at(load) >= BUSY_MAX))
+        configured
+            .filter(|_| near.is_none_or(|seen| seen.at(load) >= BUSY_MAX))
+            .map(|rest| self.takes_s.map_or(rest, |seconds| rest.taking(seconds)))
     }
 }
 

@@ -400,9 +400,8 @@ impl Sitting {
             return Next::Done;
         };
         let number = names.iter().position(|name| *name == cell.cell);
-        let next = number.map(|number| {
-            schedule.further(number as u32, made(&cell.cell) + 1, self.elapsed_s())
-        });
+        let next = number
+            .map(|number| schedule.further(number as u32, made(&cell.cell) + 1, self.elapsed_s()));
         match next {
             Some(Next::Run(task, expected)) => Next::Run(task, expected),
             _ => Next::Done,

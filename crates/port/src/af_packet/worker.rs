@@ -110,6 +110,7 @@ pub(crate) fn run(
 ) -> Result<(Vec<Sending>, WorkerUse), PortError> {
     let pinned = pin::to_cpu(work.cpu);
     pin::prefer();
+    pin::wake_in_time();
     let (wall, cpu) = (monotonic_ns(), pin::thread_cpu_ns());
     let result = poll(work.senders, work.receivers, shared);
     if result.is_err() {

@@ -127,6 +127,7 @@ pub(crate) fn run(
 ) -> Result<(Vec<Sending>, WorkerUse), PortError> {
     let pinned = pin::to_cpu(cpu);
     pin::prefer();
+    pin::wake_in_time();
     let (wall, used) = (monotonic_ns(), pin::thread_cpu_ns());
     let result = send_all(senders, shared);
     if result.is_err() {

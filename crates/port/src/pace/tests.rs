@@ -8,6 +8,7 @@ const MS: u64 = 1_000_000;
 const REST: Rest = Rest {
     period: std::time::Duration::from_millis(50),
     length: std::time::Duration::from_millis(2),
+    takes: std::time::Duration::from_millis(2),
 };
 
 /// Owes as much as a sender in overload may.

@@ -197,6 +197,7 @@ impl Transmitter {
     ) -> Result<WorkerUse, Unsupported> {
         let pinned = pin::to_cpu(cpu);
         pin::prefer();
+        pin::wake_in_time();
         let (wall, used) = (monotonic_ns(), pin::thread_cpu_ns());
         self.thread.run(|| {
             loop {

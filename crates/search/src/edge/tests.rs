@@ -125,7 +125,8 @@ fn loss_at_every_load_fails_with_the_loss_that_was_measured() {
     );
     let why = outcome.failed.unwrap();
     assert!(why.contains("at every load tried: 0.01"), "{why}");
-    assert!(asked.last().unwrap().0 < 0.1e6, "{asked:?}");
+    let lowest = asked.iter().map(|(load, _)| *load).fold(MAX.0, f64::min);
+    assert!(lowest < 0.15e6, "{asked:?}");
     let fps = found(every(11_000), 1);
     assert!((0.97e6..=1.0e6).contains(&fps), "{fps}");
 }

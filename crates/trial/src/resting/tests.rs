@@ -123,3 +123,16 @@ proptest! {
         }
     }
 }
+
+/// Waking takes time: the pace in between makes up for what a rest was seen to take.
+#[test]
+fn rests_are_paced_by_what_they_took() {
+    let mut record = trial(1e5, 1e5, 1.0);
+    record.pacing.rests = 100;
+    record.pacing.rested_s = 0.03;
+    let mut memory = Memory::default();
+    memory.note(&record, &[0], SECOND);
+    let rest = memory.rest(REST, 1e5).unwrap();
+    assert_eq!(rest.takes, Duration::from_micros(300));
+    assert_eq!(rest.length, Rest::SHORT.length);
+}

@@ -230,6 +230,7 @@ fn every_frame_is_sent_between_rests() {
     let rest = Rest {
         period: Duration::from_millis(50),
         length: Duration::from_millis(2),
+        takes: Duration::from_millis(2),
     };
     let rate = Fps(50_000.0);
     let frames = 25_000;
