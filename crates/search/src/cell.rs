@@ -302,12 +302,12 @@ impl Cell {
         self.wall_s += record.wall_s;
         self.traffic_s += record.duration_s;
         self.note_stalls(record);
-        if self.stage == Stage::Search && self.is_apart(record) {
-            return;
-        }
         if self.stage == Stage::Search {
             self.search_trials += 1;
             self.search_wall += record.wall_s;
+            if self.is_apart(record) {
+                return;
+            }
         }
         if !self.counts(record) {
             self.invalid(record, &step);

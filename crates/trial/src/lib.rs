@@ -27,6 +27,9 @@ use nicety_testbed::path::{Path, Polling};
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
 pub use stalls::STALLED_MAX;
 
+/// Looks at the distance of tester and path before a trial, and the pause between two.
+const LOOKS: u32 = 40;
+const LOOK: Duration = Duration::from_millis(50);
 /// Longest wait for late frames: RFC 2544 §23 asks for 2 s.
 pub const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// Quiet time after which the wait ends early. A path that holds a frame longer than this
@@ -75,6 +78,8 @@ pub struct Trials<'a> {
     /// CPUs of the path; empty where not known.
     path_cpus: Vec<u32>,
     pair: Option<(u32, u32)>,
+    /// Longest round trip of a cache line between the two with which a trial begins at once, in ns.
+    near_ns: Option<f64>,
     memory: resting::Memory,
     stalls: Option<&'a StallWatch>,
     prober: Option<&'a Prober>,
@@ -102,6 +107,7 @@ impl<'a> Trials<'a> {
             rest: None,
             path_cpus: Vec::new(),
             pair: None,
+            near_ns: None,
             memory: resting::Memory::default(),
             stalls: None,
             prober: None,
@@ -114,6 +120,15 @@ impl<'a> Trials<'a> {
     #[must_use]
     pub fn between(mut self, pair: Option<(u32, u32)>) -> Self {
         self.pair = pair;
+        self
+    }
+
+    /// Has a trial wait for up to 2 s until a cache line takes no longer than `near_ns` between the two
+    /// CPUs: a hypervisor that moved them apart mostly moves them back, and a trial meanwhile tells of
+    /// another machine.
+    #[must_use]
+    pub fn near_within(mut self, near_ns: Option<f64>) -> Self {
+        self.near_ns = near_ns;
         self
     }
 
@@ -167,7 +182,7 @@ impl<'a> Trials<'a> {
         };
         let started = nicety_host::clock::unix_time();
         let begun = nicety_host::clock::monotonic();
-        let near = self.distance();
+        let near = self.wait_until_near(stop);
         let watch = self.watch();
         let before = match self.before(&watch) {
             Ok(before) => before,
@@ -235,6 +250,20 @@ impl<'a> Trials<'a> {
             .map(|(before, after)| [before, after]);
         record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
         Ok(record)
+    }
+
+    /// How far apart tester and path are, once they are near or that has taken too long.
+    fn wait_until_near(&self, stop: &Stop) -> Option<f64> {
+        let mut now = self.distance();
+        for _ in 0..LOOKS {
+            let far = now.zip(self.near_ns).is_some_and(|(ns, near)| ns > near);
+            if !far || stop.is_set() {
+                break;
+            }
+            std::thread::sleep(LOOK);
+            now = self.distance();
+        }
+        now
     }
 
     /// How far apart tester and path are now.

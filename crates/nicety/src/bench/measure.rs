@@ -10,6 +10,7 @@ use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, CellResult, Disturbance, Fps, TrialRecord};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
+use nicety_search::visits::FAR;
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
 use nicety_store::{RunDir, StoreError};
 use nicety_testbed::Coupling;
@@ -144,9 +145,12 @@ impl Bench<'_> {
         let (programs, begun) = (Programs::read(&proc), Instant::now());
         let threads = path.threads();
         let own: BTreeSet<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
+        let by_windows = visit.plan.settings.judges_windows();
+        let nearest = visit.plan.nearest_ns.filter(|_| by_windows);
         let mut trials = self
             .machine
             .trials(engine.as_mut(), path, first)
+            .near_within(nearest.map(|ns| FAR * ns))
             .probing(prober.as_ref());
         while let Some(step) = cell.next() {
             self.progress
