@@ -30,6 +30,8 @@ pub const LATENCY_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 
 /// Relative difference up to which two loads are the same, rounding on the way considered.
 const SAME_LOAD: f64 = 1e-9;
+/// Shares of the rate under overload between which an earlier visit's result is believed.
+const NEAR_CAPACITY: (f64, f64) = (0.85, 1.05);
 /// Share of a cell's wall time in which frames are sent, or the search thinks it does.
 const TRAFFIC_SHARE: f64 = 0.9;
 
@@ -371,7 +373,12 @@ impl Cell {
             self.capacity = Some(rate);
             self.search.expect_forwarding(rate);
         }
-        if let Some(load) = self.plan.expect {
+        // An earlier visit that found another machine than this one says nothing.
+        let fits = |load: &Fps| {
+            let near = |rate: Fps| (NEAR_CAPACITY.0..=NEAR_CAPACITY.1).contains(&(load.0 / rate.0));
+            !self.by_windows() || self.capacity.is_none_or(near)
+        };
+        if let Some(load) = self.plan.expect.filter(fits) {
             self.search.expect(load);
         }
         self.stage = Stage::Search;

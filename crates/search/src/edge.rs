@@ -31,8 +31,10 @@ const WIDTH: f64 = 0.04;
 const TRIALS: u32 = 6;
 /// Trials of a search that begins with an earlier result.
 const TRIALS_AGAIN: u32 = 3;
-/// Trials at most, looks at whole windows aside: what the posterior then leaves is the result.
+/// Trials at most of the one and the other, looks at whole windows aside: what the posterior then
+/// leaves is the result.
 const TRIALS_MAX: u32 = 10;
+const TRIALS_MAX_AGAIN: u32 = 8;
 /// Share of the rate under overload at which the edge is expected.
 const BELOW_OVERLOAD: f64 = 0.97;
 /// How far an expected edge lies above the lower end that an earlier search reported.
@@ -97,6 +99,7 @@ pub struct EdgeSearch {
     wall: Duration,
     first: f64,
     good: u32,
+    bad: u32,
     bad_in_a_row: u32,
     /// Trials in a row that were overload, and what the last of them forwarded.
     overloads: (u32, f64),
@@ -137,6 +140,7 @@ impl EdgeSearch {
             wall: Duration::ZERO,
             first: max,
             good: 0,
+            bad: 0,
             bad_in_a_row: 0,
             overloads: (0, 0.0),
             anew: 0,
@@ -215,8 +219,14 @@ impl EdgeSearch {
         }
         let (lower, middle, upper) = self.bounds_fps();
         let trials = self.trials - self.before;
-        let settled = trials >= self.enough() && (upper - lower) <= WIDTH * upper;
-        let most = trials >= TRIALS_MAX;
+        // Without a bad trial only the expectation says that more is too much.
+        let settled = trials >= self.enough() && self.bad > 0 && (upper - lower) <= WIDTH * upper;
+        let most = trials
+            >= if self.again {
+                TRIALS_MAX_AGAIN
+            } else {
+                TRIALS_MAX
+            };
         if (settled || most) && self.good > 0 {
             self.verify(lower);
         } else if most {
@@ -258,6 +268,7 @@ impl EdgeSearch {
         let load = load.clamp(self.min, self.max);
         self.posterior = Posterior::new(self.min, self.max, (load, doubt));
         self.before = self.trials;
+        self.bad = 0;
         self.overloads = (0, 0.0);
         self.next = Some(self.trial(load));
     }
@@ -371,6 +382,7 @@ impl Search for EdgeSearch {
                 self.at_max += 1;
             }
         } else {
+            self.bad += 1;
             self.bad_in_a_row += 1;
             let lowest = self.lowest_loss.map_or(f64::INFINITY, |(load, _)| load);
             if seen.load.0 < lowest {

@@ -19,6 +19,7 @@ use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Ver
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
+use nicety_search::stats::median;
 use nicety_search::{CellPlan, Settings, summary, visits};
 
 use nicety_store::{RunContents, RunDir, RunMeta, TesterLimits};
@@ -49,7 +50,7 @@ const SOCKETS_SHARE: f64 = 0.5;
 /// Overload that tells what a path forwards, where loads are judged by windows.
 const OVERLOAD: Duration = Duration::from_millis(400);
 /// Latency trials there.
-const LATENCY: Duration = Duration::from_millis(700);
+const LATENCY: Duration = Duration::from_millis(500);
 /// Most cells named as left out.
 const NAMED: usize = 50;
 /// Beginning of the note on a time box in which no cell fits.
@@ -550,13 +551,9 @@ impl Sitting {
             let fixed = f64::from(plan.typical().trials) * TRIAL_OVERHEAD_S;
             plan = plan.within(Duration::from_secs_f64((share - fixed).max(0.0)));
         }
-        plan.expect = self
-            .results
-            .iter()
-            .rev()
-            .find(|result| result.cell == name)
-            .and_then(|result| result.bounds.lower_fps)
-            .map(Fps);
+        let of_cell = self.results.iter().filter(|result| result.cell == name);
+        let lower = of_cell.filter_map(|result| result.bounds.lower_fps);
+        plan.expect = median(&lower.collect::<Vec<_>>()).map(Fps);
         let lines = self
             .results
             .iter()
