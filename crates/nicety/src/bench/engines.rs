@@ -245,8 +245,10 @@ fn receives_elsewhere(taken: Choice, placement: &Placement) -> Option<String> {
     (by_program && !placement.shared).then(|| {
         format!(
             "engine {taken}: frames are counted by a program on the CPU that delivers to the port, \
-             which is the path's own between veths and where its interrupts go for a NIC: the \
-             path's rate has that cost in it"
+             which is the path's own between veths and where its interrupts go for a NIC; between \
+             veths it also makes the socket buffer of every frame, which af_packet makes on the \
+             tester's CPU. The path's rate has these costs in it: with af_packet, as an ordinary \
+             user has it, it can be up to a quarter higher"
         )
     })
 }
