@@ -1,60 +1,42 @@
 //! Paths whose rate stands in the kernel's configuration, and what one visit of a cell finds there.
 //!
 //! A shaper (`tbf`) keeps frames that come too early until its queue is full; a policer (`nft limit`)
-//! drops them at once. Both know the rate to a part in a million, whatever the machine does.
+//! drops them at once. Both keep their rate to a part in a million. The path before them stands still
+//! when the machine takes its CPU: what comes late comes all at once, and a limiter drops what its
+//! bucket and queue do not hold.
 
-use nicety_model::{Direction, Fps, Verdict};
+use nicety_model::{Fps, Verdict};
+use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
+use nicety_search::edge::window;
 use nicety_testbed::BridgePath;
 use nicety_testkit::runner::Skip;
-use nicety_trial::Trials;
+use nicety_trial::{TrialAsk, Trials};
 
-use crate::commands::run;
-use crate::stage::{Tester, bridge, first, overloaded, quiet, size, traffic, visit};
-
-/// A shaped path.
-struct Shaped {
-    /// Frames per second; odd, so that no rounding hits it by chance.
-    rate: f64,
-    /// Frame size with FCS.
-    bytes: u16,
-}
-
-const SHAPED: [Shaped; 4] = [
-    Shaped { rate: 9_973.0, bytes: 64 },
-    Shaped { rate: 31_337.0, bytes: 512 },
-    Shaped { rate: 77_777.0, bytes: 1024 },
-    Shaped { rate: 123_457.0, bytes: 1518 },
-];
-/// Time that the bucket makes up for after the path stood still, and time that frames may wait: a
-/// stall of some milliseconds costs no frame, as with a limiter that somebody set up. Together they
-/// let a trial of half a second through at 1.6 % above the rate.
-const BURST_S: f64 = 0.004;
-const QUEUE_S: f64 = 0.004;
-/// How exactly a shaped rate has to be found.
-const SHAPED_WITHIN: f64 = 0.02;
-
-/// Frames per second that the policer lets through, and how many at once.
-const POLICED: f64 = 12_345.0;
-const AT_ONCE: u64 = 5;
-/// How exactly a policed rate has to be found: nothing blurs it.
-const POLICED_WITHIN: f64 = 0.01;
+use crate::stage::{GOAL, Tester, ask, first, quiet, visit};
 
 /// Highest load, as a multiple of the rate.
 const MOST: f64 = 3.0;
-/// Visits of which one has to find the rate, and none more than it. A machine that keeps the path
-/// waiting for longer than the limiter makes up for takes frames that the configuration promises.
+/// Visits of which one has to find the rate. The number is a load that the path carries for certain,
+/// so stalls move it down and nothing moves it up: no visit may find more, and none much less.
 const VISITS: usize = 3;
-/// Share of the rate that is missing under overload from which on the machine took it.
-const MISSED: f64 = 0.005;
+const AT_LEAST: f64 = 0.95;
+/// How exactly each visit has to find the rate as the capacity, which stalls hardly touch: windows are
+/// whole slots, and the typical one is met by none.
+const CAPACITY_WITHIN: f64 = 0.005;
+
+/// A load below any that would be exact enough, as a share of the rate: the limiter drops nothing. Where
+/// more than this share of windows loses frames all the same, stalls are more than a search reckons with.
+const BELOW: f64 = 0.98;
+const STALLED: f64 = 0.15;
+const STALLED_S: f64 = 5.0;
 
 /// Visits of `path` find `rate`, and say `ok`.
-fn found(
+pub fn found(
     tester: Tester,
     path: &BridgePath,
     traffic: TrafficSpec,
-    rate: f64,
-    within: f64,
+    (rate, within): (f64, f64),
 ) -> Result<(), Skip> {
     let mut engine = tester.open(path, traffic)?;
     let name = engine.name();
@@ -63,58 +45,43 @@ fn found(
     let mut shares = Vec::new();
     for _ in 0..VISITS {
         let result = visit(&mut trials, Fps(MOST * rate), &name);
-        println!("  {} {rate}: {:?} {:?} cap {:?} {:?}", tester.word(), result.throughput_fps, result.verdict, result.capacity_fps, result.notes);
         quiet(&result)?;
         assert_eq!(result.verdict, Verdict::Ok, "{rate}: {:?}", result.notes);
         let share = result.throughput_fps.unwrap() / rate;
-        assert!(share < 1.0 + within, "{share} of {rate}");
+        assert!(
+            (AT_LEAST..1.0 + within).contains(&share),
+            "{share} of {rate}"
+        );
+        let capacity = result.capacity_fps.unwrap() / rate;
+        assert!(
+            (capacity - 1.0).abs() < CAPACITY_WITHIN,
+            "{capacity} of {rate}"
+        );
+        println!("  {rate}: {share:.4}, capacity {capacity:.4}");
         if share > 1.0 - within {
             return Ok(());
         }
         shares.push(share);
     }
-    let record = overloaded(&mut trials, Fps(2.0 * rate), 4 * rate as u64);
-    let carried = record.forwarding_fps / rate;
-    assert!(carried < 1.0 - MISSED, "{shares:?} of {rate}, which it forwards");
+    let stalled = stalled(&mut trials, rate);
+    assert!(
+        stalled > STALLED,
+        "{shares:?} of {rate}; {stalled} of windows stalled"
+    );
     Err(Skip(format!(
-        "the machine took frames from the path, which forwards {carried:.3} of {rate}: {shares:.3?}"
+        "the machine takes the path's CPU in {:.0} % of all windows: {shares:.3?} of {rate}",
+        stalled * 100.0
     )))
 }
 
-pub fn shaped(tester: Tester) -> Result<(), Skip> {
-    for Shaped { rate, bytes } in SHAPED {
-        // The kernel's frame has no FCS.
-        let length = f64::from(bytes - 4);
-        let path = bridge();
-        let frames = |seconds: f64| format!("{}b", ((rate * seconds).ceil() * length) as u64);
-        let (bits, burst, limit) = (
-            format!("{}bit", (rate * length * 8.0) as u64),
-            frames(BURST_S),
-            frames(QUEUE_S),
-        );
-        let bucket = [
-            "qdisc", "add", "dev", "d1", "root", "tbf", "rate", &bits, "burst", &burst, "limit", &limit,
-        ];
-        run(path.dut(), "tc", &bucket, "")?;
-        let traffic = TrafficSpec {
-            frame_size: size(bytes),
-            ..traffic(Direction::Uni)
-        };
-        found(tester, &path, traffic, rate, SHAPED_WITHIN)?;
-    }
-    Ok(())
-}
-
-pub fn policed(tester: Tester) -> Result<(), Skip> {
-    let path = bridge();
-    let rules = format!(
-        "table bridge truth {{
-            chain frames {{
-                type filter hook forward priority 0; policy accept;
-                limit rate over {POLICED}/second burst {AT_ONCE} packets drop
-            }}
-        }}"
-    );
-    run(path.dut(), "nft", &["-f", "-"], &rules)?;
-    found(tester, &path, traffic(Direction::Uni), POLICED, POLICED_WITHIN)
+/// Share of windows that lose too much below the rate.
+fn stalled(trials: &mut Trials<'_>, rate: f64) -> f64 {
+    let load = Fps(BELOW * rate);
+    let ask = TrialAsk {
+        window: Some(window::of(load.0, GOAL)),
+        ..ask(load, load.frames_in(STALLED_S))
+    };
+    let record = trials.run(&ask, &Stop::default()).unwrap();
+    let (good, bad) = record.windows.unwrap().judged(GOAL);
+    f64::from(bad) / f64::from(good + bad)
 }

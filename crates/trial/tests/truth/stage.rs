@@ -275,6 +275,16 @@ pub fn visit(trials: &mut Trials<'_>, max: Fps, engine: &str) -> CellResult {
     search_cell(trials, plan.brief(), None, engine)
 }
 
+/// Skips what only root's path can do.
+pub fn needs_root() -> Result<(), Skip> {
+    match privilege().unwrap() {
+        Privilege::Privileged => Ok(()),
+        _ => Err(Skip(
+            "an ordinary user cannot raise the path's threads".to_owned(),
+        )),
+    }
+}
+
 /// Whether the machine was quiet enough for a search: where other programs kept the tester from
 /// its schedule again and again it says so, and there is no rate to judge.
 pub fn quiet(result: &CellResult) -> Result<(), Skip> {
