@@ -32,7 +32,7 @@ const LIGHT: f64 = 0.7;
 const TOLD: f64 = 0.9;
 /// Tries: on a busy machine the path is another one from one second to the next, or other programs
 /// take its CPU as well.
-const TRIES: usize = 4;
+const TRIES: usize = 6;
 
 fn trial(trials: &mut Trials<'_>, purpose: Purpose, load: Fps) -> TrialRecord {
     let ask = TrialAsk {
