@@ -13,9 +13,14 @@ mod faults;
 mod goal;
 mod independent;
 mod kernel;
+mod limits;
 mod moment;
+mod nth;
+mod rates;
 mod shaped;
 mod stage;
+mod taken;
+mod taker;
 mod ways;
 mod windows;
 
@@ -27,7 +32,7 @@ use stage::Tester;
 /// A test of one engine.
 type Truth = fn(Tester) -> Result<(), Skip>;
 
-const TESTS: [(&str, Truth); 26] = [
+const TESTS: [(&str, Truth); 31] = [
     ("a_faultless_wire_loses_nothing", faults::none),
     ("every_lost_frame_is_counted", faults::every_nth),
     ("bursts_of_loss_keep_their_lengths", faults::bursts),
@@ -53,6 +58,17 @@ const TESTS: [(&str, Truth); 26] = [
     ),
     ("a_shaper_loses_what_it_says", shaped::overload),
     ("a_search_finds_a_shaped_rate", shaped::search),
+    ("a_visit_finds_shaped_rates", limits::shaped),
+    ("a_visit_finds_a_policed_rate", limits::policed),
+    (
+        "every_nth_frame_beside_the_goal_is_judged_right",
+        nth::judged,
+    ),
+    (
+        "what_a_program_leaves_of_a_cpu_is_forwarded",
+        taken::capacity_left,
+    ),
+    ("loss_while_a_cpu_is_taken_is_told_apart", taken::loss_told),
     ("a_port_that_goes_ends_the_trial", broken::ports),
     ("a_stop_ends_the_trial", broken::stopped),
     ("a_path_in_the_senders_context_is_coupled", coupled::offered),
@@ -72,6 +88,10 @@ const AGAIN: [&str; 8] = [
 ];
 
 fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == taker::TAKE) {
+        taker::take();
+        return ExitCode::SUCCESS;
+    }
     let mut tests = Vec::new();
     for tester in Tester::ALL {
         for (name, test) in TESTS {

@@ -20,8 +20,9 @@ use crate::stage::{Tester, bridge, first, overloaded, quiet, search_cell, traffi
 const RATE: f64 = 10_000.0;
 /// Bytes of a 64-byte frame in the kernel.
 const BYTES: u64 = 60;
-/// Frames let through at once, and frames that may wait: together 0.75 % of what two seconds
-/// carry, which is how far a trial can be above the rate without loss.
+/// Frames let through at once, and frames that may wait: together 3 % of what a search's trial of half
+/// a second carries, which is how far it can be above the rate without loss. A search that looks for no
+/// longer finds more than the rate.
 const BURST: u64 = 50;
 const QUEUE: u64 = 100;
 /// How exactly the rate has to be found.

@@ -8,6 +8,7 @@ use nicety_host::link::Links;
 use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::topology::{Roots, Topology};
+use nicety_model::plan::Preset;
 use nicety_model::{
     CellKey, CellResult, Direction, Fps, FrameSize, Purpose, TrialRecord, Validity,
 };
@@ -17,10 +18,13 @@ use nicety_port::xdp::object;
 use nicety_port::xdp::probe::Unsupported;
 use nicety_port::xdp::{Opening, Xdp};
 use nicety_port::{Engine, PortError, Stop, af_xdp};
-use nicety_search::{Cell, CellContext, CellPlan};
+use nicety_search::{Cell, CellContext, CellPlan, Settings};
 use nicety_testbed::{BridgePath, BridgeSpec, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialAsk, Trials};
+
+/// Loss goal of every preset but `rfc2544`.
+pub const GOAL: f64 = nicety_search::preset::DEFAULT_LOSS_RATIO;
 
 /// The engine under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,6 +267,22 @@ pub fn search_cell(
         drift: None,
         disturbance: None,
     })
+}
+
+/// A visit of a cell with preset `robust`, as the application makes those that others follow.
+pub fn visit(trials: &mut Trials<'_>, max: Fps, engine: &str) -> CellResult {
+    let plan = CellPlan::new(Settings::of(Preset::Robust, GOAL), max);
+    search_cell(trials, plan.brief(), None, engine)
+}
+
+/// Skips what only root's path can do.
+pub fn needs_root() -> Result<(), Skip> {
+    match privilege().unwrap() {
+        Privilege::Privileged => Ok(()),
+        _ => Err(Skip(
+            "an ordinary user cannot raise the path's threads".to_owned(),
+        )),
+    }
 }
 
 /// Whether the machine was quiet enough for a search: where other programs kept the tester from
