@@ -52,6 +52,31 @@ fn the_parser_would_notice_broken_pages() {
     assert!(!Html::parse_document(&broken).errors.is_empty());
 }
 
+/// Limits of both directions, and of an engine that some cells have, are lines of their own.
+#[test]
+fn every_limit_of_the_tester_is_drawn() {
+    let dashed = |limits: &[(&str, f64)]| {
+        let mut run = common::many(7);
+        let limits = limits.iter().map(|(key, fps)| (key.parse().unwrap(), *fps));
+        run.tester_limit_fps = limits.collect();
+        let page = page(&run);
+        let document = Html::parse_document(&page);
+        all(&document, "polyline[stroke-dasharray]").len()
+    };
+    let others = dashed(&[]);
+    // Two units, each wide and narrow.
+    let dashed = |limits: &[(&str, f64)]| (dashed(limits) - others) / 4;
+    assert_eq!(dashed(&[("64", 9e5), ("128", 8e5)]), 1);
+    assert_eq!(dashed(&[("64/bi", 5e5), ("128/bi", 4e5)]), 1);
+    let all = [
+        ("64", 9e5),
+        ("128", 8e5),
+        ("64/bi", 5e5),
+        ("64/af_packet", 3e5),
+    ];
+    assert_eq!(dashed(&all), 3);
+}
+
 #[test]
 fn nothing_is_loaded_from_elsewhere() {
     for (name, run) in every_run() {

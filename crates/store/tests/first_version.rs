@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use nicety_model::{Plan, Verdict};
-use nicety_store::{RunContents, RunDir, file};
+use nicety_store::{RunContents, RunDir, TesterLimits, file};
 
 const HOST: &str = r#"{"nicety":"0.1.0","privileged":true,"kernel":"6.1.0","cmdline":"quiet","os":"Debian",
 "cpu_model":"EPYC","cpus":2,"cpus_allowed":[0,1],"sockets":1,"numa":{"0":[0,1]},"smt":"on","governor":{},
@@ -86,4 +86,12 @@ fn what_reports_do_not_show_of_trials_is_left_out_on_reading() {
         shown.loss_ledger.clone_from(&whole.loss_ledger);
     }
     assert_eq!(shown, whole);
+}
+
+#[test]
+fn keys_of_limits_are_the_same_text_as_ever() {
+    let text = r#"{"schema":1,"engine":"xdp","limit_fps":{"1518":1.0,"64":4.0,"64/bi":3.0,"64/bi/af_packet":2.0},"notes":[]}"#;
+    let limits: TesterLimits = serde_json::from_str(text).unwrap();
+    assert_eq!(limits.limit_fps.len(), 4);
+    assert_eq!(serde_json::to_string(&limits).unwrap(), text);
 }

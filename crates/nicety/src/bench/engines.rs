@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
-use nicety_model::CellKey;
 use nicety_model::plan::VmAsk;
+use nicety_model::{CellKey, Direction, FrameSize, LimitKey};
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop, pktgen};
@@ -32,7 +32,7 @@ pub struct Engines {
     choice: Choice,
     stop: Stop,
     /// What was taken for a size and direction (see [`Engines::limit_key`]).
-    taken: BTreeMap<String, Choice>,
+    taken: BTreeMap<LimitKey, Choice>,
     /// Why not an engine, by its name, kind of path, size and direction; empty when it passed.
     found: BTreeMap<String, String>,
 }
@@ -69,8 +69,8 @@ impl Engines {
     }
 
     /// Key of the tester's limit for a cell.
-    pub fn limit_key(&self, key: &CellKey) -> String {
-        setup::limit_key(key.frame_size_bytes, key.direction, self.bound(&key.path))
+    pub fn limit_key(&self, key: &CellKey) -> LimitKey {
+        limit_key(key.frame_size_bytes, key.direction, self.bound(&key.path))
     }
 
     /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
@@ -119,7 +119,7 @@ impl Engines {
         placement: &Placement,
         say: &dyn Fn(&str),
     ) -> Result<Opened, SetupError> {
-        let limit = setup::limit_key(traffic.frame_size, traffic.direction, bound);
+        let limit = limit_key(traffic.frame_size, traffic.direction, bound);
         let wanted = self.taken.get(&limit).copied().unwrap_or(self.choice);
         let (engine, taken, note) = match bound.unwrap_or(self.choice) {
             Choice::Auto => self.fastest(wanted, path, traffic, placement, say)?,
@@ -212,6 +212,15 @@ impl Engines {
             self.found.insert(key, String::new());
         }
         Ok(engine)
+    }
+}
+
+/// Key of the limit of `engine`, or of the one that was taken for most cells.
+fn limit_key(frame_size: FrameSize, direction: Direction, engine: Option<Choice>) -> LimitKey {
+    LimitKey {
+        frame_size,
+        direction,
+        engine: engine.and_then(Choice::name),
     }
 }
 

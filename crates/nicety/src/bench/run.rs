@@ -15,7 +15,7 @@ use nicety_model::plan::PathPlan;
 use nicety_model::run::CellSummary;
 use nicety_model::sock::Ending::Faulty;
 use nicety_model::sock::{SockResult, SockSeries};
-use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Verdict};
+use nicety_model::{CellKey, CellResult, Fps, LimitKey, Plan, Run, SCHEMA, TrialRecord, Verdict};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
@@ -70,7 +70,7 @@ struct Sitting {
     engines: Engines,
     stamps: Stamps,
     /// Sizes and directions for which the tester was measured in this sitting.
-    limits_tried: BTreeSet<String>,
+    limits_tried: BTreeSet<LimitKey>,
     /// Trials of cells without a result, from an earlier sitting.
     earlier: Vec<TrialRecord>,
     results: Vec<CellResult>,
@@ -388,8 +388,8 @@ impl Sitting {
         signals: &Signals,
     ) -> Result<bool, Failure> {
         let (size, direction) = (key.frame_size_bytes, key.direction);
-        let name = self.engines.limit_key(key);
-        if !self.limits_tried.insert(name.clone()) || self.limits.limit_fps.contains_key(&name) {
+        let limit_key = self.engines.limit_key(key);
+        if !self.limits_tried.insert(limit_key) || self.limits.limit_fps.contains_key(&limit_key) {
             return Ok(true);
         }
         progress.stage(&format!("the tester alone, {size} bytes {direction}"));
@@ -407,7 +407,7 @@ impl Sitting {
             Err(error) => {
                 // Nothing is measured on it; the next cell of this size asks again.
                 self.paths.failed(key, error);
-                self.limits_tried.remove(&name);
+                self.limits_tried.remove(&limit_key);
                 return Ok(true);
             }
         }
@@ -423,7 +423,7 @@ impl Sitting {
                          {direction}: its limit is the most that it counted"
                     ));
                 }
-                self.limits.limit_fps.insert(name, limit.load.0);
+                self.limits.limit_fps.insert(limit_key, limit.load.0);
             }
             Ok(None) => self.limits.notes.push(format!(
                 "the tester alone{with} counted nothing with {size} bytes, {direction}"

@@ -350,17 +350,6 @@ pub fn stations(pairs: u32) -> Vec<[Mac; 2]> {
     (0..=u8::MAX).take(pairs as usize).map(pair).collect()
 }
 
-/// Key of a tester limit: the frame size, the direction when both ports send, and the engine where
-/// other cells of the run have another.
-pub fn limit_key(size: FrameSize, direction: Direction, engine: Option<Choice>) -> String {
-    let engine = engine.map(|engine| format!("/{engine}"));
-    let direction = match direction {
-        Direction::Uni => String::new(),
-        Direction::Bi => format!("/{direction}"),
-    };
-    format!("{size}{direction}{}", engine.unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::and_then;
