@@ -5,7 +5,8 @@
 
 mod common;
 
-use nicety_model::{Run, Verdict};
+use nicety_model::path::{VmNic, VmParams};
+use nicety_model::{PathSpec, Run, Verdict};
 use nicety_report::html;
 use scraper::{ElementRef, Html, Selector};
 
@@ -327,13 +328,11 @@ fn frames_set_apart_stand_beside_the_lost_ones() {
 fn parameters_that_vary_have_a_map() {
     let mut run = common::many(21);
     for (number, cell) in run.cells.iter_mut().enumerate() {
-        let path = &mut cell.key.path;
-        path.remove("vcpus");
-        path.insert(
-            "nic".to_owned(),
-            ["e1000", "virtio-net"][number / 7 % 2].to_owned(),
-        );
-        path.insert("queues".to_owned(), (1 + number / 14).to_string());
+        cell.key.path = PathSpec::Vm(VmParams {
+            nic: Some([VmNic::E1000, VmNic::VirtioNet][number / 7 % 2]),
+            queues: Some(1 + number as u32 / 14),
+            ..VmParams::default()
+        });
         cell.cell = cell.key.name();
     }
     run.summary.clear();

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
-use nicety_model::plan::VmAsk;
-use nicety_model::{CellKey, Direction, FrameSize, LimitKey};
+use nicety_model::{CellKey, Direction, FrameSize, LimitKey, PathSpec};
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop, pktgen};
@@ -51,8 +50,8 @@ impl Engines {
     /// The engine that cells of `path` get whatever is fastest: where their frames are to be spread
     /// over receive queues of the host, `af_packet`. Others send on the queue of their CPU, or on
     /// the first. A cell that names one queue is compared with those of several.
-    pub fn bound(&self, path: &BTreeMap<String, String>) -> Option<Choice> {
-        VmAsk::named_host_queues(path)
+    pub fn bound(&self, path: &PathSpec) -> Option<Choice> {
+        path.named_host_queues()
             .filter(|_| self.choice == Choice::Auto)
             .map(|_| Choice::AfPacket)
     }
@@ -61,8 +60,8 @@ impl Engines {
     ///
     /// # Errors
     /// [`SetupError::OneQueue`].
-    pub fn check(&self, path: &BTreeMap<String, String>) -> Result<(), SetupError> {
-        match (VmAsk::named_host_queues(path), self.choice) {
+    pub fn check(&self, path: &PathSpec) -> Result<(), SetupError> {
+        match (path.named_host_queues(), self.choice) {
             (None | Some(1), _) | (_, Choice::Auto | Choice::AfPacket) => Ok(()),
             (Some(queues), engine) => Err(SetupError::OneQueue { engine, queues }),
         }
@@ -269,6 +268,8 @@ fn found_key(choice: Choice, path: &dyn Path, traffic: TrafficSpec) -> String {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::path::VmParams;
+
     use super::*;
 
     #[test]
@@ -293,24 +294,25 @@ mod tests {
 
     #[test]
     fn several_queues_of_the_host_need_the_engine_that_spreads_frames() {
-        let path = |queues: &[&str]| -> BTreeMap<String, String> {
-            let named = queues.iter().map(|queues| ("host_queues", *queues));
-            let words = named.chain([("kind", "vm")]);
-            words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect()
+        let path = |host_queues: Option<u32>| {
+            PathSpec::Vm(VmParams {
+                host_queues,
+                ..VmParams::default()
+            })
         };
         let engines = |choice| Engines::new(choice, Stop::default());
         let auto = engines(Choice::Auto);
-        assert_eq!(auto.bound(&path(&[])), None);
-        for queues in ["1", "4"] {
-            assert_eq!(auto.bound(&path(&[queues])), Some(Choice::AfPacket));
-            assert!(auto.check(&path(&[queues])).is_ok());
+        assert_eq!(auto.bound(&path(None)), None);
+        for queues in [1, 4] {
+            assert_eq!(auto.bound(&path(Some(queues))), Some(Choice::AfPacket));
+            assert!(auto.check(&path(Some(queues))).is_ok());
             let named = engines(Choice::AfPacket);
-            assert_eq!(named.bound(&path(&[queues])), None);
-            assert!(named.check(&path(&[queues])).is_ok());
+            assert_eq!(named.bound(&path(Some(queues))), None);
+            assert!(named.check(&path(Some(queues))).is_ok());
         }
         let xdp = engines(Choice::Xdp);
-        assert!(xdp.check(&path(&[])).is_ok() && xdp.check(&path(&["1"])).is_ok());
-        let error = xdp.check(&path(&["4"])).unwrap_err();
+        assert!(xdp.check(&path(None)).is_ok() && xdp.check(&path(Some(1))).is_ok());
+        let error = xdp.check(&path(Some(4))).unwrap_err();
         assert!(error.rules_out());
         assert_eq!(
             (error.to_string().as_str(), error.remedy().as_str()),

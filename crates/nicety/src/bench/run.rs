@@ -393,13 +393,9 @@ impl Sitting {
             return Ok(true);
         }
         progress.stage(&format!("the tester alone, {size} bytes {direction}"));
-        let path = self.path_of(key);
         let stop = signals.stop();
         let say = |step: &str| progress.stage(step);
-        match self
-            .paths
-            .get(&path, key, &self.machine.placement, &stop, &say)
-        {
+        match self.paths.get(key, &self.machine.placement, &stop, &say) {
             Ok(path) => self
                 .engines
                 .decide(path, key, &self.machine.placement, &say),
@@ -497,9 +493,9 @@ impl Sitting {
         let tester_limit = self.limits.limit_fps.get(&limit_key).copied().map(Fps);
         let max = tester_limit.map_or(UNKNOWN_LIMIT, |limit| Fps(limit.0 * ABOVE_LIMIT));
         let name = key.name();
-        let path = self.path_of(key);
-        let interfaces = path.interfaces();
-        let line = interfaces
+        let line = key
+            .path
+            .interfaces()
             .and(self.line_mbps)
             .map(|mbps| key.frame_size_bytes.line_rate(mbps))
             .filter(|line| line.0 <= max.0);
@@ -539,7 +535,6 @@ impl Sitting {
         let earlier: Vec<TrialRecord> = self.earlier.iter().filter(own).cloned().collect();
         let rest = (schedule.eta_s(self.elapsed_s()) - plan.typical().seconds).max(0.0);
         let visit = Visit {
-            path: &path,
             key: key.clone(),
             repeat: task.repeat,
             control: task.control,
@@ -582,15 +577,6 @@ impl Sitting {
             .then(|| summary::summarise([name.as_str()], &self.results).pop())
             .flatten();
         progress.done(result, summary.as_ref().map(|summary| (summary, visits)));
-    }
-
-    fn path_of(&self, key: &CellKey) -> PathPlan {
-        let found = self
-            .plan
-            .paths
-            .iter()
-            .find(|path| self.plan.cells_of(path).any(|cell| cell.path == key.path));
-        found.cloned().unwrap_or(PathPlan::Bridge)
     }
 
     /// Says so when the time box is over before anything was measured, and how long it has to be.
