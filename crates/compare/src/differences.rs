@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::compare::Difference;
 use nicety_model::run::InterfaceFacts;
-use nicety_model::{Fingerprint, Run};
+use nicety_model::{Fingerprint, LimitKey, Run};
 
 /// Ratio of the tester's own limits from which they count as different.
 const TESTER_DIFFERS: f64 = 0.05;
@@ -175,21 +175,15 @@ fn push(what: &str, old: BTreeSet<String>, new: BTreeSet<String>, all: &mut Vec<
 
 /// A tester that is slower today measures fast paths differently.
 fn tester(old: &[&Run], new: &[&Run], all: &mut Vec<Difference>) {
-    let sizes: BTreeSet<&String> = old
+    let keys: BTreeSet<LimitKey> = old
         .iter()
-        .flat_map(|run| run.tester_limit_fps.keys())
+        .flat_map(|run| run.tester_limit_fps.keys().copied())
         .collect();
-    let mut sizes: Vec<&String> = sizes.into_iter().collect();
-    sizes.sort_by_key(|key| {
-        key.split('/')
-            .next()
-            .and_then(|size| size.parse::<u32>().ok())
-    });
-    for size in sizes {
+    for key in keys {
         let mean = |runs: &[&Run]| {
             let limits: Vec<f64> = runs
                 .iter()
-                .filter_map(|run| run.tester_limit_fps.get(size).copied())
+                .filter_map(|run| run.tester_limit_fps.get(&key).copied())
                 .filter(|limit| limit.is_finite() && *limit > 0.0)
                 .collect();
             (!limits.is_empty()).then(|| limits.iter().sum::<f64>() / limits.len() as f64)
@@ -198,7 +192,7 @@ fn tester(old: &[&Run], new: &[&Run], all: &mut Vec<Difference>) {
             && (new / old).ln().abs() > TESTER_DIFFERS.ln_1p()
         {
             all.push(Difference {
-                what: format!("tester alone, {size} bytes"),
+                what: format!("tester alone, {key} bytes"),
                 old: format!("{old:.0} frames/s"),
                 new: format!("{new:.0} frames/s"),
             });

@@ -300,7 +300,8 @@ fn likely_explanations_come_first() {
         .mitigations
         .insert("mds".into(), "Vulnerable".into());
     new.run.host.memory_mib = Some(8010);
-    new.tester_limit_fps.insert("64".into(), 700_000.0);
+    new.tester_limit_fps
+        .insert("64".parse().unwrap(), 700_000.0);
     new.cells.iter_mut().for_each(|c| c.engine = "xdp".into());
     let found = both(old, new);
     let what: Vec<&str> = found.differences.iter().map(|d| d.what.as_str()).collect();

@@ -1,6 +1,6 @@
 //! One point of the matrix and its result.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use crate::frames::FrameCounts;
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
 use crate::ledger::LossEntry;
+use crate::path::PathSpec;
 use crate::trial::GuestFrames;
 use crate::units::LossRatio;
 use crate::verdict::Verdict;
@@ -21,7 +22,8 @@ use crate::verdict::Verdict;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct CellKey {
     /// The path's parameters in words; `kind` is always there.
-    pub path: BTreeMap<String, String>,
+    #[schemars(with = "std::collections::BTreeMap<String, String>")]
+    pub path: PathSpec,
     /// Frame size.
     pub frame_size_bytes: FrameSize,
     /// Direction.
@@ -33,36 +35,22 @@ pub struct CellKey {
 impl CellKey {
     /// Kind of the path: `bridge`, `ports`, `vm`, …
     pub fn kind(&self) -> &str {
-        self.path.get("kind").map_or("?", String::as_str)
+        self.path.kind()
     }
 
     /// Name of the path without frame size and direction: `bridge`, `vm,nic=e1000,vcpus=2`.
     pub fn path_name(&self) -> String {
-        path_name(&self.path)
+        self.path.to_string()
     }
 
     /// Name of the cell: `bridge/64/uni`, with `/flows=N` when there is more than one flow.
     pub fn name(&self) -> String {
-        let mut name = format!(
-            "{}/{}/{}",
-            self.path_name(),
-            self.frame_size_bytes,
-            self.direction
-        );
+        let mut name = format!("{}/{}/{}", self.path, self.frame_size_bytes, self.direction);
         if self.flows > 1 {
             name.push_str(&format!("/flows={}", self.flows));
         }
         name
     }
-}
-
-/// Name of a path from its parameters.
-pub(crate) fn path_name(path: &BTreeMap<String, String>) -> String {
-    let mut name = path.get("kind").map_or("?", String::as_str).to_owned();
-    for (key, value) in path.iter().filter(|(key, _)| *key != "kind") {
-        name.push_str(&format!(",{key}={value}"));
-    }
-    name
 }
 
 /// Where the search ended.

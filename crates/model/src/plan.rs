@@ -11,11 +11,11 @@ mod file;
 mod parse;
 mod path;
 mod pci;
+mod points;
 pub mod read;
 mod sockets;
 mod sockets_read;
 mod switch;
-mod vm;
 mod vm_refusal;
 mod words;
 
@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frame::{Direction, FrameSize};
 
+pub use crate::path::{VmAsk, VmNic, VmSwitch};
 pub use build::PortsError;
 pub use cells::MAX_CELLS;
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
@@ -32,7 +33,6 @@ pub use file::PlanFile;
 pub use path::PathParams;
 pub use sockets::{HowOften, MAX_NEIGHBOURS, SockCell, SockClient, SockPlan};
 pub use switch::SwitchKind;
-pub use vm::{VmAsk, VmNic, VmSwitch};
 pub use words::UnknownPreset;
 
 /// Most flows per direction: the sequence of addresses and ports the packet template can vary.
@@ -125,18 +125,6 @@ pub enum PathPlan {
     Vm {
         /// Its parameters, see [`VmAsk`] for each point.
         params: PathParams,
-    },
-    /// A kind that plans may name but this version cannot build: its cells are reported as
-    /// skipped, never dropped.
-    Unavailable {
-        /// The kind: `ovs`, …
-        kind: String,
-        /// Its parameters.
-        params: PathParams,
-        /// Why it cannot be built.
-        reason: String,
-        /// What to do instead.
-        remedy: String,
     },
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cell::{CellResult, SkippedCell};
 use crate::disturbance::Disturbance;
 use crate::estimate::Estimate;
+use crate::limit::{self, LimitKey};
 use crate::sock::SockSeries;
 use crate::stats::Spread;
 use crate::trial::TrialRecord;
@@ -135,7 +136,9 @@ pub struct Run {
     /// What was asked and where.
     pub run: RunHead,
     /// The tester's own limit without a path, by frame size in bytes.
-    pub tester_limit_fps: BTreeMap<String, f64>,
+    #[serde(serialize_with = "limit::in_order_of_text")]
+    #[schemars(with = "BTreeMap<String, f64>")]
+    pub tester_limit_fps: BTreeMap<LimitKey, f64>,
     /// Results in the order they were measured.
     pub cells: Vec<CellResult>,
     /// The control cell's visits beyond its own result.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use nicety_model::Fps;
+use nicety_model::{EngineName, Fps};
 
 use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
 use crate::error::PortError;
@@ -25,6 +25,19 @@ pub enum Choice {
     AfPacket,
 }
 
+impl Choice {
+    /// The engine's name; none of one that is yet to be found.
+    pub fn name(self) -> Option<EngineName> {
+        match self {
+            Self::Auto => None,
+            Self::Xdp => Some(EngineName::Xdp),
+            Self::AfXdp => Some(EngineName::AfXdp),
+            Self::Pktgen => Some(EngineName::Pktgen),
+            Self::AfPacket => Some(EngineName::AfPacket),
+        }
+    }
+}
+
 /// Not the name of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no engine: write auto, xdp, af_xdp, pktgen or af_packet")]
@@ -34,26 +47,22 @@ impl FromStr for Choice {
     type Err = NoEngine;
 
     fn from_str(text: &str) -> Result<Self, NoEngine> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "xdp" => Ok(Self::Xdp),
-            "af_xdp" => Ok(Self::AfXdp),
-            "pktgen" => Ok(Self::Pktgen),
-            "af_packet" => Ok(Self::AfPacket),
-            other => Err(NoEngine(other.to_owned())),
-        }
+        let all = [
+            Self::Auto,
+            Self::Xdp,
+            Self::AfXdp,
+            Self::Pktgen,
+            Self::AfPacket,
+        ];
+        all.into_iter()
+            .find(|choice| choice.to_string() == text)
+            .ok_or_else(|| NoEngine(text.to_owned()))
     }
 }
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Auto => "auto",
-            Self::Xdp => "xdp",
-            Self::AfXdp => "af_xdp",
-            Self::Pktgen => "pktgen",
-            Self::AfPacket => "af_packet",
-        })
+        f.write_str(self.name().map_or("auto", EngineName::word))
     }
 }
 

@@ -9,9 +9,6 @@ use nicety_model::{Direction, FrameSize};
 use crate::doubt::Doubt;
 use crate::pick::Group;
 
-/// Parameters that say where virtual CPUs run: the rows of a setting.
-const PLACEMENT: [&str; 2] = ["vcpus", "pin"];
-
 /// What a row's number is taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
@@ -147,10 +144,7 @@ fn alike<'g, 'r>(groups: &'g [Group<'r>]) -> Vec<Alike<'g, 'r>> {
 
 /// Name of a path without the placement of its virtual CPUs.
 fn setting(group: &Group<'_>) -> String {
-    let mut key = group.key.clone();
-    key.path
-        .retain(|name, _| !PLACEMENT.contains(&name.as_str()));
-    key.path_name()
+    group.key.path.clone().without_placement().to_string()
 }
 
 fn pair(cells: &Alike<'_, '_>, only: Option<FrameSize>) -> Pair {
@@ -167,8 +161,8 @@ fn pair(cells: &Alike<'_, '_>, only: Option<FrameSize>) -> Pair {
     let path = &cells.first.key.path;
     Pair {
         setting: cells.setting.clone(),
-        vcpus: path.get("vcpus").cloned(),
-        pin: path.get("pin").cloned(),
+        vcpus: path.word("vcpus"),
+        pin: path.word("pin"),
         flows: cells.first.key.flows,
         one: side(&cells.one, &sizes, 1.0),
         both: side(&cells.both, &sizes, 2.0),

@@ -132,7 +132,8 @@ fn lists(page: &mut String, run: &Run, groups: &[Group<'_>]) {
     if let Some(control) = &run.control {
         list(page, "Control cell", &[words::control(control)]);
     }
-    let limits: Vec<String> = pick::tester_limits(run)
+    let limits: Vec<String> = run
+        .tester_limit_fps
         .iter()
         .map(|(key, fps)| {
             format!(

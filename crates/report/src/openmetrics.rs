@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use nicety_model::{Run, Verdict};
+use nicety_model::{LimitKey, Run, Verdict};
 
 use crate::error::{ReportError, write_text};
 use crate::pick::{self, Group};
@@ -208,8 +208,8 @@ fn about(page: &mut Page, run: &Run) {
         "What the tester reaches without a path.",
     );
     page.family(&family);
-    for (size, fps) in pick::tester_limits(run) {
-        page.sample(family.name, &[owned(("frame_size_bytes", size))], Some(fps));
+    for (key, fps) in &run.tester_limit_fps {
+        page.sample(family.name, &limit_labels(key), Some(*fps));
     }
 }
 
@@ -274,6 +274,16 @@ fn labels(group: &Group<'_>) -> Vec<Label> {
         owned(("direction", &group.key.direction.to_string())),
         owned(("flows", &group.key.flows.to_string())),
     ]
+}
+
+/// Of one of the tester's limits; no engine where all cells of the run have the same.
+fn limit_labels(key: &LimitKey) -> Vec<Label> {
+    let mut labels = vec![
+        owned(("frame_size_bytes", &key.frame_size.to_string())),
+        owned(("direction", &key.direction.to_string())),
+    ];
+    labels.extend(key.engine.map(|engine| owned(("engine", engine.word()))));
+    labels
 }
 
 fn with(labels: &[Label], one_more: (&'static str, &str)) -> Vec<Label> {

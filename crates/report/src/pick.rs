@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use nicety_model::cell::{self, SkippedCell};
 use nicety_model::run::CellSummary;
 use nicety_model::{
-    CellKey, CellResult, Direction, LatencySummary, Purpose, Run, TrialRecord, Verdict,
+    CellKey, CellResult, Direction, LatencySummary, LimitKey, Purpose, Run, TrialRecord, Verdict,
 };
 
 use crate::estimate::usable;
@@ -205,32 +205,10 @@ pub fn trials_by_cell(run: &Run) -> HashMap<&str, Vec<&TrialRecord>> {
     by_cell
 }
 
-/// A key of the tester's limits in words: `64` is `64 bytes`, `64/bi` is `64 bytes both ways`,
-/// `64/af_packet` is `64 bytes with af_packet`, where cells of the same run have several engines.
-pub fn limit_words(key: &str) -> String {
-    let mut parts = key.split('/');
-    let mut words = format!("{} bytes", parts.next().unwrap_or_default());
-    for part in parts {
-        words += &match part {
-            "bi" => " both ways".to_owned(),
-            engine => format!(" with {engine}"),
-        };
-    }
-    words
-}
-
-/// The tester's own limits in order of frame size: bytes as written, fps.
-pub fn tester_limits(run: &Run) -> Vec<(&str, f64)> {
-    let mut limits: Vec<(&str, f64)> = run
-        .tester_limit_fps
-        .iter()
-        .map(|(size, fps)| (size.as_str(), *fps))
-        .collect();
-    limits.sort_by_key(|(key, _)| {
-        let size = key.split('/').next().unwrap_or(key);
-        size.parse::<u32>().unwrap_or(u32::MAX)
-    });
-    limits
+/// What one of the tester's limits was measured with: `64 bytes`, `64 bytes both ways`,
+/// `64 bytes with af_packet`, where cells of the same run have several engines.
+pub fn limit_words(key: &LimitKey) -> String {
+    format!("{} bytes{}", key.frame_size, key.beside_size())
 }
 
 /// Speed in Mbit/s of the slowest link that reports one, and the interfaces that have it.

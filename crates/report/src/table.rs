@@ -193,7 +193,8 @@ fn notes(page: &mut Page, run: &Run, groups: &[Group<'_>]) {
     }
     if !run.tester_limit_fps.is_empty() {
         page.strong("the tester alone, without a path");
-        let limits: Vec<String> = pick::tester_limits(run)
+        let limits: Vec<String> = run
+            .tester_limit_fps
             .iter()
             .map(|(key, fps)| format!("{}: {}", pick::limit_words(key), number::grouped(*fps)))
             .collect();

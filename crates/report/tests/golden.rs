@@ -129,3 +129,20 @@ fn exports_of_odd_runs_hold_to_their_formats() {
         }
     }
 }
+
+#[test]
+fn limits_of_the_tester_have_a_label_for_each_thing() {
+    let mut run = common::empty();
+    for key in ["64", "64/bi", "1518/bi/af_packet"] {
+        run.tester_limit_fps.insert(key.parse().unwrap(), 5e5);
+    }
+    let text = String::from_utf8(rendered(|out| openmetrics::render(&run, out))).unwrap();
+    for labels in [
+        r#"{frame_size_bytes="64",direction="uni"}"#,
+        r#"{frame_size_bytes="64",direction="bi"}"#,
+        r#"{frame_size_bytes="1518",direction="bi",engine="af_packet"}"#,
+    ] {
+        let sample = format!("nicety_tester_limit_frames_per_second{labels} ");
+        assert!(text.contains(&sample), "{labels} in {text}");
+    }
+}

@@ -5,7 +5,8 @@
 
 mod common;
 
-use nicety_model::{Run, Verdict};
+use nicety_model::path::{VmNic, VmParams};
+use nicety_model::{PathSpec, Run, Verdict};
 use nicety_report::html;
 use scraper::{ElementRef, Html, Selector};
 
@@ -50,6 +51,31 @@ fn pages_are_well_formed() {
 fn the_parser_would_notice_broken_pages() {
     let broken = page(&common::empty()).replace("</main>", "");
     assert!(!Html::parse_document(&broken).errors.is_empty());
+}
+
+/// Limits of both directions, and of an engine that some cells have, are lines of their own.
+#[test]
+fn every_limit_of_the_tester_is_drawn() {
+    let dashed = |limits: &[(&str, f64)]| {
+        let mut run = common::many(7);
+        let limits = limits.iter().map(|(key, fps)| (key.parse().unwrap(), *fps));
+        run.tester_limit_fps = limits.collect();
+        let page = page(&run);
+        let document = Html::parse_document(&page);
+        all(&document, "polyline[stroke-dasharray]").len()
+    };
+    let others = dashed(&[]);
+    // Two units, each wide and narrow.
+    let dashed = |limits: &[(&str, f64)]| (dashed(limits) - others) / 4;
+    assert_eq!(dashed(&[("64", 9e5), ("128", 8e5)]), 1);
+    assert_eq!(dashed(&[("64/bi", 5e5), ("128/bi", 4e5)]), 1);
+    let all = [
+        ("64", 9e5),
+        ("128", 8e5),
+        ("64/bi", 5e5),
+        ("64/af_packet", 3e5),
+    ];
+    assert_eq!(dashed(&all), 3);
 }
 
 #[test]
@@ -302,13 +328,11 @@ fn frames_set_apart_stand_beside_the_lost_ones() {
 fn parameters_that_vary_have_a_map() {
     let mut run = common::many(21);
     for (number, cell) in run.cells.iter_mut().enumerate() {
-        let path = &mut cell.key.path;
-        path.remove("vcpus");
-        path.insert(
-            "nic".to_owned(),
-            ["e1000", "virtio-net"][number / 7 % 2].to_owned(),
-        );
-        path.insert("queues".to_owned(), (1 + number / 14).to_string());
+        cell.key.path = PathSpec::Vm(VmParams {
+            nic: Some([VmNic::E1000, VmNic::VirtioNet][number / 7 % 2]),
+            queues: Some(1 + number as u32 / 14),
+            ..VmParams::default()
+        });
         cell.cell = cell.key.name();
     }
     run.summary.clear();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::cell::SkippedCell;
 use nicety_model::run::RunHead;
-use nicety_model::{Fingerprint, SCHEMA};
+use nicety_model::{Fingerprint, LimitKey, SCHEMA, limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,9 @@ pub struct TesterLimits {
     /// Engine that was measured.
     pub engine: String,
     /// Limit in frames per second, by frame size in bytes.
-    pub limit_fps: BTreeMap<String, f64>,
+    #[serde(serialize_with = "limit::in_order_of_text")]
+    #[schemars(with = "BTreeMap<String, f64>")]
+    pub limit_fps: BTreeMap<LimitKey, f64>,
     /// What a reader should know.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use nicety_model::{Plan, Verdict};
-use nicety_store::{RunContents, RunDir, file};
+use nicety_model::{CellResult, Plan, Verdict};
+use nicety_store::{RunContents, RunDir, TesterLimits, file};
 
 const HOST: &str = r#"{"nicety":"0.1.0","privileged":true,"kernel":"6.1.0","cmdline":"quiet","os":"Debian",
 "cpu_model":"EPYC","cpus":2,"cpus_allowed":[0,1],"sockets":1,"numa":{"0":[0,1]},"smt":"on","governor":{},
@@ -86,4 +86,35 @@ fn what_reports_do_not_show_of_trials_is_left_out_on_reading() {
         shown.loss_ledger.clone_from(&whole.loss_ledger);
     }
     assert_eq!(shown, whole);
+}
+
+#[test]
+fn keys_of_limits_are_the_same_text_as_ever() {
+    let text = r#"{"schema":1,"engine":"xdp","limit_fps":{"1518":1.0,"64":4.0,"64/bi":3.0,"64/bi/af_packet":2.0},"notes":[]}"#;
+    let limits: TesterLimits = serde_json::from_str(text).unwrap();
+    assert_eq!(limits.limit_fps.len(), 4);
+    assert_eq!(serde_json::to_string(&limits).unwrap(), text);
+}
+
+#[test]
+fn paths_are_the_same_objects_of_words_as_ever() {
+    for path in [
+        r#"{"kind":"bridge"}"#,
+        r#"{"accel":"tcg","kind":"vm","nic":"e1000","pin":"4+6","vcpus":"2"}"#,
+        r#"{"datapath":"userspace","kind":"ovs","tagging":"filtering"}"#,
+        r#"{"a":"eth2","b":"eth3","kind":"testpmd","pci":"0000:03:00.0+0000:03:00.1","queues":"2"}"#,
+        // Of a version that can measure more.
+        r#"{"kind":"tunnel","mtu":"1400"}"#,
+    ] {
+        let text = CELL.trim_end().replace(r#"{"kind":"bridge"}"#, path);
+        let cell: CellResult = serde_json::from_str(&text).unwrap();
+        assert!(
+            serde_json::to_string(&cell).unwrap().contains(path),
+            "{path}"
+        );
+        let words: std::collections::BTreeMap<String, String> = serde_json::from_str(path).unwrap();
+        let name = words.iter().filter(|(key, _)| *key != "kind");
+        let name: String = name.map(|(key, word)| format!(",{key}={word}")).collect();
+        assert_eq!(cell.key.path_name(), format!("{}{name}", words["kind"]));
+    }
 }

@@ -28,7 +28,7 @@ fn what_is_written_is_read_back() {
     }
     dir.append_cell(&cell(1)).unwrap();
     let mut limits = TesterLimits::default();
-    limits.limit_fps.insert("64".to_owned(), 1.5e6);
+    limits.limit_fps.insert("64".parse().unwrap(), 1.5e6);
     dir.write_tester(&limits).unwrap();
     let mut later = meta();
     later.elapsed_s = 12.5;

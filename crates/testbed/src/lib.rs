@@ -31,10 +31,11 @@ pub use endpoints::{Between, EndpointSite, Endpoints};
 pub use error::PathError;
 pub use external::ExternalPath;
 pub use netns_guest::{NetnsPath, NetnsSpec};
+pub use nicety_model::path::Tagging;
 pub use path::{Coupling, Cycles, Middle, Path, PathThread, Polling, Port};
 pub use rig::RigSpec;
 pub use switch::{
     Datapath, DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath, TestpmdPath, Vdev,
 };
-pub use vlan_bridge::{Tagging, VlanBridgePath};
+pub use vlan_bridge::VlanBridgePath;
 pub use vm::{VmPath, VmSpec};

@@ -11,6 +11,7 @@
 
 use nicety_host::link::LinkChange;
 use nicety_host::net_error::NetError;
+use nicety_model::path::Tagging;
 
 use crate::counters::{PathCounters, Role};
 use crate::endpoints::EndpointSite;
@@ -29,16 +30,6 @@ const ENDS: [&str; 2] = ["d0", "d1"];
 /// With it on, a veth hands the tag over beside the frame instead of in it, and an XDP program
 /// at the other end sees no tag.
 const TAG_BESIDE_FRAME: &str = "tx-vlan-hw-insert";
-
-/// Who deals with the tags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tagging {
-    /// VLAN sub-interfaces below the bridge.
-    #[default]
-    SubInterface,
-    /// The bridge.
-    Filtering,
-}
 
 /// Two namespaces joined by a bridge for one VLAN; gone when dropped.
 #[derive(Debug)]

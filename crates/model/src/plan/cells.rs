@@ -1,9 +1,9 @@
 //! The matrix a plan spans, counted without walking it and walked without storing it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::cell::{CellKey, SkippedCell, path_name};
-use crate::plan::vm::VmAsk;
+use crate::cell::{CellKey, SkippedCell};
+use crate::path::{PathSpec, VmAsk};
 use crate::plan::vm_refusal::Refusal;
 use crate::plan::{PathPlan, Plan};
 
@@ -18,7 +18,6 @@ impl PathPlan {
             Self::Ports { .. } => "ports",
             Self::Switch { kind, .. } => kind.word(),
             Self::Vm { .. } => "vm",
-            Self::Unavailable { kind, .. } => kind,
         }
     }
 
@@ -32,50 +31,15 @@ impl PathPlan {
         }
     }
 
-    /// The lists that multiply this path, as words.
-    fn lists(&self) -> Vec<(&'static str, Vec<String>)> {
-        match self {
-            Self::Bridge => Vec::new(),
-            Self::Ports { a, b } => vec![("a", vec![a.clone()]), ("b", vec![b.clone()])],
-            Self::Switch { params, .. }
-            | Self::Vm { params }
-            | Self::Unavailable { params, .. } => params.lists(),
-        }
-    }
-
     /// Why a point cannot be built, whatever the machine.
-    fn refusal(&self, point: &BTreeMap<String, String>) -> Option<Refusal> {
-        match self {
-            Self::Unavailable { reason, remedy, .. } => Some(Refusal {
-                reason: reason.clone(),
-                remedy: remedy.clone(),
-            }),
-            Self::Vm { .. } => VmAsk::refusal_of(point),
-            _ => None,
-        }
+    fn refusal(point: &PathSpec) -> Option<Refusal> {
+        VmAsk::refusal_of(point.vm()?)
     }
 
-    /// How many points of the matrix this path is, before frame sizes, directions and flows.
-    fn point_count(&self) -> u64 {
-        product(self.lists().iter().map(|(_, values)| values.len()))
-    }
-
-    /// Every combination of the path's lists: what [`CellKey::path`] holds.
-    fn points(&self) -> impl Iterator<Item = BTreeMap<String, String>> + use<> {
-        let kind = self.kind().to_owned();
-        let lists = self.lists();
-        (0..self.point_count()).map(move |index| {
-            let mut point = BTreeMap::from([("kind".to_owned(), kind.clone())]);
-            // The index is a number in mixed radix; the last list turns fastest.
-            let mut rest = index;
-            for (key, values) in lists.iter().rev() {
-                let radix = values.len() as u64;
-                let value = &values[(rest % radix) as usize];
-                rest /= radix;
-                point.insert((*key).to_owned(), value.clone());
-            }
-            point
-        })
+    /// Every combination of the path's lists: what [`CellKey::path`] is.
+    fn points(&self) -> impl Iterator<Item = PathSpec> + use<> {
+        let path = self.clone();
+        (0..self.point_count()).map(move |index| path.point(index))
     }
 }
 
@@ -96,10 +60,10 @@ impl Plan {
     /// remedy.
     pub(super) fn refusals(
         &self,
-    ) -> impl Iterator<Item = (BTreeMap<String, String>, Option<(String, String)>)> + '_ {
+    ) -> impl Iterator<Item = (PathSpec, Option<(String, String)>)> + '_ {
         self.paths.iter().flat_map(|path| {
             path.points().map(|point| {
-                let refusal = path.refusal(&point);
+                let refusal = PathPlan::refusal(&point);
                 (
                     point,
                     refusal.map(|refusal| (refusal.reason, refusal.remedy)),
@@ -116,22 +80,18 @@ impl Plan {
 
     /// The cells this version knows how to build.
     pub fn buildable_cells(&self) -> impl Iterator<Item = CellKey> + '_ {
-        self.paths.iter().flat_map(move |path| {
-            self.cells_of(path)
-                .filter(move |key| path.refusal(&key.path).is_none())
-        })
+        self.cells()
+            .filter(|key| PathPlan::refusal(&key.path).is_none())
     }
 
     /// The cells it does not, with reason and remedy.
     pub fn unavailable_cells(&self) -> impl Iterator<Item = SkippedCell> + '_ {
-        self.paths.iter().flat_map(move |path| {
-            self.cells_of(path).filter_map(move |key| {
-                let Refusal { reason, remedy } = path.refusal(&key.path)?;
-                Some(SkippedCell {
-                    cell: key.name(),
-                    reason,
-                    remedy,
-                })
+        self.cells().filter_map(|key| {
+            let Refusal { reason, remedy } = PathPlan::refusal(&key.path)?;
+            Some(SkippedCell {
+                cell: key.name(),
+                reason,
+                remedy,
             })
         })
     }
@@ -188,7 +148,7 @@ impl Plan {
         for (index, path) in self.paths.iter().enumerate() {
             for point in path.points() {
                 if seen.contains(&point) {
-                    return Some((index, path_name(&point)));
+                    return Some((index, point.to_string()));
                 }
                 seen.insert(point);
             }

@@ -183,9 +183,7 @@ impl From<&PathPlan> for PathFile {
                 b: Some(b.clone()),
                 ..PathParams::default()
             },
-            PathPlan::Switch { params, .. }
-            | PathPlan::Vm { params }
-            | PathPlan::Unavailable { params, .. } => params.clone(),
+            PathPlan::Switch { params, .. } | PathPlan::Vm { params } => params.clone(),
             PathPlan::Bridge => PathParams::default(),
         };
         Self {

@@ -1,11 +1,14 @@
 //! `[[path]]`: the kinds, their parameters, and what this version can build of them.
 
+use std::hash::Hash;
+use std::str::FromStr;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::path::{Datapath, GuestKind, HostSwitch, Tagging, UnknownWord, Vdev, VmAccel, VmNic};
 use crate::plan::file::OneOrMany;
 use crate::plan::read::{Entry, Section, Source, Table};
-use crate::plan::vm::{ACCELS, GUESTS, NICS};
 use crate::plan::{PathPlan, PlanError, SwitchKind};
 
 /// Every kind a plan may name.
@@ -18,22 +21,8 @@ pub(super) const KINDS: [&str; 7] = [
     "testpmd",
     "vm",
 ];
-/// What joins the guests' interfaces on the host.
-const SWITCHES: [&str; 6] = [
-    "bridge",
-    "vlan-bridge",
-    "ovs",
-    "ovs-bridge",
-    "ovs-dpdk",
-    "testpmd",
-];
-/// How a bridge deals with VLANs, and how Open vSwitch does, whose ports know theirs.
-const TAGGINGS: [&str; 2] = ["sub-interface", "filtering"];
+/// How Open vSwitch deals with VLANs, whose ports know theirs.
 const OVS_TAGGINGS: &[&str] = &["filtering"];
-/// Which of Open vSwitch's datapaths carries the frames.
-const DATAPATHS: [&str; 2] = ["kernel", "userspace"];
-/// How DPDK gets at an interface that the kernel drives.
-const VDEVS: [&str; 2] = ["af_packet", "af_xdp"];
 /// Keys of `kind = "vm"`.
 const VM_KEYS: [&str; 15] = [
     "kind",
@@ -70,12 +59,12 @@ pub struct PathParams {
     /// as of a container.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
-    pub guest: Vec<String>,
+    pub guest: Vec<GuestKind>,
     /// How the guest is connected: `e1000`, `virtio-net`, `vhost-net`, `vhost-user` (on a switch
     /// built on DPDK), `macvtap`, `sriov`, `sriov-macvtap`; a namespace: `macvlan`, `sriov`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
-    pub nic: Vec<String>,
+    pub nic: Vec<VmNic>,
     /// The host's port whose virtual functions `sriov` and `sriov-macvtap` use; it must have
     /// none yet and carry nothing else.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -85,7 +74,7 @@ pub struct PathParams {
     /// vSwitch with a kernel bridge before each interface of a guest), `ovs-dpdk`, `testpmd`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
-    pub switch: Vec<String>,
+    pub switch: Vec<HostSwitch>,
     /// Receive queues of the host's interfaces between which the guest is; frames are spread over
     /// them by flow, as receive side scaling does. One when absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -116,15 +105,15 @@ pub struct PathParams {
     /// carries untagged frames when it is absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
-    pub tagging: Vec<String>,
+    pub tagging: Vec<Tagging>,
     /// Datapath of `ovs`: `kernel` or `userspace`; when absent the kernel's where it has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
-    pub datapath: Vec<String>,
+    pub datapath: Vec<Datapath>,
     /// How DPDK gets at the interfaces: `af_packet` (when absent) or `af_xdp`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
-    pub vdev: Vec<String>,
+    pub vdev: Vec<Vdev>,
     /// Polling threads of a DPDK switch, each on a CPU of its own; one when absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<u32>")]
@@ -132,43 +121,7 @@ pub struct PathParams {
     /// How a guest's instructions run: `auto`, `kvm`, `tcg`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrMany<String>")]
-    pub accel: Vec<String>,
-}
-
-impl PathParams {
-    /// The lists that were given, as words: `("pin", ["0", "4+6"])`.
-    pub fn lists(&self) -> Vec<(&'static str, Vec<String>)> {
-        let numbers = |list: &[u32]| list.iter().map(u32::to_string).collect();
-        let all = [
-            ("a", self.a.iter().cloned().collect()),
-            ("b", self.b.iter().cloned().collect()),
-            ("pci", self.pci.iter().map(|pair| pair.join("+")).collect()),
-            ("guest", self.guest.clone()),
-            ("nic", self.nic.clone()),
-            ("pf", self.pf.clone()),
-            ("switch", self.switch.clone()),
-            ("host_queues", numbers(&self.host_queues)),
-            ("vcpus", numbers(&self.vcpus)),
-            ("pin", self.pin.iter().map(|cpus| join(cpus)).collect()),
-            ("queues", numbers(&self.queues)),
-            ("ring", numbers(&self.ring)),
-            ("vms", numbers(&self.vms)),
-            ("tagging", self.tagging.clone()),
-            ("datapath", self.datapath.clone()),
-            ("vdev", self.vdev.clone()),
-            ("cores", numbers(&self.cores)),
-            ("accel", self.accel.clone()),
-        ];
-        all.into_iter()
-            .filter(|(_, values): &(_, Vec<String>)| !values.is_empty())
-            .collect()
-    }
-}
-
-/// CPU numbers as they stand in a cell's name: `4+6`.
-fn join(cpus: &[u32]) -> String {
-    let words: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    words.join("+")
+    pub accel: Vec<VmAccel>,
 }
 
 /// Reads one `[[path]]`.
@@ -187,27 +140,22 @@ pub(super) fn read(
     if let Some(kind) = SwitchKind::of(kind) {
         let taggings = match kind {
             SwitchKind::Ovs => OVS_TAGGINGS,
-            _ => &TAGGINGS,
+            _ => Tagging::WORDS,
         };
         let mut params = params(&section, taggings)?;
         at_nics(&section, offset, &mut params)?;
         return Ok(PathPlan::Switch { kind, params });
     }
     match kind {
-        "bridge" => Ok(PathPlan::Bridge),
         "ports" => {
             let [a, b] = interfaces(&section, offset, "kind = \"ports\"")?;
             Ok(PathPlan::Ports { a, b })
         }
         "vm" => Ok(PathPlan::Vm {
-            params: params(&section, &TAGGINGS)?,
+            params: params(&section, Tagging::WORDS)?,
         }),
-        _ => Ok(PathPlan::Unavailable {
-            kind: kind.to_owned(),
-            params: params(&section, &TAGGINGS)?,
-            reason: format!("paths of kind {kind} cannot be built by this version"),
-            remedy: "build the path yourself and measure it with kind = \"ports\"".to_owned(),
-        }),
+        // The only other one of `KINDS`.
+        _ => Ok(PathPlan::Bridge),
     }
 }
 
@@ -290,10 +238,6 @@ fn interfaces(
 /// Parameters of a kind, those among its keys; checked also where the kind cannot be built yet,
 /// so that a plan written today runs tomorrow.
 fn params(section: &Section<'_, '_>, taggings: &[&'static str]) -> Result<PathParams, PlanError> {
-    let words = |key, known: &[&'static str]| match section.get(key) {
-        Some(entry) => entry.list(|item| item.word(known).map(str::to_owned)),
-        None => Ok(Vec::new()),
-    };
     let numbers = |key, high: u32, wanted: &str| match section.get(key) {
         Some(entry) => entry.list(|item| item.whole(1..=high, wanted)),
         None => Ok(Vec::new()),
@@ -302,10 +246,10 @@ fn params(section: &Section<'_, '_>, taggings: &[&'static str]) -> Result<PathPa
         a: None,
         b: None,
         pci: super::pci::pairs(section)?,
-        guest: words("guest", &GUESTS)?,
-        nic: words("nic", &NICS)?,
+        guest: words(section, "guest", GuestKind::WORDS)?,
+        nic: words(section, "nic", VmNic::WORDS)?,
         pf: pf(section)?,
-        switch: words("switch", &SWITCHES)?,
+        switch: words(section, "switch", HostSwitch::WORDS)?,
         host_queues: numbers(
             "host_queues",
             1024,
@@ -324,11 +268,30 @@ fn params(section: &Section<'_, '_>, taggings: &[&'static str]) -> Result<PathPa
         )?,
         ring: numbers("ring", 65_536, "descriptors in a ring, as in ring = [256]")?,
         vms: numbers("vms", 1024, "guests at the same time, as in vms = [1]")?,
-        tagging: words("tagging", taggings)?,
-        datapath: words("datapath", &DATAPATHS)?,
-        vdev: words("vdev", &VDEVS)?,
+        tagging: words(section, "tagging", taggings)?,
+        datapath: words(section, "datapath", Datapath::WORDS)?,
+        vdev: words(section, "vdev", Vdev::WORDS)?,
         cores: numbers("cores", 1024, "polling threads, as in cores = [1, 2]")?,
-        accel: words("accel", &ACCELS)?,
+        accel: words(section, "accel", VmAccel::WORDS)?,
+    })
+}
+
+/// Words under a key, which are those `known` ones of their kind.
+fn words<T>(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    known: &[&'static str],
+) -> Result<Vec<T>, PlanError>
+where
+    T: FromStr<Err = UnknownWord> + Clone + Hash + Eq,
+{
+    let Some(entry) = section.get(key) else {
+        return Ok(Vec::new());
+    };
+    entry.list(|item| {
+        let word = item.word(known)?;
+        word.parse()
+            .map_err(|error: UnknownWord| item.error(error.to_string(), "write another one"))
     })
 }
 

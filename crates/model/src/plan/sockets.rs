@@ -1,15 +1,14 @@
 //! `[[sockets]]`: socket workloads over the plan's paths.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cell::{SkippedCell, path_name};
+use crate::cell::SkippedCell;
+use crate::path::{PathSpec, VmNic};
 use crate::plan::Plan;
 use crate::plan::cells::product;
-use crate::plan::{VmAsk, VmNic};
 use crate::sock::{Family, SockAsk, SockTest};
 
 /// Most pairs of neighbours: each has two namespaces of its own.
@@ -85,8 +84,8 @@ pub enum HowOften {
 /// One point: a test with its parameters over one path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SockCell {
-    /// The path's parameters in words; `kind` is always there.
-    pub path: BTreeMap<String, String>,
+    /// The path.
+    pub path: PathSpec,
     /// The test.
     pub ask: SockAsk,
     /// IP version.
@@ -106,12 +105,12 @@ pub struct SockCell {
 impl SockCell {
     /// Kind of the path.
     pub fn kind(&self) -> &str {
-        self.path.get("kind").map_or("?", String::as_str)
+        self.path.kind()
     }
 
     /// Name of the path: `bridge`, `vm,nic=e1000`.
     pub fn path_name(&self) -> String {
-        path_name(&self.path)
+        self.path.to_string()
     }
 
     /// Name of the cell: `bridge/tcp_rr/64/parallel=150`. What is as usual is left out.
@@ -189,7 +188,7 @@ impl SockPlan {
     /// The cells of this table over one path.
     pub(super) fn cells_over<'p>(
         &'p self,
-        path: &'p BTreeMap<String, String>,
+        path: &'p PathSpec,
     ) -> impl Iterator<Item = SockCell> + 'p {
         let families = move |ask: SockAsk| {
             let of = move |family: &Family| (ask.clone(), *family);
@@ -304,13 +303,13 @@ fn refusal(cell: &SockCell) -> Option<(String, String)> {
     let refuse = |reason: &str, remedy: &str| Some((reason.to_owned(), remedy.to_owned()));
     let beside = cell.neighbours > 0;
     let from_guest = cell.client == SockClient::Guest;
-    match cell.kind() {
-        "testpmd" if beside => refuse(
+    match &cell.path {
+        PathSpec::Testpmd { .. } if beside => refuse(
             "testpmd joins two ports with each other: neighbours have no place on it",
             "write neighbours = 0 for it, or kind = \"ovs-dpdk\"",
         ),
-        "vm" => {
-            let ask = VmAsk::of(&cell.path);
+        PathSpec::Vm(vm) => {
+            let ask = vm.ask();
             if ask.vms > 1 || ask.switch.on_dpdk() {
                 return refuse(
                     "sockets end in one guest on a switch of the kernel or ovs",

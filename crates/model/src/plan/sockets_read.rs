@@ -1,8 +1,8 @@
 //! Reads `[[sockets]]`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::path::PathSpec;
 use crate::plan::cells::thousands;
 use crate::plan::duration::parse_duration;
 use crate::plan::path::placements;
@@ -48,7 +48,8 @@ pub(super) fn read(top: &Section<'_, '_>) -> Result<Vec<SockPlan>, PlanError> {
     }
     let mut tables = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    let path = BTreeMap::from([("kind".to_owned(), "path".to_owned())]);
+    // Whatever the path: what is twice over one is twice over all.
+    let path = PathSpec::Bridge;
     for item in entry.items()? {
         let table = item.table("[[sockets]] with test = \"tcp_rr\" below it")?;
         let section = Section::open(top.source, "[[sockets]]", table, &KEYS)?;
@@ -64,7 +65,7 @@ pub(super) fn read(top: &Section<'_, '_>) -> Result<Vec<SockPlan>, PlanError> {
             ));
         }
         for cell in table.cells_over(&path) {
-            let name = cell.name().replacen("path/", "", 1);
+            let name = cell.name().replacen("bridge/", "", 1);
             if !seen.insert(name.clone()) {
                 return Err(item.error(
                     format!("socket test {name} is in the plan twice"),

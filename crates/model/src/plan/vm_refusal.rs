@@ -1,8 +1,6 @@
 //! What cannot be asked of a guest, whatever the machine.
 
-use std::collections::BTreeMap;
-
-use crate::plan::vm::{VmAsk, VmNic, VmSwitch};
+use crate::path::{Vdev, VmAsk, VmNic, VmParams, VmSwitch};
 
 /// Ring lengths that QEMU gives a virtio-net device on a tap (hw/net/virtio-net.c:
 /// VIRTIO_NET_RX_QUEUE_MIN_SIZE and VIRTQUEUE_MAX_SIZE).
@@ -35,10 +33,10 @@ pub(super) struct Refusal {
 impl VmAsk {
     /// Why what a cell's path asks for cannot be built, whatever the machine, or would change
     /// nothing.
-    pub(super) fn refusal_of(path: &BTreeMap<String, String>) -> Option<Refusal> {
-        let ask = Self::of(path);
+    pub(super) fn refusal_of(given: &VmParams) -> Option<Refusal> {
+        let ask = given.ask();
         ask.refusal().or_else(|| {
-            let (reason, remedy) = ask.without_effect(path)?;
+            let (reason, remedy) = ask.without_effect(given)?;
             Some(Refusal {
                 reason,
                 remedy: remedy.to_owned(),
@@ -48,10 +46,9 @@ impl VmAsk {
 
     /// What stands in the path and says nothing about such a guest: with a list of it cells of
     /// different names would be the same.
-    fn without_effect(&self, path: &BTreeMap<String, String>) -> Option<(String, &'static str)> {
+    fn without_effect(&self, given: &VmParams) -> Option<(String, &'static str)> {
         let Self { nic, switch, .. } = self;
-        let given = |key: &str| path.contains_key(key);
-        if matches!(switch, VmSwitch::Ovs { tagged: false, .. }) && given("tagging") {
+        if matches!(switch, VmSwitch::Ovs { tagged: false, .. }) && given.tagging.is_some() {
             return Some((
                 format!(
                     "switch = \"{switch}\" has no VLAN sub-interfaces, its ports know their VLANs"
@@ -59,25 +56,25 @@ impl VmAsk {
                 "write tagging = \"filtering\", or leave it out for untagged frames",
             ));
         }
-        if given("tagging") && !switch.tags() {
+        if given.tagging.is_some() && !switch.tags() {
             return Some((
                 format!("switch = \"{switch}\" knows no tagging"),
                 "leave tagging out, or write switch = \"vlan-bridge\" or \"ovs\"",
             ));
         }
-        if given("pf") && !nic.on_function() {
+        if given.pf.is_some() && !nic.on_function() {
             return Some((
                 format!("nic = \"{nic}\" uses no virtual functions of a port"),
                 "leave pf out beside it, in a [[path]] of its own",
             ));
         }
-        if given("host_queues") && nic.on_function() {
+        if given.host_queues.is_some() && nic.on_function() {
             return Some((
                 format!("nic = \"{nic}\": a function has one receive queue"),
                 "leave host_queues out beside it, in a [[path]] of its own",
             ));
         }
-        if given("host_queues") && *switch == VmSwitch::Testpmd {
+        if given.host_queues.is_some() && *switch == VmSwitch::Testpmd {
             return Some((
                 format!(
                     "switch = \"{switch}\" has as many queues on the host's interfaces as on the guest's"
@@ -85,7 +82,7 @@ impl VmAsk {
                 "write queues instead of host_queues",
             ));
         }
-        if given("accel") && self.netns {
+        if given.accel.is_some() && self.netns {
             return Some((
                 "a namespace needs no accelerator".to_owned(),
                 "leave accel out beside guest = \"netns\"",
@@ -181,13 +178,13 @@ impl VmAsk {
             }
             (false, false) => {}
         }
-        if !switch.on_dpdk() && (self.cores > 1 || self.vdev != "af_packet") {
+        if !switch.on_dpdk() && (self.cores > 1 || self.vdev != Vdev::AfPacket) {
             return Some((
                 format!("switch = \"{switch}\" has no polling threads"),
                 "leave cores and vdev out, or write switch = \"ovs-dpdk\" or \"testpmd\"",
             ));
         }
-        if *switch == VmSwitch::OvsDpdk && self.vdev == "af_xdp" && self.host_queues > 1 {
+        if *switch == VmSwitch::OvsDpdk && self.vdev == Vdev::AfXdp && self.host_queues > 1 {
             return Some((
                 format!(
                     "DPDK's af_xdp driver sees one receive queue of a veth, not {}",
@@ -317,10 +314,7 @@ mod tests {
     use super::*;
 
     fn refusal(words: &[(&str, &str)]) -> Option<Refusal> {
-        let pairs = words
-            .iter()
-            .map(|(key, value)| (key.to_string(), value.to_string()));
-        VmAsk::refusal_of(&pairs.collect())
+        VmAsk::refusal_of(&crate::path::tests::vm(words))
     }
 
     #[test]

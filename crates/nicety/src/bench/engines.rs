@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
-use nicety_model::CellKey;
-use nicety_model::plan::VmAsk;
+use nicety_model::{CellKey, Direction, FrameSize, LimitKey, PathSpec};
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop, pktgen};
@@ -32,7 +31,7 @@ pub struct Engines {
     choice: Choice,
     stop: Stop,
     /// What was taken for a size and direction (see [`Engines::limit_key`]).
-    taken: BTreeMap<String, Choice>,
+    taken: BTreeMap<LimitKey, Choice>,
     /// Why not an engine, by its name, kind of path, size and direction; empty when it passed.
     found: BTreeMap<String, String>,
 }
@@ -51,8 +50,8 @@ impl Engines {
     /// The engine that cells of `path` get whatever is fastest: where their frames are to be spread
     /// over receive queues of the host, `af_packet`. Others send on the queue of their CPU, or on
     /// the first. A cell that names one queue is compared with those of several.
-    pub fn bound(&self, path: &BTreeMap<String, String>) -> Option<Choice> {
-        VmAsk::named_host_queues(path)
+    pub fn bound(&self, path: &PathSpec) -> Option<Choice> {
+        path.named_host_queues()
             .filter(|_| self.choice == Choice::Auto)
             .map(|_| Choice::AfPacket)
     }
@@ -61,16 +60,16 @@ impl Engines {
     ///
     /// # Errors
     /// [`SetupError::OneQueue`].
-    pub fn check(&self, path: &BTreeMap<String, String>) -> Result<(), SetupError> {
-        match (VmAsk::named_host_queues(path), self.choice) {
+    pub fn check(&self, path: &PathSpec) -> Result<(), SetupError> {
+        match (path.named_host_queues(), self.choice) {
             (None | Some(1), _) | (_, Choice::Auto | Choice::AfPacket) => Ok(()),
             (Some(queues), engine) => Err(SetupError::OneQueue { engine, queues }),
         }
     }
 
     /// Key of the tester's limit for a cell.
-    pub fn limit_key(&self, key: &CellKey) -> String {
-        setup::limit_key(key.frame_size_bytes, key.direction, self.bound(&key.path))
+    pub fn limit_key(&self, key: &CellKey) -> LimitKey {
+        limit_key(key.frame_size_bytes, key.direction, self.bound(&key.path))
     }
 
     /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
@@ -119,7 +118,7 @@ impl Engines {
         placement: &Placement,
         say: &dyn Fn(&str),
     ) -> Result<Opened, SetupError> {
-        let limit = setup::limit_key(traffic.frame_size, traffic.direction, bound);
+        let limit = limit_key(traffic.frame_size, traffic.direction, bound);
         let wanted = self.taken.get(&limit).copied().unwrap_or(self.choice);
         let (engine, taken, note) = match bound.unwrap_or(self.choice) {
             Choice::Auto => self.fastest(wanted, path, traffic, placement, say)?,
@@ -215,6 +214,15 @@ impl Engines {
     }
 }
 
+/// Key of the limit of `engine`, or of the one that was taken for most cells.
+fn limit_key(frame_size: FrameSize, direction: Direction, engine: Option<Choice>) -> LimitKey {
+    LimitKey {
+        frame_size,
+        direction,
+        engine: engine.and_then(Choice::name),
+    }
+}
+
 /// What to try before `af_packet`, the fastest first, once `wanted` was taken for the size and
 /// direction (`auto` if nothing was). Between veths `af_xdp` sends faster than `af_packet` and
 /// measures slower, because the path has to give every frame back: see
@@ -262,6 +270,8 @@ fn found_key(choice: Choice, path: &dyn Path, traffic: TrafficSpec) -> String {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::path::VmParams;
+
     use super::*;
 
     #[test]
@@ -286,24 +296,25 @@ mod tests {
 
     #[test]
     fn several_queues_of_the_host_need_the_engine_that_spreads_frames() {
-        let path = |queues: &[&str]| -> BTreeMap<String, String> {
-            let named = queues.iter().map(|queues| ("host_queues", *queues));
-            let words = named.chain([("kind", "vm")]);
-            words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect()
+        let path = |host_queues: Option<u32>| {
+            PathSpec::Vm(VmParams {
+                host_queues,
+                ..VmParams::default()
+            })
         };
         let engines = |choice| Engines::new(choice, Stop::default());
         let auto = engines(Choice::Auto);
-        assert_eq!(auto.bound(&path(&[])), None);
-        for queues in ["1", "4"] {
-            assert_eq!(auto.bound(&path(&[queues])), Some(Choice::AfPacket));
-            assert!(auto.check(&path(&[queues])).is_ok());
+        assert_eq!(auto.bound(&path(None)), None);
+        for queues in [1, 4] {
+            assert_eq!(auto.bound(&path(Some(queues))), Some(Choice::AfPacket));
+            assert!(auto.check(&path(Some(queues))).is_ok());
             let named = engines(Choice::AfPacket);
-            assert_eq!(named.bound(&path(&[queues])), None);
-            assert!(named.check(&path(&[queues])).is_ok());
+            assert_eq!(named.bound(&path(Some(queues))), None);
+            assert!(named.check(&path(Some(queues))).is_ok());
         }
         let xdp = engines(Choice::Xdp);
-        assert!(xdp.check(&path(&[])).is_ok() && xdp.check(&path(&["1"])).is_ok());
-        let error = xdp.check(&path(&["4"])).unwrap_err();
+        assert!(xdp.check(&path(None)).is_ok() && xdp.check(&path(Some(1))).is_ok());
+        let error = xdp.check(&path(Some(4))).unwrap_err();
         assert!(error.rules_out());
         assert_eq!(
             (error.to_string().as_str(), error.remedy().as_str()),

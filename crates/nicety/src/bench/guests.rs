@@ -1,11 +1,12 @@
 //! What guests are made of: QEMU and a kernel, had once per run, and the way they run.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
 use nicety_host::placement::Placement;
-use nicety_model::plan::VmAsk;
-use nicety_model::{CellKey, FrameSize, Plan};
+use nicety_model::path::{VmAccel, VmAsk, VmParams};
+use nicety_model::{FrameSize, PathSpec, Plan};
 use nicety_port::Stop;
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, bundle};
 use nicety_testbed::vm::wire::Serve;
@@ -24,16 +25,14 @@ pub struct Guests {
     /// Or why there is none, in one sentence.
     bundle: Result<Bundle, String>,
     /// How they run, by what was asked for.
-    accelerators: BTreeMap<String, Accelerator>,
+    accelerators: BTreeMap<VmAccel, Accelerator>,
 }
 
 impl Guests {
     /// Fetches QEMU and a kernel where the plan has guests and they are not in the cache. To be
     /// called before a user namespace is entered.
     pub fn prepare(plan: &Plan, cache: Option<PathBuf>, mirror: String) -> Self {
-        let machine = |path: &BTreeMap<String, String>| {
-            path.get("kind").is_some_and(|kind| kind == "vm") && !VmAsk::of(path).netns
-        };
+        let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.ask().netns);
         let wanted = plan.buildable_cells().any(|key| machine(&key.path))
             || plan.sock_cells().any(|cell| machine(&cell.path));
         let bundle = match wanted {
@@ -57,16 +56,16 @@ impl Guests {
         ))
     }
 
-    /// Boots the guest of a cell, or makes its namespace. `say` is told what takes time.
+    /// Boots the guest `vm`, or makes its namespace. `say` is told what takes time.
     pub fn path(
         &mut self,
-        key: &CellKey,
+        vm: &VmParams,
         largest: FrameSize,
         placement: &Placement,
         stop: &Stop,
         say: &dyn Fn(&str),
     ) -> Result<Box<dyn Path>, PathError> {
-        let ask = VmAsk::of(&key.path);
+        let ask = vm.ask();
         if ask.netns {
             let spec = namespace_spec(ask, largest, placement);
             return Ok(Box::new(NetnsPath::build(&spec)?));
@@ -83,11 +82,11 @@ impl Guests {
     /// Refuses what this machine cannot do, in no time: nothing is made or booted.
     pub fn check(
         &self,
-        key: &CellKey,
+        vm: &VmParams,
         largest: FrameSize,
         placement: &Placement,
     ) -> Result<(), PathError> {
-        let ask = VmAsk::of(&key.path);
+        let ask = vm.ask();
         if ask.netns {
             return NetnsPath::check(&namespace_spec(ask, largest, placement));
         }
@@ -149,23 +148,24 @@ fn machine_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> VmSpec
 
 /// How guests run that ask for `ask.accel`: tried once per run.
 fn accelerator<'a>(
-    known: &'a mut BTreeMap<String, Accelerator>,
+    known: &'a mut BTreeMap<VmAccel, Accelerator>,
     bundle: &Bundle,
     ask: &VmAsk,
     say: &dyn Fn(&str),
 ) -> Result<&'a Accelerator, PathError> {
-    if !known.contains_key(&ask.accel) {
-        let accel = match ask.accel.as_str() {
-            "kvm" => Accel::Kvm,
-            "tcg" => Accel::Tcg,
-            _ => Accel::Auto,
-        };
-        let chosen = accel
-            .choose(bundle, &mut |step| say(step))
-            .map_err(|error| refused(&error.to_string().replace("--accel ", "accel = ")))?;
-        known.insert(ask.accel.clone(), chosen);
-    }
-    known.get(&ask.accel).ok_or(PathError::Stopped)
+    let untried = match known.entry(ask.accel) {
+        Entry::Occupied(known) => return Ok(known.into_mut()),
+        Entry::Vacant(untried) => untried,
+    };
+    let accel = match ask.accel {
+        VmAccel::Kvm => Accel::Kvm,
+        VmAccel::Tcg => Accel::Tcg,
+        VmAccel::Auto => Accel::Auto,
+    };
+    let chosen = accel
+        .choose(bundle, &mut |step| say(step))
+        .map_err(|error| refused(&error.to_string().replace("--accel ", "accel = ")))?;
+    Ok(untried.insert(chosen))
 }
 
 fn booting(ask: &VmAsk, accelerator: &Accelerator, say: &dyn Fn(&str)) {

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use nicety_host::programs::Programs;
 use nicety_host::topology::ProcRoot;
-use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, CellResult, Disturbance, Fps, TrialRecord};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
@@ -57,9 +56,7 @@ impl From<TrialError> for MeasureError {
 
 /// One repeat of one cell, or one visit of the control cell.
 #[derive(Debug, Clone)]
-pub struct Visit<'a> {
-    /// The path's plan.
-    pub path: &'a PathPlan,
+pub struct Visit {
     /// The cell.
     pub key: CellKey,
     /// Repeat, from 1.
@@ -102,7 +99,7 @@ impl Bench<'_> {
     /// [`MeasureError::Setup`] when the path cannot be had; the others end the run.
     pub fn measure(
         &mut self,
-        visit: Visit<'_>,
+        visit: Visit,
         earlier: &[TrialRecord],
         rest: Duration,
     ) -> Result<CellResult, MeasureError> {
@@ -114,9 +111,7 @@ impl Bench<'_> {
         cell.replay(earlier);
         let progress = self.progress;
         let say = |step: &str| progress.stage(step);
-        let got = self
-            .paths
-            .get(visit.path, &visit.key, placement, &self.stop, &say);
+        let got = self.paths.get(&visit.key, placement, &self.stop, &say);
         let path = match got {
             Ok(path) => path,
             Err(_) if self.stop.is_set() => return Err(MeasureError::Interrupted),

@@ -1,11 +1,9 @@
 //! The paths under measurement: made when a cell asks for one, and kept where making them takes
 //! seconds. Guests that are not being measured stand still meanwhile.
 
-use std::collections::BTreeMap;
-
 use nicety_host::placement::Placement;
-use nicety_model::plan::{PathPlan, SwitchKind, VmAsk};
-use nicety_model::{CellKey, FrameSize};
+use nicety_model::path::VmParams;
+use nicety_model::{CellKey, FrameSize, PathSpec};
 use nicety_port::Stop;
 use nicety_testbed::{ExternalPath, Path, vm};
 
@@ -51,17 +49,17 @@ enum Keep {
 }
 
 impl Keep {
-    fn of(plan: &PathPlan, key: &CellKey) -> Self {
+    fn of(key: &CellKey) -> Self {
         // Frames below have the same MTU and with it the same buffers.
         let mtu = key.frame_size_bytes.mtu_needed().max(1500);
-        match plan {
-            PathPlan::Vm { .. } => Self::Run,
-            PathPlan::Switch { kind, .. } => match kind {
-                SwitchKind::Ovs => Self::Next(mtu),
-                SwitchKind::OvsDpdk | SwitchKind::Testpmd => Self::NextAlone(mtu),
-                SwitchKind::VlanBridge => Self::Never,
-            },
-            _ => Self::Never,
+        match &key.path {
+            PathSpec::Vm(_) => Self::Run,
+            PathSpec::Ovs { .. } => Self::Next(mtu),
+            PathSpec::OvsDpdk(_) | PathSpec::Testpmd { .. } => Self::NextAlone(mtu),
+            PathSpec::Bridge
+            | PathSpec::Ports { .. }
+            | PathSpec::VlanBridge { .. }
+            | PathSpec::Foreign(_) => Self::Never,
         }
     }
 }
@@ -84,7 +82,6 @@ impl Paths {
     /// When it cannot be had.
     pub fn get(
         &mut self,
-        plan: &PathPlan,
         key: &CellKey,
         placement: &Placement,
         stop: &Stop,
@@ -96,7 +93,7 @@ impl Paths {
         {
             return Err(error);
         }
-        let keep = Keep::of(plan, key);
+        let keep = Keep::of(key);
         // A guest or switch that has died since says so when its counters are read.
         let same = |built: &Built| {
             keep != Keep::Never
@@ -111,9 +108,9 @@ impl Paths {
             self.now = Some(match found {
                 Some(built) => built,
                 None => {
-                    let pf = key.path.get("pf").cloned();
-                    self.make_room(&key.path, pf.as_deref());
-                    let path = self.build(plan, key, placement, stop, say)?;
+                    self.make_room(key.path.vm());
+                    let pf = key.path.vm().and_then(|vm| vm.pf.clone());
+                    let path = self.build(key, placement, stop, say)?;
                     Built {
                         name,
                         keep,
@@ -133,39 +130,33 @@ impl Paths {
     ///
     /// # Errors
     /// As those of [`Paths::get`], as far as they can be known beforehand.
-    pub fn check(
-        &self,
-        plan: &PathPlan,
-        key: &CellKey,
-        placement: &Placement,
-    ) -> Result<(), SetupError> {
+    pub fn check(&self, key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
         let largest = self.largest.unwrap_or(key.frame_size_bytes);
-        match plan {
-            PathPlan::Vm { .. } => self.guests.check(key, largest, placement)?,
-            PathPlan::Switch { kind, .. } => switches::check(*kind, key, placement)?,
-            PathPlan::Ports { a, b } => drop(ExternalPath::open(a, b, key.frame_size_bytes)?),
-            PathPlan::Bridge | PathPlan::Unavailable { .. } => (),
+        match &key.path {
+            PathSpec::Vm(vm) => self.guests.check(vm, largest, placement)?,
+            PathSpec::Ports { a, b } => drop(ExternalPath::open(a, b, key.frame_size_bytes)?),
+            PathSpec::Bridge => (),
+            _ => switches::check(key, placement)?,
         }
         Ok(())
     }
 
     fn build(
         &mut self,
-        plan: &PathPlan,
         key: &CellKey,
         placement: &Placement,
         stop: &Stop,
         say: &dyn Fn(&str),
     ) -> Result<Box<dyn Path>, SetupError> {
-        if matches!(plan, PathPlan::Vm { .. }) {
+        if let PathSpec::Vm(vm) = &key.path {
             let largest = self.largest.unwrap_or(key.frame_size_bytes);
-            let built = self.guests.path(key, largest, placement, stop, say);
+            let built = self.guests.path(vm, largest, placement, stop, say);
             return Ok(built?);
         }
-        if let PathPlan::Ports { a, b } = plan {
+        if let PathSpec::Ports { a, b } = &key.path {
             links::wait_here(a, b, stop, say)?;
         }
-        setup::path(plan, key, placement)
+        setup::path(key, placement)
     }
 
     /// Lets the path of the last cell stand still, or removes it where that cannot be.
@@ -176,10 +167,11 @@ impl Paths {
 
     /// Removes what is in the way of a new path: guests on virtual functions of the same port, and
     /// those not measured for longest when memory is short.
-    fn make_room(&mut self, path: &BTreeMap<String, String>, pf: Option<&str>) {
+    fn make_room(&mut self, vm: Option<&VmParams>) {
+        let pf = vm.and_then(|vm| vm.pf.as_deref());
         self.aside
             .retain(|built| pf.is_none() || built.pf.as_deref() != pf);
-        let wanted = u64::from(VmAsk::of(path).vms) * u64::from(vm::spec::MEMORY_MIB);
+        let wanted = u64::from(vm.map_or(1, |vm| vm.ask().vms)) * u64::from(vm::spec::MEMORY_MIB);
         let short = || {
             let available = vm::spec::available_mib();
             available.is_none_or(|mib| mib < wanted + RESERVE_MIB)
@@ -228,7 +220,7 @@ mod tests {
             );
             let plan = plan.unwrap();
             let key = plan.cells().next().unwrap();
-            assert_eq!(Keep::of(&plan.paths[0], &key), expected, "{kind}");
+            assert_eq!(Keep::of(&key), expected, "{kind}");
         }
     }
 }

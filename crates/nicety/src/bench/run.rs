@@ -15,7 +15,7 @@ use nicety_model::plan::PathPlan;
 use nicety_model::run::CellSummary;
 use nicety_model::sock::Ending::Faulty;
 use nicety_model::sock::{SockResult, SockSeries};
-use nicety_model::{CellKey, CellResult, Fps, Plan, Run, SCHEMA, TrialRecord, Verdict};
+use nicety_model::{CellKey, CellResult, Fps, LimitKey, Plan, Run, SCHEMA, TrialRecord, Verdict};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
@@ -71,7 +71,7 @@ struct Sitting {
     engines: Engines,
     stamps: Stamps,
     /// Sizes and directions for which the tester was measured in this sitting.
-    limits_tried: BTreeSet<String>,
+    limits_tried: BTreeSet<LimitKey>,
     /// Trials of cells without a result, from an earlier sitting.
     earlier: Vec<TrialRecord>,
     results: Vec<CellResult>,
@@ -418,18 +418,14 @@ impl Sitting {
         signals: &Signals,
     ) -> Result<bool, Failure> {
         let (size, direction) = (key.frame_size_bytes, key.direction);
-        let name = self.engines.limit_key(key);
-        if !self.limits_tried.insert(name.clone()) || self.limits.limit_fps.contains_key(&name) {
+        let limit_key = self.engines.limit_key(key);
+        if !self.limits_tried.insert(limit_key) || self.limits.limit_fps.contains_key(&limit_key) {
             return Ok(true);
         }
         progress.stage(&format!("the tester alone, {size} bytes {direction}"));
-        let path = self.path_of(key);
         let stop = signals.stop();
         let say = |step: &str| progress.stage(step);
-        match self
-            .paths
-            .get(&path, key, &self.machine.placement, &stop, &say)
-        {
+        match self.paths.get(key, &self.machine.placement, &stop, &say) {
             Ok(path) => self
                 .engines
                 .decide(path, key, &self.machine.placement, &say),
@@ -437,7 +433,7 @@ impl Sitting {
             Err(error) => {
                 // Nothing is measured on it; the next cell of this size asks again.
                 self.paths.failed(key, error);
-                self.limits_tried.remove(&name);
+                self.limits_tried.remove(&limit_key);
                 return Ok(true);
             }
         }
@@ -453,7 +449,7 @@ impl Sitting {
                          {direction}: its limit is the most that it counted"
                     ));
                 }
-                self.limits.limit_fps.insert(name, limit.load.0);
+                self.limits.limit_fps.insert(limit_key, limit.load.0);
             }
             Ok(None) => self.limits.notes.push(format!(
                 "the tester alone{with} counted nothing with {size} bytes, {direction}"
@@ -527,9 +523,9 @@ impl Sitting {
         let tester_limit = self.limits.limit_fps.get(&limit_key).copied().map(Fps);
         let max = tester_limit.map_or(UNKNOWN_LIMIT, |limit| Fps(limit.0 * ABOVE_LIMIT));
         let name = key.name();
-        let path = self.path_of(key);
-        let interfaces = path.interfaces();
-        let line = interfaces
+        let line = key
+            .path
+            .interfaces()
             .and(self.line_mbps)
             .map(|mbps| key.frame_size_bytes.line_rate(mbps))
             .filter(|line| line.0 <= max.0);
@@ -565,7 +561,6 @@ impl Sitting {
         let earlier: Vec<TrialRecord> = self.earlier.iter().filter(own).cloned().collect();
         let rest = (schedule.eta_s(self.elapsed_s()) - plan.typical().seconds).max(0.0);
         let visit = Visit {
-            path: &path,
             key: key.clone(),
             repeat: task.repeat,
             control: task.control,
@@ -608,15 +603,6 @@ impl Sitting {
             .then(|| summary::summarise([name.as_str()], &self.results).pop())
             .flatten();
         progress.done(result, summary.as_ref().map(|summary| (summary, visits)));
-    }
-
-    fn path_of(&self, key: &CellKey) -> PathPlan {
-        let found = self
-            .plan
-            .paths
-            .iter()
-            .find(|path| self.plan.cells_of(path).any(|cell| cell.path == key.path));
-        found.cloned().unwrap_or(PathPlan::Bridge)
     }
 
     /// Says so when the time box is over before anything was measured, and how long it has to be.

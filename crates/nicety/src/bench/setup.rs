@@ -5,7 +5,7 @@ use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, Direction, FrameSize};
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
@@ -44,6 +44,9 @@ pub enum SetupError {
         /// Queues of either interface.
         queues: u32,
     },
+    /// Nothing here builds such a path.
+    #[error("{0} is on no path that this version can build")]
+    NoSuchPath(String),
     /// The ports' NICs do not stamp, or may not be told to.
     #[error("no hardware time stamps, which --stamps hardware asks for: {0}")]
     Stamps(ProbeError),
@@ -60,6 +63,7 @@ impl SetupError {
             Self::OneQueue { .. } => {
                 Some("measure with --engine af_packet, or write host_queues = 1".to_owned())
             }
+            Self::NoSuchPath(_) => Some("measure with the version that the plan is for".to_owned()),
             Self::Stamps(_) => Some(
                 "measure between NICs that have them (nicety probe), or without --stamps hardware"
                     .to_owned(),
@@ -71,7 +75,11 @@ impl SetupError {
 
     /// Whether every cell of the same path meets it.
     pub fn lasts(&self) -> bool {
-        matches!(self, Self::OneQueue { .. }) || matches!(self, Self::Path(error) if error.lasts())
+        match self {
+            Self::OneQueue { .. } | Self::NoSuchPath(_) => true,
+            Self::Path(error) => error.lasts(),
+            _ => false,
+        }
     }
 
     /// Whether it will be the same as often as this cell is tried.
@@ -181,20 +189,16 @@ pub fn path_cpus(placement: &Placement) -> Vec<u32> {
 
 /// Builds the path of a cell; guests are [`Guests`](super::guests::Guests)' work. Its programs end
 /// with the calling thread.
-pub fn path(
-    plan: &PathPlan,
-    key: &CellKey,
-    placement: &Placement,
-) -> Result<Box<dyn Path>, SetupError> {
+pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
     let size = key.frame_size_bytes;
-    Ok(match plan {
-        PathPlan::Switch { kind, .. } => switches::path(*kind, key, placement)?,
-        PathPlan::Ports { a, b } => Box::new(ExternalPath::open(a, b, size)?),
-        _ => Box::new(BridgePath::build(&BridgeSpec {
+    Ok(match &key.path {
+        PathSpec::Bridge => Box::new(BridgePath::build(&BridgeSpec {
             path_cpus: path_cpus(placement),
             largest_frame: size,
             queues: QUEUES,
         })?),
+        PathSpec::Ports { a, b } => Box::new(ExternalPath::open(a, b, size)?),
+        _ => switches::path(key, placement)?,
     })
 }
 
@@ -348,17 +352,6 @@ pub fn stations(pairs: u32) -> Vec<[Mac; 2]> {
     let pair = |n| [STATION_A, STATION_B].map(|port| Mac(MacAddr::local(port).station(n).0));
     // A path has at most 256 guests.
     (0..=u8::MAX).take(pairs as usize).map(pair).collect()
-}
-
-/// Key of a tester limit: the frame size, the direction when both ports send, and the engine where
-/// other cells of the run have another.
-pub fn limit_key(size: FrameSize, direction: Direction, engine: Option<Choice>) -> String {
-    let engine = engine.map(|engine| format!("/{engine}"));
-    let direction = match direction {
-        Direction::Uni => String::new(),
-        Direction::Bi => format!("/{direction}"),
-    };
-    format!("{size}{direction}{}", engine.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -3,14 +3,13 @@
 mod neighbours;
 mod stage;
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use nicety_host::placement::Placement;
-use nicety_model::Plan;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::{SockCell, SockClient};
 use nicety_model::sock::{Ending as TestEnding, Neighbours, SockAsk, SockResult};
+use nicety_model::{PathSpec, Plan};
 use nicety_search::order::shuffled;
 use nicety_socket::{Connection, Ran, SocketError};
 use nicety_store::{RunDir, RunMeta};
@@ -78,7 +77,7 @@ enum Went {
 impl SocketRun<'_> {
     /// Runs every test that has no result yet.
     pub(super) fn all(&mut self, seed: u64) -> Result<Ending, Failure> {
-        let mut paths: Vec<(BTreeMap<String, String>, Vec<SockCell>)> = Vec::new();
+        let mut paths: Vec<(PathSpec, Vec<SockCell>)> = Vec::new();
         for cell in self.making.plan.sock_cells() {
             match paths.iter_mut().find(|(path, _)| *path == cell.path) {
                 Some((_, cells)) => cells.push(cell),

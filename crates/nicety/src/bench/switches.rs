@@ -1,14 +1,15 @@
 //! Paths through switches other than the plain bridge: from a cell's parameters to what is built.
 
 use nicety_host::placement::Placement;
-use nicety_model::CellKey;
+use nicety_model::path::DpdkParams;
 use nicety_model::plan::{PathPlan, SwitchKind};
+use nicety_model::{CellKey, PathSpec};
 use nicety_testbed::{
-    Datapath, DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
-    TestpmdNicsPath, TestpmdPath, Vdev, VlanBridgePath,
+    DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, RigSpec, Tagging, TestpmdNicsPath,
+    TestpmdPath, VlanBridgePath,
 };
 
-use super::setup::{QUEUES, path_cpus};
+use super::setup::{QUEUES, SetupError, path_cpus};
 
 /// CPUs of the threads that receive on the switch's two interfaces.
 const RECEIVING: usize = 2;
@@ -31,12 +32,7 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
                 kind: SwitchKind::OvsDpdk | SwitchKind::Testpmd,
                 params,
             } => params,
-            PathPlan::Vm { params }
-                if params
-                    .switch
-                    .iter()
-                    .any(|switch| matches!(switch.as_str(), "ovs-dpdk" | "testpmd")) =>
-            {
+            PathPlan::Vm { params } if params.switch.iter().any(|switch| switch.on_dpdk()) => {
                 params
             }
             PathPlan::Switch {
@@ -71,70 +67,50 @@ enum Ask {
 }
 
 impl Ask {
-    fn of(kind: SwitchKind, key: &CellKey, placement: &Placement) -> Self {
-        let number = |name: &str| key.path.get(name)?.parse::<u32>().ok();
-        let word = |name: &str| key.path.get(name).map(String::as_str);
-        let rig = RigSpec {
+    fn of(key: &CellKey, placement: &Placement) -> Result<Self, SetupError> {
+        let rig = |queues| RigSpec {
             path_cpus: path_cpus(placement),
             largest_frame: key.frame_size_bytes,
-            queues: number("queues").unwrap_or(QUEUES),
+            queues,
         };
         let cpus = program_cpus(&placement.path);
-        let dpdk = |rig| DpdkSpec {
-            rig,
-            vdev: match word("vdev") {
-                Some("af_xdp") => Vdev::AfXdp,
-                _ => Vdev::AfPacket,
-            },
-            cores: number("cores").unwrap_or(1),
-            cpus: cpus.clone(),
+        let dpdk_on = |params: &DpdkParams, cpus: &[u32]| DpdkSpec {
+            rig: rig(params.queues()),
+            vdev: params.vdev(),
+            cores: params.cores(),
+            cpus: cpus.to_vec(),
         };
-        match kind {
-            SwitchKind::VlanBridge => {
-                let tagging = match word("tagging") {
-                    Some("filtering") => Tagging::Filtering,
-                    _ => Tagging::SubInterface,
-                };
-                Self::Vlan(rig, tagging)
+        Ok(match &key.path {
+            PathSpec::VlanBridge { tagging } => {
+                Self::Vlan(rig(QUEUES), tagging.unwrap_or(Tagging::SubInterface))
             }
-            SwitchKind::Ovs => Self::Ovs(OvsSpec {
-                rig,
-                datapath: match word("datapath") {
-                    Some("kernel") => Some(Datapath::Kernel),
-                    Some("userspace") => Some(Datapath::Userspace),
-                    _ => None,
-                },
-                tagged: word("tagging").is_some(),
+            PathSpec::Ovs { datapath, tagged } => Self::Ovs(OvsSpec {
+                rig: rig(QUEUES),
+                datapath: *datapath,
+                tagged: *tagged,
                 cpus,
             }),
-            SwitchKind::OvsDpdk => Self::OvsDpdk(dpdk(rig)),
-            SwitchKind::Testpmd => {
-                let owned = |name| word(name).map(str::to_owned);
-                let nics = word("pci").and_then(|pair| pair.split_once('+'));
-                match (nics, owned("a"), owned("b")) {
-                    (Some((first, second)), Some(a), Some(b)) => Self::Nics(NicsSpec {
-                        dpdk: DpdkSpec {
-                            // No thread of the kernel receives for it.
-                            cpus: placement.path.clone(),
-                            ..dpdk(rig)
-                        },
-                        devices: [first.to_owned(), second.to_owned()],
-                        ports: [a, b],
-                    }),
-                    _ => Self::Testpmd(dpdk(rig)),
-                }
+            PathSpec::OvsDpdk(params) => Self::OvsDpdk(dpdk_on(params, &cpus)),
+            PathSpec::Testpmd { dpdk, nics: None } => Self::Testpmd(dpdk_on(dpdk, &cpus)),
+            PathSpec::Testpmd {
+                dpdk,
+                nics: Some(nics),
+            } => Self::Nics(NicsSpec {
+                // No thread of the kernel receives for it.
+                dpdk: dpdk_on(dpdk, &placement.path),
+                devices: nics.pci.0.clone(),
+                ports: [nics.a.clone(), nics.b.clone()],
+            }),
+            PathSpec::Bridge | PathSpec::Ports { .. } | PathSpec::Vm(_) | PathSpec::Foreign(_) => {
+                return Err(SetupError::NoSuchPath(key.name()));
             }
-        }
+        })
     }
 }
 
 /// Builds the path of a cell.
-pub fn path(
-    kind: SwitchKind,
-    key: &CellKey,
-    placement: &Placement,
-) -> Result<Box<dyn Path>, PathError> {
-    Ok(match Ask::of(kind, key, placement) {
+pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
+    Ok(match Ask::of(key, placement)? {
         Ask::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
         Ask::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
         Ask::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
@@ -144,15 +120,16 @@ pub fn path(
 }
 
 /// Refuses what this machine cannot do, in no time: programs are looked for and not started.
-pub fn check(kind: SwitchKind, key: &CellKey, placement: &Placement) -> Result<(), PathError> {
-    match Ask::of(kind, key, placement) {
+pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
+    match Ask::of(key, placement)? {
         // The kernel says what it has only when it is asked to make it.
-        Ask::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop),
-        Ask::Ovs(spec) => OvsPath::check(&spec),
-        Ask::OvsDpdk(spec) => OvsDpdkPath::check(&spec),
-        Ask::Testpmd(spec) => TestpmdPath::check(&spec),
-        Ask::Nics(spec) => TestpmdNicsPath::check(&spec),
+        Ask::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop)?,
+        Ask::Ovs(spec) => OvsPath::check(&spec)?,
+        Ask::OvsDpdk(spec) => OvsDpdkPath::check(&spec)?,
+        Ask::Testpmd(spec) => TestpmdPath::check(&spec)?,
+        Ask::Nics(spec) => TestpmdNicsPath::check(&spec)?,
     }
+    Ok(())
 }
 
 /// The path's CPUs for programs, those first on which no thread of the kernel receives.
@@ -197,7 +174,7 @@ mod tests {
             path: vec![2, 3, 4],
             ..Placement::default()
         };
-        let Ask::Nics(spec) = Ask::of(SwitchKind::Testpmd, &key, &placement) else {
+        let Ok(Ask::Nics(spec)) = Ask::of(&key, &placement) else {
             panic!("a path through interfaces of the kernel");
         };
         assert_eq!(spec.devices, ["0000:03:00.0", "0000:03:00.1"]);

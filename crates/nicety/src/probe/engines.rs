@@ -1,7 +1,6 @@
 //! Engines: each one sends a burst over a bridge made for it.
 
 use nicety_host::placement::Placement;
-use nicety_model::plan::PathPlan;
 use nicety_model::probe::{Ability, Answer, Area};
 use nicety_model::{CellKey, Direction, FrameSize, Plan};
 use nicety_port::auto::{Choice, self_check};
@@ -14,11 +13,7 @@ use crate::bench::setup::{self, SetupError};
 pub fn all() -> Vec<Ability> {
     let opened = key().map(|key| {
         let placement = setup::placement(&[]).unwrap_or_default();
-        (
-            setup::path(&PathPlan::Bridge, &key, &placement),
-            key,
-            placement,
-        )
+        (setup::path(&key, &placement), key, placement)
     });
     let Some((Ok(path), key, placement)) = opened else {
         // That no path can be built is told among the paths.

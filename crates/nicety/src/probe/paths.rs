@@ -3,7 +3,6 @@
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
 use nicety_host::privilege::Privilege;
-use nicety_model::plan::PathPlan;
 use nicety_model::probe::{Ability, Answer, Area};
 use nicety_testbed::switch;
 use nicety_testbed::{PathError, RigSpec, Tagging, VlanBridgePath};
@@ -21,7 +20,7 @@ pub fn built(before: Privilege) -> Vec<Ability> {
         return Vec::new();
     };
     let placement = setup::placement(&[]).unwrap_or_default();
-    let mut all = vec![match setup::path(&PathPlan::Bridge, &key, &placement) {
+    let mut all = vec![match setup::path(&key, &placement) {
         Ok(_) => bridge(before, placement.shared),
         Err(error) => with_remedy(
             ability("bridge", Answer::No, error.to_string()).costs("no path can be built here"),

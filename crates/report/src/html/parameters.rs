@@ -36,25 +36,39 @@ struct Map<'a, 'r> {
     /// Parameters of the rows, that of the columns.
     rows: Vec<&'a str>,
     column: &'a str,
-    cells: Vec<&'a Group<'r>>,
+    cells: Vec<Cell<'a, 'r>>,
 }
 
-/// A path's value of a parameter, `–` where it has none.
-fn value<'a>(group: &'a Group<'_>, parameter: &str) -> &'a str {
-    let value = group.key.path.get(parameter);
-    value.map_or(crate::number::ABSENT, String::as_str)
+/// A cell with its path's parameters in words.
+struct Cell<'a, 'r> {
+    group: &'a Group<'r>,
+    words: BTreeMap<&'a str, String>,
 }
 
-fn varying<'a>(cells: &[&'a Group<'_>]) -> Vec<&'a str> {
+impl<'a, 'r> Cell<'a, 'r> {
+    fn of(group: &'a Group<'r>) -> Self {
+        Self {
+            group,
+            words: group.key.path.words(),
+        }
+    }
+
+    /// The path's value of a parameter, `–` where it has none.
+    fn value(&self, parameter: &str) -> &str {
+        let value = self.words.get(parameter);
+        value.map_or(crate::number::ABSENT, String::as_str)
+    }
+}
+
+fn varying<'a>(cells: &[Cell<'a, '_>]) -> Vec<&'a str> {
     let names: BTreeSet<&str> = cells
         .iter()
-        .flat_map(|group| group.key.path.keys())
-        .map(String::as_str)
+        .flat_map(|cell| cell.words.keys().copied())
         .collect();
     let mut found: Vec<&str> = names
         .into_iter()
         .filter(|name| {
-            let values: BTreeSet<&str> = cells.iter().map(|group| value(group, name)).collect();
+            let values: BTreeSet<&str> = cells.iter().map(|cell| cell.value(name)).collect();
             values.len() > 1
         })
         .collect();
@@ -75,6 +89,7 @@ fn maps<'a, 'r>(groups: &'a [Group<'r>]) -> Vec<Map<'a, 'r>> {
         .filter_map(|((kind, direction, flows), mut cells)| {
             let size = cells.iter().map(|group| group.key.frame_size_bytes).min()?;
             cells.retain(|group| group.key.frame_size_bytes == size);
+            let cells: Vec<Cell<'_, '_>> = cells.into_iter().map(Cell::of).collect();
             let mut rows = varying(&cells);
             let column = rows.pop()?;
             (!rows.is_empty()).then_some(Map {
@@ -91,8 +106,8 @@ fn maps<'a, 'r>(groups: &'a [Group<'r>]) -> Vec<Map<'a, 'r>> {
 }
 
 impl Map<'_, '_> {
-    fn row(&self, group: &Group<'_>) -> Vec<String> {
-        let values = self.rows.iter().map(|name| value(group, name).to_owned());
+    fn row(&self, cell: &Cell<'_, '_>) -> Vec<String> {
+        let values = self.rows.iter().map(|name| cell.value(name).to_owned());
         values.collect()
     }
 
@@ -110,21 +125,24 @@ impl Map<'_, '_> {
     }
 
     fn table(&self) -> Markup {
-        let best = self.cells.iter().filter_map(|group| group.throughput_fps());
+        let best = self
+            .cells
+            .iter()
+            .filter_map(|cell| cell.group.throughput_fps());
         let best = best.fold(0.0, f64::max);
         let mut columns: Vec<&str> = Vec::new();
         let mut rows: Vec<Vec<String>> = Vec::new();
         let mut at: BTreeMap<(Vec<String>, &str), &Group<'_>> = BTreeMap::new();
         // In the order of the plan.
-        for group in &self.cells {
-            let (row, column) = (self.row(group), value(group, self.column));
+        for cell in &self.cells {
+            let (row, column) = (self.row(cell), cell.value(self.column));
             if !columns.contains(&column) {
                 columns.push(column);
             }
             if !rows.contains(&row) {
                 rows.push(row.clone());
             }
-            at.insert((row, column), group);
+            at.insert((row, column), cell.group);
         }
         let more = rows.len() > ROWS || columns.len() > COLUMNS;
         rows.truncate(ROWS);

@@ -1,5 +1,7 @@
 //! Throughput against frame size, with the link's line rate and the tester's own limit.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use nicety_model::units::Fps;
 use nicety_model::{FrameSize, Run, Verdict};
@@ -71,6 +73,18 @@ struct Point {
     verdict: Verdict,
 }
 
+/// The tester's limits between two frame sizes, by direction and engine.
+fn limit_lines(run: &Run, (low, high): (FrameSize, FrameSize)) -> Vec<Vec<(FrameSize, f64)>> {
+    let mut lines: BTreeMap<_, Vec<(FrameSize, f64)>> = BTreeMap::new();
+    for (key, fps) in &run.tester_limit_fps {
+        if fps.is_finite() && *fps > 0.0 && (low..=high).contains(&key.frame_size) {
+            let line = lines.entry((key.direction, key.engine)).or_default();
+            line.push((key.frame_size, *fps));
+        }
+    }
+    lines.into_values().collect()
+}
+
 /// Everything both figures show.
 pub struct Throughput {
     series: Vec<(SeriesKey, Vec<Point>)>,
@@ -79,7 +93,8 @@ pub struct Throughput {
     /// Whether bars are intervals.
     intervals: bool,
     more: usize,
-    tester: Vec<(FrameSize, f64)>,
+    /// The tester's limits, a line for each direction and engine.
+    tester: Vec<Vec<(FrameSize, f64)>>,
     link: Option<(f64, String)>,
     span: (FrameSize, FrameSize),
 }
@@ -102,14 +117,7 @@ impl Throughput {
             .into_iter()
             .map(|(key, cells)| (key, cells.into_iter().filter_map(point).collect()))
             .collect();
-        let tester = pick::tester_limits(run)
-            .into_iter()
-            .filter_map(|(size, fps)| {
-                let size = FrameSize::new(size.parse().ok()?).ok()?;
-                (fps.is_finite() && fps > 0.0).then_some((size, fps))
-            })
-            .filter(|(size, _)| (low..=high).contains(size))
-            .collect();
+        let tester = limit_lines(run, (low, high));
         let link = pick::link_speed(run).map(|(mbps, names)| (mbps, pick::named(&names)));
         Some(Self {
             series,
@@ -241,6 +249,7 @@ impl Throughput {
         let others = self
             .tester
             .iter()
+            .flatten()
             .map(|(size, fps)| unit.of(*size, *fps))
             .chain(self.link.iter().flat_map(|(mbps, _)| {
                 [low, high].map(|size| unit.of(size, size.line_rate(*mbps).0))
@@ -297,16 +306,17 @@ impl Throughput {
             if let Some((mbps, _)) = &self.link {
                 plot.line(&self.line_rate(*mbps, unit, (&x, y)), Ink::Muted, 1, false)?;
             }
-            let mut tester: Vec<(f64, f64)> = self
-                .tester
-                .iter()
-                .map(|(size, fps)| place(*size, *fps))
-                .collect();
-            if let [(_, only)] = tester[..] {
-                // One frame size makes no line; a level across the figure shows it as well.
-                tester = vec![(x.min, only), (x.max, only)];
+            for limits in &self.tester {
+                let mut line: Vec<(f64, f64)> = limits
+                    .iter()
+                    .map(|(size, fps)| place(*size, *fps))
+                    .collect();
+                if let [(_, only)] = line[..] {
+                    // One frame size makes no line; a level across the figure shows it as well.
+                    line = vec![(x.min, only), (x.max, only)];
+                }
+                plot.line(&line, Ink::Muted, 1, true)?;
             }
-            plot.line(&tester, Ink::Muted, 1, true)?;
             for (n, (_, points)) in self.series.iter().enumerate() {
                 let line: Vec<(f64, f64)> = points.iter().map(|p| place(p.size, p.fps)).collect();
                 plot.line(&line, Ink::Series(n), 2, false)?;

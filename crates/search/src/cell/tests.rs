@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nicety_model::plan::Preset;
 use nicety_model::{
     CellKey, CellResult, CoreUse, CpuUse, Direction, FrameSize, LatencySummary, LossEntry,
-    Validity, Verdict,
+    PathSpec, Validity, Verdict,
 };
 use nicety_testkit::sut::{Path, Sut, reference_paths};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn plan(preset: Preset) -> CellPlan {
 fn context() -> CellContext {
     CellContext {
         key: CellKey {
-            path: BTreeMap::from([("kind".to_owned(), "bridge".to_owned())]),
+            path: PathSpec::Bridge,
             frame_size_bytes: FrameSize::new(64).unwrap(),
             direction: Direction::Uni,
             flows: 1,

@@ -1,4 +1,4 @@
-use nicety_model::{CellKey, Direction, FrameSize, SearchBounds};
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec, SearchBounds};
 
 use super::*;
 
@@ -9,7 +9,7 @@ pub(crate) fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) ->
         repeat: 1,
         control: None,
         key: CellKey {
-            path: [("kind".to_owned(), "bridge".to_owned())].into(),
+            path: PathSpec::Bridge,
             frame_size_bytes: FrameSize::new(64).unwrap(),
             direction: Direction::Uni,
             flows: 1,

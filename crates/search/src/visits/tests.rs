@@ -1,11 +1,11 @@
-use nicety_model::{CellKey, Direction, FrameSize, SearchBounds};
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec, SearchBounds};
 
 use super::*;
 
 fn visit(fps: Option<f64>, verdict: Verdict) -> CellResult {
     let mut visit = crate::summary::tests::cell("a", fps, verdict);
     visit.key = CellKey {
-        path: [("kind".to_owned(), "bridge".to_owned())].into(),
+        path: PathSpec::Bridge,
         frame_size_bytes: FrameSize::new(64).unwrap(),
         direction: Direction::Uni,
         flows: 1,

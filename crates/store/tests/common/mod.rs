@@ -2,13 +2,11 @@
 #![allow(dead_code, reason = "each test file uses some of these")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
-
 use nicety_model::cell::SkippedCell;
 use nicety_model::pacing::PacingReport;
 use nicety_model::{
-    CellKey, CellResult, Direction, Fingerprint, FrameCounts, FrameSize, LossRatio, Plan, Purpose,
-    SCHEMA, SearchBounds, TrialRecord, Validity, Verdict,
+    CellKey, CellResult, Direction, Fingerprint, FrameCounts, FrameSize, LossRatio, PathSpec, Plan,
+    Purpose, SCHEMA, SearchBounds, TrialRecord, Validity, Verdict,
 };
 use nicety_store::{RunDir, RunMeta, StoreError};
 
@@ -73,7 +71,7 @@ pub fn trial(index: u32) -> TrialRecord {
 
 pub fn cell(repeat: u32) -> CellResult {
     let key = CellKey {
-        path: BTreeMap::from([("kind".to_owned(), "bridge".to_owned())]),
+        path: PathSpec::Bridge,
         frame_size_bytes: FrameSize::new(64).unwrap(),
         direction: Direction::Uni,
         flows: 1,

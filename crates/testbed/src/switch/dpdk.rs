@@ -2,6 +2,7 @@
 //! poll.
 
 use nicety_model::FrameSize;
+use nicety_model::path::Vdev;
 
 use super::program::Start;
 use super::run_dir::RunDir;
@@ -20,38 +21,18 @@ const LARGEST: u16 = 1518;
 /// the program names no other number).
 const MOST_QUEUES: u32 = 256;
 
-/// How DPDK gets at an interface that the kernel drives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Vdev {
-    /// A packet socket with its ring.
-    #[default]
-    AfPacket,
-    /// An AF_XDP socket.
-    AfXdp,
+/// What ports on such are, for a sentence.
+pub(super) fn in_words(vdev: Vdev) -> String {
+    format!("interfaces through {vdev}")
 }
 
-impl Vdev {
-    /// As plans write it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::AfPacket => "af_packet",
-            Self::AfXdp => "af_xdp",
-        }
-    }
-
-    /// What ports on such are, for a sentence.
-    pub(super) fn in_words(self) -> String {
-        format!("interfaces through {}", self.word())
-    }
-
-    /// DPDK's arguments for interface number `number` (`net_af_packet0,iface=d0`).
-    pub(super) fn arguments(self, number: usize, queues: u32) -> String {
-        let (driver, count) = match self {
-            Self::AfPacket => ("net_af_packet", "qpairs"),
-            Self::AfXdp => ("net_af_xdp", "queue_count"),
-        };
-        format!("{driver}{number},iface=d{number},{count}={queues}")
-    }
+/// DPDK's arguments for interface number `number` (`net_af_packet0,iface=d0`).
+pub(super) fn device(vdev: Vdev, number: usize, queues: u32) -> String {
+    let (driver, count) = match vdev {
+        Vdev::AfPacket => ("net_af_packet", "qpairs"),
+        Vdev::AfXdp => ("net_af_xdp", "queue_count"),
+    };
+    format!("{driver}{number},iface=d{number},{count}={queues}")
 }
 
 /// What a switch built on DPDK shall be like.
@@ -214,11 +195,11 @@ mod tests {
     #[test]
     fn arguments_are_those_of_the_driver() {
         assert_eq!(
-            Vdev::AfPacket.arguments(0, 2),
+            device(Vdev::AfPacket, 0, 2),
             "net_af_packet0,iface=d0,qpairs=2"
         );
         assert_eq!(
-            Vdev::AfXdp.arguments(1, 1),
+            device(Vdev::AfXdp, 1, 1),
             "net_af_xdp1,iface=d1,queue_count=1"
         );
     }

@@ -23,7 +23,7 @@ use nicety_model::plan::VmSwitch;
 
 use super::instance::{self, Instance, Member, Setup, SwitchPort};
 use super::testpmd::{self, Ports, Running};
-use super::{Datapath, DpdkSpec, OvsDpdkPath, TestpmdPath, ovs, ovs_dpdk, place};
+use super::{Datapath, DpdkSpec, OvsDpdkPath, TestpmdPath, dpdk, ovs, ovs_dpdk, place};
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::neighbours::Joining;
@@ -371,10 +371,10 @@ fn pairs(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
             text(socket)
         )
     };
-    let interface = |number| spec.dpdk.vdev.arguments(number, queues);
+    let interface = |number| dpdk::device(spec.dpdk.vdev, number, queues);
     let vdevs = [interface(0), vhost(0), vhost(1), interface(1)];
     let running = Running::start(spec.dpdk, spec.ns, Ports::Vdevs(&vdevs))?;
-    let interfaces = spec.dpdk.vdev.in_words();
+    let interfaces = dpdk::in_words(spec.dpdk.vdev);
     let words = testpmd::words(&running, spec.dpdk.polling()?, &interfaces);
     let note = format!("guest on testpmd: {words}, a pair of ports on either side, vhost-user");
     Ok((Program::Testpmd(running), note))

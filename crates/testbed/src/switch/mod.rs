@@ -24,9 +24,10 @@ use nicety_host::link::LinkCounters;
 use crate::counters::{InterfaceCounters, Role};
 use crate::error::PathError;
 
-pub use dpdk::{DpdkSpec, Vdev};
+pub use dpdk::DpdkSpec;
 pub(crate) use guests::{GuestSwitch, GuestSwitchSpec, plug, port as guest_port};
-pub use ovs::{Datapath, OvsPath, OvsSpec};
+pub use nicety_model::path::{Datapath, Vdev};
+pub use ovs::{OvsPath, OvsSpec};
 pub use ovs_dpdk::OvsDpdkPath;
 pub(crate) use run_dir::RunDir;
 pub use run_dir::sweep;

@@ -9,6 +9,7 @@ use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
+use nicety_model::path::Datapath;
 
 use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
 use super::place;
@@ -31,15 +32,6 @@ pub(super) const DAEMON: Packaged = Packaged {
     ],
     package: "openvswitch-switch",
 };
-
-/// Which of its datapaths carries the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Datapath {
-    /// The kernel's module.
-    Kernel,
-    /// The one in ovs-vswitchd.
-    Userspace,
-}
 
 /// What the path shall be like.
 #[derive(Debug, Clone)]

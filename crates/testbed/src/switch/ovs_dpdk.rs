@@ -4,8 +4,9 @@
 
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
+use nicety_model::path::Vdev;
 
-use super::dpdk::{self, DpdkSpec, Vdev};
+use super::dpdk::{self, DpdkSpec};
 use super::instance::{Instance, Setup, SwitchPort, all_there};
 use super::ovs_counters::{Datapath, DatapathPort};
 use super::place;
@@ -177,7 +178,7 @@ pub(super) fn port(vdev: Vdev, number: usize, queues: u32) -> Vec<String> {
         "type=dpdk".to_owned(),
         format!(
             "options:dpdk-devargs=\"{}\"",
-            vdev.arguments(number, queues)
+            dpdk::device(vdev, number, queues)
         ),
         format!("options:n_rxq={queues}"),
     ]

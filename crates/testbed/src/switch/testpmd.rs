@@ -181,9 +181,9 @@ impl TestpmdPath {
         Self::check(spec)?;
         let polling = spec.polling()?;
         let mut rig = Rig::build(&spec.rig)?;
-        let vdevs = [0, 1].map(|number| spec.vdev.arguments(number, spec.rig.queues.max(1)));
+        let vdevs = [0, 1].map(|number| dpdk::device(spec.vdev, number, spec.rig.queues.max(1)));
         let running = Running::start(spec, &rig.dut.ns, Ports::Vdevs(&vdevs))?;
-        let words = words(&running, polling, &spec.vdev.in_words());
+        let words = words(&running, polling, &dpdk::in_words(spec.vdev));
         rig.notes.push(format!("testpmd: {words}"));
         let polling = running.polling();
         let mut threads = rig.threads.clone();
@@ -320,7 +320,7 @@ mod tests {
 
     use super::*;
     use crate::rig::RigSpec;
-    use crate::switch::Vdev;
+    use nicety_model::path::Vdev;
 
     #[test]
     fn nics_are_allowed_by_address_and_virtual_devices_exclude_them() {

@@ -262,13 +262,14 @@ pub(super) fn module(nic: VmNic) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use nicety_model::PathSpec;
 
     use super::*;
 
     fn ask(words: &[(&str, &str)]) -> VmAsk {
-        let pairs = words.iter().map(|(k, v)| (k.to_string(), v.to_string()));
-        VmAsk::of(&pairs.collect::<BTreeMap<_, _>>())
+        let words = words.iter().copied().chain([("kind", "vm")]);
+        let words = words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        PathSpec::try_from(&words).unwrap().vm().unwrap().ask()
     }
 
     #[test]

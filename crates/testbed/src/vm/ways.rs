@@ -12,7 +12,7 @@ use crate::counters::Role;
 use crate::error::PathError;
 use crate::rig::{Rig, RigSpec};
 use crate::sriov;
-use crate::switch::{DpdkSpec, RunDir, Vdev, guest_port, plug};
+use crate::switch::{DpdkSpec, RunDir, guest_port, plug};
 use crate::veth;
 use crate::vlan_bridge::{self, SUB_INTERFACES, VLAN};
 
@@ -77,10 +77,7 @@ pub(super) fn dpdk(spec: &VmSpec) -> DpdkSpec {
                 ask.host_queues
             },
         },
-        vdev: match ask.vdev.as_str() {
-            "af_xdp" => Vdev::AfXdp,
-            _ => Vdev::AfPacket,
-        },
+        vdev: ask.vdev,
         cores: ask.cores,
         cpus: spec.switch_cpus.clone(),
     }

@@ -10,7 +10,7 @@ use nicety_host::ethtool::Ethtool;
 use nicety_host::link::Mac;
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::Privilege;
-use nicety_model::plan::VmAsk;
+use nicety_model::path::{GuestKind, VmParams};
 use nicety_model::{FrameSize, LossEntry};
 use nicety_testbed::{
     BridgePath, BridgeSpec, Coupling, DirectPath, DirectSpec, ExternalPath, NetnsPath, NetnsSpec,
@@ -70,9 +70,12 @@ fn build() -> BridgePath {
 }
 
 fn namespace_guest(_: Privilege) {
-    let words = [("kind", "vm"), ("guest", "netns")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    let guest = VmParams {
+        guest: Some(GuestKind::Netns),
+        ..VmParams::default()
+    };
     let path = NetnsPath::build(&NetnsSpec {
-        ask: VmAsk::of(&words.into_iter().collect()),
+        ask: guest.ask(),
         largest_frame: FrameSize::new(9018).unwrap(),
         stations: Vec::new(),
         path_cpus: vec![path_cpu()],
@@ -103,12 +106,15 @@ fn namespace_guest(_: Privilege) {
 }
 
 fn namespace_guests(_: Privilege) {
-    let words = [("kind", "vm"), ("guest", "netns"), ("vms", "3")];
-    let words = words.map(|(k, v)| (k.to_owned(), v.to_owned()));
+    let guest = VmParams {
+        guest: Some(GuestKind::Netns),
+        vms: Some(3),
+        ..VmParams::default()
+    };
     let stations =
         [0, 1, 2].map(|guest| [0x0a, 0x0b].map(|port| Mac([0x02, 0x4e, 0, 0, guest, port])));
     let path = NetnsPath::build(&NetnsSpec {
-        ask: VmAsk::of(&words.into_iter().collect()),
+        ask: guest.ask(),
         largest_frame: FrameSize::new(1518).unwrap(),
         stations: stations.to_vec(),
         path_cpus: vec![path_cpu()],

@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::link::Mac;
 use nicety_host::privilege::Privilege;
-use nicety_model::FrameSize;
-use nicety_model::plan::VmAsk;
+use nicety_model::{FrameSize, PathSpec};
 use nicety_testbed::counters::UNEXPLAINED;
 use nicety_testbed::qemu::bundle::MIRROR;
 use nicety_testbed::qemu::{Accelerator, Bundle, BundleSpec, Purpose};
@@ -115,12 +114,10 @@ fn stations() -> [[Mac; 2]; 2] {
 }
 
 fn spec(words: &[(&str, &str)]) -> VmSpec {
-    let words: BTreeMap<_, _> = words
-        .iter()
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect();
+    let words = words.iter().copied().chain([("kind", "vm")]);
+    let words = words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
     VmSpec {
-        ask: VmAsk::of(&words),
+        ask: PathSpec::try_from(&words).unwrap().vm().unwrap().ask(),
         largest_frame: FrameSize::new(1518).unwrap(),
         path_cpus: vec![0],
         switch_cpus: vec![1],

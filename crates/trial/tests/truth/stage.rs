@@ -1,7 +1,6 @@
 //! What every test needs: an engine opened on a path, trials on it, and the laws that hold for
 //! each of them.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nicety_host::link::Links;
@@ -10,7 +9,7 @@ use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::topology::{Roots, Topology};
 use nicety_model::plan::Preset;
 use nicety_model::{
-    CellKey, CellResult, Direction, Fps, FrameSize, Purpose, TrialRecord, Validity,
+    CellKey, CellResult, Direction, Fps, FrameSize, PathSpec, Purpose, TrialRecord, Validity,
 };
 use nicety_packet::MacAddr;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
@@ -253,7 +252,7 @@ pub fn search_cell(
     }
     cell.finish(CellContext {
         key: CellKey {
-            path: BTreeMap::from([("kind".to_owned(), "bridge".to_owned())]),
+            path: PathSpec::Bridge,
             frame_size_bytes: size(64),
             direction: Direction::Uni,
             flows: 1,

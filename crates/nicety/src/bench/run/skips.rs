@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::cell::SkippedCell;
-use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, FrameSize};
 use nicety_search::schedule::Schedule;
 
@@ -22,10 +21,7 @@ const LOOKED_AT: usize = 1000;
 type Why = (String, String);
 
 /// The cells on one path, which differ in frames only; never empty.
-struct Point<'a> {
-    path: &'a PathPlan,
-    cells: Vec<(u32, &'a CellKey)>,
-}
+type Point<'a> = Vec<(u32, &'a CellKey)>;
 
 impl Sitting {
     /// Skips the cells that a look at this machine rules out.
@@ -37,14 +33,14 @@ impl Sitting {
     ) -> Result<(), Failure> {
         let open = open_cells(schedule);
         let mut ruled_out: Vec<(u32, Why)> = Vec::new();
-        let has_open = |point: &&Point| point.cells.iter().any(|(cell, _)| open.contains(cell));
+        let has_open = |point: &&Point| point.iter().any(|(cell, _)| open.contains(cell));
         for point in self.points().iter().filter(has_open).take(LOOKED_AT) {
             if signals.stopped() {
                 break;
             }
-            let sizes = point.cells.iter().map(|(_, key)| key.frame_size_bytes);
+            let sizes = point.iter().map(|(_, key)| key.frame_size_bytes);
             let why = by_size(&sizes.collect(), &|size| self.refused(point, size));
-            let cells = point.cells.iter().filter(|(cell, _)| open.contains(cell));
+            let cells = point.iter().filter(|(cell, _)| open.contains(cell));
             ruled_out.extend(cells.filter_map(|(cell, key)| {
                 let why = why.get(&key.frame_size_bytes)?;
                 Some((*cell, why.clone()))
@@ -61,35 +57,18 @@ impl Sitting {
 
     /// The cells of every point of the matrix; they stand together in the plan.
     fn points(&self) -> Vec<Point<'_>> {
-        let mut points: Vec<Point<'_>> = Vec::new();
-        let mut cells = (0u32..).zip(&self.cells).peekable();
-        for path in &self.plan.paths {
-            for key in self.plan.cells_of(path) {
-                // Those that can never be built are not among the cells.
-                let Some(cell) = cells.next_if(|(_, cell)| **cell == key) else {
-                    continue;
-                };
-                match points.last_mut() {
-                    Some(point) if point.path == path && point.cells[0].1.path == key.path => {
-                        point.cells.push(cell);
-                    }
-                    _ => points.push(Point {
-                        path,
-                        cells: vec![cell],
-                    }),
-                }
-            }
-        }
-        points
+        let cells: Vec<(u32, &CellKey)> = (0u32..).zip(&self.cells).collect();
+        let points = cells.chunk_by(|(_, one), (_, next)| one.path == next.path);
+        points.map(<[_]>::to_vec).collect()
     }
 
     /// What a look at this machine has against frames of one size on a path.
     fn refused(&self, point: &Point<'_>, size: FrameSize) -> Option<SetupError> {
         let key = CellKey {
             frame_size_bytes: size,
-            ..point.cells[0].1.clone()
+            ..point[0].1.clone()
         };
-        let path = self.paths.check(point.path, &key, &self.machine.placement);
+        let path = self.paths.check(&key, &self.machine.placement);
         let checked = path.and_then(|()| self.engines.check(&key.path));
         checked.err().filter(SetupError::rules_out)
     }

@@ -9,9 +9,9 @@ use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_host::placement::Placement;
 use nicety_host::{napi, sysctl};
-use nicety_model::plan::{PathPlan, SockCell, SwitchKind, VmAsk};
+use nicety_model::plan::{SockCell, VmAsk};
 use nicety_model::sock::{EndReport, Ending, Family, SockAsk};
-use nicety_model::{CellKey, Direction, FrameSize};
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
 use nicety_socket::{Ran, Token};
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{
@@ -71,10 +71,8 @@ impl Stage {
         neighbours: u32,
         from_guest: bool,
     ) -> Result<Self, Missing> {
-        let plan = making.plan;
-        let path = plan.paths.iter().find(|path| path.kind() == cell.kind());
-        match path {
-            Some(PathPlan::Bridge) => {
+        match &cell.path {
+            PathSpec::Bridge => {
                 let ends =
                     Endpoints::with_neighbours(neighbours).map_err(|error| missing(&error))?;
                 Ok(Self {
@@ -86,22 +84,25 @@ impl Stage {
                     between: Between::Bridge(ends.dut),
                 })
             }
-            Some(PathPlan::Switch { kind, .. }) if !cell.path.contains_key("pci") => {
+            PathSpec::VlanBridge { .. }
+            | PathSpec::Ovs { .. }
+            | PathSpec::OvsDpdk(_)
+            | PathSpec::Testpmd { nics: None, .. } => {
                 let ipv6 = wants_ipv6(making);
-                switch(*kind, cell, making.placement, ipv6, neighbours)
+                switch(cell, making.placement, ipv6, neighbours)
             }
-            Some(PathPlan::Ports { .. } | PathPlan::Switch { .. }) => Err(Missing {
+            PathSpec::Ports { .. } | PathSpec::Testpmd { .. } => Err(Missing {
                 reason:
                     "both ports are this host's: its kernel would hand the data over without them"
                         .to_owned(),
                 remedy: "run nicety sock serve on the far host and nicety sock TEST --to here"
                     .to_owned(),
             }),
-            Some(PathPlan::Vm { .. }) if VmAsk::of(&cell.path).netns => {
-                namespace(making, cell, neighbours)
-            }
-            Some(PathPlan::Vm { .. }) => guest(making, cell, neighbours, from_guest),
-            _ => Err(Missing {
+            PathSpec::Vm(vm) => match vm.ask() {
+                ask if ask.netns => namespace(making, ask, neighbours),
+                ask => guest(making, ask, neighbours, from_guest),
+            },
+            PathSpec::Foreign(_) => Err(Missing {
                 reason: format!("socket tests do not run over {} yet", cell.kind()),
                 remedy: "measure frames over it, or sockets over another path".to_owned(),
             }),
@@ -213,7 +214,7 @@ fn address(family: Family, number: u8) -> IpAddr {
 /// A namespace at one end, a guest at the other.
 fn guest(
     making: &mut Making<'_>,
-    cell: &SockCell,
+    ask: VmAsk,
     pairs: u32,
     from_guest: bool,
 ) -> Result<Stage, Missing> {
@@ -238,7 +239,6 @@ fn guest(
     let say = |step: &str| progress.stage(step);
     let stop = making.signals.stop();
     let largest = FrameSize::new(LARGEST).map_err(|error| missing(&error))?;
-    let ask = VmAsk::of(&cell.path);
     let switch = ask.switch;
     let path = making
         .guests
@@ -261,10 +261,10 @@ fn guest(
 }
 
 /// A namespace at either end, of which the far one stands for a guest.
-fn namespace(making: &mut Making<'_>, cell: &SockCell, pairs: u32) -> Result<Stage, Missing> {
+fn namespace(making: &mut Making<'_>, ask: VmAsk, pairs: u32) -> Result<Stage, Missing> {
     let ipv6 = wants_ipv6(making);
     let path = NetnsPath::build(&NetnsSpec {
-        ask: VmAsk::of(&cell.path),
+        ask,
         stations: Vec::new(),
         largest_frame: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
         path_cpus: setup::path_cpus(making.placement),
@@ -375,7 +375,6 @@ fn refused(error: setup::SetupError) -> Missing {
 
 /// Both ends of a path through another switch than the bridge.
 fn switch(
-    kind: SwitchKind,
     cell: &SockCell,
     placement: &Placement,
     ipv6: bool,
@@ -387,7 +386,7 @@ fn switch(
         direction: Direction::Bi,
         flows: 1,
     };
-    let mut path = switches::path(kind, &key, placement).map_err(|error| refused(error.into()))?;
+    let mut path = switches::path(&key, placement).map_err(refused)?;
     let neighbours = beside(path.as_mut(), pairs);
     let mut notes = path.notes().to_vec();
     let userspace = path.middle().is_some_and(|middle| middle.userspace);

@@ -1,0 +1,216 @@
+//! What one of the tester's own limits was measured for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::frame::{Direction, FrameSize};
+
+/// An engine that sends and receives frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EngineName {
+    /// BPF programs at the interfaces.
+    Xdp,
+    /// Sockets whose rings the driver fills.
+    AfXdp,
+    /// The kernel's packet generator.
+    Pktgen,
+    /// Packet sockets.
+    AfPacket,
+}
+
+impl EngineName {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Xdp, Self::AfXdp, Self::Pktgen, Self::AfPacket];
+
+    /// The word used on the command line, in keys and in labels.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Xdp => "xdp",
+            Self::AfXdp => "af_xdp",
+            Self::Pktgen => "pktgen",
+            Self::AfPacket => "af_packet",
+        }
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Key of a limit: what the tester sent when it was found. Keys are in order of frame size, then
+/// one direction before both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LimitKey {
+    /// Frame size.
+    pub frame_size: FrameSize,
+    /// Which ports sent.
+    pub direction: Direction,
+    /// The engine, where other cells of the run have another.
+    pub engine: Option<EngineName>,
+}
+
+impl LimitKey {
+    /// Direction and engine in words that follow a frame size: nothing, ` both ways`,
+    /// ` both ways with af_packet`.
+    pub fn beside_size(&self) -> String {
+        let direction = match self.direction {
+            Direction::Uni => "",
+            Direction::Bi => " both ways",
+        };
+        let engine = self.engine.map(|engine| format!(" with {engine}"));
+        format!("{direction}{}", engine.unwrap_or_default())
+    }
+}
+
+/// As keys in JSON are: `64`, `64/bi` when both ports sent, `64/af_packet`, `64/bi/af_packet`.
+impl fmt::Display for LimitKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.frame_size)?;
+        if self.direction == Direction::Bi {
+            write!(f, "/{}", self.direction)?;
+        }
+        self.engine.map_or(Ok(()), |engine| write!(f, "/{engine}"))
+    }
+}
+
+/// Not the key of a limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no key of a tester's limit: it is a frame size, /bi for both directions and /ENGINE, \
+     as in 64/bi/af_packet"
+)]
+pub struct NoLimitKey(String);
+
+impl FromStr for LimitKey {
+    type Err = NoLimitKey;
+
+    fn from_str(text: &str) -> Result<Self, NoLimitKey> {
+        let no = || NoLimitKey(text.to_owned());
+        let mut parts = text.split('/').peekable();
+        let size = parts.next().and_then(|size| size.parse().ok());
+        let frame_size = size.and_then(|size| FrameSize::new(size).ok());
+        let direction = match parts.next_if(|part| *part == "bi") {
+            Some(_) => Direction::Bi,
+            None => Direction::Uni,
+        };
+        let engine = parts.next().map(|part| {
+            let mut all = EngineName::ALL.into_iter();
+            all.find(|engine| engine.word() == part).ok_or_else(no)
+        });
+        let key = Self {
+            frame_size: frame_size.ok_or_else(no)?,
+            direction,
+            engine: engine.transpose()?,
+        };
+        parts.next().map_or(Ok(key), |_| Err(no()))
+    }
+}
+
+impl Serialize for LimitKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for LimitKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Writes limits in the order of their keys' text, as all objects in JSON are.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn in_order_of_text<S: Serializer>(
+    limits: &BTreeMap<LimitKey, f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let by_text = limits.iter().map(|(key, fps)| (key.to_string(), fps));
+    by_text.collect::<BTreeMap<_, _>>().serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(text: &str) -> LimitKey {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn keys_are_written_as_ever() {
+        for (text, words) in [
+            ("64", ""),
+            ("64/bi", " both ways"),
+            ("1518/af_packet", " with af_packet"),
+            ("9018/bi/af_xdp", " both ways with af_xdp"),
+        ] {
+            assert_eq!(key(text).to_string(), text);
+            assert_eq!(key(text).beside_size(), words);
+        }
+        let bi = key("128/bi/pktgen");
+        assert_eq!(bi.frame_size.bytes(), 128);
+        assert_eq!(
+            (bi.direction, bi.engine),
+            (Direction::Bi, Some(EngineName::Pktgen))
+        );
+    }
+
+    #[test]
+    fn other_text_is_refused() {
+        for text in [
+            "",
+            "bi",
+            "63",
+            "64/",
+            "64/uni",
+            "64/xdp/bi",
+            "64/bi/bi",
+            "64/xdp/x",
+            "64/no",
+        ] {
+            let error = text.parse::<LimitKey>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{text:?} is no key")), "{error}");
+        }
+    }
+
+    #[test]
+    fn smaller_frames_come_first_and_text_in_its_own_order() {
+        #[derive(Serialize)]
+        struct Limits(#[serde(serialize_with = "in_order_of_text")] BTreeMap<LimitKey, f64>);
+        let texts = ["64", "64/af_packet", "64/bi", "128", "1024/bi"];
+        let limits: BTreeMap<_, _> = texts.iter().map(|text| (key(text), 1.0)).collect();
+        let keys: Vec<String> = limits.keys().map(LimitKey::to_string).collect();
+        assert_eq!(keys, texts);
+        assert_eq!(
+            serde_json::to_string(&Limits(limits)).unwrap(),
+            r#"{"1024/bi":1.0,"128":1.0,"64":1.0,"64/af_packet":1.0,"64/bi":1.0}"#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(
+            size in FrameSize::MIN..=FrameSize::MAX, bi: bool,
+            engine in prop::option::of(prop::sample::select(&EngineName::ALL[..])),
+        ) {
+            let key = LimitKey {
+                frame_size: FrameSize::new(size).unwrap(),
+                direction: if bi { Direction::Bi } else { Direction::Uni },
+                engine,
+            };
+            prop_assert_eq!(key.to_string().parse(), Ok(key));
+            let json = serde_json::to_string(&key).unwrap();
+            prop_assert_eq!(serde_json::from_str::<LimitKey>(&json).unwrap(), key);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A path with one value for each of its parameters: what a cell is measured on.
+//!
+//! Plans, names and JSON have words; they are read in [`read`] and written here, and nowhere else.
+
+mod read;
+mod vm;
+mod word;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+pub use read::{NoPath, Words};
+pub use vm::{VmAsk, VmParams, VmSwitch};
+pub use word::{
+    Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, UnknownWord, Vdev, VmAccel, VmNic,
+};
+
+/// A path. Parameters that are absent were not given; methods have the values they stand for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathSpec {
+    /// Two namespaces joined by a kernel bridge.
+    Bridge,
+    /// Two interfaces that exist already.
+    Ports {
+        /// Interface A.
+        a: String,
+        /// Interface B.
+        b: String,
+    },
+    /// Two namespaces joined by a kernel bridge, frames tagged on the wire.
+    VlanBridge {
+        /// What takes the tags off; VLAN sub-interfaces when absent.
+        tagging: Option<Tagging>,
+    },
+    /// Two namespaces joined by Open vSwitch.
+    Ovs {
+        /// The datapath; when absent the kernel's where it has one.
+        datapath: Option<Datapath>,
+        /// Frames are tagged on the wire, and the switch's ports know their VLANs.
+        tagged: bool,
+    },
+    /// Two namespaces joined by Open vSwitch with DPDK's polling threads.
+    OvsDpdk(DpdkParams),
+    /// Two interfaces joined by DPDK's testpmd.
+    Testpmd {
+        /// Its parameters.
+        dpdk: DpdkParams,
+        /// NICs that it drives itself; when absent it is between two namespaces.
+        nics: Option<Nics>,
+    },
+    /// A guest that forwards between two NICs.
+    Vm(VmParams),
+    /// What this version knows nothing of, out of a run of another one: it is shown and compared,
+    /// and never built.
+    Foreign(Words),
+}
+
+/// Parameters of a switch built on DPDK.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DpdkParams {
+    /// How it gets at the interfaces that the kernel drives.
+    pub vdev: Option<Vdev>,
+    /// Polling threads.
+    pub cores: Option<u32>,
+    /// Queues of an interface.
+    pub queues: Option<u32>,
+}
+
+/// NICs that testpmd drives itself, and what is connected with them from outside.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nics {
+    /// Addresses of its ports 0 and 1.
+    pub pci: PciPair,
+    /// The tester's interface A.
+    pub a: String,
+    /// The tester's interface B.
+    pub b: String,
+}
+
+impl DpdkParams {
+    /// How it gets at the interfaces that the kernel drives: by packet sockets when absent.
+    pub fn vdev(&self) -> Vdev {
+        self.vdev.unwrap_or(Vdev::AfPacket)
+    }
+
+    /// Polling threads: one when absent.
+    pub fn cores(&self) -> u32 {
+        self.cores.unwrap_or(1)
+    }
+
+    /// Queues of an interface: one when absent.
+    pub fn queues(&self) -> u32 {
+        self.queues.unwrap_or(1)
+    }
+}
+
+impl PathSpec {
+    /// Kind of the path: `bridge`, `ports`, `vm`, …
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Bridge => "bridge",
+            Self::Ports { .. } => "ports",
+            Self::VlanBridge { .. } => "vlan-bridge",
+            Self::Ovs { .. } => "ovs",
+            Self::OvsDpdk(_) => "ovs-dpdk",
+            Self::Testpmd { .. } => "testpmd",
+            Self::Vm(_) => "vm",
+            Self::Foreign(words) => words.get(KIND).map_or("?", String::as_str),
+        }
+    }
+
+    /// The parameters that were given, in words and in order of their names, `kind` among them.
+    pub fn words(&self) -> BTreeMap<&str, String> {
+        if let Self::Foreign(words) = self {
+            let words = words.iter();
+            return words.map(|(key, word)| (&**key, word.clone())).collect();
+        }
+        let mut words = BTreeMap::from([(KIND, self.kind().to_owned())]);
+        let mut add = |key, value: Option<String>| {
+            words.extend(value.map(|value| (key, value)));
+        };
+        let dpdk = match self {
+            Self::OvsDpdk(dpdk) | Self::Testpmd { dpdk, .. } => Some(dpdk),
+            _ => None,
+        };
+        if let Some(DpdkParams {
+            vdev,
+            cores,
+            queues,
+        }) = dpdk
+        {
+            add("vdev", text(vdev));
+            add("cores", text(cores));
+            add("queues", text(queues));
+        }
+        match self {
+            Self::Ports { a, b } => {
+                add("a", Some(a.clone()));
+                add("b", Some(b.clone()));
+            }
+            Self::VlanBridge { tagging } => add("tagging", text(tagging)),
+            Self::Ovs { datapath, tagged } => {
+                add("datapath", text(datapath));
+                add("tagging", text(&tagged.then_some(Tagging::Filtering)));
+            }
+            Self::Testpmd {
+                nics: Some(Nics { pci, a, b }),
+                ..
+            } => {
+                add("pci", Some(pci.to_string()));
+                add("a", Some(a.clone()));
+                add("b", Some(b.clone()));
+            }
+            Self::Vm(vm) => vm.add_words(&mut add),
+            _ => {}
+        }
+        words
+    }
+
+    /// A parameter in words, where it was given.
+    pub fn word(&self, key: &str) -> Option<String> {
+        self.words().remove(key)
+    }
+
+    /// The guest's parameters, where there is one.
+    pub fn vm(&self) -> Option<&VmParams> {
+        match self {
+            Self::Vm(vm) => Some(vm),
+            _ => None,
+        }
+    }
+
+    /// The tester's interfaces that are there already and connected with the path from outside,
+    /// where it is such a path.
+    pub fn interfaces(&self) -> Option<[&str; 2]> {
+        match self {
+            Self::Ports { a, b }
+            | Self::Testpmd {
+                nics: Some(Nics { a, b, .. }),
+                ..
+            } => Some([a, b]),
+            _ => None,
+        }
+    }
+
+    /// Receive queues of the host's interfaces, where they were given: cells of a list of them are
+    /// compared with each other, that with one queue too.
+    pub fn named_host_queues(&self) -> Option<u32> {
+        self.vm()?.host_queues
+    }
+
+    /// The same path without what says where virtual CPUs run.
+    pub fn without_placement(mut self) -> Self {
+        match &mut self {
+            Self::Vm(vm) => (vm.vcpus, vm.pin) = (None, None),
+            Self::Foreign(words) => words.retain(|key, _| key != "vcpus" && key != "pin"),
+            _ => {}
+        }
+        self
+    }
+}
+
+/// Key of the kind.
+const KIND: &str = "kind";
+
+fn text(value: &Option<impl ToString>) -> Option<String> {
+    value.as_ref().map(ToString::to_string)
+}
+
+/// The path's name: `bridge`, `vm,nic=e1000,vcpus=2`.
+impl fmt::Display for PathSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        for (key, value) in self.words() {
+            if key != KIND {
+                write!(f, ",{key}={value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An object of words.
+impl Serialize for PathSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.words())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,172 @@
+//! The one reader of a path's words.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+
+use super::{DpdkParams, KIND, Nics, PathSpec, Tagging, VmParams};
+
+/// A path's parameters in words, with its `kind`, as they are in JSON.
+pub type Words = BTreeMap<String, String>;
+
+/// Words that are no path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPath {
+    /// Nothing says what it is.
+    #[error("a path without kind")]
+    NoKind,
+    /// A kind that is not known.
+    #[error("there are no paths of kind {0:?}")]
+    Kind(String),
+    /// A parameter that is not known.
+    #[error("a path of kind {kind} has no {key}")]
+    Key {
+        /// The kind.
+        kind: String,
+        /// The parameter.
+        key: String,
+    },
+    /// A value that is not known.
+    #[error("a path of kind {kind} has no {key} = {value:?}")]
+    Value {
+        /// The kind.
+        kind: String,
+        /// The parameter.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// A parameter that is needed beside those that are there.
+    #[error("a path of kind {kind} without {key}")]
+    Missing {
+        /// The kind.
+        kind: String,
+        /// The parameter.
+        key: &'static str,
+    },
+}
+
+/// Words that are taken one after the other, so that none is passed over.
+pub(super) struct Reader<'w> {
+    kind: &'w str,
+    words: &'w Words,
+    taken: RefCell<Vec<&'static str>>,
+}
+
+impl<'w> Reader<'w> {
+    /// A parameter, where it was given. Other words for the same value are none.
+    pub(super) fn take<T: FromStr + Display>(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<T>, NoPath> {
+        self.taken.borrow_mut().push(key);
+        let Some(word) = self.words.get(key) else {
+            return Ok(None);
+        };
+        let value = word.parse().ok();
+        let value = value.filter(|value: &T| value.to_string() == *word);
+        value.map(Some).ok_or_else(|| NoPath::Value {
+            kind: self.kind.to_owned(),
+            key,
+            value: word.clone(),
+        })
+    }
+
+    /// A parameter that has to be there.
+    fn need<T: FromStr + Display>(&self, key: &'static str) -> Result<T, NoPath> {
+        self.take(key)?.ok_or_else(|| NoPath::Missing {
+            kind: self.kind.to_owned(),
+            key,
+        })
+    }
+
+    fn dpdk(&self) -> Result<DpdkParams, NoPath> {
+        Ok(DpdkParams {
+            vdev: self.take("vdev")?,
+            cores: self.take("cores")?,
+            queues: self.take("queues")?,
+        })
+    }
+
+    fn nics(&self) -> Result<Option<Nics>, NoPath> {
+        let Some(pci) = self.take("pci")? else {
+            return Ok(None);
+        };
+        Ok(Some(Nics {
+            pci,
+            a: self.need("a")?,
+            b: self.need("b")?,
+        }))
+    }
+
+    /// Whether an Open vSwitch knows its ports' VLANs.
+    fn tagged(&self) -> Result<bool, NoPath> {
+        match self.take("tagging")? {
+            None => Ok(false),
+            Some(Tagging::Filtering) => Ok(true),
+            Some(other) => Err(NoPath::Value {
+                kind: self.kind.to_owned(),
+                key: "tagging",
+                value: other.to_string(),
+            }),
+        }
+    }
+
+    fn path(&self) -> Result<PathSpec, NoPath> {
+        Ok(match self.kind {
+            "bridge" => PathSpec::Bridge,
+            "ports" => PathSpec::Ports {
+                a: self.need("a")?,
+                b: self.need("b")?,
+            },
+            "vlan-bridge" => PathSpec::VlanBridge {
+                tagging: self.take("tagging")?,
+            },
+            "ovs" => PathSpec::Ovs {
+                datapath: self.take("datapath")?,
+                tagged: self.tagged()?,
+            },
+            "ovs-dpdk" => PathSpec::OvsDpdk(self.dpdk()?),
+            "testpmd" => PathSpec::Testpmd {
+                dpdk: self.dpdk()?,
+                nics: self.nics()?,
+            },
+            "vm" => PathSpec::Vm(VmParams::read(self)?),
+            other => return Err(NoPath::Kind(other.to_owned())),
+        })
+    }
+}
+
+impl TryFrom<&Words> for PathSpec {
+    type Error = NoPath;
+
+    fn try_from(words: &Words) -> Result<Self, NoPath> {
+        let reader = Reader {
+            kind: words.get(KIND).ok_or(NoPath::NoKind)?,
+            words,
+            taken: RefCell::new(vec![KIND]),
+        };
+        let path = reader.path()?;
+        let taken = reader.taken.into_inner();
+        let mut keys = words.keys();
+        match keys.find(|key| !taken.contains(&key.as_str())) {
+            None => Ok(path),
+            Some(key) => Err(NoPath::Key {
+                kind: reader.kind.to_owned(),
+                key: key.clone(),
+            }),
+        }
+    }
+}
+
+/// Of what was measured: runs of other versions are opened too, so what is no path of this one
+/// is kept as it is.
+impl<'de> Deserialize<'de> for PathSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let words = Words::deserialize(deserializer)?;
+        Ok(Self::try_from(&words).unwrap_or(Self::Foreign(words)))
+    }
+}

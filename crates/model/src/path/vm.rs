@@ -1,0 +1,241 @@
+//! `kind = "vm"`: what one point of the matrix asks of a guest.
+
+use std::fmt;
+
+use super::read::{NoPath, Reader};
+use super::{Cpus, GuestKind, HostSwitch, Tagging, Vdev, VmAccel, VmNic, text};
+
+/// Parameters of a guest as they were given; [`VmParams::ask`] tells what they come to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VmParams {
+    /// What it is.
+    pub guest: Option<GuestKind>,
+    /// How it is connected.
+    pub nic: Option<VmNic>,
+    /// The host's port whose virtual functions are used.
+    pub pf: Option<String>,
+    /// What joins the interfaces on the host.
+    pub switch: Option<HostSwitch>,
+    /// What the switch does to tags.
+    pub tagging: Option<Tagging>,
+    /// How a switch built on DPDK gets at the host's interfaces.
+    pub vdev: Option<Vdev>,
+    /// Polling threads of such a switch.
+    pub cores: Option<u32>,
+    /// Receive queues of the host's interfaces.
+    pub host_queues: Option<u32>,
+    /// Virtual CPUs.
+    pub vcpus: Option<u32>,
+    /// Host CPUs for the virtual ones.
+    pub pin: Option<Cpus>,
+    /// Queues of either NIC.
+    pub queues: Option<u32>,
+    /// Descriptors of a ring.
+    pub ring: Option<u32>,
+    /// Guests at the same time.
+    pub vms: Option<u32>,
+    /// How its instructions run.
+    pub accel: Option<VmAccel>,
+}
+
+impl VmParams {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Self, NoPath> {
+        Ok(Self {
+            guest: reader.take("guest")?,
+            nic: reader.take("nic")?,
+            pf: reader.take("pf")?,
+            switch: reader.take("switch")?,
+            tagging: reader.take("tagging")?,
+            vdev: reader.take("vdev")?,
+            cores: reader.take("cores")?,
+            host_queues: reader.take("host_queues")?,
+            vcpus: reader.take("vcpus")?,
+            pin: reader.take("pin")?,
+            queues: reader.take("queues")?,
+            ring: reader.take("ring")?,
+            vms: reader.take("vms")?,
+            accel: reader.take("accel")?,
+        })
+    }
+
+    pub(super) fn add_words(&self, add: &mut dyn FnMut(&'static str, Option<String>)) {
+        add("guest", text(&self.guest));
+        add("nic", text(&self.nic));
+        add("pf", self.pf.clone());
+        add("switch", text(&self.switch));
+        add("tagging", text(&self.tagging));
+        add("vdev", text(&self.vdev));
+        add("cores", text(&self.cores));
+        add("host_queues", text(&self.host_queues));
+        add("vcpus", text(&self.vcpus));
+        add("pin", text(&self.pin));
+        add("queues", text(&self.queues));
+        add("ring", text(&self.ring));
+        add("vms", text(&self.vms));
+        add("accel", text(&self.accel));
+    }
+
+    /// What is asked for, with a value for all that was left out.
+    pub fn ask(&self) -> VmAsk {
+        let netns = self.guest == Some(GuestKind::Netns);
+        let switch = VmSwitch::of(self.switch.unwrap_or(HostSwitch::Bridge), self.tagging);
+        // Nothing else hangs on such a switch.
+        let machine = match switch.on_dpdk() {
+            true => VmNic::VhostUser,
+            false => VmNic::VirtioNet,
+        };
+        let nic = if netns { VmNic::Macvlan } else { machine };
+        VmAsk {
+            netns,
+            nic: self.nic.unwrap_or(nic),
+            pf: self.pf.clone(),
+            switch,
+            cores: self.cores.unwrap_or(1),
+            vdev: self.vdev.unwrap_or(Vdev::AfPacket),
+            host_queues: self.host_queues.unwrap_or(1),
+            vcpus: self.vcpus.unwrap_or(1),
+            pin: self.pin.as_ref().map_or_else(Vec::new, |pin| pin.0.clone()),
+            queues: self.queues.unwrap_or(1),
+            ring: self.ring,
+            vms: self.vms.unwrap_or(1),
+            accel: self.accel.unwrap_or(VmAccel::Auto),
+        }
+    }
+}
+
+/// The guest of one cell. What the plan leaves out has the value in brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VmAsk {
+    /// Whether it is a network namespace, as of a container, and no machine \[it is one\].
+    pub netns: bool,
+    /// How it is connected \[virtio-net; a namespace: macvlan\].
+    pub nic: VmNic,
+    /// The host's port whose virtual functions are used.
+    pub pf: Option<String>,
+    /// What joins the interfaces on the host \[bridge\].
+    pub switch: VmSwitch,
+    /// Polling threads of a switch built on DPDK \[1\].
+    pub cores: u32,
+    /// How such a switch gets at the host's interfaces \[af_packet\].
+    pub vdev: Vdev,
+    /// Receive queues of the host's interfaces \[1\].
+    pub host_queues: u32,
+    /// Virtual CPUs \[1\].
+    pub vcpus: u32,
+    /// Host CPUs for the virtual ones, of one guest after the other; a short list begins anew.
+    /// Empty leaves them to the scheduler, on the CPUs where the tester is not.
+    pub pin: Vec<u32>,
+    /// Queues of either NIC \[1\].
+    pub queues: u32,
+    /// Descriptors of the receive ring, and of the transmit ring where that can be set; the
+    /// device's own choice when absent.
+    pub ring: Option<u32>,
+    /// Guests at the same time \[1\]. They share the switch or the port, and the tester's frames
+    /// take turns through them.
+    pub vms: u32,
+    /// How its instructions run \[auto\].
+    pub accel: VmAccel,
+}
+
+/// What joins the guests' interfaces on the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VmSwitch {
+    /// The kernel's bridge.
+    Bridge,
+    /// The kernel's bridge, frames tagged on the tester's side.
+    VlanBridge {
+        /// The bridge tells VLANs apart itself, instead of VLAN sub-interfaces below it.
+        filtering: bool,
+    },
+    /// Open vSwitch.
+    Ovs {
+        /// Frames are tagged on the tester's side, the guests' ports are access ports of the VLAN.
+        tagged: bool,
+        /// A kernel bridge of its own is between each guest's interface and the switch.
+        bridged: bool,
+    },
+    /// Open vSwitch with DPDK's polling threads.
+    OvsDpdk,
+    /// DPDK's testpmd.
+    Testpmd,
+}
+
+impl VmSwitch {
+    fn of(switch: HostSwitch, tagging: Option<Tagging>) -> Self {
+        let filtering = tagging == Some(Tagging::Filtering);
+        match switch {
+            HostSwitch::Bridge => Self::Bridge,
+            HostSwitch::VlanBridge => Self::VlanBridge { filtering },
+            HostSwitch::Ovs | HostSwitch::OvsBridge => Self::Ovs {
+                tagged: filtering,
+                bridged: switch == HostSwitch::OvsBridge,
+            },
+            HostSwitch::OvsDpdk => Self::OvsDpdk,
+            HostSwitch::Testpmd => Self::Testpmd,
+        }
+    }
+
+    /// Whether frames are tagged on the tester's side.
+    pub fn tags(self) -> bool {
+        matches!(
+            self,
+            Self::VlanBridge { .. } | Self::Ovs { tagged: true, .. }
+        )
+    }
+
+    /// Whether it is a program that polls.
+    pub fn on_dpdk(self) -> bool {
+        matches!(self, Self::OvsDpdk | Self::Testpmd)
+    }
+}
+
+impl fmt::Display for VmSwitch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bridge => "bridge",
+            Self::VlanBridge { .. } => "vlan-bridge",
+            Self::Ovs { bridged: false, .. } => "ovs",
+            Self::Ovs { bridged: true, .. } => "ovs-bridge",
+            Self::OvsDpdk => "ovs-dpdk",
+            Self::Testpmd => "testpmd",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(words: &[(&str, &str)]) -> VmAsk {
+        super::super::tests::vm(words).ask()
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_value() {
+        let plain = ask(&[]);
+        assert_eq!(plain.nic, VmNic::VirtioNet);
+        assert_eq!(
+            (plain.vcpus, plain.queues, plain.vms, plain.ring),
+            (1, 1, 1, None)
+        );
+        assert_eq!(
+            (plain.switch, plain.accel),
+            (VmSwitch::Bridge, VmAccel::Auto)
+        );
+        assert_eq!(ask(&[("switch", "testpmd")]).nic, VmNic::VhostUser);
+        let vlan = ask(&[("switch", "vlan-bridge"), ("tagging", "filtering")]);
+        assert_eq!(vlan.switch, VmSwitch::VlanBridge { filtering: true });
+        let ovs = ask(&[("switch", "ovs"), ("tagging", "filtering")]).switch;
+        assert!(vlan.switch.tags() && ovs.tags());
+        let bridged = ask(&[("switch", "ovs-bridge")]).switch;
+        assert_eq!(
+            (bridged.to_string().as_str(), bridged.tags()),
+            ("ovs-bridge", false)
+        );
+        assert!(!plain.switch.tags() && !ask(&[("switch", "ovs")]).switch.tags());
+        assert!(plain.pin.is_empty());
+        assert_eq!(ask(&[("pin", "4+6"), ("vcpus", "2")]).pin, [4, 6]);
+        assert_eq!(plain.host_queues, 1);
+        assert_eq!(ask(&[("host_queues", "4")]).host_queues, 4);
+    }
+}

@@ -1,0 +1,206 @@
+//! The words that parameters of a path can have.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// Not one of the words that there are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown word {0:?}")]
+pub struct UnknownWord(pub String);
+
+/// An enum whose variants are words, the same in plans, names and JSON.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$of])* $variant,)+
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// Their words, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// As plans write it.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    other => Err(UnknownWord(other.to_owned())),
+                }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
+        }
+    };
+}
+
+words! {
+    /// What a guest is.
+    GuestKind {
+        /// A virtual machine.
+        Vm = "vm",
+        /// A network namespace, as of a container.
+        Netns = "netns",
+    }
+}
+
+words! {
+    /// A kind of virtual NIC with what carries its frames on the host.
+    VmNic {
+        /// An emulated Intel 82540EM on a tap.
+        E1000 = "e1000",
+        /// virtio-net on a tap, carried by QEMU's own thread.
+        VirtioNet = "virtio-net",
+        /// virtio-net on a tap, carried by the host kernel's vhost thread.
+        VhostNet = "vhost-net",
+        /// virtio-net, whose rings a switch built on DPDK reads and writes itself.
+        VhostUser = "vhost-user",
+        /// virtio-net on a macvtap, carried by vhost where the host has it.
+        Macvtap = "macvtap",
+        /// A virtual function of the host's NIC.
+        Sriov = "sriov",
+        /// A macvtap on a virtual function.
+        SriovMacvtap = "sriov-macvtap",
+        /// A macvlan, for namespaces.
+        Macvlan = "macvlan",
+    }
+}
+
+impl VmNic {
+    /// Whether it needs virtual functions.
+    pub fn on_function(self) -> bool {
+        matches!(self, Self::Sriov | Self::SriovMacvtap)
+    }
+}
+
+words! {
+    /// What joins the guests' interfaces on the host, without what it does to tags.
+    HostSwitch {
+        /// The kernel's bridge.
+        Bridge = "bridge",
+        /// The kernel's bridge, frames tagged on the tester's side.
+        VlanBridge = "vlan-bridge",
+        /// Open vSwitch.
+        Ovs = "ovs",
+        /// Open vSwitch with a kernel bridge before each interface of a guest.
+        OvsBridge = "ovs-bridge",
+        /// Open vSwitch with DPDK's polling threads.
+        OvsDpdk = "ovs-dpdk",
+        /// DPDK's testpmd.
+        Testpmd = "testpmd",
+    }
+}
+
+impl HostSwitch {
+    /// Whether it is a program that polls.
+    pub fn on_dpdk(self) -> bool {
+        matches!(self, Self::OvsDpdk | Self::Testpmd)
+    }
+}
+
+words! {
+    /// Where a switch takes tags off.
+    Tagging {
+        /// In VLAN sub-interfaces below a bridge.
+        SubInterface = "sub-interface",
+        /// In the switch, which tells VLANs apart itself.
+        Filtering = "filtering",
+    }
+}
+
+words! {
+    /// Which of Open vSwitch's datapaths carries the frames.
+    Datapath {
+        /// The kernel's module.
+        Kernel = "kernel",
+        /// The one in ovs-vswitchd.
+        Userspace = "userspace",
+    }
+}
+
+words! {
+    /// How DPDK gets at an interface that the kernel drives.
+    Vdev {
+        /// A packet socket with its ring.
+        AfPacket = "af_packet",
+        /// An AF_XDP socket.
+        AfXdp = "af_xdp",
+    }
+}
+
+words! {
+    /// How a guest's instructions run.
+    VmAccel {
+        /// KVM where it works, else TCG.
+        Auto = "auto",
+        /// By the CPU.
+        Kvm = "kvm",
+        /// By emulation.
+        Tcg = "tcg",
+    }
+}
+
+/// CPU numbers, as they stand in a cell's name: `4+6`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cpus(pub Vec<u32>);
+
+impl fmt::Display for Cpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.0.iter().map(u32::to_string).collect();
+        f.write_str(&words.join("+"))
+    }
+}
+
+impl FromStr for Cpus {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let cpus = text.split('+').map(str::parse);
+        cpus.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Two PCI addresses, as they stand in a cell's name: `0000:03:00.0+0000:03:00.1`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PciPair(pub [String; 2]);
+
+impl fmt::Display for PciPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("+"))
+    }
+}
+
+impl FromStr for PciPair {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        let pair = text.split_once('+');
+        pair.filter(|(_, second)| !second.contains('+'))
+            .map(|(first, second)| Self([first.to_owned(), second.to_owned()]))
+            .ok_or_else(|| UnknownWord(text.to_owned()))
+    }
+}
