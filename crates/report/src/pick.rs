@@ -137,13 +137,22 @@ pub fn groups(run: &Run) -> Vec<Group<'_>> {
         })
         .collect();
     let mut rest: Vec<Vec<&CellResult>> = by_name.into_values().collect();
-    rest.sort_by(|a, b| order(a).cmp(&order(b)));
+    rest.sort_by_cached_key(|repeats| order(repeats));
     groups.extend(rest.into_iter().filter_map(|repeats| group(repeats, None)));
     groups
 }
 
-fn order<'a>(repeats: &[&'a CellResult]) -> Option<(&'a CellKey, &'a str)> {
-    repeats.first().map(|cell| (&cell.key, cell.cell.as_str()))
+/// By the words of paths, then frame size, direction, flows and name.
+fn order<'a>(repeats: &[&'a CellResult]) -> Option<impl Ord + use<'a>> {
+    let cell = *repeats.first()?;
+    let CellKey {
+        path,
+        frame_size_bytes,
+        direction,
+        flows,
+    } = &cell.key;
+    let traffic = (*frame_size_bytes, *direction, *flows);
+    Some((path.words(), traffic, cell.cell.as_str()))
 }
 
 fn group<'a>(

@@ -146,3 +146,32 @@ fn limits_of_the_tester_have_a_label_for_each_thing() {
         assert!(text.contains(&sample), "{labels} in {text}");
     }
 }
+
+/// Such cells are in order of the words of their paths, numbers too.
+#[test]
+fn cells_that_the_summary_lacks_have_an_order() {
+    let path = |nic, vcpus| [("kind", "vm"), ("nic", nic), ("vcpus", vcpus)];
+    let paths = [
+        path("virtio-net", "2"),
+        path("vhost-net", "2"),
+        path("vhost-net", "10"),
+    ];
+    let asked = paths.each_ref().map(|path| common::Asked {
+        path,
+        size: 64,
+        direction: "uni",
+        flows: 1,
+        fps: [1e5; 3],
+        verdict: "ok",
+    });
+    let mut run = common::measured(&asked);
+    run.summary.clear();
+    let text = String::from_utf8(rendered(|out| junit::render(&run, out))).unwrap();
+    let of = |name: &str| text.find(name).unwrap();
+    let names = [
+        "vm,nic=vhost-net,vcpus=10/64",
+        "vm,nic=vhost-net,vcpus=2/64",
+        "vm,nic=virtio-net,vcpus=2/64",
+    ];
+    assert!(names.map(of).is_sorted(), "{text}");
+}
