@@ -109,6 +109,7 @@ fn run(mut search: Box<dyn Search>, path: Path, seed: u64) -> (Outcome, f64) {
             duration: ask.duration,
             wall: Duration::from_secs_f64(sut.wall_s(seconds)),
             loss_ratio: LossRatio(shot.loss_ratio.0),
+            single: None,
             windows: None,
             forwarding: shot.forwarding,
         });

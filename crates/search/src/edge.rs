@@ -71,8 +71,17 @@ const SKIPPED: f64 = 0.9;
 const SKIPS: u32 = 4;
 /// How far the result may lie above the highest load that was seen to be carried.
 const BEYOND_CARRIED: f64 = 1.01;
-/// Share of the load at which a path is looked at again that lost too much in whole windows.
+/// How far the result may lie above what the path forwards under overload: beyond, a queue carried the
+/// difference for half a second, and a longer trial says how much it carries for long.
+const BEYOND_FORWARDED: f64 = 1.005;
+const LONGER: Duration = Duration::from_millis(2500);
+/// Where a path is looked at again that lost too much in whole windows: a little below what it forwarded,
+/// for what its queues held in half a second they do not hold for longer; then at this share of the load,
+/// for loss that depends on no load is there as well.
+const BELOW_WHOLE: f64 = 0.99;
 const CHECKED_AGAIN: f64 = 0.3;
+/// Frames that the goal allows in a window below which a window that lost several met a stall.
+const SINGLE: f64 = 0.5;
 /// What a trial counts for whose engine cannot tell windows apart: as many windows.
 const WHOLE: u32 = 3;
 
@@ -92,6 +101,8 @@ pub struct EdgeSearch {
     max: f64,
     /// Where the edge is expected, and the doubt in it.
     expected: Option<(f64, f64)>,
+    /// What the path forwards under overload, where that is known.
+    forwards: Option<f64>,
     again: bool,
     posterior: Posterior,
     next: Option<Ask>,
@@ -110,6 +121,8 @@ pub struct EdgeSearch {
     check: Option<(f64, Check)>,
     checked: bool,
     checks: u32,
+    /// Loads at which whole windows lost too much.
+    rejected: u32,
     lowest_loss: Option<(f64, f64)>,
     /// Highest load that was good.
     carried: f64,
@@ -133,6 +146,7 @@ impl EdgeSearch {
             min: min.0,
             max,
             expected: None,
+            forwards: None,
             again: false,
             posterior: Posterior::new(min.0, max, (max, NO_IDEA)),
             next: None,
@@ -148,6 +162,7 @@ impl EdgeSearch {
             check: None,
             checked: false,
             checks: 0,
+            rejected: 0,
             lowest_loss: None,
             carried: 0.0,
             skipped: 0,
@@ -185,7 +200,11 @@ impl EdgeSearch {
 
     /// Ends of what the edge is known to, and the load at which it is as likely below as above.
     fn bounds_fps(&self) -> (f64, f64, f64) {
-        let [lower, middle, upper] = self.posterior.quantiles([LOWER, 0.5, UPPER]);
+        let [mut lower, mut middle, mut upper] = self.posterior.quantiles([LOWER, 0.5, UPPER]);
+        if let (1.., Some((load, _))) = (self.rejected, self.check) {
+            // What whole windows say is more than what short ones did.
+            (lower, middle, upper) = (load, load, load / BELOW_WHOLE);
+        }
         // Where less was offered than asked for, what was carried is all that is known.
         let most = if self.good > 0 {
             self.carried * BEYOND_CARRIED
@@ -282,22 +301,33 @@ impl EdgeSearch {
         )
     }
 
-    /// Where windows are shorter than the goal asks for, looks at whole ones at the result.
+    /// Where windows are shorter than the goal asks for, looks at whole ones at the result; where a queue
+    /// may have carried a part of it, for longer.
     fn verify(&mut self, load: f64) {
         let load = match self.check {
             Some((load, _)) => load,
             None => load,
         };
-        if self.checked || !window::is_short(load, self.loss_goal) {
+        let is_short = window::is_short(load, self.loss_goal);
+        let forwards = self.forwards.unwrap_or(f64::INFINITY);
+        if self.checked || !is_short && load <= forwards * BEYOND_FORWARDED {
             return;
         }
         let state = self.check.map_or(Check::default(), |(_, state)| state);
         self.check = Some((load, state));
-        let whole = window::whole(load, self.loss_goal);
-        self.next = Some(Ask {
-            load: Fps(load),
-            duration: window::trial(whole, 1),
-            window: Some(window::strict(load, self.loss_goal)),
+        self.next = Some(match is_short {
+            true => {
+                let (window, count) = window::strict(load, self.loss_goal);
+                Ask {
+                    load: Fps(load),
+                    duration: window::trial(window, count),
+                    window: Some(window),
+                }
+            }
+            false => Ask {
+                duration: LONGER,
+                ..self.trial(load)
+            },
         });
     }
 
@@ -305,17 +335,28 @@ impl EdgeSearch {
     /// short window, loss that the path makes by itself one in each of several: every lossy window
     /// counts for one frame.
     fn whole_is_met(&self, seen: &Seen) -> bool {
-        match seen.windows {
-            Some((_, bad)) => {
-                let frames = seen.load.0 * seen.duration.as_secs_f64();
-                f64::from(bad) <= frames * self.loss_goal
-            }
-            None => seen.loss_ratio.0 <= self.loss_goal,
+        if let Some((good, bad)) = seen
+            .windows
+            .filter(|_| !window::is_short(seen.load.0, self.loss_goal))
+        {
+            return good > bad;
+        }
+        let Some((good, bad)) = seen.windows else {
+            return seen.loss_ratio.0 <= self.loss_goal;
+        };
+        // Of the windows alone: the trial's ends are in none.
+        let (window, _) = window::strict(seen.load.0, self.loss_goal);
+        let each = seen.load.0 * window.as_secs_f64() * self.loss_goal;
+        let allowed = each * f64::from(good + bad);
+        match seen.single {
+            // Windows so short that loss that the path makes by itself is one frame of every few.
+            Some(single) if each < SINGLE && good > bad => f64::from(single) <= allowed,
+            _ => f64::from(bad) <= allowed,
         }
     }
 
     /// Takes such a look: two of three decide.
-    fn verified(&mut self, good: bool, loss: f64) {
+    fn verified(&mut self, good: bool, loss: f64, forwarding: f64) {
         let Some((load, mut state)) = self.check else {
             return;
         };
@@ -327,18 +368,19 @@ impl EdgeSearch {
         self.check = Some((load, state));
         if state.good > state.bad || state.good >= 2 {
             self.checked = true;
-        } else if state.bad >= 2 || self.checks > 2 {
+        } else if state.bad >= 2 {
             self.lowest_loss = Some((load, loss));
-            if self.checks > 2 {
-                self.at_min = true;
-                self.failed = Some(self.loses(load, loss));
-                return;
-            }
-            // What the short windows could not see is there at a fraction of the load as well, or
-            // not.
-            let less = load * CHECKED_AGAIN;
+            self.rejected += 1;
+            let less = match self.rejected {
+                1 => forwarding.min(load) * BELOW_WHOLE,
+                2 => load * CHECKED_AGAIN,
+                _ => {
+                    self.at_min = true;
+                    self.failed = Some(self.loses(load, loss));
+                    return;
+                }
+            };
             self.check = Some((less, Check::default()));
-            self.posterior = Posterior::new(self.min, self.max, (less, WIDTH / 8.0));
         }
     }
 }
@@ -359,7 +401,7 @@ impl Search for EdgeSearch {
         let met = good > bad;
         if self.check.is_some() {
             let met = self.whole_is_met(seen);
-            self.verified(met, seen.loss_ratio.0);
+            self.verified(met, seen.loss_ratio.0, seen.forwarding.0);
             self.next = None;
             if self.failed.is_none() && !self.checked {
                 self.verify(seen.load.0);
@@ -423,6 +465,7 @@ impl Search for EdgeSearch {
     }
 
     fn expect_forwarding(&mut self, rate: Fps) {
+        self.forwards = Some(rate.0).filter(|rate| *rate > 0.0);
         if self.trials == 0 && !self.again && rate.0 > 0.0 {
             self.expected = Some((rate.0 * BELOW_OVERLOAD, DOUBT));
             self.begin();

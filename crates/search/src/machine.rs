@@ -30,6 +30,8 @@ pub struct Seen {
     /// Windows within the loss goal, and windows beyond it; absent where the search asked for none,
     /// or the engine cannot tell them apart.
     pub windows: Option<(u32, u32)>,
+    /// Windows that lost exactly one frame.
+    pub single: Option<u32>,
     /// Frames received per second of sending time, per direction.
     pub forwarding: Fps,
 }

@@ -131,6 +131,7 @@ fn edge(clock: &mut Clock<'_>, known: Option<f64>) -> f64 {
             duration: ask.duration,
             wall: ask.duration,
             loss_ratio: nicety_model::LossRatio(0.0),
+            single: None,
             windows: Some((good, bad)),
             forwarding,
         });

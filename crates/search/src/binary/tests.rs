@@ -15,6 +15,7 @@ fn seen(load: f64, loss: f64) -> Seen {
         duration: Duration::from_secs(10),
         wall: Duration::from_secs(11),
         loss_ratio: nicety_model::LossRatio(loss),
+        single: None,
         windows: None,
         forwarding: Fps(load * (1.0 - loss)),
     }

@@ -116,6 +116,7 @@ impl Cell {
             wall: seconds(record.wall_s),
             loss_ratio: self.loss(record),
             windows: self.windows(record),
+            single: windows.map(|all| all.iter().filter(|window| window.lost == 1).count() as u32),
             forwarding: Fps(record.forwarding_fps),
         }
     }

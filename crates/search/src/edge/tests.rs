@@ -28,6 +28,7 @@ fn run(search: &mut EdgeSearch, sut: &mut Sut) -> Vec<(f64, f64)> {
             duration: ask.duration,
             wall: Duration::from_secs_f64(record.wall_s),
             loss_ratio: record.loss_ratio,
+            single: Some(windows.iter().filter(|window| window.lost == 1).count() as u32),
             windows: Some(windows.judged(GOAL)),
             forwarding: windows.forwarding(1).unwrap(),
         });
@@ -90,6 +91,22 @@ fn a_slow_phase_costs_few_trials() {
             asked.iter().all(|(load, _)| *load > 0.9 * capacity),
             "{asked:?}"
         );
+    }
+}
+
+/// A shaper that holds frames for 50 ms lets a tenth more through for half a second, one that holds them
+/// for 15 ms 3 %.
+#[test]
+fn a_long_queue_is_not_taken_for_capacity() {
+    for (capacity, queue) in [(3e5, 15_000.0), (1e4, 150.0)] {
+        for seed in 0..10 {
+            let mut search = search(GOAL);
+            search.expect_forwarding(Fps(capacity));
+            let path = Path::Busy(Busy::quiet(capacity, queue));
+            let asked = run(&mut search, &mut Sut::new(path, seed));
+            let fps = search.outcome().throughput.unwrap().0 / capacity;
+            assert!((0.98..=1.02).contains(&fps), "{seed}: {fps} {asked:?}");
+        }
     }
 }
 
@@ -186,6 +203,7 @@ fn engines_without_windows_are_judged_by_whole_trials() {
             duration: ask.duration,
             wall: ask.duration,
             loss_ratio: LossRatio(loss),
+            single: None,
             windows: None,
             forwarding: Fps(ask.load.0.min(1e6)),
         });

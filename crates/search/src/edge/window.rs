@@ -54,11 +54,14 @@ pub fn whole(load: f64, goal: f64) -> Duration {
     slots((seconds / slot_s).ceil() as u64)
 }
 
-/// Length of a window at `load` in which the goal allows no lost frame: so many of these as a trial
-/// loses frames in are the frames that it loses one by one.
-pub fn strict(load: f64, goal: f64) -> Duration {
+/// Length of a window at `load` in which the goal allows no lost frame, and how many of them hold as many
+/// frames as the goal asks for: so many of these as a trial loses frames in are the frames that it loses
+/// one by one.
+pub fn strict(load: f64, goal: f64) -> (Duration, u32) {
     let per_slot = load * SLOT_NS as f64 * 1e-9 * goal;
-    slots(((0.9 / per_slot.max(1e-9)) as u64).clamp(1, BRIEF))
+    let window = slots(((0.9 / per_slot.max(1e-9)) as u64).clamp(1, BRIEF));
+    let count = whole(load, goal).as_secs_f64() / window.as_secs_f64();
+    (window, (count.round() as u32).max(1))
 }
 
 /// Length of a trial with `count` such windows: its first and last slot are not whole.

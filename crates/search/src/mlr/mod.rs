@@ -415,6 +415,7 @@ impl Search for Mlr {
             duration,
             wall: duration,
             loss_ratio: nicety_model::LossRatio(0.0),
+            single: None,
             windows: None,
             forwarding: load,
         });

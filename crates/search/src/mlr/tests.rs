@@ -22,6 +22,7 @@ fn seen(sut: &mut Sut, ask: Ask) -> Seen {
         duration: ask.duration,
         wall: Duration::from_secs_f64(sut.wall_s(seconds)),
         loss_ratio: shot.loss_ratio,
+        single: None,
         windows: None,
         forwarding: shot.forwarding,
     }
@@ -437,6 +438,7 @@ proptest! {
                 duration: ask.duration,
                 wall: ask.duration,
                 loss_ratio: LossRatio(loss),
+                single: None,
                 windows: None,
                 forwarding: Fps(*rate),
             });

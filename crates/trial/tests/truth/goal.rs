@@ -59,6 +59,7 @@ fn judged(preset: Preset, record: &TrialRecord) -> Outcome {
                 LossRatio::default()
             },
             windows: None,
+            single: None,
             forwarding: ask.load,
         });
     }
