@@ -75,7 +75,7 @@ setup: ## install what bench and test need (Debian 12 as root; elsewhere it says
 fmt: ## format the code
 	@$(CARGO) fmt --all
 
-docs: ## README's pictures from a real run of four minutes, or from RUN=DIRECTORY
+docs: ## README's first table and pictures from a real run of four minutes, or from RUN=DIRECTORY
 	@scripts/setup.sh bench
 	@$(CARGO) build --release --locked -p nicety
 	@scripts/pictures.sh $(RUN)

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Takes the pictures of README.md from a real run: the report in light and in dark, and what the
-# terminal shows, by a browser without a window. They go to docs/pictures.
+# Writes README.md's first table and takes its pictures from a real run: the report in light and in
+# dark, and what the terminal shows, by a browser without a window. They go to docs/pictures.
 # Usage: pictures.sh [RUN]
-# RUN is a run's directory; without it a kernel bridge is measured, with time for a few cells only.
+# RUN is a run's directory; without it `nicety bench` makes one, in four minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,9 +22,25 @@ trap 'rm -rf "$work"' EXIT
 if [ -z "$run" ]; then
     run=$work/run
     # A verdict other than ok is a result as well, and the picture says so.
-    "$nicety" bench plans/bridge-default.toml --out "$run" >/dev/null || [ $? -eq 1 ]
+    "$nicety" bench --out "$run" >/dev/null || [ $? -eq 1 ]
 fi
-"$nicety" report "$run" --html "$work/report.html"
+"$nicety" report "$run" --html "$work/report.html" --md "$work/report.md"
+
+# The table stands between two comments. Of the report's columns it has size, number, interval, load that
+# held for ten seconds, capacity, bit rate and verdict.
+{
+    sed '/^<!-- results -->$/q' README.md
+    echo '| Frame size | Frames/s | Interval | Held for 10 s | Capacity | L1 (Mbit/s) | Verdict |'
+    echo '|-----------:|---------:|---------:|---------:|---------:|---------:|---------|'
+    awk -F ' *[|] *' '/^\| bridge \| uni / { print "| " $4 " | " $5 " | " $6 " | " $7 " | " $8 " | " $9 " | " $14 " |" }' \
+        "$work/report.md"
+    sed -n '/^<!-- end of results -->$/,$p' README.md
+} >"$work/README.md"
+if [ "$(grep -c '^| [0-9]' "$work/README.md")" -eq 0 ]; then
+    echo "pictures: $run has no results of a bridge in one direction; README.md keeps its table" >&2
+else
+    cat "$work/README.md" >README.md
+fi
 
 # shot NAME WIDTH HEIGHT PAGE [OPTION…].
 shot() {
