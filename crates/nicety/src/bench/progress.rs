@@ -77,12 +77,14 @@ impl Progress {
         if let Some((summary, estimate, visits)) = several {
             self.change(|board| board.done(result, Some(summary)));
             self.say(&format!(
-                "{}: {} frames/s ({}–{}, {} of {visits} visits)",
+                "{}: {} frames/s ({}–{}, {} of {} visits)",
                 result.cell,
                 thousands(estimate.fps),
                 thousands(estimate.low_fps),
                 thousands(estimate.high_fps),
-                estimate.visits
+                estimate.visits,
+                // Further visits, and ten seconds that count as one, come on top.
+                visits.max(estimate.visits)
             ));
             return;
         }
