@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use nicety_model::BitRate;
+use nicety_model::{BitRate, Problem};
 use serde::{Deserialize, Serialize};
 
 /// A policy that cannot be used: where, what, and what to do.
@@ -90,9 +90,20 @@ pub enum PortName {
 }
 
 /// Text that names no port.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no port; write an interface of at most 15 bytes, or eth0/vf3")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortNameError(String);
+
+impl PortNameError {
+    /// What is wrong with the text, and what to write.
+    pub fn problem(&self) -> Problem {
+        Problem::new(
+            format!("{:?} is no port", self.0),
+            "write an interface of at most 15 bytes, or eth0/vf3",
+        )
+    }
+}
+
+nicety_model::display_problem!(PortNameError);
 
 impl Policy {
     /// What is shared: the link without its head-room, in bits per second.

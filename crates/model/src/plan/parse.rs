@@ -248,11 +248,8 @@ fn confirm(entry: &Entry<'_, '_>) -> Result<std::time::Duration, PlanError> {
     }
     let text = entry.string("a duration in quotes, as in confirm = \"30s\"")?;
     parse_duration(text).map_err(|error| {
-        let message = error.to_string();
-        let (what, fix) = message
-            .split_once("; ")
-            .unwrap_or((&message, "write \"30s\""));
-        entry.error(format!("confirm = {what}"), fix)
+        let problem = error.problem();
+        entry.error(format!("confirm = {}", problem.what), problem.remedy)
     })
 }
 

@@ -164,9 +164,8 @@ fn read_one(section: &Section<'_, '_>, offset: usize) -> Result<SockPlan, PlanEr
                 SockAskError::Rate { .. } | SockAskError::NoRate { .. } => "rate",
             };
             let at = section.get(key).map_or(offset, |entry| entry.offset());
-            let said = error.to_string();
-            let (what, fix) = said.split_once("; ").unwrap_or((&said, "change it"));
-            return Err(section.source.error(at, what, fix));
+            let problem = error.problem();
+            return Err(section.source.error(at, problem.what, problem.remedy));
         }
     }
     Ok(plan)
@@ -232,8 +231,7 @@ fn how_often(section: &Section<'_, '_>, most_pairs: Option<u32>) -> Result<HowOf
 fn time(entry: &Entry<'_, '_>) -> Result<Duration, PlanError> {
     let text = entry.string("a duration in quotes, as in time = \"5s\"")?;
     parse_duration(text).map_err(|error| {
-        let said = error.to_string();
-        let (what, fix) = said.split_once("; ").unwrap_or((&said, "write \"5s\""));
-        entry.error(format!("time = {what}"), fix)
+        let problem = error.problem();
+        entry.error(format!("time = {}", problem.what), problem.remedy)
     })
 }

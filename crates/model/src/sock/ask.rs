@@ -5,6 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::problem::Problem;
+
 /// Largest UDP payload over IPv4: 65,535 less 20 bytes of IPv4 and 8 bytes of UDP header
 /// (RFC 768, RFC 791).
 pub const LARGEST_DATAGRAM: u32 = 65_507;
@@ -161,10 +163,9 @@ pub struct SockAsk {
 }
 
 /// What is wrong with a [`SockAsk`].
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum SockAskError {
     /// Message size out of range.
-    #[error("a message of {bytes} bytes does not work with {test}; write 1 to {most}")]
     MessageBytes {
         /// Test.
         test: SockTest,
@@ -174,32 +175,56 @@ pub enum SockAskError {
         most: u32,
     },
     /// Number of flows out of range.
-    #[error(
-        "{flows} parallel flows do not work; write 1 to {MAX_FLOWS}, as many as two addresses have ports for"
-    )]
     Flows {
         /// Asked for.
         flows: u32,
     },
     /// Duration out of range.
-    #[error("a test of {ms} ms does not work; write 100ms to 1h")]
     Duration {
         /// Asked for.
         ms: u32,
     },
     /// Rate out of range.
-    #[error("a rate of {rate} per second does not work; write more than 0 and at most 1e9")]
     Rate {
         /// Asked for.
         rate: f64,
     },
     /// A rate for a TCP stream.
-    #[error("{test} has no rate, TCP paces it itself; leave the rate out or take udp_stream")]
     NoRate {
         /// Test.
         test: SockTest,
     },
 }
+
+impl SockAskError {
+    /// What does not work, and what to write.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::MessageBytes { test, bytes, most } => Problem::new(
+                format!("a message of {bytes} bytes does not work with {test}"),
+                format!("write 1 to {most}"),
+            ),
+            Self::Flows { flows } => Problem::new(
+                format!("{flows} parallel flows do not work"),
+                format!("write 1 to {MAX_FLOWS}, as many as two addresses have ports for"),
+            ),
+            Self::Duration { ms } => Problem::new(
+                format!("a test of {ms} ms does not work"),
+                "write 100ms to 1h",
+            ),
+            Self::Rate { rate } => Problem::new(
+                format!("a rate of {rate} per second does not work"),
+                "write more than 0 and at most 1e9",
+            ),
+            Self::NoRate { test } => Problem::new(
+                format!("{test} has no rate, TCP paces it itself"),
+                "leave the rate out or take udp_stream",
+            ),
+        }
+    }
+}
+
+crate::display_problem!(SockAskError);
 
 impl SockAsk {
     /// The test with default size, one flow, closed loop.

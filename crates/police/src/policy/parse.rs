@@ -194,9 +194,8 @@ fn tenant(
     let ports = entry.list(|item| {
         let text = item.string("interfaces in quotes, as in ports = [\"tap0\", \"eth0/vf3\"]")?;
         let port = text.parse::<PortName>().map_err(|error| {
-            let text = error.to_string();
-            let (what, fix) = text.split_once("; ").unwrap_or((&text, "write tap0"));
-            item.error(what, fix)
+            let problem = error.problem();
+            item.error(problem.what, problem.remedy)
         })?;
         if taken.contains(&port) {
             return Err(item.error(
@@ -325,11 +324,8 @@ fn rate(entry: &Entry<'_, '_>) -> Result<BitRate, PolicyError> {
     }
     let text = entry.string("a rate in quotes, as in \"500mbit\"")?;
     text.parse().map_err(|error: nicety_model::BitRateError| {
-        let text = error.to_string();
-        let (what, fix) = text
-            .split_once("; ")
-            .unwrap_or((&text, "write \"500mbit\""));
-        entry.error(format!("{} = {what}", entry.key), fix)
+        let problem = error.problem();
+        entry.error(format!("{} = {}", entry.key, problem.what), problem.remedy)
     })
 }
 
@@ -361,9 +357,8 @@ fn duration(
     };
     let text = entry.string(&format!("a duration in quotes, as in \"{example}\""))?;
     let time = parse_duration(text).map_err(|error| {
-        let text = error.to_string();
-        let (what, fix) = text.split_once("; ").unwrap_or((&text, "write \"1s\""));
-        entry.error(format!("{} = {what}", entry.key), fix)
+        let problem = error.problem();
+        entry.error(format!("{} = {}", entry.key, problem.what), problem.remedy)
     })?;
     if !(low..=high).contains(&time) {
         return Err(entry.error(

@@ -223,6 +223,8 @@ fn before_exec(command: &mut Command, ns: NetNs, cpus: Option<CpuSet>) {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::Remedy;
+
     use super::*;
 
     #[test]
@@ -234,7 +236,7 @@ mod tests {
         };
         let error = missing.find().unwrap_err();
         assert_eq!(error.to_string(), "no-such-program is not installed");
-        assert_eq!(error.remedy().as_deref(), Some("apt install some-package"));
+        assert_eq!(error.remedy(), Some(Remedy::here("apt install some-package")));
     }
 
     #[test]
