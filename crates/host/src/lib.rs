@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod cpu_load;
+pub mod cpu_set;
 pub mod devlink;
 pub mod ethtool;
 pub mod facts;

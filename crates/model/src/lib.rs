@@ -18,6 +18,7 @@ pub mod frame;
 pub mod frames;
 pub mod hardware;
 pub mod history;
+pub mod interface_name;
 pub mod journal;
 pub mod kept;
 pub mod knob;

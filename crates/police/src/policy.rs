@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use nicety_model::interface_name::check_interface_name;
 use nicety_model::{BitRate, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -132,22 +133,11 @@ impl FromStr for PortName {
 
     fn from_str(text: &str) -> Result<Self, PortNameError> {
         let error = || PortNameError(text.chars().take(60).collect());
-        // As dev_valid_name of net/core/dev.c.
-        let is_interface = |name: &str| {
-            !name.is_empty()
-                && name.len() <= 15
-                && name != "."
-                && name != ".."
-                && !name
-                    .contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control())
-        };
         let (name, vf) = match text.split_once("/vf") {
             Some((name, number)) => (name, Some(number)),
             None => (text, None),
         };
-        if !is_interface(name) {
-            return Err(error());
-        }
+        check_interface_name(name).map_err(|_| error())?;
         let name = name.to_owned();
         match vf {
             None => Ok(Self::Interface(name)),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nicety_host::cpu_set;
 use nicety_host::netns::NetNs;
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, LinkNameSpaceType};
@@ -95,7 +96,12 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(file.try_clone().map_err(error)?)
             .stderr(file);
-        before_exec(&mut command, start.ns.clone(), cpu_set(start.cpus));
+        // No CPUs means that it may run anywhere.
+        before_exec(
+            &mut command,
+            start.ns.clone(),
+            cpu_set::set(start.cpus).ok(),
+        );
         let mut child = command.spawn().map_err(error)?;
         Ok(Self {
             name: start.name,
@@ -191,13 +197,6 @@ fn last_lines(log: &[u8]) -> String {
     // A semicolon would part what from what to do.
     let lines: Vec<&str> = lines[from..].iter().map(|line| line.trim()).collect();
     lines.join(" / ").replace("; ", ", ")
-}
-
-fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
-    let mut set = CpuSet::new();
-    let known = cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU);
-    known.for_each(|cpu| set.set(*cpu as usize));
-    (set.count() > 0).then_some(set)
 }
 
 /// Gives the child a session of its own, so that Ctrl-C reaches it through us only, the path's
