@@ -142,7 +142,12 @@ fn paths() -> impl Strategy<Value = PathSpec> {
             queues,
         })
     };
-    let nics = prop::option::of(["0000:0[0-9]:00.0", "0000:0[0-9]:00.1", "e[0-9]", "p[0-9]"]);
+    let nics = prop::option::of([
+        "0000:0[0-9]:00[.]0",
+        "0000:0[0-9]:00[.]1",
+        "e[0-9]",
+        "p[0-9]",
+    ]);
     let nics = nics.prop_map(|words| {
         words.map(|[first, second, a, b]| Nics {
             pci: PciPair([first, second]),

@@ -14,7 +14,7 @@ use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
 use crate::commands::{number, run};
-use crate::stage::{Tester, bridge, first, overloaded, quiet, search_cell, traffic};
+use crate::stage::{PathCpu, Tester, bridge, first, overloaded, quiet, search_cell, traffic};
 
 /// Rate of the path.
 const RATE: f64 = 10_000.0;
@@ -83,6 +83,7 @@ pub fn search(tester: Tester) -> Result<(), Skip> {
     let mut plan = CellPlan::new(settings, Fps(3.0 * RATE));
     plan.latency_shares.clear();
     let mut shares = Vec::new();
+    let cpu = PathCpu::watch();
     for _ in 0..SEARCHES {
         let result = search_cell(&mut trials, plan.clone(), None, &name);
         quiet(&result)?;
@@ -94,6 +95,7 @@ pub fn search(tester: Tester) -> Result<(), Skip> {
         }
         shares.push(share);
     }
+    cpu.calm()?;
     let missed = missed(&mut trials);
     assert!(missed > BURST as f64, "{shares:?}, bucket whole: {missed}");
     Err(Skip(format!(
