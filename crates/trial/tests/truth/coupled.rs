@@ -13,7 +13,7 @@ use nicety_trial::Trials;
 
 use crate::commands::run;
 use crate::stage::{
-    Tester, bridge, first, overloaded, path_cpus, quiet, search_cell, size, traffic,
+    PathCpu, Tester, bridge, first, overloaded, path_cpus, quiet, search_cell, size, traffic,
 };
 
 /// Loss goal.
@@ -108,8 +108,10 @@ pub fn searched(tester: Tester) -> Result<(), Skip> {
     settings.confirm = Duration::ZERO;
     let mut plan = CellPlan::new(settings, limit);
     plan.latency_shares.clear();
+    let cpu = PathCpu::watch();
     let result = search_cell(&mut trials, plan, Some(limit), &name);
     quiet(&result)?;
+    cpu.calm()?;
     assert_eq!(result.verdict, Verdict::Coupled, "{:?}", result.notes);
     Ok(())
 }
