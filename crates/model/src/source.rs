@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::words::instead;
 
 pub use list::{List, only_list, written_as_list};
-pub use value::{Kind, Rate, Raw, Time, read_kind, real, text, whole};
+pub use value::{Kind, Rate, Raw, Time, Wrong, read_kind};
 
 /// Stands for the key in the texts of [`refuse`].
 pub const KEY: &str = "{key}";

@@ -2,16 +2,15 @@
 //! [`Plan::to_toml`](crate::Plan::to_toml) writes and `plan.schema.json` describes.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use toml::Spanned;
 
 use crate::frame::Direction;
 use crate::path::Cpus;
 use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
-use crate::problem::Problem;
 use crate::sock::{Family, SockTest};
-use crate::source::{self, EMPTY, Kind, List, Raw, Time, Top, written_as_list};
-use crate::{value_kind, whole_numbers};
+use crate::source::{EMPTY, Kind, List, Raw, Time, Top, Wrong, written_as_list};
+use crate::{read_kinds, whole_numbers};
 
 /// Longest name of a plan, in characters.
 pub(super) const NAME_CHARS: usize = 64;
@@ -119,6 +118,7 @@ pub(super) struct SockFile {
     pub(super) repeats: Option<Spanned<SockRepeats>>,
     /// Repeat until the interval of LEVEL per cent (90, 95, 99) is WIDTH per cent of the mean
     /// wide: `95,2`.
+    #[schemars(with = "Option<String>")]
     pub(super) confidence: Option<Confidence>,
     /// Raise the number of flows until the rate stops growing.
     #[schemars(with = "Option<bool>")]
@@ -136,84 +136,75 @@ whole_numbers! {
     SockRepeats 1 to 1_000, "how often to run every test, as in repeats = 3";
 }
 
+read_kinds!(Name LossShare Confidence);
+
 /// A plan's name.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub(super) struct Name(pub(super) String);
 
 impl Kind for Name {
     const WANTED: &'static str = "a name in quotes, as in name = \"guest-drivers\"";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let text = source::text(raw)?;
-        Some(if text.trim().is_empty() {
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        let text = raw.text()?;
+        if text.trim().is_empty() {
             let remedy = "write a name or remove the line";
-            Err(Problem::new("name is empty", remedy))
-        } else if text.chars().count() > NAME_CHARS || text.chars().any(char::is_control) {
-            Err(Problem::new(
+            return Err(Wrong::value("name is empty", remedy));
+        }
+        if text.chars().count() > NAME_CHARS || text.chars().any(char::is_control) {
+            return Err(Wrong::value(
                 "name = {value} is too long or has control characters",
                 format!("write at most {NAME_CHARS} printable characters"),
-            ))
-        } else {
-            Ok(Self(text.to_owned()))
-        })
+            ));
+        }
+        Ok(Self(text.to_owned()))
     }
 }
 
-value_kind!(Name, { "type": "string" }, |name| name.0);
-
 /// `loss_ratio`: a share, not a percentage.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LossShare(pub(super) f64);
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct LossShare(#[schemars(range(min = 0, max = 1))] pub(super) f64);
 
 impl Kind for LossShare {
     const WANTED: &'static str =
         "the share of frames that may be lost as a number, 0.0001 for 0.01 %";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let share = source::real(raw)?;
-        let fits = (0.0..1.0).contains(&share).then_some(Self(share));
-        Some(fits.ok_or_else(|| {
-            Problem::new(
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        match raw.real()? {
+            share if (0.0..1.0).contains(&share) => Ok(Self(share)),
+            _ => Err(Wrong::value(
                 "loss_ratio = {value} is not between 0 and 1",
                 "write the share of frames that may be lost, 0.0001 for 0.01 %",
-            )
-        }))
+            )),
+        }
     }
 }
 
-value_kind!(LossShare, { "type": "number", "minimum": 0, "exclusiveMaximum": 1 }, |share| share.0);
-
-/// `confidence`: how sure a mean must be.
+/// `confidence`: how sure a mean must be, level and width in per cent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Confidence {
-    pub(super) level_percent: u32,
-    pub(super) width_percent: f64,
-}
-
-impl Confidence {
-    fn read(text: &str) -> Option<Self> {
-        let (level, width) = text.split_once(',')?;
-        let level_percent = level.trim().parse().ok()?;
-        let width_percent = width.trim().parse().ok()?;
-        let known = [90, 95, 99].contains(&level_percent);
-        (known && width_percent > 0.0 && width_percent <= 100.0).then_some(Self {
-            level_percent,
-            width_percent,
-        })
-    }
-}
+pub(super) struct Confidence(pub(super) u32, pub(super) f64);
 
 impl Kind for Confidence {
     const WANTED: &'static str = "level and width in per cent, as in confidence = \"95,2\"";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        Some(Self::read(source::text(raw)?).ok_or_else(|| {
-            Problem::new(
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        let (level, width) = raw.text()?.split_once(',').unwrap_or_default();
+        match (level.trim().parse(), width.trim().parse()) {
+            (Ok(level @ (90 | 95 | 99)), Ok(width)) if width > 0.0 && width <= 100.0 => {
+                Ok(Self(level, width))
+            }
+            _ => Err(Wrong::value(
                 "confidence = {value} is no level and width",
                 "write 90, 95 or 99 and a width up to 100 per cent, as in confidence = \"95,2\"",
-            )
-        }))
+            )),
+        }
     }
 }
 
-value_kind!(Confidence, { "type": "string" }, |it| format!("{},{}", it.level_percent, it.width_percent));
+impl Serialize for Confidence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{},{}", self.0, self.1))
+    }
+}

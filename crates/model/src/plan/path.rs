@@ -8,9 +8,9 @@ use crate::path::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev,
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
 use crate::problem::Problem;
-use crate::source::{self, Found, Kind, List, Raw, Source, only_list, written_as_list};
+use crate::source::{Found, Kind, List, Raw, Source, Wrong, only_list, written_as_list};
 use crate::words::words;
-use crate::{value_kind, whole_numbers};
+use crate::{read_kinds, whole_numbers};
 
 words! {
     /// What is measured.
@@ -137,20 +137,21 @@ pub struct PathParams {
 }
 
 /// Name of an interface.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Interface(pub(super) String);
 
 impl Kind for Interface {
     const WANTED: &'static str = "an interface name in quotes, as in \"eth1\"";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let name = source::text(raw)?;
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        let name = raw.text()?;
         let checked = check_interface(name).map(|()| Self(name.to_owned()));
-        Some(checked.map_err(|why| Problem::new(why.to_string(), "write the name `ip link` shows")))
+        checked.map_err(|why| Wrong::value(why.to_string(), "write the name `ip link` shows"))
     }
 }
 
-value_kind!(Interface, { "type": "string" }, |name| name.0);
+read_kinds!(Interface);
 
 /// One placement: a list of CPU numbers.
 impl<'de> Deserialize<'de> for Cpus {

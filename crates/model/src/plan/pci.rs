@@ -4,8 +4,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::path::PciPair;
 use crate::problem::Problem;
-use crate::source::{self, Kind, Raw, only_list, refuse};
-use crate::value_kind;
+use crate::read_kinds;
+use crate::source::{Kind, Raw, Wrong, only_list, refuse};
 
 /// What to do.
 const REMEDY: &str =
@@ -34,15 +34,15 @@ struct PciAddress(String);
 impl Kind for PciAddress {
     const WANTED: &'static str = "PCI addresses in quotes, as in \"0000:03:00.0\"";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        Some(in_full(source::text(raw)?).map(Self).ok_or_else(|| {
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        in_full(raw.text()?).map(Self).ok_or_else(|| {
             let remedy = "write what lspci -D shows, as in \"0000:03:00.0\"";
-            Problem::new("{value} is no PCI address", remedy)
-        }))
+            Wrong::value("{value} is no PCI address", remedy)
+        })
     }
 }
 
-value_kind!(PciAddress, { "type": "string" }, |address| address.0);
+read_kinds!(PciAddress);
 
 /// The address as the kernel writes it: `DOMAIN:BUS:DEVICE.FUNCTION` (PCI_DEVFN and pci_setup_device
 /// in drivers/pci/probe.c). Without a domain it is in the first one, as lspci(8) shows it.

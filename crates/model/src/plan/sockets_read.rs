@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::path::{Cpus, PathSpec};
-use crate::plan::file::SockFile;
+use crate::plan::file::{Confidence, SockFile};
 use crate::plan::parse::numbers;
 use crate::plan::{HowOften, Plan, SockClient, SockPlan};
 use crate::sock::{Family, SockAskError};
@@ -111,9 +111,9 @@ impl SockFile {
         }
         match self.confidence {
             None => HowOften::Times(repeats.unwrap_or(1)),
-            Some(confidence) => HowOften::Until {
-                level_percent: confidence.level_percent,
-                width_percent: confidence.width_percent,
+            Some(Confidence(level_percent, width_percent)) => HowOften::Until {
+                level_percent,
+                width_percent,
                 most: repeats.unwrap_or(CONFIDENCE_REPEATS),
             },
         }

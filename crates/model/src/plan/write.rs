@@ -82,10 +82,7 @@ impl From<&SockPlan> for SockFile {
                 width_percent,
                 most,
             } => {
-                let confidence = Confidence {
-                    level_percent,
-                    width_percent,
-                };
+                let confidence = Confidence(level_percent, width_percent);
                 (Some(most), Some(confidence), None)
             }
             HowOften::Saturate(_) => (None, None, Some(placeless(true))),

@@ -5,11 +5,12 @@ use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde::Deserializer;
+use schemars::JsonSchema;
 use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserializer, Serialize, Serializer};
 
 use super::{KEY, VALUE, refuse};
-use crate::bitrate::BitRate;
+use crate::bitrate::{BitRate, BitRateError};
 use crate::plan::{format_duration, parse_duration};
 use crate::problem::Problem;
 
@@ -24,45 +25,99 @@ pub enum Raw<'t> {
     Text(&'t str),
 }
 
+/// Why a value is not of a kind.
+#[derive(Debug)]
+pub enum Wrong {
+    /// It is of another type.
+    Type,
+    /// It is of the type, and something else is wrong.
+    Value(Problem),
+}
+
+impl Wrong {
+    /// From both halves of the problem.
+    pub fn value(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Value(Problem::new(what, remedy))
+    }
+}
+
+impl<'t> Raw<'t> {
+    /// A whole number within a range.
+    ///
+    /// # Errors
+    /// When it is none, or outside.
+    pub fn whole(self, range: RangeInclusive<u32>, wanted: &str) -> Result<u32, Wrong> {
+        let Self::Whole(number) = self else {
+            return Err(Wrong::Type);
+        };
+        let number = u32::try_from(number).ok();
+        let number = number.filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            let (low, high) = range.into_inner();
+            let what = format!("{KEY} = {VALUE} is outside {low} to {high}");
+            Wrong::value(what, format!("write {wanted}"))
+        })
+    }
+
+    /// A number that may have a fraction, without the sign of a negative zero.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn real(self) -> Result<f64, Wrong> {
+        match self {
+            Self::Whole(number) => Ok(number as f64),
+            Self::Real(number) => Ok(number + 0.0),
+            Self::Text(_) => Err(Wrong::Type),
+        }
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn text(self) -> Result<&'t str, Wrong> {
+        match self {
+            Self::Text(text) => Ok(text),
+            _ => Err(Wrong::Type),
+        }
+    }
+
+    /// A string with a unit, which a number has not; `remedy` is for a number.
+    fn with_unit<T, E>(
+        self,
+        read: impl Fn(&str) -> Result<T, E>,
+        problem: impl Fn(&E) -> Problem,
+        remedy: &str,
+    ) -> Result<T, Wrong> {
+        let unit = || Wrong::value(format!("{KEY} = {VALUE} has no unit"), remedy);
+        read(self.text().map_err(|_| unit())?).map_err(|error| {
+            let Problem { what, remedy } = problem(&error);
+            Wrong::value(format!("{KEY} = {what}"), remedy)
+        })
+    }
+}
+
 /// A kind of value.
 pub trait Kind: Sized {
     /// What to write: `virtual CPUs of a guest, as in vcpus = [1, 2]`.
     const WANTED: &'static str;
 
-    /// From what the file has; none of another type, else what is wrong with it.
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>>;
+    /// From what the file has.
+    ///
+    /// # Errors
+    /// When it is not of the kind.
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong>;
 }
 
-/// What serde and the schema ask of a kind of value: how its schema begins, and what is written of it.
+/// Lets serde read these kinds of values.
 #[macro_export]
-macro_rules! value_kind {
-    ($name:ident, $schema:tt, |$value:ident| $written:expr) => {
-        impl<'de> serde::Deserialize<'de> for $name {
+macro_rules! read_kinds {
+    ($($name:ident)+) => {
+        $(impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 $crate::source::read_kind(deserializer)
             }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let $value = self;
-                serde::Serialize::serialize(&$written, serializer)
-            }
-        }
-
-        impl schemars::JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!($schema)
-            }
-        }
+        })+
     };
 }
 
@@ -71,15 +126,17 @@ macro_rules! value_kind {
 macro_rules! whole_numbers {
     ($($name:ident $low:literal to $high:expr, $wanted:literal;)+) => {
         $(#[doc = $wanted]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
+        )]
+        #[schemars(inline)]
+        pub struct $name(#[schemars(range(min = $low, max = $high))] pub u32);
 
         impl $crate::source::Kind for $name {
             const WANTED: &'static str = $wanted;
 
-            fn of(raw: $crate::source::Raw<'_>) -> Option<Result<Self, $crate::Problem>> {
-                let number = $crate::source::whole(raw, $low..=$high, $wanted)?;
-                Some(number.map(Self))
+            fn of(raw: $crate::source::Raw<'_>) -> Result<Self, $crate::source::Wrong> {
+                raw.whole($low..=$high, $wanted).map(Self)
             }
         }
 
@@ -95,96 +152,47 @@ macro_rules! whole_numbers {
             }
         }
 
-        $crate::value_kind!($name, { "type": "integer", "minimum": $low, "maximum": $high }, |number| number.0);)+
+        $crate::read_kinds!($name);)+
     };
 }
 
-/// A whole number within a range.
-pub fn whole(
-    raw: Raw<'_>,
-    range: RangeInclusive<u32>,
-    wanted: &str,
-) -> Option<Result<u32, Problem>> {
-    let Raw::Whole(number) = raw else {
-        return None;
-    };
-    let number = u32::try_from(number).ok();
-    let number = number.filter(|number| range.contains(number));
-    Some(number.ok_or_else(|| {
-        let (low, high) = range.into_inner();
-        let what = format!("{KEY} = {VALUE} is outside {low} to {high}");
-        Problem::new(what, format!("write {wanted}"))
-    }))
-}
-
-/// A number that may have a fraction.
-pub fn real(raw: Raw<'_>) -> Option<f64> {
-    match raw {
-        Raw::Whole(number) => Some(number as f64),
-        // Without the sign of a negative zero.
-        Raw::Real(number) => Some(number + 0.0),
-        Raw::Text(_) => None,
-    }
-}
-
-/// A string.
-pub fn text<'t>(raw: Raw<'t>) -> Option<&'t str> {
-    match raw {
-        Raw::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
-/// What has a unit, of which a number has none; `example` is the number with one.
-fn with_unit<T, E>(
-    raw: Raw<'_>,
-    read: impl Fn(&str) -> Result<T, E>,
-    problem: impl Fn(&E) -> Problem,
-    example: &str,
-) -> Option<Result<T, Problem>> {
-    Some(match text(raw) {
-        None => Err(Problem::new(
-            format!("{KEY} = {VALUE} has no unit"),
-            example,
-        )),
-        Some(text) => read(text).map_err(|error| {
-            let problem = problem(&error);
-            Problem::new(format!("{KEY} = {}", problem.what), problem.remedy)
-        }),
-    })
-}
+read_kinds!(Time Rate);
 
 /// A duration with its unit: `30s`.
-#[derive(Debug, Clone, Copy)]
-pub struct Time(pub Duration);
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(inline)]
+pub struct Time(#[schemars(with = "String")] pub Duration);
 
 impl Kind for Time {
     const WANTED: &'static str = "a duration in quotes, as in {key} = \"30s\"";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let example = "write a duration in quotes, as in {key} = \"{value}s\"";
-        let time = with_unit(raw, parse_duration, |error| error.problem(), example)?;
-        Some(time.map(Self))
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        let remedy = "write a duration in quotes, as in {key} = \"{value}s\"";
+        let time = raw.with_unit(parse_duration, |error| error.problem(), remedy);
+        time.map(Self)
     }
 }
 
-value_kind!(Time, { "type": "string" }, |time| format_duration(time.0));
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format_duration(self.0))
+    }
+}
 
 /// A rate with its unit: `500mbit`.
-#[derive(Debug, Clone, Copy)]
-pub struct Rate(pub BitRate);
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(inline)]
+pub struct Rate(#[schemars(with = "String")] pub BitRate);
 
 impl Kind for Rate {
     const WANTED: &'static str = "a rate in quotes, as in \"500mbit\"";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let example = "write a rate in quotes, as in \"{value}mbit\"";
-        let rate = with_unit(raw, str::parse::<BitRate>, |error| error.problem(), example)?;
-        Some(rate.map(Self))
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        let remedy = "write a rate in quotes, as in \"{value}mbit\"";
+        let rate = raw.with_unit(str::parse, BitRateError::problem, remedy);
+        rate.map(Self)
     }
 }
-
-value_kind!(Rate, { "type": "string" }, |rate| rate.0.to_string());
 
 /// Reads a value of a kind, for serde.
 ///
@@ -198,10 +206,11 @@ struct Reader<T>(PhantomData<T>);
 
 impl<T: Kind> Reader<T> {
     fn read<E: Error>(self, raw: Raw<'_>) -> Result<T, E> {
-        // Nobody sees what it is instead: that is told from the file.
-        let wrong = || E::invalid_type(Unexpected::Other("a value"), &self);
-        let read = T::of(raw).ok_or_else(wrong)?;
-        read.map_err(|problem| refuse(&problem))
+        T::of(raw).map_err(|wrong| match wrong {
+            // Nobody sees what it is instead: that is told from the file.
+            Wrong::Type => E::invalid_type(Unexpected::Other("a value"), &self),
+            Wrong::Value(problem) => refuse(&problem),
+        })
     }
 }
 

@@ -1,11 +1,10 @@
 //! A policy as it stands in a file: what [`Policy::parse`](super::Policy::parse) reads and
 //! `policy.schema.json` describes.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use nicety_model::source::{self, Kind, List, Rate, Raw, Time, Top};
-use nicety_model::{BitRate, Problem, value_kind, whole_numbers};
+use nicety_model::source::{Kind, List, Rate, Raw, Time, Top, Wrong};
+use nicety_model::{BitRate, read_kinds, whole_numbers};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -91,183 +90,179 @@ whole_numbers! {
     GuestUid 0 to u32::MAX - 1, "the number of a user, as in guest_uid = 64055";
 }
 
+read_kinds!(Name Weight Headroom LimitRate Period Burst Port Guest);
+
 /// A tenant's name.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(inline)]
 pub(super) struct Name(pub(super) String);
 
 impl Kind for Name {
     const WANTED: &'static str = "a name in quotes, as in name = \"blue\"";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let text = source::text(raw)?;
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        let text = raw.text()?;
         let fits = !text.trim().is_empty()
             && text.chars().count() <= NAME_CHARS
             && !text.chars().any(char::is_control);
-        Some(fits.then(|| Self(text.to_owned())).ok_or_else(|| {
+        fits.then(|| Self(text.to_owned())).ok_or_else(|| {
             let remedy = format!("write 1 to {NAME_CHARS} printable characters");
-            Problem::new("name = {value} is no name", remedy)
-        }))
+            Wrong::value("name = {value} is no name", remedy)
+        })
     }
 }
 
-value_kind!(Name, { "type": "string" }, |name| name.0);
-
 /// A share among tenants.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Weight(pub(super) f64);
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Weight(#[schemars(range(min = 0))] pub(super) f64);
 
 impl Kind for Weight {
     const WANTED: &'static str = "a number above 0, as in weight = 2";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let weight = source::real(raw).filter(|weight| weight.is_finite())?;
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
         let least = 1.0 / MAX_WEIGHT;
-        Some(if weight <= 0.0 {
-            let remedy = format!("write {}", Self::WANTED);
-            Err(Problem::new("weight = {value} is not above 0", remedy))
-        } else if !(least..=MAX_WEIGHT).contains(&weight) {
-            Err(Problem::new(
+        match raw.real()? {
+            weight if !weight.is_finite() => Err(Wrong::Type),
+            weight if weight <= 0.0 => {
+                let remedy = format!("write {}", Self::WANTED);
+                Err(Wrong::value("weight = {value} is not above 0", remedy))
+            }
+            weight if (least..=MAX_WEIGHT).contains(&weight) => Ok(Self(weight)),
+            _ => Err(Wrong::value(
                 "weight = {value} is too far from the others",
                 format!("write a number between {least} and {MAX_WEIGHT}"),
-            ))
-        } else {
-            Ok(Self(weight))
-        })
+            )),
+        }
     }
 }
 
-value_kind!(Weight, { "type": "number", "exclusiveMinimum": 0 }, |weight| weight.0);
-
 /// The share of the link left free.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Headroom(pub(super) f64);
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Headroom(#[schemars(range(min = 0, max = 0.5))] pub(super) f64);
 
 impl Kind for Headroom {
     const WANTED: &'static str = "the share of the link left free, 0.03 for 3 %";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let share = source::real(raw).filter(|share| share.is_finite())?;
-        let fits = (0.0..=0.5).contains(&share).then_some(Self(share));
-        Some(fits.ok_or_else(|| {
-            let remedy = format!("write {}", Self::WANTED);
-            Problem::new("headroom = {value} is not between 0 and 0.5", remedy)
-        }))
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        match raw.real()? {
+            share if !share.is_finite() => Err(Wrong::Type),
+            share if (0.0..=0.5).contains(&share) => Ok(Self(share)),
+            _ => Err(Wrong::value(
+                "headroom = {value} is not between 0 and 0.5",
+                format!("write {}", Self::WANTED),
+            )),
+        }
     }
 }
 
-value_kind!(Headroom, { "type": "number", "minimum": 0, "maximum": 0.5 }, |share| share.0);
-
 /// A rate that a port can be limited to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LimitRate(pub(super) BitRate);
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct LimitRate(#[schemars(with = "String")] pub(super) BitRate);
 
 impl Kind for LimitRate {
     const WANTED: &'static str = Rate::WANTED;
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        Some(Rate::of(raw)?.and_then(|Rate(rate)| {
-            if rate == BitRate(0) {
-                let what = "{key} = {value} lets nothing through";
-                Err(Problem::new(what, "write a rate above 0"))
-            } else if rate < LEAST_RATE {
-                let what = format!("{{key}} = {rate} is below the lowest limit of any port");
-                Err(Problem::new(what, format!("write at least {LEAST_RATE}")))
-            } else {
-                Ok(Self(rate))
-            }
-        }))
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        match Rate::of(raw)?.0 {
+            BitRate(0) => Err(Wrong::value(
+                "{key} = {value} lets nothing through",
+                "write a rate above 0",
+            )),
+            rate if rate < LEAST_RATE => Err(Wrong::value(
+                format!("{{key}} = {rate} is below the lowest limit of any port"),
+                format!("write at least {LEAST_RATE}"),
+            )),
+            rate => Ok(Self(rate)),
+        }
     }
 }
 
-value_kind!(LimitRate, { "type": "string" }, |rate| rate.0.to_string());
-
-/// A duration between two others.
-fn between(
-    raw: Raw<'_>,
-    range: RangeInclusive<Duration>,
-    example: &str,
-) -> Option<Result<Duration, Problem>> {
-    Some(Time::of(raw)?.and_then(|Time(time)| {
-        let fits = range.contains(&time).then_some(time);
-        fits.ok_or_else(|| {
-            let (low, high) = range.into_inner();
-            let what = format!("{{key}} = {{value}} is outside {low:?} to {high:?}");
-            Problem::new(what, format!("write a duration such as \"{example}\""))
-        })
-    }))
+/// A duration within a range, in milliseconds.
+fn between(raw: Raw<'_>, range: [u64; 2], example: &str) -> Result<Duration, Wrong> {
+    let [low, high] = range.map(Duration::from_millis);
+    let Time(time) = Time::of(raw)?;
+    if !(low..=high).contains(&time) {
+        return Err(Wrong::value(
+            format!("{{key}} = {{value}} is outside {low:?} to {high:?}"),
+            format!("write a duration such as \"{example}\""),
+        ));
+    }
+    Ok(time)
 }
 
-macro_rules! durations {
-    ($($name:ident $low:expr, $high:literal s, $example:literal;)+) => {$(
-        #[doc = concat!("A duration such as ", $example, ".")]
-        #[derive(Debug, Clone, Copy)]
-        pub(super) struct $name(pub(super) Duration);
+/// A control period.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Period(#[schemars(with = "String")] pub(super) Duration);
 
-        impl Kind for $name {
-            const WANTED: &'static str = concat!("a duration in quotes, as in \"", $example, "\"");
+impl Kind for Period {
+    const WANTED: &'static str = "a duration in quotes, as in \"1s\"";
 
-            fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-                let time = between(raw, $low..=Duration::from_secs($high), $example)?;
-                Some(time.map(Self))
-            }
-        }
-
-        value_kind!($name, { "type": "string" }, |time| Time(time.0));
-    )+};
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        between(raw, [100, 60_000], "1s").map(Self)
+    }
 }
 
-durations! {
-    Period Duration::from_millis(100), 60 s, "1s";
-    Burst Duration::ZERO, 1 s, "4ms";
+/// How long a port may send before its limit bites.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Burst(#[schemars(with = "String")] pub(super) Duration);
+
+impl Kind for Burst {
+    const WANTED: &'static str = "a duration in quotes, as in \"4ms\"";
+
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        between(raw, [0, 1_000], "4ms").map(Self)
+    }
 }
 
 /// A port.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Port(pub(super) PortName);
+#[derive(Debug, Clone, PartialEq, Eq, Hash, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Port(#[schemars(with = "String")] pub(super) PortName);
 
 impl Kind for Port {
     const WANTED: &'static str = "interfaces in quotes, as in ports = [\"tap0\", \"eth0/vf3\"]";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let port = source::text(raw)?.parse().map(Self);
-        Some(port.map_err(|error: PortNameError| error.problem()))
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        let port = raw.text()?.parse().map(Self);
+        port.map_err(|error: PortNameError| Wrong::Value(error.problem()))
     }
 }
 
-value_kind!(Port, { "type": "string" }, |port| port.0);
-
 /// Where a guest reaches the daemon; a socket belongs to root yet.
-#[derive(Debug, Clone)]
-pub(super) struct Guest(pub(super) GuestChannel);
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Guest(#[schemars(with = "String")] pub(super) GuestChannel);
 
 impl Kind for Guest {
     const WANTED: &'static str = "a path in quotes, as in guest = \"/run/nicety/a.sock\"";
 
-    fn of(raw: Raw<'_>) -> Option<Result<Self, Problem>> {
-        let text = source::text(raw)?;
+    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+        let text = raw.text()?;
         if let Some(cid) = text.strip_prefix("vsock:") {
-            // Of the numbers below 3 only 1, this machine, can connect.
-            let cid = cid
-                .parse()
-                .ok()
-                .filter(|cid| ![0, 2, u32::MAX].contains(cid));
-            let guest = cid.map(|cid| Self(GuestChannel::Vsock { cid }));
-            return Some(guest.ok_or_else(|| {
-                let remedy = "write the number that QEMU gives it, as in guest = \"vsock:5\"";
-                Problem::new("guest = {value} names no virtual machine", remedy)
-            }));
+            return match cid.parse() {
+                // Of the numbers below 3 only 1, this machine, can connect.
+                Ok(cid) if ![0, 2, u32::MAX].contains(&cid) => {
+                    Ok(Self(GuestChannel::Vsock { cid }))
+                }
+                _ => Err(Wrong::value(
+                    "guest = {value} names no virtual machine",
+                    "write the number that QEMU gives it, as in guest = \"vsock:5\"",
+                )),
+            };
         }
         // sun_path of unix(7), with its NUL.
-        let fits = text.starts_with('/') && text.len() <= 107 && !text.contains('\0');
-        let (path, uid) = (text.to_owned(), 0);
-        let guest = fits.then_some(Self(GuestChannel::Unix { path, uid }));
-        Some(guest.ok_or_else(|| {
-            Problem::new(
+        if !text.starts_with('/') || text.len() > 107 || text.contains('\0') {
+            return Err(Wrong::value(
                 "guest = {value} is no absolute path of at most 107 bytes",
                 "write one as in guest = \"/run/nicety/a.sock\"",
-            )
-        }))
+            ));
+        }
+        let (path, uid) = (text.to_owned(), 0);
+        Ok(Self(GuestChannel::Unix { path, uid }))
     }
 }
-
-value_kind!(Guest, { "type": "string" }, |guest| guest.0.to_string());
