@@ -58,31 +58,9 @@ fn refuse_at<E: serde::de::Error>(problem: &Problem, span: &Range<usize>) -> E {
     E::custom(format_args!("{what}{HALF}{remedy}{HALF}{start}{HALF}{end}"))
 }
 
-/// A table at the top of a file, which may not stand there as something else.
-pub struct Top {
-    key: &'static str,
-    wanted: &'static str,
-    /// Answer to an empty list, where it is in double brackets as there may be several.
-    empty: Option<[&'static str; 2]>,
-}
-
-impl Top {
-    /// From its key and what to write: `a table, as in [traffic]`.
-    pub const fn one(key: &'static str, wanted: &'static str) -> Self {
-        let empty = None;
-        Self { key, wanted, empty }
-    }
-
-    /// One of several in double brackets; `empty` is what is wrong with none and what to do.
-    pub const fn several(
-        key: &'static str,
-        wanted: &'static str,
-        empty: [&'static str; 2],
-    ) -> Self {
-        let empty = Some(empty);
-        Self { key, wanted, empty }
-    }
-}
+/// A table at the top of a file, which may not stand there as something else: its key, what to write,
+/// and what a list without any is answered with, where it is in double brackets.
+pub type Top = (&'static str, &'static str, Option<[&'static str; 2]>);
 
 /// What an empty list is answered with.
 pub const EMPTY: [&str; 2] = [
@@ -171,7 +149,7 @@ impl<'d> Source<'d> {
 
     /// What stands where a table should.
     fn misshapen(&self, top: &Top) -> Option<Found> {
-        let Top { key, wanted, empty } = top;
+        let (key, wanted, empty) = top;
         let value = self.document().get(*key)?;
         let at = |value: &Spanned<_>| value.span().start;
         let wrong = match (value.get_ref(), empty) {
@@ -214,11 +192,11 @@ impl<'d> Source<'d> {
         };
         let (kind, expected) = message.rsplit_once(", expected ").unwrap_or((message, ""));
         let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-        let Some(place) = Place::of(self.document(), self.whole, &span) else {
+        let Some((table, key, value)) = at(&span, self.document(), self.whole) else {
             return Found::new(span.start, message, "write what the documentation has");
         };
-        let Some(value) = place.value else {
-            return self.unknown_key(place.key, span, &place.table, &known);
+        let Some(value) = value else {
+            return self.unknown_key(key, span, &table, &known);
         };
         let (what, remedy) = match halves[..] {
             [what, remedy, ..] => (what.to_owned(), remedy.to_owned()),
@@ -243,43 +221,35 @@ impl<'d> Source<'d> {
             }
         };
         let quote = self.quote(span.clone());
-        let filled = |text: String| text.replace(KEY, place.key).replace(VALUE, &quote);
+        let filled = |text: String| text.replace(KEY, key).replace(VALUE, &quote);
         Found::new(span.start, filled(what), filled(remedy))
     }
 }
 
-/// A key or value of the document.
-struct Place<'t, 'd> {
-    /// The table it is in, as messages have it: `[traffic]`.
-    table: String,
-    key: &'t str,
-    /// The value; none for a key.
-    value: Option<&'t DeValue<'d>>,
-}
-
-impl<'t, 'd> Place<'t, 'd> {
-    /// What has exactly this span.
-    fn of(table: &'t DeTable<'d>, title: &str, span: &Range<usize>) -> Option<Self> {
-        table.iter().find_map(|(key, value)| {
-            let found = match key.span() == *span {
-                true => Some(None),
-                false => item(value, span).map(Some),
-            };
-            let here = found.map(|value| Self {
-                table: title.to_owned(),
-                key: key.get_ref(),
-                value,
-            });
-            here.or_else(|| match value.get_ref() {
-                DeValue::Table(table) => Self::of(table, &format!("[{}]", key.get_ref()), span),
-                DeValue::Array(items) => items.iter().find_map(|item| {
-                    let title = format!("[[{}]]", key.get_ref());
-                    Self::of(item.get_ref().as_table()?, &title, span)
-                }),
-                _ => None,
-            })
+/// What of the document has exactly this span: its table as messages have it, `[traffic]`, its key,
+/// and its value where it is one and not the key.
+fn at<'t, 'd>(
+    span: &Range<usize>,
+    table: &'t DeTable<'d>,
+    title: &str,
+) -> Option<(String, &'t str, Option<&'t DeValue<'d>>)> {
+    table.iter().find_map(|(key, value)| {
+        let found = match key.span() == *span {
+            true => Some(None),
+            false => item(value, span).map(Some),
+        };
+        let key: &str = key.get_ref();
+        let found = found.map(|value| (title.to_owned(), key, value));
+        found.or_else(|| match value.get_ref() {
+            DeValue::Table(table) => at(span, table, &format!("[{key}]")),
+            DeValue::Array(items) => {
+                let tables = items.iter().filter_map(|item| item.get_ref().as_table());
+                let title = format!("[[{key}]]");
+                tables.into_iter().find_map(|table| at(span, table, &title))
+            }
+            _ => None,
         })
-    }
+    })
 }
 
 /// The value with this span: itself, or one of a list.

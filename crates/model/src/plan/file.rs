@@ -44,13 +44,17 @@ pub(super) const NO_PATH: [&str; 2] = [
 
 /// The tables of a plan.
 pub(super) const TABLES: [Top; 4] = [
-    Top::one("traffic", "a table, as in [traffic]"),
-    Top::one("search", "a table, as in [search]"),
-    Top::several("path", "[[path]] with kind = \"bridge\" below it", NO_PATH),
-    Top::several(
+    ("traffic", "a table, as in [traffic]", None),
+    ("search", "a table, as in [search]", None),
+    (
+        "path",
+        "[[path]] with kind = \"bridge\" below it",
+        Some(NO_PATH),
+    ),
+    (
         "sockets",
         "[[sockets]] with test = \"tcp_rr\" below it",
-        EMPTY,
+        Some(EMPTY),
     ),
 ];
 

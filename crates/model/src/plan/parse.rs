@@ -61,7 +61,7 @@ impl PlanFile {
                 plan.traffic.frame_sizes = sizes.collect();
             }
             if let Some(directions) = &traffic.directions {
-                plan.traffic.directions = directions.to_vec();
+                plan.traffic.directions = directions.iter().copied().collect();
             }
             if let Some(flows) = numbers(&traffic.flows) {
                 plan.traffic.flows = flows;

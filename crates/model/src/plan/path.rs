@@ -212,10 +212,10 @@ impl PathParams {
             Some(PathKind::Ovs) => {
                 let strange = self.tagging.placed();
                 let strange = strange.filter(|(tagging, _)| **tagging != Tagging::Filtering);
-                let found = strange.map(|(tagging, span)| {
+                let found = strange.map(|(tagging, at)| {
                     let what = format!("unknown tagging \"{tagging}\"");
                     // Its ports know their VLANs.
-                    Found::new(span.start, what, "write one of filtering")
+                    Found::new(at, what, "write one of filtering")
                 });
                 found.collect()
             }

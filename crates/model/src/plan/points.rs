@@ -11,7 +11,7 @@ struct Digits(u64);
 
 impl Digits {
     /// The value of the next list; none of one that was not given.
-    fn take<T: Clone>(&mut self, list: &[T]) -> Option<T> {
+    fn take<T: Clone>(&mut self, list: &List<T>) -> Option<T> {
         let radix = list.len().max(1) as u64;
         let digit = self.0 % radix;
         self.0 /= radix;

@@ -6,6 +6,7 @@ use crate::cell::SkippedCell;
 use crate::path::{PathSpec, VmNic};
 use crate::plan::Plan;
 use crate::plan::cells::product;
+use crate::plan::vm_refusal::first;
 use crate::problem::Problem;
 use crate::sock::{Family, SockAsk, SockTest};
 use crate::words::words;
@@ -286,50 +287,33 @@ impl Plan {
 
 /// Why no machine can run a test, and what to do, where its path can be built.
 fn refusal(cell: &SockCell) -> Option<Problem> {
-    let refuse = |reason: &str, remedy: &str| Some(Problem::new(reason, remedy));
-    let beside = cell.neighbours > 0;
     let from_guest = cell.client == SockClient::Guest;
-    match &cell.path {
-        PathSpec::Testpmd { .. } if beside => refuse(
-            "testpmd joins two ports with each other: neighbours have no place on it",
-            "write neighbours = 0 for it, or kind = \"ovs-dpdk\"",
-        ),
-        PathSpec::Vm(vm) => {
-            let ask = vm.ask();
-            if ask.vms > 1 || ask.switch.on_dpdk() {
-                return refuse(
-                    "sockets end in one guest on a switch of the kernel or ovs",
-                    "write vms = 1 and another switch",
-                );
-            }
-            if !ask.netns && !cell.server_pin.is_empty() {
-                return refuse(
-                    "the server runs in the guest, server_pin names CPUs of this host",
-                    "write pin in the [[path]], for the virtual CPUs",
-                );
-            }
-            if !from_guest {
-                return None;
-            }
-            if ask.netns || ask.nic.on_function() || ask.nic == VmNic::Macvtap {
-                return refuse(
-                    "client = \"guest\" needs two guests on a switch of the host",
-                    "write nic = \"virtio-net\", \"vhost-net\" or \"e1000\", or client = \"host\"",
-                );
-            }
-            if !cell.pin.is_empty() {
-                return refuse(
-                    "the client runs in a guest, pin in [[sockets]] names CPUs of this host",
-                    "write pin in the [[path]], for the virtual CPUs",
-                );
-            }
-            None
-        }
-        _ if from_guest => refuse(
-            "client = \"guest\" over a path without guests",
-            "write kind = \"vm\", or client = \"host\"",
-        ),
-        _ => None,
+    let PathSpec::Vm(vm) = &cell.path else {
+        let on_testpmd = matches!(cell.path, PathSpec::Testpmd { .. });
+        return first! {
+            on_testpmd && cell.neighbours > 0 =>
+                "testpmd joins two ports with each other: neighbours have no place on it",
+                "write neighbours = 0 for it, or kind = \"ovs-dpdk\"";
+            from_guest =>
+                "client = \"guest\" over a path without guests",
+                "write kind = \"vm\", or client = \"host\"";
+        };
+    };
+    let ask = vm.ask();
+    let alone = ask.netns || ask.nic.on_function() || ask.nic == VmNic::Macvtap;
+    first! {
+        ask.vms > 1 || ask.switch.on_dpdk() =>
+            "sockets end in one guest on a switch of the kernel or ovs",
+            "write vms = 1 and another switch";
+        !ask.netns && !cell.server_pin.is_empty() =>
+            "the server runs in the guest, server_pin names CPUs of this host",
+            "write pin in the [[path]], for the virtual CPUs";
+        from_guest && alone =>
+            "client = \"guest\" needs two guests on a switch of the host",
+            "write nic = \"virtio-net\", \"vhost-net\" or \"e1000\", or client = \"host\"";
+        from_guest && !cell.pin.is_empty() =>
+            "the client runs in a guest, pin in [[sockets]] names CPUs of this host",
+            "write pin in the [[path]], for the virtual CPUs";
     }
 }
 

@@ -74,7 +74,7 @@ impl SockFile {
         let or = |list: Option<Vec<u32>>, usual| list.unwrap_or_else(|| vec![usual]);
         let how_often = self.how_often();
         SockPlan {
-            tests: self.test.iter().flat_map(|tests| tests.to_vec()).collect(),
+            tests: self.test.iter().flat_map(List::iter).copied().collect(),
             message_bytes: numbers(&self.message_bytes).unwrap_or_default(),
             parallel: match how_often {
                 HowOften::Saturate(most) => vec![most],
@@ -82,12 +82,12 @@ impl SockFile {
             },
             rates: numbers(&self.rate).unwrap_or_default(),
             families: match &self.family {
-                Some(families) => families.to_vec(),
+                Some(families) => families.iter().copied().collect(),
                 None => vec![Family::Ipv4],
             },
             neighbours: or(numbers(&self.neighbours), 0),
             clients: match &self.client {
-                Some(clients) => clients.to_vec(),
+                Some(clients) => clients.iter().copied().collect(),
                 None => vec![SockClient::Host],
             },
             pins: pins(&self.pin),

@@ -1,7 +1,5 @@
 //! What cannot be asked of a guest, whatever the machine.
 
-use std::fmt;
-
 use crate::path::{Vdev, VmAsk, VmNic, VmParams, VmSwitch};
 use crate::problem::Problem;
 
@@ -26,15 +24,17 @@ const HOST_QUEUES: u32 = 64;
 /// More need an IOMMU in the guest.
 const MOST_VCPUS: u32 = 255;
 
-/// Whether it is so, what is wrong then, and what to do.
-type Rule<'r> = (bool, fmt::Arguments<'r>, &'static str);
-
-/// What the first rule that holds says; the others are not written.
-fn first<'r>(rules: impl IntoIterator<Item = Rule<'r>>) -> Option<Problem> {
-    let mut rules = rules.into_iter();
-    let (_, what, remedy) = rules.find(|(so, ..)| *so)?;
-    Some(Problem::new(what.to_string(), remedy))
+/// What the first rule that holds says: what is wrong, and what to do.
+macro_rules! first {
+    ($($so:expr => $what:literal, $remedy:literal;)+) => {{
+        $(if $so {
+            return Some(Problem::new(format!($what), $remedy));
+        })+
+        None
+    }};
 }
+
+pub(super) use first;
 
 impl VmAsk {
     /// Why what a cell's path asks for cannot be built, whatever the machine, or would change
@@ -52,43 +52,27 @@ impl VmAsk {
     /// different names would be the same.
     fn without_effect(&self, given: &VmParams) -> Option<Problem> {
         let Self { nic, switch, .. } = self;
-        let untagged = matches!(switch, VmSwitch::Ovs { tagged: false, .. });
-        first([
-            (
-                untagged && given.tagging.is_some(),
-                format_args!(
-                    "switch = \"{switch}\" has no VLAN sub-interfaces, its ports know their VLANs"
-                ),
-                "write tagging = \"filtering\", or leave it out for untagged frames",
-            ),
-            (
-                given.tagging.is_some() && !switch.tags(),
-                format_args!("switch = \"{switch}\" knows no tagging"),
-                "leave tagging out, or write switch = \"vlan-bridge\" or \"ovs\"",
-            ),
-            (
-                given.pf.is_some() && !nic.on_function(),
-                format_args!("nic = \"{nic}\" uses no virtual functions of a port"),
-                "leave pf out beside it, in a [[path]] of its own",
-            ),
-            (
-                given.host_queues.is_some() && nic.on_function(),
-                format_args!("nic = \"{nic}\": a function has one receive queue"),
-                "leave host_queues out beside it, in a [[path]] of its own",
-            ),
-            (
-                given.host_queues.is_some() && *switch == VmSwitch::Testpmd,
-                format_args!(
-                    "switch = \"{switch}\" has as many queues on the host's interfaces as on the guest's"
-                ),
-                "write queues instead of host_queues",
-            ),
-            (
-                given.accel.is_some() && self.netns,
-                format_args!("a namespace needs no accelerator"),
-                "leave accel out beside guest = \"netns\"",
-            ),
-        ])
+        let tagging = given.tagging.is_some();
+        first! {
+            tagging && matches!(switch, VmSwitch::Ovs { tagged: false, .. }) =>
+                "switch = \"{switch}\" has no VLAN sub-interfaces, its ports know their VLANs",
+                "write tagging = \"filtering\", or leave it out for untagged frames";
+            tagging && !switch.tags() =>
+                "switch = \"{switch}\" knows no tagging",
+                "leave tagging out, or write switch = \"vlan-bridge\" or \"ovs\"";
+            given.pf.is_some() && !nic.on_function() =>
+                "nic = \"{nic}\" uses no virtual functions of a port",
+                "leave pf out beside it, in a [[path]] of its own";
+            given.host_queues.is_some() && nic.on_function() =>
+                "nic = \"{nic}\": a function has one receive queue",
+                "leave host_queues out beside it, in a [[path]] of its own";
+            given.host_queues.is_some() && *switch == VmSwitch::Testpmd =>
+                "switch = \"{switch}\" has as many queues on the host's interfaces as on the guest's",
+                "write queues instead of host_queues";
+            given.accel.is_some() && self.netns =>
+                "a namespace needs no accelerator",
+                "leave accel out beside guest = \"netns\"";
+        }
     }
 
     /// What the guest is and its NIC do not fit each other.
@@ -96,96 +80,62 @@ impl VmAsk {
         let Self { nic, queues, .. } = self;
         let machine =
             self.vcpus > 1 || self.queues > 1 || self.ring.is_some() || !self.pin.is_empty();
-        first([
+        first! {
             // It has a receiver of its own (drivers/net/macvtap.c, macvtap_newlink), and an
             // interface has one only.
-            (
-                self.netns && matches!(nic, VmNic::Macvtap | VmNic::SriovMacvtap),
-                format_args!(
-                    "guest = \"netns\" with nic = \"{nic}\": a macvtap is no port of a bridge"
-                ),
-                "write nic = \"macvlan\" or nic = \"sriov\"",
-            ),
-            (
-                self.netns && !matches!(nic, VmNic::Macvlan | VmNic::Sriov),
-                format_args!(
-                    "guest = \"netns\" with nic = \"{nic}\": a namespace has no emulated NIC"
-                ),
-                "write nic = \"macvlan\" or nic = \"sriov\"",
-            ),
-            (
-                !self.netns && *nic == VmNic::Macvlan,
-                format_args!("nic = \"macvlan\" is for namespaces"),
-                "write nic = \"macvtap\", or guest = \"netns\"",
-            ),
-            (
-                self.netns && machine,
-                format_args!("a namespace has no virtual CPUs, queues or rings of its own"),
-                "leave vcpus, pin, queues and ring out beside guest = \"netns\"",
-            ),
-            (
-                nic.on_function() && self.pf.is_none(),
-                format_args!("nic = \"{nic}\" without pf"),
-                "name the port whose virtual functions may be used, as in pf = \"eth0\"; it must carry nothing else",
-            ),
-            (
-                nic.on_function() && *queues > 1,
-                format_args!("{nic} with {queues} queues cannot be built by this version"),
-                "write queues = 1",
-            ),
-        ])
+            self.netns && matches!(nic, VmNic::Macvtap | VmNic::SriovMacvtap) =>
+                "guest = \"netns\" with nic = \"{nic}\": a macvtap is no port of a bridge",
+                "write nic = \"macvlan\" or nic = \"sriov\"";
+            self.netns && !matches!(nic, VmNic::Macvlan | VmNic::Sriov) =>
+                "guest = \"netns\" with nic = \"{nic}\": a namespace has no emulated NIC",
+                "write nic = \"macvlan\" or nic = \"sriov\"";
+            !self.netns && *nic == VmNic::Macvlan =>
+                "nic = \"macvlan\" is for namespaces",
+                "write nic = \"macvtap\", or guest = \"netns\"";
+            self.netns && machine =>
+                "a namespace has no virtual CPUs, queues or rings of its own",
+                "leave vcpus, pin, queues and ring out beside guest = \"netns\"";
+            nic.on_function() && self.pf.is_none() =>
+                "nic = \"{nic}\" without pf",
+                "name the port whose virtual functions may be used, as in pf = \"eth0\"; it must carry nothing else";
+            nic.on_function() && *queues > 1 =>
+                "{nic} with {queues} queues cannot be built by this version",
+                "write queues = 1";
+        }
     }
 
     /// The switch does not fit the NIC, or the number of guests.
     fn switch_refusal(&self) -> Option<Problem> {
-        let Self { nic, switch, .. } = self;
+        let Self {
+            nic, switch, vms, ..
+        } = self;
         let (on_dpdk, vhost_user) = (switch.on_dpdk(), *nic == VmNic::VhostUser);
         let on_tap = matches!(nic, VmNic::E1000 | VmNic::VirtioNet | VmNic::VhostNet);
         let one_queue = *switch == VmSwitch::OvsDpdk && self.vdev == Vdev::AfXdp;
-        first([
-            (
-                vhost_user && !on_dpdk,
-                format_args!(
-                    "nic = \"{nic}\" on switch = \"{switch}\": the switch must be built on DPDK"
-                ),
-                "write switch = \"ovs-dpdk\" or switch = \"testpmd\"",
-            ),
-            (
-                !vhost_user && on_dpdk,
-                format_args!(
-                    "nic = \"{nic}\" on switch = \"{switch}\" cannot be built by this version"
-                ),
-                "write nic = \"vhost-user\"",
-            ),
-            (
-                !on_dpdk && *switch != VmSwitch::Bridge && !on_tap,
-                format_args!("nic = \"{nic}\" hangs on no switch of the host"),
-                "leave switch out, or write switch = \"bridge\"",
-            ),
-            (
-                !on_dpdk && (self.cores > 1 || self.vdev != Vdev::AfPacket),
-                format_args!("switch = \"{switch}\" has no polling threads"),
-                "leave cores and vdev out, or write switch = \"ovs-dpdk\" or \"testpmd\"",
-            ),
-            (
-                one_queue && self.host_queues > 1,
-                format_args!(
-                    "DPDK's af_xdp driver sees one receive queue of a veth, not {}",
-                    self.host_queues
-                ),
-                "write vdev = \"af_packet\", or host_queues = 1",
-            ),
-            (
-                self.vms > 1 && *switch == VmSwitch::Testpmd,
-                format_args!("{} guests on testpmd: it joins ports in pairs", self.vms),
-                "write vms = 1, or switch = \"ovs-dpdk\"",
-            ),
-            (
-                self.vms > MOST_GUESTS,
-                format_args!("{} guests at the same time are too many", self.vms),
-                "write vms = 256 or less",
-            ),
-        ])
+        let host_queues = self.host_queues;
+        first! {
+            vhost_user && !on_dpdk =>
+                "nic = \"{nic}\" on switch = \"{switch}\": the switch must be built on DPDK",
+                "write switch = \"ovs-dpdk\" or switch = \"testpmd\"";
+            !vhost_user && on_dpdk =>
+                "nic = \"{nic}\" on switch = \"{switch}\" cannot be built by this version",
+                "write nic = \"vhost-user\"";
+            !on_dpdk && *switch != VmSwitch::Bridge && !on_tap =>
+                "nic = \"{nic}\" hangs on no switch of the host",
+                "leave switch out, or write switch = \"bridge\"";
+            !on_dpdk && (self.cores > 1 || self.vdev != Vdev::AfPacket) =>
+                "switch = \"{switch}\" has no polling threads",
+                "leave cores and vdev out, or write switch = \"ovs-dpdk\" or \"testpmd\"";
+            one_queue && host_queues > 1 =>
+                "DPDK's af_xdp driver sees one receive queue of a veth, not {host_queues}",
+                "write vdev = \"af_packet\", or host_queues = 1";
+            *vms > 1 && *switch == VmSwitch::Testpmd =>
+                "{vms} guests on testpmd: it joins ports in pairs",
+                "write vms = 1, or switch = \"ovs-dpdk\"";
+            *vms > MOST_GUESTS =>
+                "{vms} guests at the same time are too many",
+                "write vms = 256 or less";
+        }
     }
 
     /// More of something than there can be.
@@ -193,51 +143,32 @@ impl VmAsk {
         let Self {
             nic, vcpus, queues, ..
         } = self;
+        let (host_queues, named) = (self.host_queues, self.pin.len());
         let all = vcpus.saturating_mul(self.vms);
-        first([
-            (
-                *vcpus > MOST_VCPUS,
-                format_args!("a guest has no {vcpus} virtual CPUs"),
-                "write vcpus = 255 or less",
-            ),
-            (
-                self.host_queues > HOST_QUEUES,
-                format_args!(
-                    "{} receive queues of a host's interface are too many",
-                    self.host_queues
-                ),
-                "write host_queues = 64 or less",
-            ),
-            (
-                self.pin.len() > all as usize,
-                format_args!(
-                    "pin names {} CPUs for {all} virtual CPU{}",
-                    self.pin.len(),
-                    if all == 1 { "" } else { "s" }
-                ),
-                "name at most one CPU for each virtual CPU",
-            ),
-            (
-                *nic == VmNic::E1000 && *queues > 1,
-                format_args!("e1000 has one queue, not {queues}"),
-                "write queues = 1, or another nic",
-            ),
-            (
-                *nic == VmNic::Macvtap && *queues > 1,
-                format_args!("macvtap with {queues} queues cannot be built by this version"),
-                "write queues = 1",
-            ),
-            (
-                *nic == VmNic::VhostUser && *queues > VHOST_USER_QUEUES,
-                format_args!("vhost-user has no {queues} queues"),
-                "write queues = 128 or less",
-            ),
-            (
-                *queues > TAP_QUEUES,
-                format_args!("a tap has no {queues} queues"),
-                "write queues = 256 or less",
-            ),
-        ])
+        let plural = if all == 1 { "" } else { "s" };
+        first! {
+            *vcpus > MOST_VCPUS =>
+                "a guest has no {vcpus} virtual CPUs",
+                "write vcpus = 255 or less";
+            host_queues > HOST_QUEUES =>
+                "{host_queues} receive queues of a host's interface are too many",
+                "write host_queues = 64 or less";
+            named > all as usize =>
+                "pin names {named} CPUs for {all} virtual CPU{plural}",
+                "name at most one CPU for each virtual CPU";
+            *nic == VmNic::E1000 && *queues > 1 =>
+                "e1000 has one queue, not {queues}",
+                "write queues = 1, or another nic";
+            *nic == VmNic::Macvtap && *queues > 1 =>
+                "macvtap with {queues} queues cannot be built by this version",
+                "write queues = 1";
+            *nic == VmNic::VhostUser && *queues > VHOST_USER_QUEUES =>
+                "vhost-user has no {queues} queues",
+                "write queues = 128 or less";
+            *queues > TAP_QUEUES =>
+                "a tap has no {queues} queues",
+                "write queues = 256 or less";
+        }
     }
 
     /// Rings that the NIC does not have.
@@ -246,18 +177,14 @@ impl VmAsk {
         // Those of igbvf are as long (drivers/net/ethernet/intel/igbvf/igbvf.h).
         let as_e1000 = matches!(nic, VmNic::E1000 | VmNic::Sriov);
         let as_virtio = !as_e1000 && nic != VmNic::Macvlan;
-        first([
-            (
-                as_e1000 && !(E1000_RING.contains(&ring) && ring.is_multiple_of(8)),
-                format_args!("{nic} has no rings of {ring} descriptors"),
-                "write a multiple of 8 from 80 to 4096",
-            ),
-            (
-                as_virtio && !(VIRTIO_RING.contains(&ring) && ring.is_power_of_two()),
-                format_args!("QEMU gives {nic} no rings of {ring} descriptors"),
-                "write 256, 512 or 1024",
-            ),
-        ])
+        first! {
+            as_e1000 && !(E1000_RING.contains(&ring) && ring.is_multiple_of(8)) =>
+                "{nic} has no rings of {ring} descriptors",
+                "write a multiple of 8 from 80 to 4096";
+            as_virtio && !(VIRTIO_RING.contains(&ring) && ring.is_power_of_two()) =>
+                "QEMU gives {nic} no rings of {ring} descriptors",
+                "write 256, 512 or 1024";
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
-use std::ops::{Deref, Range};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -17,66 +16,59 @@ use crate::problem::Problem;
 
 /// A list with no value twice, or a single value that stands for a list of one. Empty where the key
 /// is absent.
-#[derive(Debug, Clone)]
-pub struct List<T> {
-    values: Vec<T>,
-    spans: Vec<Range<usize>>,
-    at: usize,
-}
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List<T>(Vec<Spanned<T>>);
 
 impl<T> List<T> {
-    /// Where it begins in the file.
-    pub fn at(&self) -> usize {
-        self.at
+    /// The values.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(Spanned::get_ref)
     }
 
     /// The values with their places in the file.
-    pub fn placed(&self) -> impl Iterator<Item = (&T, Range<usize>)> {
-        self.values.iter().zip(self.spans.iter().cloned())
+    pub fn placed(&self) -> impl Iterator<Item = (&T, usize)> {
+        self.0
+            .iter()
+            .map(|item| (item.get_ref(), item.span().start))
     }
 
-    /// Whether there is none; for serde, which derefs nothing.
+    /// Where the first value is in the file; 0 where there is none.
+    pub fn at(&self) -> usize {
+        self.0.first().map_or(0, |item| item.span().start)
+    }
+
+    /// One of the values.
+    pub fn get(&self, index: usize) -> Option<&T> {
+        self.0.get(index).map(Spanned::get_ref)
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.0.is_empty()
     }
 }
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        Self::from_iter([])
-    }
-}
-
-impl<T: PartialEq> PartialEq for List<T> {
-    /// Wherever they stand.
-    fn eq(&self, other: &Self) -> bool {
-        self.values == other.values
-    }
-}
-
-impl<T: Eq> Eq for List<T> {}
-
-impl<T> Deref for List<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        &self.values
+        Self(Vec::new())
     }
 }
 
 impl<T> FromIterator<T> for List<T> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        Self {
-            values: values.into_iter().collect(),
-            spans: Vec::new(),
-            at: 0,
-        }
+        let values = values.into_iter();
+        Self(values.map(|value| Spanned::new(0..0, value)).collect())
     }
 }
 
 impl<T: Serialize> Serialize for List<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.values.as_slice() {
+        match self.0.as_slice() {
             [value] => value.serialize(serializer),
             values => serializer.collect_seq(values),
         }
@@ -116,19 +108,16 @@ impl<'de, T: Deserialize<'de> + Hash + Eq> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = Spanned::<Items<T>>::deserialize(deserializer)?;
         let span = read.span();
-        let at = span.start;
-        let Items { values, mut spans } = read.into_inner();
-        if spans.is_empty() {
-            spans.push(span);
-        }
-        Ok(Self { values, spans, at })
+        Ok(match read.into_inner() {
+            Items::One(value) => Self(vec![Spanned::new(span, value)]),
+            Items::Many(items) => Self(items),
+        })
     }
 }
 
-/// What a list or the value in its stead has; without places of a single value.
-struct Items<T> {
-    values: Vec<T>,
-    spans: Vec<Range<usize>>,
+enum Items<T> {
+    One(T),
+    Many(Vec<Spanned<T>>),
 }
 
 impl<'de, T: Deserialize<'de> + Hash + Eq> Deserialize<'de> for Items<T> {
@@ -149,8 +138,12 @@ where
     T: Deserialize<'de> + Hash + Eq,
 {
     let (single, of) = (Some(single), PhantomData);
-    let items = deserializer.deserialize_any(OneOrMany { single, of })?;
-    Ok(items.values)
+    Ok(
+        match deserializer.deserialize_any(OneOrMany { single, of })? {
+            Items::One(value) => vec![value],
+            Items::Many(items) => items.into_iter().map(Spanned::into_inner).collect(),
+        },
+    )
 }
 
 struct OneOrMany<'p, T> {
@@ -163,10 +156,7 @@ impl<'de, T: Deserialize<'de>> OneOrMany<'_, T> {
     fn one<D: Deserializer<'de>>(self, value: D) -> Result<Items<T>, D::Error> {
         match self.single {
             Some(problem) => Err(refuse(problem)),
-            None => Ok(Items {
-                values: vec![T::deserialize(value)?],
-                spans: Vec::new(),
-            }),
+            None => T::deserialize(value).map(Items::One),
         }
     }
 }
@@ -214,8 +204,7 @@ impl<'de, T: Deserialize<'de> + Hash + Eq> Visitor<'de> for OneOrMany<'_, T> {
             let problem = Problem::new(format!("{KEY} has {VALUE} twice"), "remove one of them");
             return Err(refuse_at(&problem, &twice.span()));
         }
-        let items = items.into_iter();
-        let (spans, values) = items.map(|item| (item.span(), item.into_inner())).unzip();
-        Ok(Items { values, spans })
+        drop(seen);
+        Ok(Items::Many(items))
     }
 }

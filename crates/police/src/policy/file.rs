@@ -22,11 +22,11 @@ pub(super) const NO_TENANT: [&str; 2] = [
 
 /// The tables of a policy.
 pub(super) const TABLES: [Top; 2] = [
-    Top::one("link", "[link]"),
-    Top::several(
+    ("link", "[link]", None),
+    (
         "tenant",
         "[[tenant]] with a name and ports below it",
-        NO_TENANT,
+        Some(NO_TENANT),
     ),
 ];
 

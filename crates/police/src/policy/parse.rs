@@ -117,10 +117,10 @@ impl PolicyFile {
                 let remedy = "give one of them another name";
                 found.push(Found::new(place(&table.name, at), what, remedy));
             }
-            for (Port(port), span) in table.ports.iter().flat_map(List::placed) {
+            for (Port(port), at) in table.ports.iter().flat_map(List::placed) {
                 if !ports.insert(port) {
                     let what = format!("port {port} belongs to another tenant already");
-                    found.push(Found::new(span.start, what, "remove one of them"));
+                    found.push(Found::new(at, what, "remove one of them"));
                 }
             }
             let guest = tenant.guest.as_ref().map(ToString::to_string);
