@@ -9,8 +9,8 @@ use crate::frame::Direction;
 use crate::path::Cpus;
 use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
 use crate::sock::{Family, SockTest};
-use crate::source::{EMPTY, Kind, List, Raw, Time, Top, Wrong, written_as_list};
-use crate::{read_kinds, whole_numbers};
+use crate::source::{EMPTY, List, Time, Top, Wrong, written_as_list};
+use crate::{kind, whole_numbers};
 
 /// Longest name of a plan, in characters.
 pub(super) const NAME_CHARS: usize = 64;
@@ -140,17 +140,15 @@ whole_numbers! {
     SockRepeats 1 to 1_000, "how often to run every test, as in repeats = 3";
 }
 
-read_kinds!(Name LossShare Confidence);
-
 /// A plan's name.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Name(pub(super) String);
 
-impl Kind for Name {
-    const WANTED: &'static str = "a name in quotes, as in name = \"guest-drivers\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+kind!(
+    Name,
+    "a name in quotes, as in name = \"guest-drivers\"",
+    |raw| {
         let text = raw.text()?;
         if text.trim().is_empty() {
             let remedy = "write a name or remove the line";
@@ -164,18 +162,17 @@ impl Kind for Name {
         }
         Ok(Self(text.to_owned()))
     }
-}
+);
 
 /// `loss_ratio`: a share, not a percentage.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct LossShare(#[schemars(range(min = 0, max = 1))] pub(super) f64);
 
-impl Kind for LossShare {
-    const WANTED: &'static str =
-        "the share of frames that may be lost as a number, 0.0001 for 0.01 %";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+kind!(
+    LossShare,
+    "the share of frames that may be lost as a number, 0.0001 for 0.01 %",
+    |raw| {
         match raw.real()? {
             share if (0.0..1.0).contains(&share) => Ok(Self(share)),
             _ => Err(Wrong::value(
@@ -184,16 +181,16 @@ impl Kind for LossShare {
             )),
         }
     }
-}
+);
 
 /// `confidence`: how sure a mean must be, level and width in per cent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Confidence(pub(super) u32, pub(super) f64);
 
-impl Kind for Confidence {
-    const WANTED: &'static str = "level and width in per cent, as in confidence = \"95,2\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+kind!(
+    Confidence,
+    "level and width in per cent, as in confidence = \"95,2\"",
+    |raw| {
         let (level, width) = raw.text()?.split_once(',').unwrap_or_default();
         match (level.trim().parse(), width.trim().parse()) {
             (Ok(level @ (90 | 95 | 99)), Ok(width)) if width > 0.0 && width <= 100.0 => {
@@ -205,7 +202,7 @@ impl Kind for Confidence {
             )),
         }
     }
-}
+);
 
 impl Serialize for Confidence {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

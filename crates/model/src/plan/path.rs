@@ -8,9 +8,9 @@ use crate::path::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev,
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
 use crate::problem::Problem;
-use crate::source::{Found, Kind, List, Raw, Source, Wrong, only_list, written_as_list};
+use crate::source::{Found, List, Source, Wrong, only_list, written_as_list};
 use crate::words::words;
-use crate::{read_kinds, whole_numbers};
+use crate::{kind, whole_numbers};
 
 words! {
     /// What is measured.
@@ -141,17 +141,15 @@ pub struct PathParams {
 #[schemars(inline)]
 pub struct Interface(pub(super) String);
 
-impl Kind for Interface {
-    const WANTED: &'static str = "an interface name in quotes, as in \"eth1\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+kind!(
+    Interface,
+    "an interface name in quotes, as in \"eth1\"",
+    |raw| {
         let name = raw.text()?;
         let checked = check_interface(name).map(|()| Self(name.to_owned()));
         checked.map_err(|why| Wrong::value(why.to_string(), "write the name `ip link` shows"))
     }
-}
-
-read_kinds!(Interface);
+);
 
 /// One placement: a list of CPU numbers.
 impl<'de> Deserialize<'de> for Cpus {

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Deserializer};
 
+use crate::kind;
 use crate::path::PciPair;
 use crate::problem::Problem;
-use crate::read_kinds;
-use crate::source::{Kind, Raw, Wrong, only_list, refuse};
+use crate::source::{Wrong, only_list, refuse};
 
 /// What to do.
 const REMEDY: &str =
@@ -31,18 +31,16 @@ impl<'de> Deserialize<'de> for PciPair {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PciAddress(String);
 
-impl Kind for PciAddress {
-    const WANTED: &'static str = "PCI addresses in quotes, as in \"0000:03:00.0\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+kind!(
+    PciAddress,
+    "PCI addresses in quotes, as in \"0000:03:00.0\"",
+    |raw| {
         in_full(raw.text()?).map(Self).ok_or_else(|| {
             let remedy = "write what lspci -D shows, as in \"0000:03:00.0\"";
             Wrong::value("{value} is no PCI address", remedy)
         })
     }
-}
-
-read_kinds!(PciAddress);
+);
 
 /// The address as the kernel writes it: `DOMAIN:BUS:DEVICE.FUNCTION` (PCI_DEVFN and pci_setup_device
 /// in drivers/pci/probe.c). Without a domain it is in the first one, as lspci(8) shows it.

@@ -109,15 +109,25 @@ pub trait Kind: Sized {
     fn of(raw: Raw<'_>) -> Result<Self, Wrong>;
 }
 
-/// Lets serde read these kinds of values.
+/// Makes a type a kind of value: the type, what to write, and how it is read from [`Raw`].
 #[macro_export]
-macro_rules! read_kinds {
-    ($($name:ident)+) => {
-        $(impl<'de> serde::Deserialize<'de> for $name {
+macro_rules! kind {
+    ($name:ident, $wanted:expr, $read:expr) => {
+        impl $crate::source::Kind for $name {
+            const WANTED: &'static str = $wanted;
+
+            fn of(raw: $crate::source::Raw<'_>) -> Result<Self, $crate::source::Wrong> {
+                let read: fn($crate::source::Raw<'_>) -> Result<Self, $crate::source::Wrong> =
+                    $read;
+                read(raw)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 $crate::source::read_kind(deserializer)
             }
-        })+
+        }
     };
 }
 
@@ -132,13 +142,7 @@ macro_rules! whole_numbers {
         #[schemars(inline)]
         pub struct $name(#[schemars(range(min = $low, max = $high))] pub u32);
 
-        impl $crate::source::Kind for $name {
-            const WANTED: &'static str = $wanted;
-
-            fn of(raw: $crate::source::Raw<'_>) -> Result<Self, $crate::source::Wrong> {
-                raw.whole($low..=$high, $wanted).map(Self)
-            }
-        }
+        $crate::kind!($name, $wanted, |raw| raw.whole($low..=$high, $wanted).map(Self));
 
         impl From<u32> for $name {
             fn from(number: u32) -> Self {
@@ -150,28 +154,20 @@ macro_rules! whole_numbers {
             fn from(number: $name) -> u32 {
                 number.0
             }
-        }
-
-        $crate::read_kinds!($name);)+
+        })+
     };
 }
-
-read_kinds!(Time Rate);
 
 /// A duration with its unit: `30s`.
 #[derive(Debug, Clone, Copy, JsonSchema)]
 #[schemars(inline)]
 pub struct Time(#[schemars(with = "String")] pub Duration);
 
-impl Kind for Time {
-    const WANTED: &'static str = "a duration in quotes, as in {key} = \"30s\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
-        let remedy = "write a duration in quotes, as in {key} = \"{value}s\"";
-        let time = raw.with_unit(parse_duration, |error| error.problem(), remedy);
-        time.map(Self)
-    }
-}
+kind!(Time, "a duration in quotes, as in {key} = \"30s\"", |raw| {
+    let remedy = "write a duration in quotes, as in {key} = \"{value}s\"";
+    let time = raw.with_unit(parse_duration, |error| error.problem(), remedy);
+    time.map(Self)
+});
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -184,15 +180,11 @@ impl Serialize for Time {
 #[schemars(inline)]
 pub struct Rate(#[schemars(with = "String")] pub BitRate);
 
-impl Kind for Rate {
-    const WANTED: &'static str = "a rate in quotes, as in \"500mbit\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
-        let remedy = "write a rate in quotes, as in \"{value}mbit\"";
-        let rate = raw.with_unit(str::parse, BitRateError::problem, remedy);
-        rate.map(Self)
-    }
-}
+kind!(Rate, "a rate in quotes, as in \"500mbit\"", |raw| {
+    let remedy = "write a rate in quotes, as in \"{value}mbit\"";
+    let rate = raw.with_unit(str::parse, BitRateError::problem, remedy);
+    rate.map(Self)
+});
 
 /// Reads a value of a kind, for serde.
 ///

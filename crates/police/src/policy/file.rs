@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use nicety_model::source::{Kind, List, Rate, Raw, Time, Top, Wrong};
-use nicety_model::{BitRate, read_kinds, whole_numbers};
+use nicety_model::{BitRate, kind, whole_numbers};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -90,62 +90,52 @@ whole_numbers! {
     GuestUid 0 to u32::MAX - 1, "the number of a user, as in guest_uid = 64055";
 }
 
-read_kinds!(Name Weight Headroom LimitRate Period Burst Port Guest);
-
 /// A tenant's name.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Name(pub(super) String);
 
-impl Kind for Name {
-    const WANTED: &'static str = "a name in quotes, as in name = \"blue\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
-        let text = raw.text()?;
-        let fits = !text.trim().is_empty()
-            && text.chars().count() <= NAME_CHARS
-            && !text.chars().any(char::is_control);
-        fits.then(|| Self(text.to_owned())).ok_or_else(|| {
-            let remedy = format!("write 1 to {NAME_CHARS} printable characters");
-            Wrong::value("name = {value} is no name", remedy)
-        })
-    }
-}
+kind!(Name, "a name in quotes, as in name = \"blue\"", |raw| {
+    let text = raw.text()?;
+    let fits = !text.trim().is_empty()
+        && text.chars().count() <= NAME_CHARS
+        && !text.chars().any(char::is_control);
+    fits.then(|| Self(text.to_owned())).ok_or_else(|| {
+        let remedy = format!("write 1 to {NAME_CHARS} printable characters");
+        Wrong::value("name = {value} is no name", remedy)
+    })
+});
 
 /// A share among tenants.
 #[derive(Debug, Clone, Copy, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Weight(#[schemars(range(min = 0))] pub(super) f64);
 
-impl Kind for Weight {
-    const WANTED: &'static str = "a number above 0, as in weight = 2";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
-        let least = 1.0 / MAX_WEIGHT;
-        match raw.real()? {
-            weight if !weight.is_finite() => Err(Wrong::Type),
-            weight if weight <= 0.0 => {
-                let remedy = format!("write {}", Self::WANTED);
-                Err(Wrong::value("weight = {value} is not above 0", remedy))
-            }
-            weight if (least..=MAX_WEIGHT).contains(&weight) => Ok(Self(weight)),
-            _ => Err(Wrong::value(
-                "weight = {value} is too far from the others",
-                format!("write a number between {least} and {MAX_WEIGHT}"),
-            )),
+kind!(Weight, "a number above 0, as in weight = 2", |raw| {
+    let least = 1.0 / MAX_WEIGHT;
+    match raw.real()? {
+        weight if !weight.is_finite() => Err(Wrong::Type),
+        weight if weight <= 0.0 => {
+            let remedy = format!("write {}", Self::WANTED);
+            Err(Wrong::value("weight = {value} is not above 0", remedy))
         }
+        weight if (least..=MAX_WEIGHT).contains(&weight) => Ok(Self(weight)),
+        _ => Err(Wrong::value(
+            "weight = {value} is too far from the others",
+            format!("write a number between {least} and {MAX_WEIGHT}"),
+        )),
     }
-}
+});
 
 /// The share of the link left free.
 #[derive(Debug, Clone, Copy, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Headroom(#[schemars(range(min = 0, max = 0.5))] pub(super) f64);
 
-impl Kind for Headroom {
-    const WANTED: &'static str = "the share of the link left free, 0.03 for 3 %";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+kind!(
+    Headroom,
+    "the share of the link left free, 0.03 for 3 %",
+    |raw| {
         match raw.real()? {
             share if !share.is_finite() => Err(Wrong::Type),
             share if (0.0..=0.5).contains(&share) => Ok(Self(share)),
@@ -155,30 +145,26 @@ impl Kind for Headroom {
             )),
         }
     }
-}
+);
 
 /// A rate that a port can be limited to.
 #[derive(Debug, Clone, Copy, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct LimitRate(#[schemars(with = "String")] pub(super) BitRate);
 
-impl Kind for LimitRate {
-    const WANTED: &'static str = Rate::WANTED;
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
-        match Rate::of(raw)?.0 {
-            BitRate(0) => Err(Wrong::value(
-                "{key} = {value} lets nothing through",
-                "write a rate above 0",
-            )),
-            rate if rate < LEAST_RATE => Err(Wrong::value(
-                format!("{{key}} = {rate} is below the lowest limit of any port"),
-                format!("write at least {LEAST_RATE}"),
-            )),
-            rate => Ok(Self(rate)),
-        }
+kind!(LimitRate, Rate::WANTED, |raw| {
+    match Rate::of(raw)?.0 {
+        BitRate(0) => Err(Wrong::value(
+            "{key} = {value} lets nothing through",
+            "write a rate above 0",
+        )),
+        rate if rate < LEAST_RATE => Err(Wrong::value(
+            format!("{{key}} = {rate} is below the lowest limit of any port"),
+            format!("write at least {LEAST_RATE}"),
+        )),
+        rate => Ok(Self(rate)),
     }
-}
+});
 
 /// A duration within a range, in milliseconds.
 fn between(raw: Raw<'_>, range: [u64; 2], example: &str) -> Result<Duration, Wrong> {
@@ -198,50 +184,42 @@ fn between(raw: Raw<'_>, range: [u64; 2], example: &str) -> Result<Duration, Wro
 #[schemars(inline)]
 pub(super) struct Period(#[schemars(with = "String")] pub(super) Duration);
 
-impl Kind for Period {
-    const WANTED: &'static str = "a duration in quotes, as in \"1s\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
-        between(raw, [100, 60_000], "1s").map(Self)
-    }
-}
+kind!(Period, "a duration in quotes, as in \"1s\"", |raw| {
+    between(raw, [100, 60_000], "1s").map(Self)
+});
 
 /// How long a port may send before its limit bites.
 #[derive(Debug, Clone, Copy, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Burst(#[schemars(with = "String")] pub(super) Duration);
 
-impl Kind for Burst {
-    const WANTED: &'static str = "a duration in quotes, as in \"4ms\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
-        between(raw, [0, 1_000], "4ms").map(Self)
-    }
-}
+kind!(Burst, "a duration in quotes, as in \"4ms\"", |raw| {
+    between(raw, [0, 1_000], "4ms").map(Self)
+});
 
 /// A port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Port(#[schemars(with = "String")] pub(super) PortName);
 
-impl Kind for Port {
-    const WANTED: &'static str = "interfaces in quotes, as in ports = [\"tap0\", \"eth0/vf3\"]";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+kind!(
+    Port,
+    "interfaces in quotes, as in ports = [\"tap0\", \"eth0/vf3\"]",
+    |raw| {
         let port = raw.text()?.parse().map(Self);
         port.map_err(|error: PortNameError| Wrong::Value(error.problem()))
     }
-}
+);
 
 /// Where a guest reaches the daemon; a socket belongs to root yet.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Guest(#[schemars(with = "String")] pub(super) GuestChannel);
 
-impl Kind for Guest {
-    const WANTED: &'static str = "a path in quotes, as in guest = \"/run/nicety/a.sock\"";
-
-    fn of(raw: Raw<'_>) -> Result<Self, Wrong> {
+kind!(
+    Guest,
+    "a path in quotes, as in guest = \"/run/nicety/a.sock\"",
+    |raw| {
         let text = raw.text()?;
         if let Some(cid) = text.strip_prefix("vsock:") {
             return match cid.parse() {
@@ -265,4 +243,4 @@ impl Kind for Guest {
         let (path, uid) = (text.to_owned(), 0);
         Ok(Self(GuestChannel::Unix { path, uid }))
     }
-}
+);
