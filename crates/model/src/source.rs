@@ -204,20 +204,17 @@ impl<'d> Source<'d> {
                 let word = value.as_str().unwrap_or_default();
                 (format!("unknown {KEY} {VALUE}"), instead(word, &known))
             }
+            _ if message.ends_with("overflowed") => {
+                let what = format!("{KEY} = {VALUE} is too large");
+                (what, "write a smaller number".to_owned())
+            }
             _ => {
-                let is = match message.ends_with("overflowed") {
-                    true => "too large",
-                    false => type_name(value),
-                };
+                let what = format!("{KEY} = {VALUE} is {}", type_name(value));
                 let wanted = match expected {
                     "a boolean" => "true or false",
-                    "" => "another value",
                     wanted => wanted,
                 };
-                (
-                    format!("{KEY} = {VALUE} is {is}"),
-                    format!("write {wanted}"),
-                )
+                (what, format!("write {wanted}"))
             }
         };
         let quote = self.quote(span.clone());

@@ -20,6 +20,7 @@ use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
 use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
 use nicety_police::pacing::PacingReport;
+use nicety_police::policy::PolicyFile;
 use nicety_police::told::{DryPeriod, ReloadReport, RestoreReport, State};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
@@ -52,6 +53,7 @@ fn schemas_are_those_of_the_types() {
     check::<RunMeta>("run-meta");
     check::<TesterLimits>("tester");
     check::<PlanFile>("plan");
+    check::<PolicyFile>("policy");
     check::<HostFacts>("facts");
     check::<Advice>("advice");
     check::<TransactionReport>("transaction");
@@ -77,5 +79,5 @@ fn schemas_are_those_of_the_types() {
     check::<ReloadReport>("police-reload");
     check::<RestoreReport>("police-restore");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 31, "schema/ holds the generated schemas only");
+    assert_eq!(files, 32, "schema/ holds the generated schemas only");
 }

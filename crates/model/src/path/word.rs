@@ -128,7 +128,7 @@ macro_rules! from_words {
 
 from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel);
 
-/// CPU numbers, as they stand in a cell's name: `4+6`.
+/// CPU numbers, `4+6` in a cell's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Cpus(pub Vec<u32>);
 
@@ -148,7 +148,7 @@ impl FromStr for Cpus {
     }
 }
 
-/// Two PCI addresses, as they stand in a cell's name: `0000:03:00.0+0000:03:00.1`.
+/// Two PCI addresses, `0000:03:00.0+0000:03:00.1` in a cell's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct PciPair(pub [String; 2]);
 

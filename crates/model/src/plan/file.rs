@@ -18,6 +18,7 @@ pub(super) const NAME_CHARS: usize = 64;
 /// A plan file. Every list multiplies the matrix; a single value may stand for a list of one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["path"]))]
 pub struct PlanFile {
     /// Name of the run; the file's name without `.toml` when absent.
     pub(super) name: Option<Name>,
@@ -26,8 +27,8 @@ pub struct PlanFile {
     /// How the throughput is searched.
     pub(super) search: Option<SearchFile>,
     /// What is measured.
-    #[serde(default)]
-    #[schemars(with = "Vec<PathParams>", required)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<PathParams>")]
     pub(super) path: Vec<Spanned<PathParams>>,
     /// Socket workloads over every path. A plan with them and without `traffic` and `search`
     /// measures nothing else.
@@ -142,7 +143,6 @@ whole_numbers! {
 
 /// A plan's name.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Name(pub(super) String);
 
 kind!(
@@ -166,7 +166,6 @@ kind!(
 
 /// `loss_ratio`: a share, not a percentage.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct LossShare(#[schemars(range(min = 0, max = 1))] pub(super) f64);
 
 kind!(

@@ -60,11 +60,12 @@ whole_numbers! {
     Cpu 0 to 8191, "CPU numbers, as in {key} = [[0], [4, 6]]";
 }
 
-/// Parameters of a path; an empty list was not given. Each list multiplies the matrix.
+/// A path with its parameters. Each list multiplies the matrix; an empty one was not given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathParams {
-    /// The kind of path; none in a [`PathPlan`], which is of one kind.
+    // None in a plan, which has a type for each.
+    /// What is measured.
     #[schemars(with = "PathKind")]
     pub(super) kind: Option<Spanned<PathKind>>,
     /// The tester's interface A: of `kind = "ports"`, and beside `pci`.
@@ -138,7 +139,6 @@ pub struct PathParams {
 
 /// Name of an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-#[schemars(inline)]
 pub struct Interface(pub(super) String);
 
 kind!(

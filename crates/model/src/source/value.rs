@@ -139,7 +139,6 @@ macro_rules! whole_numbers {
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
         )]
-        #[schemars(inline)]
         pub struct $name(#[schemars(range(min = $low, max = $high))] pub u32);
 
         $crate::kind!($name, $wanted, |raw| raw.whole($low..=$high, $wanted).map(Self));
@@ -160,7 +159,6 @@ macro_rules! whole_numbers {
 
 /// A duration with its unit: `30s`.
 #[derive(Debug, Clone, Copy, JsonSchema)]
-#[schemars(inline)]
 pub struct Time(#[schemars(with = "String")] pub Duration);
 
 kind!(Time, "a duration in quotes, as in {key} = \"30s\"", |raw| {
@@ -177,7 +175,6 @@ impl Serialize for Time {
 
 /// A rate with its unit: `500mbit`.
 #[derive(Debug, Clone, Copy, JsonSchema)]
-#[schemars(inline)]
 pub struct Rate(#[schemars(with = "String")] pub BitRate);
 
 kind!(Rate, "a rate in quotes, as in \"500mbit\"", |raw| {

@@ -33,13 +33,14 @@ pub(super) const TABLES: [Top; 2] = [
 /// A policy file: who may have how much of a link.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["link", "tenant"]))]
 pub struct PolicyFile {
     /// The shared link.
     #[schemars(with = "LinkFile")]
     pub(super) link: Option<Spanned<LinkFile>>,
     /// Who shares it.
     #[serde(default)]
-    #[schemars(with = "Vec<TenantFile>", required)]
+    #[schemars(with = "Vec<TenantFile>")]
     pub(super) tenant: Vec<Spanned<TenantFile>>,
 }
 
@@ -92,7 +93,6 @@ whole_numbers! {
 
 /// A tenant's name.
 #[derive(Debug, Clone, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Name(pub(super) String);
 
 kind!(Name, "a name in quotes, as in name = \"blue\"", |raw| {
@@ -108,7 +108,6 @@ kind!(Name, "a name in quotes, as in name = \"blue\"", |raw| {
 
 /// A share among tenants.
 #[derive(Debug, Clone, Copy, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Weight(#[schemars(range(min = 0))] pub(super) f64);
 
 kind!(Weight, "a number above 0, as in weight = 2", |raw| {
@@ -129,7 +128,6 @@ kind!(Weight, "a number above 0, as in weight = 2", |raw| {
 
 /// The share of the link left free.
 #[derive(Debug, Clone, Copy, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Headroom(#[schemars(range(min = 0, max = 0.5))] pub(super) f64);
 
 kind!(
@@ -149,7 +147,6 @@ kind!(
 
 /// A rate that a port can be limited to.
 #[derive(Debug, Clone, Copy, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct LimitRate(#[schemars(with = "String")] pub(super) BitRate);
 
 kind!(LimitRate, Rate::WANTED, |raw| {
@@ -181,7 +178,6 @@ fn between(raw: Raw<'_>, range: [u64; 2], example: &str) -> Result<Duration, Wro
 
 /// A control period.
 #[derive(Debug, Clone, Copy, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Period(#[schemars(with = "String")] pub(super) Duration);
 
 kind!(Period, "a duration in quotes, as in \"1s\"", |raw| {
@@ -190,7 +186,6 @@ kind!(Period, "a duration in quotes, as in \"1s\"", |raw| {
 
 /// How long a port may send before its limit bites.
 #[derive(Debug, Clone, Copy, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Burst(#[schemars(with = "String")] pub(super) Duration);
 
 kind!(Burst, "a duration in quotes, as in \"4ms\"", |raw| {
@@ -199,7 +194,6 @@ kind!(Burst, "a duration in quotes, as in \"4ms\"", |raw| {
 
 /// A port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Port(#[schemars(with = "String")] pub(super) PortName);
 
 kind!(
@@ -211,9 +205,8 @@ kind!(
     }
 );
 
-/// Where a guest reaches the daemon; a socket belongs to root yet.
+/// Where a guest reaches the daemon: a socket, of root as yet, or the number of its machine.
 #[derive(Debug, Clone, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Guest(#[schemars(with = "String")] pub(super) GuestChannel);
 
 kind!(
