@@ -48,7 +48,8 @@ impl Found {
 /// A problem as an error of serde, which knows where it is. Both halves may have [`KEY`] and
 /// [`VALUE`].
 pub fn refuse<E: serde::de::Error>(problem: &Problem) -> E {
-    E::custom(format_args!("{}{HALF}{}", problem.what, problem.remedy))
+    let [what, remedy] = [&problem.what, &problem.remedy].map(|half| half.replace(HALF, " "));
+    E::custom(format_args!("{what}{HALF}{remedy}"))
 }
 
 /// The same of another place than that which serde is at.
@@ -155,12 +156,9 @@ impl<'d> Source<'d> {
         let wrong = match (value.get_ref(), empty) {
             (DeValue::Table(_), None) => return None,
             (DeValue::Table(_), Some(_)) => {
+                let what = format!("[{key}] is a single table");
                 let remedy = format!("write [[{key}]] in double brackets");
-                return Some(Found::new(
-                    at(value),
-                    format!("[{key}] is a single table"),
-                    remedy,
-                ));
+                return Some(Found::new(at(value), what, remedy));
             }
             (DeValue::Array(items), Some([what, remedy])) if items.is_empty() => {
                 return Some(Found::new(at(value), what.replace(KEY, key), *remedy));
@@ -199,11 +197,11 @@ impl<'d> Source<'d> {
             return self.unknown_key(key, span, &table, &known);
         };
         let (what, remedy) = match halves[..] {
-            [what, remedy, ..] => (what.to_owned(), remedy.to_owned()),
             _ if kind.starts_with("unknown variant ") => {
                 let word = value.as_str().unwrap_or_default();
                 (format!("unknown {KEY} {VALUE}"), instead(word, &known))
             }
+            [what, remedy, ..] => (what.to_owned(), remedy.to_owned()),
             _ if message.ends_with("overflowed") => {
                 let what = format!("{KEY} = {VALUE} is too large");
                 (what, "write a smaller number".to_owned())
@@ -240,9 +238,8 @@ fn at<'t, 'd>(
         found.or_else(|| match value.get_ref() {
             DeValue::Table(table) => at(span, table, &format!("[{key}]")),
             DeValue::Array(items) => {
-                let tables = items.iter().filter_map(|item| item.get_ref().as_table());
-                let title = format!("[[{key}]]");
-                tables.into_iter().find_map(|table| at(span, table, &title))
+                let mut tables = items.iter().filter_map(|item| item.get_ref().as_table());
+                tables.find_map(|table| at(span, table, &format!("[[{key}]]")))
             }
             _ => None,
         })

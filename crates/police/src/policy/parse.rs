@@ -105,7 +105,7 @@ impl PolicyFile {
         }
     }
 
-    /// What the tenants have together and may not, or not that much of.
+    /// What the tenants have together and may not, or not that much of, in the order of the file.
     fn problems_among_tenants(&self, policy: &Policy) -> Vec<Found> {
         let (mut names, mut ports, mut guests) = (HashSet::new(), HashSet::new(), HashSet::new());
         let mut guaranteed = 0.0;
@@ -143,6 +143,7 @@ impl PolicyFile {
                 ));
             }
         }
+        found.sort_by_key(|found| found.at);
         found
     }
 }
