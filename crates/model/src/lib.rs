@@ -36,6 +36,7 @@ pub mod probe;
 pub mod problem;
 pub mod run;
 pub mod sock;
+pub mod source;
 pub mod stalls;
 pub mod stats;
 mod trial;
@@ -43,6 +44,7 @@ pub mod units;
 pub mod verdict;
 pub mod vf;
 pub mod windows;
+mod words;
 
 pub use bitrate::{BitRate, BitRateError};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};

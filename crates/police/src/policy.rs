@@ -1,5 +1,6 @@
 //! Who may have how much of a link: the TOML that `nicety police run` reads.
 
+mod file;
 mod parse;
 mod suits;
 
@@ -10,6 +11,8 @@ use std::time::Duration;
 use nicety_model::interface_name::check_interface_name;
 use nicety_model::{BitRate, Problem};
 use serde::{Deserialize, Serialize};
+
+pub use file::PolicyFile;
 
 /// A policy that cannot be used: where, what, and what to do.
 pub type PolicyError = nicety_model::PlanError;

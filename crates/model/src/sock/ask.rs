@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
+use crate::words::words;
 
 /// Largest UDP payload over IPv4: 65,535 less 20 bytes of IPv4 and 8 bytes of UDP header
 /// (RFC 768, RFC 791).
@@ -22,24 +23,22 @@ const SHORTEST_TEST: Duration = Duration::from_millis(100);
 /// Highest rate of an open-loop schedule, per second: its intervals are whole nanoseconds.
 const HIGHEST_RATE: f64 = 1e9;
 
-/// What the endpoints do with each other.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum SockTest {
-    /// Request and response on one TCP connection, one outstanding.
-    TcpRr,
-    /// Request and response in UDP datagrams, one outstanding.
-    UdpRr,
-    /// Connect, request, response, close.
-    TcpCrr,
-    /// Client sends over TCP.
-    TcpStream,
-    /// Server sends over TCP.
-    TcpMaerts,
-    /// Client sends datagrams.
-    UdpStream,
+words! {
+    /// What the endpoints do with each other.
+    SockTest {
+        /// Request and response on one TCP connection, one outstanding.
+        TcpRr = "tcp_rr",
+        /// Request and response in UDP datagrams, one outstanding.
+        UdpRr = "udp_rr",
+        /// Connect, request, response, close.
+        TcpCrr = "tcp_crr",
+        /// Client sends over TCP.
+        TcpStream = "tcp_stream",
+        /// Server sends over TCP.
+        TcpMaerts = "tcp_maerts",
+        /// Client sends datagrams.
+        UdpStream = "udp_stream",
+    }
 }
 
 /// A word that names no test.
@@ -50,28 +49,6 @@ pub enum SockTest {
 pub struct UnknownTest(pub String);
 
 impl SockTest {
-    /// All tests.
-    pub const ALL: [Self; 6] = [
-        Self::TcpRr,
-        Self::UdpRr,
-        Self::TcpCrr,
-        Self::TcpStream,
-        Self::TcpMaerts,
-        Self::UdpStream,
-    ];
-
-    /// Word in plans, on the command line and in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::TcpRr => "tcp_rr",
-            Self::UdpRr => "udp_rr",
-            Self::TcpCrr => "tcp_crr",
-            Self::TcpStream => "tcp_stream",
-            Self::TcpMaerts => "tcp_maerts",
-            Self::UdpStream => "udp_stream",
-        }
-    }
-
     /// Whether it counts transactions rather than bytes.
     pub fn has_transactions(self) -> bool {
         matches!(self, Self::TcpRr | Self::UdpRr | Self::TcpCrr)
@@ -98,45 +75,24 @@ impl SockTest {
     }
 }
 
-impl std::fmt::Display for SockTest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
 impl std::str::FromStr for SockTest {
     type Err = UnknownTest;
 
     fn from_str(word: &str) -> Result<Self, UnknownTest> {
-        Self::ALL
-            .into_iter()
-            .find(|test| test.word() == word)
-            .ok_or_else(|| UnknownTest(word.to_owned()))
+        Self::of(word).ok_or_else(|| UnknownTest(word.to_owned()))
     }
 }
 
-/// IP version of the data flows.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    /// IPv4.
-    #[default]
-    Ipv4,
-    /// IPv6.
-    Ipv6,
+words! {
+    /// IP version of the data flows.
+    #[derive(Default)]
+    Family {
+        /// IPv4.
+        #[default]
+        Ipv4 = "ipv4",
+        /// IPv6.
+        Ipv6 = "ipv6",
+    }
 }
 
 /// One test with its parameters.
