@@ -47,7 +47,7 @@ pub enum PrivilegeError {
         threads: u64,
     },
     /// The host forbids user namespaces.
-    #[error("{}; {}", forbidden(cause), or_root(remedy))]
+    #[error("{}; {}", no_namespace(cause), or_root(remedy))]
     Forbidden {
         /// The setting in the way, as far as it can be seen.
         cause: String,
@@ -72,7 +72,7 @@ impl PrivilegeError {
     /// What is wrong.
     pub fn what(&self) -> String {
         match self {
-            Self::Forbidden { cause, .. } => forbidden(cause),
+            Self::Forbidden { cause, .. } => no_namespace(cause),
             other => other.to_string(),
         }
     }
@@ -86,7 +86,7 @@ impl PrivilegeError {
     }
 }
 
-fn forbidden(cause: &str) -> String {
+fn no_namespace(cause: &str) -> String {
     format!("enter user namespace: forbidden on this host ({cause})")
 }
 

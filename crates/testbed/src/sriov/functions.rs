@@ -117,7 +117,7 @@ impl FunctionSet {
         {
             return refuse(
                 "only root may make virtual functions".to_owned(),
-                "measure as root".to_owned(),
+                Remedy::here("measure as root"),
             );
         }
         Ok(())
