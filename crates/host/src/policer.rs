@@ -23,12 +23,12 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use nicety_model::BitRate;
 use rustix::io::Errno;
 
-use crate::undo_log::UndoLog;
 use crate::net_error::NetError;
 use crate::netlink::{Channel, Part};
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
 use crate::tc;
+use crate::undo_log::UndoLog;
 
 /// What passes above the rate at once, as time at the rate: a tenth of a second, as Open vSwitch's guide
 /// sets it (Documentation/howto/qos.rst: a burst of 100 kbit for a rate of 1000 kbit/s). TCP, which a

@@ -204,9 +204,7 @@ impl PathError {
             Self::FrameTooLarge { largest, .. } => {
                 Remedy::plan(format!("write frame_sizes of at most {largest}"))
             }
-            Self::OneQueueOnly { .. } => {
-                Remedy::plan("write queues = 1 or vdev = \"af_packet\"")
-            }
+            Self::OneQueueOnly { .. } => Remedy::plan("write queues = 1 or vdev = \"af_packet\""),
             Self::TooManyQueues { most, .. } => {
                 Remedy::plan(format!("write queues = {most} or less"))
             }

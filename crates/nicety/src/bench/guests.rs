@@ -8,9 +8,7 @@ use nicety_host::placement::Placement;
 use nicety_model::path::{VmAccel, VmAsk, VmParams};
 use nicety_model::{FrameSize, PathSpec, Plan, Remedy};
 use nicety_port::Stop;
-use nicety_testbed::qemu::{
-    Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle,
-};
+use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 

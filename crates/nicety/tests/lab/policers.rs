@@ -4,9 +4,9 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use nicety_host::undo_log::UndoLog;
 use nicety_host::netns::NetNs;
 use nicety_host::policer::{Policed, Policer, Policers, Representor};
+use nicety_host::undo_log::UndoLog;
 use nicety_model::BitRate;
 
 /// Where a representor is, what a function is, and the address of nobody.

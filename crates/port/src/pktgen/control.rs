@@ -114,8 +114,7 @@ impl Control {
         };
         self.entries.push((thread.clone(), interface.to_owned()));
         if let Some(log) = &mut self.log {
-            log
-                .write(&self.entries)
+            log.write(&self.entries)
                 .map_err(|error| refused(unusable("note what is given to it", &error)))?;
         }
         order(&file(&thread), &format!("add_device {interface}"))

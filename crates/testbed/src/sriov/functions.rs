@@ -64,7 +64,9 @@ impl FunctionSet {
                         true => Remedy::elsewhere(
                             "measure where there is a NIC with SR-IOV, or in the lab (nicety lab run)",
                         ),
-                        false => Remedy::plan(format!("name a port with SR-IOV: {}", there.join(", "))),
+                        false => {
+                            Remedy::plan(format!("name a port with SR-IOV: {}", there.join(", ")))
+                        }
                     },
                 );
             }

@@ -63,10 +63,7 @@ fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, &'static 
     match (wanted, kernel) {
         (Some(Datapath::Kernel), false) => Err(PathError::NoKernelSupport {
             what: "openvswitch datapath",
-            remedy: Remedy::here_or_plan(
-                "modprobe openvswitch",
-                "write datapath = \"userspace\"",
-            ),
+            remedy: Remedy::here_or_plan("modprobe openvswitch", "write datapath = \"userspace\""),
         }),
         (Some(datapath), _) => Ok((datapath, "")),
         (None, true) => Ok((Datapath::Kernel, "")),

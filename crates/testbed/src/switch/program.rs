@@ -235,7 +235,10 @@ mod tests {
         };
         let error = missing.find().unwrap_err();
         assert_eq!(error.to_string(), "no-such-program is not installed");
-        assert_eq!(error.remedy(), Some(Remedy::here("apt install some-package")));
+        assert_eq!(
+            error.remedy(),
+            Some(Remedy::here("apt install some-package"))
+        );
     }
 
     #[test]
