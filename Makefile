@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test deb static lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs api-docs golden
+.PHONY: help bench test check deb static lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -64,6 +64,10 @@ bench-report: ## report, page, comparison and trend of runs as large as they get
 static: ## one file without libraries, for any x86-64 Linux from 5.10 on; target/static/nicety
 	@scripts/setup.sh static
 	@scripts/static.sh $(ARGS)
+
+check: ## format, lints, layers and the tests of crates that only decide, in two minutes; ARGS=NAME picks tests
+	@scripts/setup.sh bench
+	@scripts/check.sh $(ARGS)
 
 deb: ## a Debian package of program, manual pages, completions, unit, plans; in target/debian
 	@scripts/setup.sh bench

@@ -1,13 +1,13 @@
 //! Which frames a NIC stamps (SIOCGHWTSTAMP and SIOCSHWTSTAMP,
 //! Documentation/networking/timestamping.rst).
 
-mod ledger;
+mod stamp_log;
 
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-pub use ledger::{Changed, Ledger};
+pub use stamp_log::{Changed, StampLog};
 
 use crate::link::check_name;
 use crate::net_error::NetError;

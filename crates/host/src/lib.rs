@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod cpu_load;
+pub mod cpu_set;
 pub mod devlink;
 pub mod ethtool;
 pub mod facts;
@@ -10,7 +11,6 @@ mod genetlink;
 pub mod hwtstamp;
 pub mod journal;
 pub mod knob;
-pub mod ledger;
 pub mod link;
 pub mod napi;
 pub mod net_error;
@@ -35,6 +35,7 @@ pub mod tap;
 pub mod tasks;
 mod tc;
 pub mod topology;
+pub mod undo_log;
 pub mod vf;
 pub mod vsock;
 pub mod xdp_features;

@@ -10,8 +10,8 @@ use std::io;
 use netlink_packet_core::NLM_F_DUMP;
 use netlink_sys::protocols::NETLINK_GENERIC;
 use rustix::process::Pid;
-use rustix::thread::CpuSet;
 
+use crate::cpu_set;
 use crate::genetlink::{Family, GenlMessage};
 use crate::link::Link;
 use crate::net_error::NetError;
@@ -100,17 +100,7 @@ pub fn make_threaded(
 /// [`NetError::NotTaken`] when the kernel keeps another CPU set.
 pub fn pin(thread: &NapiThread, cpu: u32) -> Result<(), NetError> {
     const OPERATION: &str = "pin kernel thread";
-    let mut set = CpuSet::new();
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return Err(NetError::new(
-            OPERATION,
-            &thread.name,
-            io::Error::from_raw_os_error(libc::EINVAL),
-        ));
-    }
-    set.set(cpu as usize);
-    rustix::thread::sched_setaffinity(pid(thread), &set)
-        .map_err(|e| NetError::new(OPERATION, &thread.name, e))?;
+    cpu_set::pin(pid(thread), &[cpu]).map_err(|e| NetError::new(OPERATION, &thread.name, e))?;
     let found = cpus(thread)?;
     if found != [cpu] {
         return Err(NetError::NotTaken {
@@ -147,12 +137,8 @@ pub fn prefer(thread: &NapiThread) -> Result<(), NetError> {
 /// # Errors
 /// [`NetError::NotFound`] when the thread is gone.
 pub fn cpus(thread: &NapiThread) -> Result<Vec<u32>, NetError> {
-    let set = rustix::thread::sched_getaffinity(pid(thread))
-        .map_err(|e| NetError::new("read CPUs of kernel thread", &thread.name, e))?;
-    Ok((0..CpuSet::MAX_CPU)
-        .filter(|cpu| set.is_set(*cpu))
-        .map(|cpu| cpu as u32)
-        .collect())
+    cpu_set::allowed(pid(thread))
+        .map_err(|e| NetError::new("read CPUs of kernel thread", &thread.name, e))
 }
 
 fn pid(thread: &NapiThread) -> Option<Pid> {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
+use nicety_model::interface_name::BadInterfaceName;
 use rustix::io::Errno;
 
 /// Why the kernel (or this program, before asking it) refused something about an interface.
@@ -64,7 +65,7 @@ pub enum NetError {
         /// The name.
         name: String,
         /// What is wrong with it.
-        why: &'static str,
+        why: BadInterfaceName,
     },
     /// The state waited for did not come.
     #[error("{operation} {object}: not within {} ms", after.as_millis())]

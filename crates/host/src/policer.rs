@@ -9,7 +9,7 @@
 //!
 //! What others have put on the ingress is never touched. A qdisc without a filter limits nothing and may be
 //! anybody's: before one is made here, or its filter exchanged, that is written down (`/run/nicety`,
-//! [`Ledger`]), so that one that a killed nicety left is known.
+//! [`UndoLog`]), so that one that a killed nicety left is known.
 
 mod message;
 
@@ -23,12 +23,12 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use nicety_model::BitRate;
 use rustix::io::Errno;
 
-use crate::ledger::Ledger;
 use crate::net_error::NetError;
 use crate::netlink::{Channel, Part};
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
 use crate::tc;
+use crate::undo_log::UndoLog;
 
 /// What passes above the rate at once, as time at the rate: a tenth of a second, as Open vSwitch's guide
 /// sets it (Documentation/howto/qos.rst: a burst of 100 kbit for a rate of 1000 kbit/s). TCP, which a
@@ -148,7 +148,7 @@ impl Policers {
 
     /// Whether an ingress qdisc without a filter is nicety's.
     fn is_own(&self, index: u32) -> bool {
-        self.made().contains(&index) || Ledger::is_there(&noted(index), self.netns)
+        self.made().contains(&index) || UndoLog::is_there(&noted(index), self.netns)
     }
 
     fn made(&self) -> MutexGuard<'_, BTreeSet<u32>> {
@@ -197,9 +197,9 @@ impl Policers {
     }
 
     /// Notes on disk that an ingress qdisc without a filter is nicety's from here on.
-    fn note(&self, at: Representor<'_>) -> Result<Ledger, NetError> {
+    fn note(&self, at: Representor<'_>) -> Result<UndoLog, NetError> {
         let error = |e| NetError::new("note the limit of", at.name, e);
-        let claimed = Ledger::claim(&noted(at.index), self.netns).map_err(error)?;
+        let claimed = UndoLog::claim(&noted(at.index), self.netns).map_err(error)?;
         let Some((note, _)) = claimed else {
             let why = "another nicety changes it just now; try again";
             return Err(error(io::Error::other(why)));
@@ -262,7 +262,7 @@ impl Policers {
     }
 }
 
-/// The ledger of an interface whose ingress qdisc may be without a filter.
+/// The log of an interface whose ingress qdisc may be without a filter.
 fn noted(index: u32) -> String {
     format!("policer{index}")
 }

@@ -47,7 +47,7 @@ pub enum PrivilegeError {
         threads: u64,
     },
     /// The host forbids user namespaces.
-    #[error("enter user namespace: forbidden on this host ({cause}); run as root, or {remedy}")]
+    #[error("{}; {}", no_namespace(cause), or_root(remedy))]
     Forbidden {
         /// The setting in the way, as far as it can be seen.
         cause: String,
@@ -66,6 +66,32 @@ pub enum PrivilegeError {
         #[source]
         source: io::Error,
     },
+}
+
+impl PrivilegeError {
+    /// What is wrong.
+    pub fn what(&self) -> String {
+        match self {
+            Self::Forbidden { cause, .. } => no_namespace(cause),
+            other => other.to_string(),
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Forbidden { remedy, .. } => Some(or_root(remedy)),
+            _ => None,
+        }
+    }
+}
+
+fn no_namespace(cause: &str) -> String {
+    format!("enter user namespace: forbidden on this host ({cause})")
+}
+
+fn or_root(remedy: &str) -> String {
+    format!("run as root, or {remedy}")
 }
 
 // Bit numbers of include/uapi/linux/capability.h.

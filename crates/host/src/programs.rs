@@ -74,7 +74,7 @@ impl Programs {
         if seconds <= 0.0 {
             return Vec::new();
         }
-        let per_second = procfs::ticks_per_second().max(1) as f64;
+        let per_second = rustix::param::clock_ticks_per_second().max(1) as f64;
         let used = |pid: &u32, process: &Process| {
             let known = before.0.get(pid);
             let then = known.filter(|then| then.start_ticks == process.start_ticks);
@@ -152,7 +152,7 @@ mod tests {
             ]))
         };
         let second = Duration::from_secs_f64(1.0);
-        let ticks = procfs::ticks_per_second() as f64;
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
         let programs = list(2).since(&list(1), second, 10, &BTreeSet::from([32]));
         let said: Vec<(&str, u32, f64)> = programs
             .iter()

@@ -110,7 +110,7 @@ impl TaskStat {
 }
 
 fn ticks_to_time(ticks: u64) -> Duration {
-    let per_second = procfs::ticks_per_second().max(1);
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
     Duration::from_secs_f64(ticks as f64 / per_second as f64)
 }
 

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::problem::Problem;
+
 /// Bits per second. Written as tc(8) writes rates: `500mbit`, `2.5gbit`; units are powers of
 /// 1000.
 #[derive(
@@ -38,18 +40,37 @@ const UNITS: [(&str, u64); 5] = [
 const MAX: f64 = 100e12;
 
 /// Text that is no rate.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BitRateError {
     /// A bare number.
-    #[error("\"{0}\" has no unit; write \"{0}mbit\" for megabits per second (kbit, mbit or gbit)")]
     NoUnit(String),
     /// Anything else that does not parse.
-    #[error("\"{0}\" is no rate; write a number and kbit, mbit or gbit, as in \"500mbit\"")]
     Malformed(String),
     /// Parts of a bit, or more than any link has.
-    #[error("\"{0}\" is no rate of any link; write whole bits per second up to 100tbit")]
     OutOfRange(String),
 }
+
+impl BitRateError {
+    /// What is wrong with the text, and what to write.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::NoUnit(text) => Problem::new(
+                format!("\"{text}\" has no unit"),
+                format!("write \"{text}mbit\" for megabits per second (kbit, mbit or gbit)"),
+            ),
+            Self::Malformed(text) => Problem::new(
+                format!("\"{text}\" is no rate"),
+                "write a number and kbit, mbit or gbit, as in \"500mbit\"",
+            ),
+            Self::OutOfRange(text) => Problem::new(
+                format!("\"{text}\" is no rate of any link"),
+                "write whole bits per second up to 100tbit",
+            ),
+        }
+    }
+}
+
+crate::display_problem!(BitRateError);
 
 impl BitRate {
     /// From a number of bits per second, rounded down; negative and not a number become 0.

@@ -12,7 +12,7 @@ use crate::frame::{Direction, FrameSize};
 use crate::frames::FrameCounts;
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
-use crate::ledger::LossEntry;
+use crate::loss::LossEntry;
 use crate::path::PathSpec;
 use crate::trial::GuestFrames;
 use crate::units::LossRatio;

@@ -96,24 +96,13 @@ impl From<FrameSize> for u16 {
 #[error("frame size {0} is outside {min} to {max} bytes (with FCS)", min = FrameSize::MIN, max = FrameSize::MAX)]
 pub struct FrameSizeError(pub u16);
 
-/// Which ports send.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Port A sends, port B receives.
-    Uni,
-    /// Both ports send the same load at the same time; rates are per direction.
-    Bi,
-}
-
-impl std::fmt::Display for Direction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Uni => "uni",
-            Self::Bi => "bi",
-        })
+crate::words::words! {
+    /// Which ports send.
+    Direction {
+        /// Port A sends, port B receives.
+        Uni = "uni",
+        /// Both ports send the same load at the same time; rates are per direction.
+        Bi = "bi",
     }
 }
 

@@ -12,16 +12,14 @@ mod parse;
 mod path;
 mod pci;
 mod points;
-pub mod read;
+mod preset;
 mod sockets;
 mod sockets_read;
 mod switch;
 mod vm_refusal;
-mod words;
+mod write;
 
 use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 use crate::frame::{Direction, FrameSize};
 
@@ -31,9 +29,9 @@ pub use cells::MAX_CELLS;
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
 pub use file::PlanFile;
 pub use path::PathParams;
+pub use preset::{Preset, UnknownPreset};
 pub use sockets::{HowOften, MAX_NEIGHBOURS, SockCell, SockClient, SockPlan};
 pub use switch::SwitchKind;
-pub use words::UnknownPreset;
 
 /// Most flows per direction: the sequence of addresses and ports the packet template can vary.
 pub const MAX_FLOWS: u32 = 1_048_576;
@@ -79,26 +77,6 @@ pub struct SearchPlan {
     /// Length of the confirm trial in whole milliseconds, at most [`MAX_DURATION`]; the
     /// preset's own when absent, zero for none.
     pub confirm: Option<Duration>,
-}
-
-/// Named searches, see `docs/methodology/search.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Preset {
-    /// Bisection on acceptable loss, as a hardware tester's command sequencer does.
-    Binary,
-    /// One visit of `robust`, without a trial of ten seconds: a number within seconds, with a wide
-    /// interval.
-    Quick,
-    /// Loads judged by windows of 50 ms, five visits of every cell apart in time: a number with an
-    /// interval that holds, also where a hypervisor or other programs take the CPUs now and then.
-    Robust,
-    /// Width 1 %, eleven one-second trials.
-    Std,
-    /// Width 0.5 %, twenty-one one-second trials.
-    Csit,
-    /// Sixty-second trials, one lossy trial is enough to refuse a load.
-    Rfc2544,
 }
 
 /// One `[[path]]`.

@@ -7,7 +7,7 @@ use crate::cpu::CpuUse;
 use crate::frames::{FrameCounts, StreamCounts};
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
-use crate::ledger::LossEntry;
+use crate::loss::LossEntry;
 use crate::pacing::PacingReport;
 use crate::stalls::StallReport;
 use crate::units::LossRatio;

@@ -413,6 +413,46 @@ fn path() {
 }
 
 #[test]
+fn the_first_mistake_of_the_file_is_told() {
+    for (text, wanted) in [
+        (
+            "[search]\nrepeats = 0\npreset = \"x\"\n[[path]]\nkind = \"brige\"\nnics = 1",
+            "2: repeats = 0 is outside 1 to 1000; write how often to measure every cell, as in repeats = 3",
+        ),
+        (
+            "[[path]]\nkind = \"brige\"\naccel = 1",
+            r#"2: unknown kind "brige"; did you mean "bridge"?"#,
+        ),
+        (
+            "[[path]]\nkind = \"vm\"\ntagging = [\n\"filtering\",\n\"filter\"]\na = \"eth1\"",
+            r#"5: unknown tagging "filter"; did you mean "filtering"?"#,
+        ),
+        (
+            "[[path]]\nkind = \"vm\"\na = \"eth1\"\nvcpus = [1,\n1]",
+            "3: unknown key a in [[path]]; write one of kind, guest, nic, pf, switch, tagging, vdev, cores, host_queues, vcpus, pin, queues, ring, vms, accel",
+        ),
+        (
+            "[[path]]\nkind = \"ovs\"\ntagging = [\"filtering\",\n\"sub-interface\"]\n[[path]]",
+            r#"4: unknown tagging "sub-interface"; write one of filtering"#,
+        ),
+        (
+            "[[path]]\nkind = \"bridge\"\n[[sockets]]\ntest = \"tcp_rr\"\ntime = 5",
+            r#"5: time = 5 has no unit; write a duration in quotes, as in time = "5s""#,
+        ),
+        (
+            "[traffic]\nflows = 1e400\n[[path]]\nkind = \"bridge\"",
+            "2: flows = 1e400 is too large; write a smaller number",
+        ),
+        (
+            "[[path]]\nkind = \"bridge\"\n[[sockets]]\ntest = \"tcp_rr\"\nsaturate = 1",
+            "5: saturate = 1 is a whole number; write true or false",
+        ),
+    ] {
+        assert_eq!(message(text), wanted, "{text}");
+    }
+}
+
+#[test]
 fn whole_plan() {
     let no_path = "the plan has no path; add a line [[path]] and below it kind = \"bridge\"";
     for (text, wanted) in [

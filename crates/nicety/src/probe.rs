@@ -70,7 +70,7 @@ fn look(args: &ProbeArgs) -> Result<ProbeReport, Failure> {
                     .unwrap_or_default(),
             );
         }
-        Err(error) => abilities.push(paths::no_namespaces(&error.to_string())),
+        Err(error) => abilities.push(paths::no_namespaces(&error)),
     }
     abilities.extend(paths::switches());
     abilities.extend(guests::accelerator(args.cache.clone()));

@@ -1,5 +1,6 @@
 //! Who may have how much of a link: the TOML that `nicety police run` reads.
 
+mod file;
 mod parse;
 mod suits;
 
@@ -7,8 +8,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use nicety_model::BitRate;
+use nicety_model::interface_name::check_interface_name;
+use nicety_model::{BitRate, Problem};
 use serde::{Deserialize, Serialize};
+
+pub use file::PolicyFile;
 
 /// A policy that cannot be used: where, what, and what to do.
 pub type PolicyError = nicety_model::PlanError;
@@ -90,9 +94,20 @@ pub enum PortName {
 }
 
 /// Text that names no port.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no port; write an interface of at most 15 bytes, or eth0/vf3")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortNameError(String);
+
+impl PortNameError {
+    /// What is wrong with the text, and what to write.
+    pub fn problem(&self) -> Problem {
+        Problem::new(
+            format!("{:?} is no port", self.0),
+            "write an interface of at most 15 bytes, or eth0/vf3",
+        )
+    }
+}
+
+nicety_model::display_problem!(PortNameError);
 
 impl Policy {
     /// What is shared: the link without its head-room, in bits per second.
@@ -121,22 +136,11 @@ impl FromStr for PortName {
 
     fn from_str(text: &str) -> Result<Self, PortNameError> {
         let error = || PortNameError(text.chars().take(60).collect());
-        // As dev_valid_name of net/core/dev.c.
-        let is_interface = |name: &str| {
-            !name.is_empty()
-                && name.len() <= 15
-                && name != "."
-                && name != ".."
-                && !name
-                    .contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control())
-        };
         let (name, vf) = match text.split_once("/vf") {
             Some((name, number)) => (name, Some(number)),
             None => (text, None),
         };
-        if !is_interface(name) {
-            return Err(error());
-        }
+        check_interface_name(name).map_err(|_| error())?;
         let name = name.to_owned();
         match vf {
             None => Ok(Self::Interface(name)),

@@ -84,6 +84,21 @@ fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
             "p.toml:19: guest_uid with a vsock; remove it: the machine's root may connect, and nobody else",
         ),
         (
+            "ports = \"veth1\"",
+            "ports = [\"veth1\",\n\"tap0\"]",
+            "p.toml:18: port tap0 belongs to another tenant already; remove one of them",
+        ),
+        (
+            "\"500ms\"",
+            "5",
+            "p.toml:5: period = 5 has no unit; write a duration in quotes, as in period = \"5s\"",
+        ),
+        (
+            "ports = \"veth1\"",
+            "ports = \"veth1\"\nguest = \"/run/a.sock\"\nguest_uid = -1",
+            "p.toml:19: guest_uid = -1 is outside 0 to 4294967294; write the number of a user, as in guest_uid = 64055",
+        ),
+        (
             "weight = 2",
             "weight = 0",
             "p.toml:9: weight = 0 is not above 0; write a number above 0, as in weight = 2",

@@ -2,22 +2,14 @@
 
 use std::num::NonZeroU64;
 
+use nicety_host::cpu_set;
 use rustix::process::setpriority_process;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Pins the calling thread to `cpu`. Returns whether the kernel agreed: a cpuset may forbid it,
 /// and then the worker runs where it is put.
 pub fn to_cpu(cpu: Option<u32>) -> bool {
-    let Some(cpu) = cpu.and_then(|cpu| usize::try_from(cpu).ok()) else {
-        return false;
-    };
-    if cpu >= CpuSet::MAX_CPU {
-        return false;
-    }
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).is_ok()
+    cpu.is_some_and(|cpu| cpu_set::pin(None, &[cpu]).is_ok())
 }
 
 /// Highest weight among ordinary threads. The worker must not be a real-time thread: it polls

@@ -281,9 +281,10 @@ impl Connection {
 
     fn unexpected(&self, answer: &ToClient) -> SocketError {
         match answer {
-            ToClient::Failed { why } => SocketError::Refused {
+            ToClient::Failed { why, remedy } => SocketError::Refused {
                 peer: self.peer(),
                 why: cut(why),
+                remedy: remedy.as_deref().map(cut),
             },
             _ => SocketError::NotNicety {
                 peer: self.peer(),

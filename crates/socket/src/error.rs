@@ -1,27 +1,27 @@
 //! What can go wrong between two endpoints, each with what to do.
 
+use std::fmt;
 use std::io;
 
+use nicety_model::Remedy;
+use nicety_model::sock::SockAskError;
+
 /// Why a socket workload could not be run.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum SocketError {
     /// Nobody listens there.
-    #[error("{to} refuses connections; start `nicety sock serve` there, or check the port")]
     NotThere {
         /// Address.
         to: String,
     },
     /// The connection cannot be made.
-    #[error("cannot connect to {to}: {source}; check the address and what lies between")]
     Connect {
         /// Address.
         to: String,
         /// The kernel's answer.
-        #[source]
         source: io::Error,
     },
     /// The name has no address of the family asked for.
-    #[error("{host} has no {family} address; check the name, or leave the family to nicety")]
     NoAddress {
         /// As given.
         host: String,
@@ -29,16 +29,13 @@ pub enum SocketError {
         family: &'static str,
     },
     /// The address cannot be listened on.
-    #[error("cannot listen on {at}: {source}; choose another address or port")]
     Listen {
         /// Address.
         at: String,
         /// The kernel's answer.
-        #[source]
         source: io::Error,
     },
     /// Whatever answers speaks something else.
-    #[error("{peer} is no nicety socket server ({what}); check the port")]
     NotNicety {
         /// Address.
         peer: String,
@@ -46,7 +43,6 @@ pub enum SocketError {
         what: String,
     },
     /// No answer in time.
-    #[error("{peer} did not {what} within {seconds} s; check that it is alive and reachable")]
     Silent {
         /// Address.
         peer: String,
@@ -56,7 +52,6 @@ pub enum SocketError {
         seconds: u64,
     },
     /// The connection ended where it should not.
-    #[error("{peer} closed the control connection while {during}; look at what it printed")]
     Closed {
         /// Address.
         peer: String,
@@ -64,15 +59,11 @@ pub enum SocketError {
         during: &'static str,
     },
     /// Token refused.
-    #[error("{peer} refuses the token; give the one that `nicety sock serve` printed")]
     Token {
         /// Address.
         peer: String,
     },
     /// Protocols differ.
-    #[error(
-        "{peer} runs nicety {theirs}, this is {ours}, and they do not understand each other; install the same version on both"
-    )]
     Version {
         /// Address.
         peer: String,
@@ -82,20 +73,17 @@ pub enum SocketError {
         ours: String,
     },
     /// The server cannot or will not.
-    #[error("{peer} refuses the test: {why}")]
     Refused {
         /// Address.
         peer: String,
         /// Its reason.
         why: String,
+        /// What it says is to be done.
+        remedy: Option<String>,
     },
     /// The parameters are out of range.
-    #[error(transparent)]
-    Ask(#[from] nicety_model::sock::SockAskError),
+    Ask(SockAskError),
     /// The limit on open files is too low.
-    #[error(
-        "{flows} flows need {needed} open files and the limit is {limit}; raise it with `ulimit -n {needed}`, or use fewer flows"
-    )]
     Files {
         /// Flows.
         flows: u32,
@@ -105,7 +93,6 @@ pub enum SocketError {
         limit: u64,
     },
     /// A CPU that is not there, or not for this process.
-    #[error("CPU {cpu} is not for this process; write CPUs among {allowed}")]
     Cpu {
         /// The CPU.
         cpu: u32,
@@ -113,17 +100,76 @@ pub enum SocketError {
         allowed: String,
     },
     /// The kernel refused something.
-    #[error("{what}: {source}")]
     Kernel {
         /// What was tried.
         what: String,
         /// The kernel's answer.
-        #[source]
         source: io::Error,
     },
 }
 
 impl SocketError {
+    /// What is wrong.
+    pub fn what(&self) -> String {
+        match self {
+            Self::NotThere { to } => format!("{to} refuses connections"),
+            Self::Connect { to, source } => format!("cannot connect to {to}: {source}"),
+            Self::NoAddress { host, family } => format!("{host} has no {family} address"),
+            Self::Listen { at, source } => format!("cannot listen on {at}: {source}"),
+            Self::NotNicety { peer, what } => {
+                format!("{peer} is no nicety socket server ({what})")
+            }
+            Self::Silent {
+                peer,
+                what,
+                seconds,
+            } => format!("{peer} did not {what} within {seconds} s"),
+            Self::Closed { peer, during } => {
+                format!("{peer} closed the control connection while {during}")
+            }
+            Self::Token { peer } => format!("{peer} refuses the token"),
+            Self::Version { peer, theirs, ours } => format!(
+                "{peer} runs nicety {theirs}, this is {ours}, and they do not understand each other"
+            ),
+            Self::Refused { peer, why, .. } => format!("{peer} refuses the test: {why}"),
+            Self::Ask(error) => error.problem().what,
+            Self::Files {
+                flows,
+                needed,
+                limit,
+            } => format!("{flows} flows need {needed} open files and the limit is {limit}"),
+            Self::Cpu { cpu, .. } => format!("CPU {cpu} is not for this process"),
+            Self::Kernel { what, source } => format!("{what}: {source}"),
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        let fixed = match self {
+            Self::NotThere { .. } => "start `nicety sock serve` there, or check the port",
+            Self::Connect { .. } => "check the address and what lies between",
+            Self::NoAddress { .. } => "check the name, or leave the family to nicety",
+            Self::Listen { .. } => "choose another address or port",
+            Self::NotNicety { .. } => "check the port",
+            Self::Silent { .. } => "check that it is alive and reachable",
+            Self::Closed { .. } => "look at what it printed",
+            Self::Token { .. } => "give the one that `nicety sock serve` printed",
+            Self::Version { .. } => "install the same version on both",
+            Self::Ask(error) => return Some(Remedy::plan(error.problem().remedy)),
+            Self::Files { needed, .. } => {
+                return Some(Remedy::here(format!(
+                    "raise it with `ulimit -n {needed}`, or use fewer flows"
+                )));
+            }
+            Self::Cpu { allowed, .. } => {
+                return Some(Remedy::plan(format!("write CPUs among {allowed}")));
+            }
+            Self::Refused { remedy, .. } => return remedy.clone().map(Remedy::Here),
+            Self::Kernel { .. } => return None,
+        };
+        Some(Remedy::here(fixed))
+    }
+
     /// An error of the kernel.
     pub(crate) fn kernel(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::Kernel {
@@ -138,5 +184,32 @@ impl SocketError {
             self,
             Self::Ask(_) | Self::Token { .. } | Self::NoAddress { .. } | Self::Cpu { .. }
         )
+    }
+}
+
+impl fmt::Display for SocketError {
+    /// One line, the remedy last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.remedy() {
+            Some(remedy) => write!(f, "{}; {remedy}", self.what()),
+            None => f.write_str(&self.what()),
+        }
+    }
+}
+
+impl std::error::Error for SocketError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Connect { source, .. }
+            | Self::Listen { source, .. }
+            | Self::Kernel { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<SockAskError> for SocketError {
+    fn from(error: SockAskError) -> Self {
+        Self::Ask(error)
     }
 }

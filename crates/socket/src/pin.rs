@@ -1,6 +1,6 @@
 //! CPUs of worker threads: set, and read back from the kernel.
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nicety_host::cpu_set;
 
 use crate::error::SocketError;
 
@@ -24,19 +24,13 @@ pub fn check_cpus(cpus: &[u32]) -> Result<(), SocketError> {
 
 /// Pins the calling thread and returns the CPUs it may run on after that, or why not.
 pub(crate) fn pin(cpu: u32) -> Result<Vec<u32>, String> {
-    let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    sched_setaffinity(None, &set).map_err(|error| format!("cannot run on CPU {cpu}: {error}"))?;
+    cpu_set::pin(None, &[cpu]).map_err(|error| format!("cannot run on CPU {cpu}: {error}"))?;
     Ok(allowed())
 }
 
 /// CPUs of the calling thread.
 fn allowed() -> Vec<u32> {
-    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
-    (0..CpuSet::MAX_CPU)
-        .filter(|cpu| set.is_set(*cpu))
-        .map(|cpu| cpu as u32)
-        .collect()
+    cpu_set::allowed(None).unwrap_or_default()
 }
 
 #[cfg(test)]

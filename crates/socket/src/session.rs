@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cpu;
 use crate::crew::{Crew, Part, deal};
+use crate::error::SocketError;
 use crate::files;
 use crate::hello::Key;
 use crate::job::Job;
@@ -30,6 +31,8 @@ const MESSAGE_LIMIT: Duration = Duration::from_secs(5);
 const MOMENT_NS: i64 = 20_000_000;
 /// What a test may take beyond its duration.
 const OVERTIME: Duration = Duration::from_secs(10);
+/// What to do where others are served already.
+const LATER: &str = "try again later";
 
 struct Session<'a> {
     server: &'a Server,
@@ -94,7 +97,7 @@ impl Session<'_> {
             return Err(Some("showed a wrong token; closed".to_owned()));
         }
         let Some(_place) = self.server.known(id) else {
-            return self.refuse("too many clients; try again later".to_owned());
+            return self.refuse("too many clients", Some(LATER));
         };
         self.answer(&ToClient::Welcome {
             version,
@@ -112,9 +115,20 @@ impl Session<'_> {
         wire::write(self.stream, message, MESSAGE_LIMIT).map_err(|_| None)
     }
 
-    fn refuse(&self, why: String) -> Result<(), End> {
-        self.answer(&ToClient::Failed { why: why.clone() })?;
-        Err(Some(why))
+    fn refuse(&self, why: &str, remedy: Option<&str>) -> Result<(), End> {
+        self.answer(&ToClient::Failed {
+            why: why.to_owned(),
+            remedy: remedy.map(str::to_owned),
+        })?;
+        Err(Some(match remedy {
+            Some(remedy) => format!("{why}; {remedy}"),
+            None => why.to_owned(),
+        }))
+    }
+
+    fn refuse_for(&self, error: &SocketError) -> Result<(), End> {
+        let remedy = error.remedy().map(|remedy| remedy.to_string());
+        self.refuse(&error.what(), remedy.as_deref())
     }
 
     /// Waits for a message, and for the server's own end.
@@ -153,7 +167,7 @@ impl Session<'_> {
         let running = &self.server.running;
         let others = running.fetch_add(1, Ordering::Relaxed);
         let result = match others {
-            MOST_TESTS.. => self.refuse("too many tests run already; try again later".to_owned()),
+            MOST_TESTS.. => self.refuse("too many tests run already", Some(LATER)),
             _ => self.run(ask, others),
         };
         running.fetch_sub(1, Ordering::Relaxed);
@@ -162,18 +176,18 @@ impl Session<'_> {
 
     fn run(&self, ask: &SockAsk, others: usize) -> Result<(), End> {
         if let Err(error) = ask.check() {
-            return self.refuse(error.to_string());
+            return self.refuse_for(&error.into());
         }
         if let Err(error) = files::ensure(ask.parallel) {
-            return self.refuse(error.to_string());
+            return self.refuse_for(&error);
         }
         let key: Key = match wire::random() {
             Ok(key) => key,
-            Err(error) => return self.refuse(format!("no random numbers: {error}")),
+            Err(error) => return self.refuse(&format!("no random numbers: {error}"), None),
         };
         let parts = match self.parts(ask, &key)? {
             Ok(parts) => parts,
-            Err(why) => return self.refuse(why),
+            Err(why) => return self.refuse(&why, None),
         };
         self.answer(&ToClient::Joined)?;
         let ToServer::Go = self.hear(GO_LIMIT)? else {
@@ -192,7 +206,7 @@ impl Session<'_> {
         let (started, stop) = (job.start, Arc::clone(&job.stop));
         let mut crew = match Crew::start(parts, job) {
             Ok(crew) => crew,
-            Err(error) => return self.refuse(error.to_string()),
+            Err(error) => return self.refuse_for(&error),
         };
         let going = self.answer(&ToClient::Going);
         let mut most_others = others;

@@ -5,7 +5,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use nicety_workload::{Answer, RequestLedger, Schedule, sequence_of, write_sequence};
+use nicety_workload::{Answer, OpenRequests, Schedule, sequence_of, write_sequence};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -28,7 +28,7 @@ const LAST_NS: u64 = 200_000_000;
 /// A flow of the client.
 struct Asker<'a> {
     flow: UdpFlow,
-    ledger: RequestLedger,
+    requests: OpenRequests,
     job: &'a Job,
     live: &'a Live,
     schedule: Option<Schedule>,
@@ -46,7 +46,7 @@ impl<'a> Asker<'a> {
     fn new(flow: UdpFlow, job: &'a Job, live: &'a Live) -> Self {
         Self {
             flow,
-            ledger: RequestLedger::expecting(job.round_trip_ns),
+            requests: OpenRequests::expecting(job.round_trip_ns),
             job,
             live,
             schedule: job.schedule(),
@@ -57,14 +57,14 @@ impl<'a> Asker<'a> {
     fn due(&self, now_ns: u64) -> Option<u64> {
         match self.schedule {
             None => Some(now_ns),
-            Some(schedule) => Some(schedule.due_ns(self.flow.index, self.ledger.next_number()))
+            Some(schedule) => Some(schedule.due_ns(self.flow.index, self.requests.next_number()))
                 .filter(|due| *due < self.job.end_ns()),
         }
     }
 
     /// Sends the next request; says whether the server still takes them.
     fn ask(&mut self, out: &mut [u8], intended_ns: u64) -> io::Result<bool> {
-        write_sequence(out, self.ledger.next_number());
+        write_sequence(out, self.requests.next_number());
         let now = self.job.now_ns();
         match send(&self.flow.socket, out, SendFlags::empty()) {
             Ok(_) => {
@@ -75,7 +75,7 @@ impl<'a> Asker<'a> {
             Err(Errno::CONNREFUSED) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
-        self.ledger.sent(intended_ns.min(now), now);
+        self.requests.sent(intended_ns.min(now), now);
         Ok(true)
     }
 
@@ -93,7 +93,7 @@ impl<'a> Asker<'a> {
         let now = self.job.now_ns();
         let (low, bits) = sequence_of(message);
         let answer = match got == self.job.ask.message_bytes as usize {
-            true => self.ledger.answered(low, bits, now),
+            true => self.requests.answered(low, bits, now),
             false => Answer::Unexpected,
         };
         let (latency_ns, look) = match answer {
@@ -113,7 +113,7 @@ impl<'a> Asker<'a> {
         if (end..end + LAST_NS).contains(&now_ns) {
             return false;
         }
-        let given_up = self.ledger.give_up(now_ns);
+        let given_up = self.requests.give_up(now_ns);
         if given_up {
             self.live.timeouts.add(1);
         }
@@ -121,7 +121,7 @@ impl<'a> Asker<'a> {
     }
 
     fn finish(self, tally: &mut Tally) {
-        let counts = self.ledger.counts();
+        let counts = self.requests.counts();
         let total = tally.requests.get_or_insert_default();
         total.sent += counts.sent;
         total.answered += counts.answered;
@@ -184,7 +184,7 @@ fn request_one(asker: &mut Asker<'_>, out: &mut [u8], tally: &mut Tally) -> io::
     let mut now = job.now_ns();
     loop {
         let over = job.over(now);
-        if !asker.ledger.is_open() {
+        if !asker.requests.is_open() {
             let Some(due) = asker.due(now).filter(|_| !over) else {
                 return Ok(());
             };
@@ -197,7 +197,7 @@ fn request_one(asker: &mut Asker<'_>, out: &mut [u8], tally: &mut Tally) -> io::
                 tally.fault(REFUSED);
                 return Ok(());
             }
-            let wait_ns = asker.ledger.deadline_ns().unwrap_or(now) - now.min(job.now_ns());
+            let wait_ns = asker.requests.deadline_ns().unwrap_or(now) - now.min(job.now_ns());
             limit.want(&asker.flow.socket, wait_ns)?;
         }
         match asker.look(&mut scratch, tally)? {
@@ -241,7 +241,7 @@ fn request_many(askers: &mut [Asker<'_>], out: &mut [u8], tally: &mut Tally) -> 
             next_due = None;
             for asker in askers.iter_mut() {
                 asker.give_up(now);
-                if asker.ledger.is_open() || over {
+                if asker.requests.is_open() || over {
                     continue;
                 }
                 match asker.due(now) {
@@ -256,7 +256,7 @@ fn request_many(askers: &mut [Asker<'_>], out: &mut [u8], tally: &mut Tally) -> 
                 }
             }
         }
-        let open = askers.iter().any(|asker| asker.ledger.is_open());
+        let open = askers.iter().any(|asker| asker.requests.is_open());
         if job.stopped() || job.hopeless(now) || (over && !open) || (!open && next_due.is_none()) {
             return Ok(());
         }

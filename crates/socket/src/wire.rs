@@ -58,7 +58,12 @@ pub(crate) enum ToClient {
     /// The end.
     Report { report: Box<EndReport> },
     /// It cannot be done.
-    Failed { why: String },
+    Failed {
+        why: String,
+        /// What to do about it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        remedy: Option<String>,
+    },
 }
 
 /// The secret both ends must know. Its text is shown where the user asked for it and nowhere

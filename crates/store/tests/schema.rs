@@ -16,10 +16,11 @@ use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
 use nicety_model::probe::ProbeReport;
 use nicety_model::sock::SockReport;
 use nicety_model::vf::{LimitReport, VfReport};
-use nicety_model::{CellResult, Fingerprint, HostFacts, Run, TrialRecord};
+use nicety_model::{CellResult, Fingerprint, HostFacts, Plan, Run, TrialRecord};
 use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
 use nicety_police::pacing::PacingReport;
+use nicety_police::policy::PolicyFile;
 use nicety_police::told::{DryPeriod, ReloadReport, RestoreReport, State};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
@@ -52,6 +53,7 @@ fn schemas_are_those_of_the_types() {
     check::<RunMeta>("run-meta");
     check::<TesterLimits>("tester");
     check::<PlanFile>("plan");
+    check::<PolicyFile>("policy");
     check::<HostFacts>("facts");
     check::<Advice>("advice");
     check::<TransactionReport>("transaction");
@@ -77,5 +79,36 @@ fn schemas_are_those_of_the_types() {
     check::<ReloadReport>("police-reload");
     check::<RestoreReport>("police-restore");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 31, "schema/ holds the generated schemas only");
+    assert_eq!(files, 32, "schema/ holds the generated schemas only");
+}
+
+/// What is wrong with a plan or policy by its schema.
+fn errors(name: &str, text: &str) -> Vec<String> {
+    let schema = format!("{FOLDER}/{name}.schema.json");
+    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let file: serde_json::Value = toml::from_str(text).unwrap();
+    let errors = validator.iter_errors(&file);
+    errors.map(|error| error.to_string()).collect()
+}
+
+#[test]
+fn ready_plans_and_policies_fit_the_schemas_they_name() {
+    for (folder, name) in [("plans", "plan"), ("policies", "policy")] {
+        let folder = Path::new(FOLDER).join("..").join(folder);
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            let first = format!("#:schema ../schema/{name}.schema.json\n");
+            assert!(text.starts_with(&first), "{}", path.display());
+            let errors = errors(name, &text);
+            assert_eq!(errors, Vec::<String>::new(), "{}", path.display());
+        }
+    }
+    let written = Plan::default_bridge().to_toml().unwrap();
+    assert_eq!(errors("plan", &written), Vec::<String>::new());
+    for wrong in ["flows = 0", "flow = 1", "directions = \"both\""] {
+        let text = format!("[traffic]\n{wrong}\n[[path]]\nkind = \"bridge\"");
+        assert!(!errors("plan", &text).is_empty(), "{wrong}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Why a path cannot be had.
 
 use nicety_host::net_error::NetError;
+use nicety_model::Remedy;
 
 use crate::qemu::QemuError;
 
@@ -11,7 +12,7 @@ pub enum PathError {
     #[error(transparent)]
     Net(#[from] NetError),
     /// QEMU, a kernel or the guest made of them cannot be had.
-    #[error("{}", parts(.0).0)]
+    #[error("{}", .0.what())]
     Qemu(#[from] QemuError),
     /// This machine has not what a guest, or its switch, is asked to have.
     #[error("{why}")]
@@ -19,7 +20,7 @@ pub enum PathError {
         /// What is missing.
         why: String,
         /// What to do.
-        remedy: String,
+        remedy: Remedy,
     },
     /// A path on which nobody else can be.
     #[error("{kind} has no switch on this host that neighbours could join")]
@@ -141,7 +142,7 @@ pub enum PathError {
         /// What is missing.
         what: &'static str,
         /// How to get it.
-        remedy: &'static str,
+        remedy: Remedy,
     },
     /// A file or program of the path that cannot be had.
     #[error("{operation} {object}: {source}")]
@@ -192,36 +193,26 @@ impl PathError {
     }
 
     /// What to do about it, where that is known.
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            Self::Qemu(error) => parts(error).1,
-            Self::Guest { remedy, .. } => Some(remedy.clone()),
-            Self::NotInstalled { package, .. } => Some(format!("apt install {package}")),
+    pub fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::Qemu(error) => return error.remedy(),
+            Self::Guest { remedy, .. } | Self::NoKernelSupport { remedy, .. } => remedy.clone(),
+            Self::NotInstalled { package, .. } => Remedy::here(format!("apt install {package}")),
             Self::TooFewCpus { have, .. } => {
-                Some(format!("write cores = {} or less", (*have).max(1)))
+                Remedy::plan(format!("write cores = {} or less", (*have).max(1)))
             }
             Self::FrameTooLarge { largest, .. } => {
-                Some(format!("write frame_sizes of at most {largest}"))
+                Remedy::plan(format!("write frame_sizes of at most {largest}"))
             }
-            Self::OneQueueOnly { .. } => {
-                Some("write queues = 1 or vdev = \"af_packet\"".to_owned())
+            Self::OneQueueOnly { .. } => Remedy::plan("write queues = 1 or vdev = \"af_packet\""),
+            Self::TooManyQueues { most, .. } => {
+                Remedy::plan(format!("write queues = {most} or less"))
             }
-            Self::TooManyQueues { most, .. } => Some(format!("write queues = {most} or less")),
-            Self::NoKernelSupport { remedy, .. } => Some((*remedy).to_owned()),
-            Self::NoNeighbours { .. } => Some(
-                "write neighbours for a bridge, Open vSwitch, or guests on one of them".to_owned(),
+            Self::NoNeighbours { .. } => Remedy::plan(
+                "write neighbours for a bridge, Open vSwitch, or guests on one of them",
             ),
-            _ => None,
-        }
-    }
-}
-
-/// What is wrong, and what to do.
-fn parts(error: &QemuError) -> (String, Option<String>) {
-    let text = error.to_string();
-    match text.rsplit_once("; ") {
-        Some((what, fix)) => (what.to_owned(), Some(fix.to_owned())),
-        None => (text, None),
+            _ => return None,
+        })
     }
 }
 

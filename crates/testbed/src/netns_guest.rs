@@ -19,8 +19,8 @@ use nicety_host::link::{LinkChange, Mac, Share};
 use nicety_host::napi;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_model::FrameSize;
 use nicety_model::plan::{VmAsk, VmNic};
+use nicety_model::{FrameSize, Remedy};
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::endpoints::EndpointSite;
@@ -262,8 +262,9 @@ fn on_macvlans(spec: &NetnsSpec, guests: &[Site]) -> Result<Rig, PathError> {
             made.map_err(|error| match error {
                 NetError::Unsupported { .. } => PathError::Guest {
                     why: format!("nic = \"macvlan\": {error}"),
-                    remedy: "modprobe macvlan as root, or measure in the lab (nicety lab run)"
-                        .to_owned(),
+                    remedy: Remedy::here(
+                        "modprobe macvlan as root, or measure in the lab (nicety lab run)",
+                    ),
                 },
                 other => other.into(),
             })?;

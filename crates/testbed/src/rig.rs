@@ -11,7 +11,7 @@ use nicety_host::net_error::NetError;
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::qdisc;
 use nicety_host::xps;
-use nicety_model::FrameSize;
+use nicety_model::{FrameSize, Remedy};
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::error::PathError;
@@ -204,7 +204,7 @@ pub(crate) fn check_host_queues(queues: u32) -> Result<(), PathError> {
     }
     Err(PathError::Guest {
         why: format!("host_queues = {queues}: only root may choose a frame's queue by its flow"),
-        remedy: "measure as root, or write host_queues = 1".to_owned(),
+        remedy: Remedy::here_or_plan("measure as root", "write host_queues = 1"),
     })
 }
 

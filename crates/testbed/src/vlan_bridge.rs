@@ -11,6 +11,7 @@
 
 use nicety_host::link::LinkChange;
 use nicety_host::net_error::NetError;
+use nicety_model::Remedy;
 use nicety_model::path::Tagging;
 
 use crate::counters::{PathCounters, Role};
@@ -77,7 +78,7 @@ pub(crate) fn sub_interface(rig: &Rig, side: usize) -> Result<(), PathError> {
             missing(
                 error,
                 "VLAN sub-interfaces (8021q)",
-                "modprobe 8021q, or write tagging = \"filtering\"",
+                ("modprobe 8021q", "write tagging = \"filtering\""),
             )
         })
 }
@@ -88,7 +89,10 @@ pub(crate) fn filtering_bridge(rig: &Rig, name: &str) -> Result<(), PathError> {
         missing(
             error,
             "bridge with VLAN filtering",
-            "take a kernel with CONFIG_BRIDGE_VLAN_FILTERING, or write tagging = \"sub-interface\"",
+            (
+                "take a kernel with CONFIG_BRIDGE_VLAN_FILTERING",
+                "write tagging = \"sub-interface\"",
+            ),
         )
     })
 }
@@ -118,9 +122,16 @@ fn filtering(rig: &Rig) -> Result<(), PathError> {
 }
 
 /// The error of a kernel that does not know what it was asked for.
-fn missing(error: NetError, what: &'static str, remedy: &'static str) -> PathError {
+fn missing(
+    error: NetError,
+    what: &'static str,
+    (here, plan): (&'static str, &'static str),
+) -> PathError {
     match error {
-        NetError::Unsupported { .. } => PathError::NoKernelSupport { what, remedy },
+        NetError::Unsupported { .. } => PathError::NoKernelSupport {
+            what,
+            remedy: Remedy::here_or_plan(here, plan),
+        },
         other => other.into(),
     }
 }

@@ -4,7 +4,7 @@
 //! It does not choose loads and does not retry: that is the search's job.
 
 mod hardware;
-mod ledger;
+mod loss_ledger;
 mod record;
 mod resting;
 mod stalls;
@@ -234,10 +234,10 @@ impl<'a> Trials<'a> {
                     .softnet
                     .zip(softnet)
                     .map(|(old, new)| new.since(&old));
-                let beside = ledger::beside_path(softnet.as_ref(), report.tester_drops);
-                let after = ledger::without_xdp(&before.counters, after, &report);
+                let beside = loss_ledger::beside_path(softnet.as_ref(), report.tester_drops);
+                let after = loss_ledger::without_xdp(&before.counters, after, &report);
                 record.loss_ledger =
-                    ledger::whole(record.frames.lost, &before.counters, &after, beside);
+                    loss_ledger::whole(record.frames.lost, &before.counters, &after, beside);
             }
             Err(error) => {
                 record.validity = Validity::Broken {

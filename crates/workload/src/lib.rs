@@ -4,7 +4,7 @@
 
 pub mod confidence;
 pub mod figures;
-pub mod ledger;
+pub mod open_requests;
 pub mod round_trip;
 pub mod saturation;
 pub mod schedule;
@@ -12,7 +12,7 @@ pub mod steps;
 
 pub use confidence::{Repeats, RepeatsError};
 pub use figures::{Ends, result};
-pub use ledger::{Answer, RequestLedger, sequence_of, write_sequence};
+pub use open_requests::{Answer, OpenRequests, sequence_of, write_sequence};
 pub use round_trip::RoundTrip;
 pub use saturation::Saturation;
 pub use schedule::{Schedule, share};

@@ -4,37 +4,24 @@ use std::io;
 
 use nicety_model::knob::Knob;
 use rustix::process::Pid;
-use rustix::thread::CpuSet;
 
 use super::{KnobError, read_file};
+use crate::cpu_set;
 use crate::net_error::NetError;
 use crate::topology::{format_cpu_list, parse_cpu_list};
 
 pub(super) fn read(knob: &Knob, tid: u32, name: &str) -> Result<String, KnobError> {
     let id = thread(knob, tid, name)?;
-    let set = rustix::thread::sched_getaffinity(Some(id))
+    let cpus = cpu_set::allowed(Some(id))
         .map_err(|error| NetError::new("read CPUs of thread", tid, error))?;
-    let cpus: Vec<u32> = (0..CpuSet::MAX_CPU)
-        .filter(|cpu| set.is_set(*cpu))
-        .map(|cpu| cpu as u32)
-        .collect();
     Ok(format_cpu_list(&cpus))
 }
 
 pub(super) fn write(knob: &Knob, tid: u32, name: &str, value: &str) -> Result<(), KnobError> {
     let id = thread(knob, tid, name)?;
     let bad = || KnobError::bad(knob, value, "a CPU list such as 4-7,12");
-    let cpus = parse_cpu_list(value)
-        .filter(|cpus| !cpus.is_empty())
-        .ok_or_else(bad)?;
-    let mut set = CpuSet::new();
-    for cpu in cpus {
-        let cpu = cpu as usize;
-        if cpu >= CpuSet::MAX_CPU {
-            return Err(bad());
-        }
-        set.set(cpu);
-    }
+    let cpus = parse_cpu_list(value).ok_or_else(bad)?;
+    let set = cpu_set::set(&cpus).map_err(|_| bad())?;
     rustix::thread::sched_setaffinity(Some(id), &set)
         .map_err(|error| NetError::new("set CPUs of thread", tid, error))?;
     Ok(())

@@ -102,13 +102,13 @@ fn number() -> impl Strategy<Value = Option<u32>> {
 
 fn guests() -> impl Strategy<Value = VmParams> {
     let connected = (
-        one(GuestKind::ALL),
-        one(VmNic::ALL),
+        one(&GuestKind::ALL),
+        one(&VmNic::ALL),
         prop::option::of("[a-z]{1,8},?=?[0-9]"),
-        one(HostSwitch::ALL),
-        one(Tagging::ALL),
-        one(Vdev::ALL),
-        one(VmAccel::ALL),
+        one(&HostSwitch::ALL),
+        one(&Tagging::ALL),
+        one(&Vdev::ALL),
+        one(&VmAccel::ALL),
     );
     let pin = prop::option::of(prop::collection::vec(0u32..=8191, 1..5));
     let numbers = [(); 6].map(|()| number());
@@ -136,7 +136,7 @@ fn guests() -> impl Strategy<Value = VmParams> {
 
 fn paths() -> impl Strategy<Value = PathSpec> {
     let dpdk = || {
-        (one(Vdev::ALL), number(), number()).prop_map(|(vdev, cores, queues)| DpdkParams {
+        (one(&Vdev::ALL), number(), number()).prop_map(|(vdev, cores, queues)| DpdkParams {
             vdev,
             cores,
             queues,
@@ -158,8 +158,8 @@ fn paths() -> impl Strategy<Value = PathSpec> {
     prop_oneof![
         Just(PathSpec::Bridge),
         ("[a-z]{1,8}", "[a-z,=]{1,8}").prop_map(|(a, b)| PathSpec::Ports { a, b }),
-        one(Tagging::ALL).prop_map(|tagging| PathSpec::VlanBridge { tagging }),
-        (one(Datapath::ALL), any::<bool>())
+        one(&Tagging::ALL).prop_map(|tagging| PathSpec::VlanBridge { tagging }),
+        (one(&Datapath::ALL), any::<bool>())
             .prop_map(|(datapath, tagged)| PathSpec::Ovs { datapath, tagged }),
         dpdk().prop_map(PathSpec::OvsDpdk),
         (dpdk(), nics).prop_map(|(dpdk, nics)| PathSpec::Testpmd { dpdk, nics }),

@@ -3,60 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-/// Not one of the words that there are.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown word {0:?}")]
-pub struct UnknownWord(pub String);
-
-/// An enum whose variants are words, the same in plans, names and JSON.
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
-            $($(#[$of])* $variant,)+
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-            /// Their words, in the same order.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// As plans write it.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.word())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
-                match word {
-                    $($word => Ok(Self::$variant),)+
-                    other => Err(UnknownWord(other.to_owned())),
-                }
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.word())
-            }
-        }
-    };
-}
+use crate::words::{UnknownWord, words};
 
 words! {
     /// What a guest is.
@@ -164,8 +114,22 @@ words! {
     }
 }
 
-/// CPU numbers, as they stand in a cell's name: `4+6`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+macro_rules! from_words {
+    ($($name:ident)+) => {
+        $(impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+                Self::of(word).ok_or_else(|| UnknownWord(word.to_owned()))
+            }
+        })+
+    };
+}
+
+from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel);
+
+/// CPU numbers, `4+6` in a cell's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Cpus(pub Vec<u32>);
 
 impl fmt::Display for Cpus {
@@ -184,8 +148,8 @@ impl FromStr for Cpus {
     }
 }
 
-/// Two PCI addresses, as they stand in a cell's name: `0000:03:00.0+0000:03:00.1`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Two PCI addresses, `0000:03:00.0+0000:03:00.1` in a cell's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct PciPair(pub [String; 2]);
 
 impl fmt::Display for PciPair {

@@ -1,10 +1,8 @@
 //! Plans made without a file: the default run, and what flags change.
 
 use crate::frame::{Direction, FrameSize, RFC2544_SIZES};
+use crate::interface_name::{BadInterfaceName, LONGEST_INTERFACE_NAME, check_interface_name};
 use crate::plan::{PathPlan, Plan, Preset, SearchPlan, Traffic};
-
-/// Longest name of a Linux interface: IFNAMSIZ (`include/uapi/linux/if.h`) less its NUL.
-const INTERFACE_BYTES: usize = 15;
 
 impl Plan {
     /// What `bench` runs without arguments: a kernel bridge, the seven sizes of RFC 2544 §9.1,
@@ -79,7 +77,7 @@ pub enum PortsError {
     #[error("the interface name is empty")]
     Empty,
     /// Longer than the kernel allows.
-    #[error("interface name {0:?} has {len} bytes, the kernel allows {INTERFACE_BYTES}", len = .0.len())]
+    #[error("interface name {0:?} has {len} bytes, the kernel allows {LONGEST_INTERFACE_NAME}", len = .0.len())]
     TooLong(String),
     /// A character the kernel refuses.
     #[error(
@@ -88,19 +86,15 @@ pub enum PortsError {
     Refused(String),
 }
 
-/// Whether the kernel would accept the name: `dev_valid_name` in `net/core/dev.c`.
+/// Whether the kernel would accept the name.
 pub(super) fn check_interface(name: &str) -> Result<(), PortsError> {
-    if name.is_empty() {
-        return Err(PortsError::Empty);
-    }
-    if name.len() > INTERFACE_BYTES {
-        return Err(PortsError::TooLong(name.to_owned()));
-    }
-    let bad = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
-    if name == "." || name == ".." || name.contains(bad) {
-        return Err(PortsError::Refused(name.to_owned()));
-    }
-    Ok(())
+    check_interface_name(name).map_err(|bad| match bad {
+        BadInterfaceName::Empty => PortsError::Empty,
+        BadInterfaceName::TooLong => PortsError::TooLong(name.to_owned()),
+        BadInterfaceName::Directory | BadInterfaceName::Separator | BadInterfaceName::Blank => {
+            PortsError::Refused(name.to_owned())
+        }
+    })
 }
 
 #[cfg(test)]

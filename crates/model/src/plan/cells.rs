@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::cell::{CellKey, SkippedCell};
 use crate::path::{PathSpec, VmAsk};
-use crate::plan::vm_refusal::Refusal;
 use crate::plan::{PathPlan, Plan};
+use crate::problem::Problem;
 
 /// Most cells of one plan.
 pub const MAX_CELLS: u64 = 100_000;
@@ -26,13 +26,13 @@ impl PathPlan {
     pub fn interfaces(&self) -> Option<[&str; 2]> {
         match self {
             Self::Ports { a, b } => Some([a, b]),
-            Self::Switch { params, .. } => Some([params.a.as_deref()?, params.b.as_deref()?]),
+            Self::Switch { params, .. } => params.ends(),
             _ => None,
         }
     }
 
     /// Why a point cannot be built, whatever the machine.
-    fn refusal(point: &PathSpec) -> Option<Refusal> {
+    fn refusal(point: &PathSpec) -> Option<Problem> {
         VmAsk::refusal_of(point.vm()?)
     }
 
@@ -56,19 +56,12 @@ impl Plan {
             .fold(0_u64, |sum, path| sum.saturating_add(path.point_count()))
     }
 
-    /// Every point of every path, and why it cannot be built, whatever the machine: reason and
-    /// remedy.
-    pub(super) fn refusals(
-        &self,
-    ) -> impl Iterator<Item = (PathSpec, Option<(String, String)>)> + '_ {
-        self.paths.iter().flat_map(|path| {
-            path.points().map(|point| {
-                let refusal = PathPlan::refusal(&point);
-                (
-                    point,
-                    refusal.map(|refusal| (refusal.reason, refusal.remedy)),
-                )
-            })
+    /// Every point of every path, and why it cannot be built, whatever the machine.
+    pub(super) fn refusals(&self) -> impl Iterator<Item = (PathSpec, Option<Problem>)> + '_ {
+        let points = self.paths.iter().flat_map(PathPlan::points);
+        points.map(|point| {
+            let refusal = PathPlan::refusal(&point);
+            (point, refusal)
         })
     }
 
@@ -87,11 +80,11 @@ impl Plan {
     /// The cells it does not, with reason and remedy.
     pub fn unavailable_cells(&self) -> impl Iterator<Item = SkippedCell> + '_ {
         self.cells().filter_map(|key| {
-            let Refusal { reason, remedy } = PathPlan::refusal(&key.path)?;
+            let refusal = PathPlan::refusal(&key.path)?;
             Some(SkippedCell {
                 cell: key.name(),
-                reason,
-                remedy,
+                reason: refusal.what,
+                remedy: refusal.remedy,
             })
         })
     }

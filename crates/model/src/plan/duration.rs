@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::problem::Problem;
+
 /// Longest duration a plan or the command line may ask for.
 pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -9,21 +11,43 @@ pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
 const UNITS: [(&str, f64); 4] = [("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3600e3)];
 
 /// Text that is no duration.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DurationError {
     /// A bare number.
-    #[error("\"{0}\" has no unit; write \"{0}s\" for seconds (ms, s, m or h)")]
     NoUnit(String),
     /// Anything else that does not parse.
-    #[error("\"{0}\" is no duration; write a number and ms, s, m or h, as in \"30s\"")]
     Malformed(String),
     /// Finer than a millisecond.
-    #[error("\"{0}\" is finer than a millisecond; write whole milliseconds, as in \"500ms\"")]
     TooFine(String),
     /// More than [`MAX_DURATION`].
-    #[error("\"{0}\" is longer than 168h; write a shorter duration")]
     TooLong(String),
 }
+
+impl DurationError {
+    /// What is wrong with the text, and what to write.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::NoUnit(text) => Problem::new(
+                format!("\"{text}\" has no unit"),
+                format!("write \"{text}s\" for seconds (ms, s, m or h)"),
+            ),
+            Self::Malformed(text) => Problem::new(
+                format!("\"{text}\" is no duration"),
+                "write a number and ms, s, m or h, as in \"30s\"",
+            ),
+            Self::TooFine(text) => Problem::new(
+                format!("\"{text}\" is finer than a millisecond"),
+                "write whole milliseconds, as in \"500ms\"",
+            ),
+            Self::TooLong(text) => Problem::new(
+                format!("\"{text}\" is longer than 168h"),
+                "write a shorter duration",
+            ),
+        }
+    }
+}
+
+crate::display_problem!(DurationError);
 
 /// Reads a duration: a decimal number directly followed by `ms`, `s`, `m` or `h`, in whole
 /// milliseconds, at most [`MAX_DURATION`].

@@ -1,205 +1,210 @@
-//! A plan as it stands in a file: what [`Plan::to_toml`] writes and `plan.schema.json`
-//! describes.
+//! A plan as it stands in a file: what [`Plan::parse`](crate::Plan::parse) reads,
+//! [`Plan::to_toml`](crate::Plan::to_toml) writes and `plan.schema.json` describes.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize, Serializer};
+use toml::Spanned;
 
-use crate::frame::{Direction, FrameSize};
-use crate::plan::{
-    HowOften, PathParams, PathPlan, Plan, Preset, SockClient, SockPlan, format_duration,
-};
+use crate::frame::Direction;
+use crate::path::Cpus;
+use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
 use crate::sock::{Family, SockTest};
+use crate::source::{EMPTY, List, Time, Top, Wrong, written_as_list};
+use crate::{kind, whole_numbers};
+
+/// Longest name of a plan, in characters.
+pub(super) const NAME_CHARS: usize = 64;
 
 /// A plan file. Every list multiplies the matrix; a single value may stand for a list of one.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["path"]))]
 pub struct PlanFile {
     /// Name of the run; the file's name without `.toml` when absent.
-    name: Option<String>,
-    traffic: Option<TrafficFile>,
-    search: Option<SearchFile>,
-    path: Vec<PathFile>,
+    pub(super) name: Option<Name>,
+    /// What is sent.
+    pub(super) traffic: Option<TrafficFile>,
+    /// How the throughput is searched.
+    pub(super) search: Option<SearchFile>,
+    /// What is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<PathParams>")]
+    pub(super) path: Vec<Spanned<PathParams>>,
     /// Socket workloads over every path. A plan with them and without `traffic` and `search`
     /// measures nothing else.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
-    sockets: Vec<SockFile>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<SockFile>")]
+    pub(super) sockets: Vec<Spanned<SockFile>>,
 }
 
+/// What a plan without a path is answered with.
+pub(super) const NO_PATH: [&str; 2] = [
+    "the plan has no path",
+    "add a line [[path]] and below it kind = \"bridge\"",
+];
+
+/// The tables of a plan.
+pub(super) const TABLES: [Top; 4] = [
+    ("traffic", "a table, as in [traffic]", None),
+    ("search", "a table, as in [search]", None),
+    (
+        "path",
+        "[[path]] with kind = \"bridge\" below it",
+        Some(NO_PATH),
+    ),
+    (
+        "sockets",
+        "[[sockets]] with test = \"tcp_rr\" below it",
+        Some(EMPTY),
+    ),
+];
+
 /// What is sent.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct TrafficFile {
-    /// Frame sizes in bytes with FCS, 64 to 9018.
-    frame_sizes: Option<OneOrMany<FrameSize>>,
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TrafficFile {
+    /// Frame sizes in bytes with FCS.
+    pub(super) frame_sizes: Option<List<FrameBytes>>,
     /// Directions.
-    directions: Option<OneOrMany<Direction>>,
-    /// Flows per direction, 1 to 1048576.
-    flows: Option<OneOrMany<u32>>,
+    pub(super) directions: Option<List<Direction>>,
+    /// Flows per direction.
+    pub(super) flows: Option<List<Flows>>,
 }
 
 /// How the throughput is searched.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct SearchFile {
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchFile {
     /// Named search.
-    preset: Option<Preset>,
+    pub(super) preset: Option<Preset>,
     /// Highest share of frames that may be lost, 0 up to but without 1.
-    loss_ratio: Option<f64>,
+    pub(super) loss_ratio: Option<LossShare>,
     /// Repeats of every cell.
-    repeats: Option<u32>,
+    pub(super) repeats: Option<Repeats>,
     /// Length of the confirm trial with its unit (ms, s, m, h), as in `30s`; `0s` for none.
-    confirm: Option<String>,
-}
-
-/// What is measured.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-struct PathFile {
-    /// `bridge`, `ports`, `vlan-bridge`, `ovs`, `ovs-dpdk`, `testpmd` or `vm`.
-    kind: String,
-    #[serde(flatten)]
-    params: PathParams,
+    pub(super) confirm: Option<Time>,
 }
 
 /// Socket workloads: every list multiplies.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct SockFile {
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SockFile {
     /// `tcp_rr`, `udp_rr`, `tcp_crr`, `tcp_stream`, `tcp_maerts` or `udp_stream`.
-    test: OneOrMany<SockTest>,
+    #[schemars(with = "List<SockTest>")]
+    pub(super) test: Option<List<SockTest>>,
     /// Bytes of a request, response, write or datagram; each test's own when absent.
-    message_bytes: Option<OneOrMany<u32>>,
-    /// Flows at once, 1 to 20000; with `saturate` the most that are tried.
-    parallel: Option<OneOrMany<u32>>,
+    pub(super) message_bytes: Option<List<MessageBytes>>,
+    /// Flows at once; with `saturate` the most that are tried.
+    pub(super) parallel: Option<List<Parallel>>,
     /// Transactions or datagrams per second over all flows (open loop).
-    rate: Option<OneOrMany<u32>>,
+    pub(super) rate: Option<List<PerSecond>>,
     /// IP versions.
-    family: Option<OneOrMany<Family>>,
-    /// Pairs that flood the same switch meanwhile, 0 to 64.
-    neighbours: Option<OneOrMany<u32>>,
+    pub(super) family: Option<List<Family>>,
+    /// Pairs that flood the same switch meanwhile.
+    pub(super) neighbours: Option<List<Neighbours>>,
     /// Where the client runs: `host`, in a namespace (when absent), or `guest`, in a guest beside
     /// the server's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<OneOrMany<SockClient>>,
+    pub(super) client: Option<List<SockClient>>,
     /// CPUs of the client's workers in turn, a list per placement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pin: Option<Vec<Vec<u32>>>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    #[serde(serialize_with = "written_as_list")]
+    #[schemars(with = "Vec<Cpus>")]
+    pub(super) pin: List<Cpus>,
     /// The same of the server's workers, where the server is not in a guest.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_pin: Option<Vec<Vec<u32>>>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    #[serde(serialize_with = "written_as_list")]
+    #[schemars(with = "Vec<Cpus>")]
+    pub(super) server_pin: List<Cpus>,
     /// Length of one test with its unit, as in `5s`.
-    time: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub(super) time: Option<Spanned<Time>>,
     /// How often every test is run; with `confidence` the most of it.
-    repeats: Option<u32>,
+    #[schemars(with = "Option<SockRepeats>")]
+    pub(super) repeats: Option<Spanned<SockRepeats>>,
     /// Repeat until the interval of LEVEL per cent (90, 95, 99) is WIDTH per cent of the mean
     /// wide: `95,2`.
-    confidence: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub(super) confidence: Option<Confidence>,
     /// Raise the number of flows until the rate stops growing.
-    saturate: Option<bool>,
+    #[schemars(with = "Option<bool>")]
+    pub(super) saturate: Option<Spanned<bool>>,
 }
 
-impl From<&SockPlan> for SockFile {
-    fn from(plan: &SockPlan) -> Self {
-        fn some<T: Clone>(list: &Vec<T>) -> Option<OneOrMany<T>> {
-            (!list.is_empty()).then(|| list.into())
-        }
-        let (repeats, confidence, saturate) = match plan.how_often {
-            HowOften::Times(times) => (Some(times), None, None),
-            HowOften::Until {
-                level_percent,
-                width_percent,
-                most,
-            } => (
-                Some(most),
-                Some(format!("{level_percent},{width_percent}")),
-                None,
-            ),
-            HowOften::Saturate(_) => (None, None, Some(true)),
-        };
-        Self {
-            test: (&plan.tests).into(),
-            message_bytes: some(&plan.message_bytes),
-            parallel: some(&plan.parallel),
-            rate: some(&plan.rates),
-            family: some(&plan.families),
-            neighbours: some(&plan.neighbours),
-            client: some(&plan.clients).filter(|_| plan.clients != [SockClient::Host]),
-            pin: (!plan.pins.is_empty()).then(|| plan.pins.clone()),
-            server_pin: (!plan.server_pins.is_empty()).then(|| plan.server_pins.clone()),
-            time: Some(format_duration(plan.time)),
-            repeats,
-            confidence,
-            saturate,
-        }
-    }
+whole_numbers! {
+    FrameBytes 64 to 9018, "bytes of the Ethernet frame with FCS, as in frame_sizes = [64, 1518]";
+    Flows 1 to MAX_FLOWS, "whole numbers of flows, as in flows = 1";
+    Repeats 1 to MAX_REPEATS, "how often to measure every cell, as in repeats = 3";
+    MessageBytes 0 to u32::MAX, "bytes of a message, as in message_bytes = [64, 1024]";
+    Parallel 1 to crate::sock::MAX_FLOWS, "flows at once, as in parallel = [1, 150]";
+    PerSecond 1 to 1_000_000_000, "transactions per second over all flows, as in rate = 1000";
+    Neighbours 0 to MAX_NEIGHBOURS, "pairs that flood the same switch, as in neighbours = [0, 1]";
+    SockRepeats 1 to 1_000, "how often to run every test, as in repeats = 3";
 }
 
-/// One value or a list of them.
+/// A plan's name.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(super) enum OneOrMany<T> {
-    /// A single value.
-    One(T),
-    /// A list.
-    Many(Vec<T>),
-}
+pub(super) struct Name(pub(super) String);
 
-impl<T: Clone> From<&Vec<T>> for OneOrMany<T> {
-    fn from(values: &Vec<T>) -> Self {
-        match values.as_slice() {
-            [value] => Self::One(value.clone()),
-            _ => Self::Many(values.clone()),
+kind!(
+    Name,
+    "a name in quotes, as in name = \"guest-drivers\"",
+    |raw| {
+        let text = raw.text()?;
+        if text.trim().is_empty() {
+            let remedy = "write a name or remove the line";
+            return Err(Wrong::value("name is empty", remedy));
+        }
+        if text.chars().count() > NAME_CHARS || text.chars().any(char::is_control) {
+            return Err(Wrong::value(
+                "name = {value} is too long or has control characters",
+                format!("write at most {NAME_CHARS} printable characters"),
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+);
+
+/// `loss_ratio`: a share, not a percentage.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub(super) struct LossShare(#[schemars(range(min = 0, max = 1))] pub(super) f64);
+
+kind!(
+    LossShare,
+    "the share of frames that may be lost as a number, 0.0001 for 0.01 %",
+    |raw| {
+        match raw.real()? {
+            share if (0.0..1.0).contains(&share) => Ok(Self(share)),
+            _ => Err(Wrong::value(
+                "loss_ratio = {value} is not between 0 and 1",
+                "write the share of frames that may be lost, 0.0001 for 0.01 %",
+            )),
         }
     }
-}
+);
 
-impl From<&Plan> for PlanFile {
-    fn from(plan: &Plan) -> Self {
-        let frames = !plan.traffic.frame_sizes.is_empty();
-        Self {
-            name: Some(plan.name.clone()),
-            traffic: frames.then(|| TrafficFile {
-                frame_sizes: Some((&plan.traffic.frame_sizes).into()),
-                directions: Some((&plan.traffic.directions).into()),
-                flows: Some((&plan.traffic.flows).into()),
-            }),
-            search: frames.then(|| SearchFile {
-                preset: plan.search.preset,
-                loss_ratio: plan.search.loss_ratio,
-                repeats: Some(plan.search.repeats),
-                confirm: plan.search.confirm.map(format_duration),
-            }),
-            path: plan.paths.iter().map(PathFile::from).collect(),
-            sockets: plan.sockets.iter().map(SockFile::from).collect(),
+/// `confidence`: how sure a mean must be, level and width in per cent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Confidence(pub(super) u32, pub(super) f64);
+
+kind!(
+    Confidence,
+    "level and width in per cent, as in confidence = \"95,2\"",
+    |raw| {
+        let (level, width) = raw.text()?.split_once(',').unwrap_or_default();
+        match (level.trim().parse(), width.trim().parse()) {
+            (Ok(level @ (90 | 95 | 99)), Ok(width)) if width > 0.0 && width <= 100.0 => {
+                Ok(Self(level, width))
+            }
+            _ => Err(Wrong::value(
+                "confidence = {value} is no level and width",
+                "write 90, 95 or 99 and a width up to 100 per cent, as in confidence = \"95,2\"",
+            )),
         }
     }
-}
+);
 
-impl From<&PathPlan> for PathFile {
-    fn from(path: &PathPlan) -> Self {
-        let params = match path {
-            PathPlan::Ports { a, b } => PathParams {
-                a: Some(a.clone()),
-                b: Some(b.clone()),
-                ..PathParams::default()
-            },
-            PathPlan::Switch { params, .. } | PathPlan::Vm { params } => params.clone(),
-            PathPlan::Bridge => PathParams::default(),
-        };
-        Self {
-            kind: path.kind().to_owned(),
-            params,
-        }
-    }
-}
-
-impl Plan {
-    /// The plan as TOML; [`Plan::parse`] reads the same plan back.
-    ///
-    /// # Errors
-    /// None for a plan that [`Plan::parse`] or the builders made; TOML has no form for some
-    /// values a plan could be given by hand.
-    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        toml::to_string(&PlanFile::from(self))
+impl Serialize for Confidence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{},{}", self.0, self.1))
     }
 }

@@ -1,16 +1,11 @@
 //! From text to a checked [`Plan`].
 
-use toml::de::DeValue;
-
-use crate::frame::{Direction, FrameSize, RFC2544_SIZES};
-use crate::plan::duration::parse_duration;
-use crate::plan::read::{Entry, Section, Source, Table};
-use crate::plan::words::DIRECTIONS;
-use crate::plan::{MAX_CELLS, MAX_FLOWS, MAX_REPEATS, PathPlan, Plan, PlanError};
-use crate::plan::{Preset, SearchPlan, Traffic, cells, path, sockets_read};
-
-/// Longest name of a plan, in characters.
-const NAME_CHARS: usize = 64;
+use crate::frame::FrameSize;
+use crate::plan::cells::thousands;
+use crate::plan::file::{NAME_CHARS, NO_PATH, PlanFile, TABLES};
+use crate::plan::path;
+use crate::plan::{MAX_CELLS, Plan, PlanError};
+use crate::source::{Found, List, Source};
 
 impl Plan {
     /// Reads and checks a plan. `file_name` is for messages, and its stem is the plan's name
@@ -19,270 +14,144 @@ impl Plan {
     /// # Errors
     /// The first thing that is wrong, with its line and what to write instead.
     pub fn parse(file_name: &str, text: &str) -> Result<Self, PlanError> {
-        let source = Source {
-            file: file_name,
-            text,
-        };
-        let document = source.document()?;
-        let known = ["name", "traffic", "search", "path", "sockets"];
-        let top = Section::open(source, "the plan", document.get_ref(), &known)?;
-        let sockets = sockets_read::read(&top)?;
-        let mut plan = Self {
-            name: name(&top)?,
-            traffic: traffic(&top)?,
-            search: search(&top)?,
-            paths: paths(&top)?,
-            sockets,
-        };
-        // A plan that speaks of sockets only asks for nothing else.
-        let frames =
-            plan.sockets.is_empty() || top.get("traffic").is_some() || top.get("search").is_some();
-        if !frames {
-            plan.traffic.frame_sizes.clear();
-        }
-        plan.check_size(&top)?;
+        let source = Source::new(file_name, text, "the plan")?;
+        let file: PlanFile = source.read(&TABLES, path::strange_keys(&source))?;
+        source.judge(file.problems())?;
+        let plan = file.plan(file_name);
+        source.judge(file.problems_of_size(&plan))?;
         Ok(plan)
     }
+}
 
-    /// Refuses too many cells, then cells that come twice.
-    fn check_size(&self, top: &Section<'_, '_>) -> Result<(), PlanError> {
-        let path = top.get("path");
-        let first = path.map_or(0, |entry| entry.offset());
-        let sockets = self.sock_count();
-        if sockets > MAX_CELLS {
-            return Err(top.source.error(
-                first,
-                format!(
-                    "the plan has {} socket tests ({} path settings), more than {}",
-                    cells::thousands(sockets),
-                    cells::thousands(self.point_count()),
-                    cells::thousands(MAX_CELLS)
-                ),
-                "shorten a list or split the plan",
-            ));
+/// Numbers out of the file's lists.
+pub(super) fn numbers<K: Copy + Into<u32>>(list: &Option<List<K>>) -> Option<Vec<u32>> {
+    let list = list.as_ref()?;
+    Some(list.iter().map(|number| (*number).into()).collect())
+}
+
+impl PlanFile {
+    /// What does not go together, in the order of the file.
+    pub(super) fn problems(&self) -> Vec<Found> {
+        let [what, remedy] = NO_PATH;
+        let none = self.path.is_empty().then(|| Found::new(0, what, remedy));
+        let mut found = Vec::from_iter(none);
+        for path in &self.path {
+            found.extend(path.get_ref().problems(path.span().start));
         }
-        let count = self.cell_count();
-        if count > MAX_CELLS {
-            return Err(top.source.error(
-                longest_list(top).unwrap_or(first),
-                format!(
-                    "the plan has {} cells ({}), more than {}",
-                    cells::thousands(count),
-                    self.factors(),
-                    cells::thousands(MAX_CELLS)
-                ),
-                "shorten a list or split the plan",
-            ));
+        for table in &self.sockets {
+            found.extend(table.get_ref().problems(table.span().start));
         }
-        if let Some((index, twice)) = self.first_double() {
-            let items = path.map(|entry| entry.items()).transpose()?;
-            let offset = items
-                .and_then(|items| items.get(index).map(Entry::offset))
-                .unwrap_or(first);
-            return Err(top.source.error(
-                offset,
-                format!("path {twice} is in the plan twice"),
-                "remove one of them",
-            ));
-        }
-        Ok(())
+        found.sort_by_key(|found| found.at);
+        found
     }
-}
 
-/// Offset of the longest list of the plan: most often the one to shorten.
-fn longest_list(top: &Section<'_, '_>) -> Option<usize> {
-    let tables = ["traffic", "path"]
-        .into_iter()
-        .filter_map(|key| top.get(key));
-    let tables = tables.flat_map(|entry| match entry.value.get_ref() {
-        DeValue::Array(items) => items.iter().collect(),
-        _ => vec![entry.value],
-    });
-    tables
-        .filter_map(|value| value.get_ref().as_table())
-        .flat_map(|table: &Table<'_>| table.values())
-        .filter_map(|value| Some((value.get_ref().as_array()?.len(), value.span().start)))
-        .max_by_key(|(length, _)| *length)
-        .map(|(_, offset)| offset)
-}
+    /// The plan of a file without problems.
+    fn plan(&self, file_name: &str) -> Plan {
+        let mut plan = Plan::default_bridge();
+        plan.name = match &self.name {
+            Some(name) => name.0.clone(),
+            None => stem(file_name),
+        };
+        if let Some(traffic) = &self.traffic {
+            if let Some(sizes) = numbers(&traffic.frame_sizes) {
+                let sizes = sizes
+                    .into_iter()
+                    .filter_map(|size| u16::try_from(size).ok());
+                let sizes = sizes.filter_map(|size| FrameSize::new(size).ok());
+                plan.traffic.frame_sizes = sizes.collect();
+            }
+            if let Some(directions) = &traffic.directions {
+                plan.traffic.directions = directions.iter().copied().collect();
+            }
+            if let Some(flows) = numbers(&traffic.flows) {
+                plan.traffic.flows = flows;
+            }
+        }
+        if let Some(search) = &self.search {
+            plan.search.preset = search.preset;
+            plan.search.loss_ratio = search.loss_ratio.map(|share| share.0);
+            plan.search.confirm = search.confirm.map(|time| time.0);
+            if let Some(repeats) = search.repeats {
+                plan.search.repeats = repeats.0;
+            }
+        }
+        plan.paths = self.path.iter().map(|path| path.get_ref().path()).collect();
+        let sockets = self.sockets.iter();
+        plan.sockets = sockets.map(|table| table.get_ref().plan()).collect();
+        // A plan that speaks of sockets only asks for nothing else.
+        if !plan.sockets.is_empty() && self.traffic.is_none() && self.search.is_none() {
+            plan.traffic.frame_sizes.clear();
+        }
+        plan
+    }
 
-/// `name`, or the stem of the file's name.
-fn name(top: &Section<'_, '_>) -> Result<String, PlanError> {
-    let Some(entry) = top.get("name") else {
-        let file = top.source.file.rsplit('/').next().unwrap_or_default();
-        let stem = file.strip_suffix(".toml").unwrap_or(file);
-        let stem: String = stem
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(NAME_CHARS)
-            .collect();
-        return Ok(if stem.trim().is_empty() {
-            "plan".to_owned()
-        } else {
-            stem
+    /// Too many cells, or one that comes twice. None is built when there are too many.
+    fn problems_of_size(&self, plan: &Plan) -> Vec<Found> {
+        let first = self.path.first().map_or(0, |path| path.span().start);
+        let most = thousands(MAX_CELLS);
+        let too_many = |at, what: String| {
+            let what = format!("{what}, more than {most}");
+            vec![Found::new(at, what, "shorten a list or split the plan")]
+        };
+        let mut sockets = self.sockets.iter().zip(&plan.sockets);
+        if let Some((table, asks)) = sockets.find(|(_, asks)| asks.len() > MAX_CELLS) {
+            let count = thousands(asks.len());
+            let what = format!("[[sockets]] asks for {count} tests, more than {most}");
+            return vec![Found::new(table.span().start, what, "shorten a list")];
+        }
+        if let Some((index, name)) = plan.first_double_test() {
+            let at = self
+                .sockets
+                .get(index)
+                .map_or(0, |table| table.span().start);
+            let what = format!("socket test {name} is in the plan twice");
+            return vec![Found::new(at, what, "remove one of them")];
+        }
+        if plan.sock_count() > MAX_CELLS {
+            let count = thousands(plan.sock_count());
+            let points = thousands(plan.point_count());
+            let what = format!("the plan has {count} socket tests ({points} path settings)");
+            return too_many(first, what);
+        }
+        if plan.cell_count() > MAX_CELLS {
+            let count = thousands(plan.cell_count());
+            let what = format!("the plan has {count} cells ({})", plan.factors());
+            return too_many(self.longest_list().unwrap_or(first), what);
+        }
+        let double = plan.first_double().map(|(index, name)| {
+            let at = self.path.get(index).map_or(first, |path| path.span().start);
+            let what = format!("path {name} is in the plan twice");
+            Found::new(at, what, "remove one of them")
         });
-    };
-    let name = entry.string("a name in quotes, as in name = \"guest-drivers\"")?;
-    if name.trim().is_empty() {
-        return Err(entry.error("name is empty", "write a name or remove the line"));
+        double.into_iter().collect()
     }
-    if name.chars().count() > NAME_CHARS || name.chars().any(char::is_control) {
-        return Err(entry.error(
-            format!(
-                "name = {} is too long or has control characters",
-                entry.quote()
-            ),
-            format!("write at most {NAME_CHARS} printable characters"),
-        ));
-    }
-    Ok(name.to_owned())
-}
 
-/// `[traffic]`.
-fn traffic(top: &Section<'_, '_>) -> Result<Traffic, PlanError> {
-    let mut traffic = Plan::default_bridge().traffic;
-    let Some(entry) = top.get("traffic") else {
-        return Ok(traffic);
-    };
-    let known = ["frame_sizes", "directions", "flows"];
-    let table = entry.table("a table, as in [traffic]")?;
-    let section = Section::open(top.source, "[traffic]", table, &known)?;
-    if let Some(entry) = section.get("frame_sizes") {
-        traffic.frame_sizes = entry.list(frame_size)?;
-    }
-    if let Some(entry) = section.get("directions") {
-        let words = ["uni", "bi"];
-        traffic.directions = entry.list(|item| item.word(&words).map(direction))?;
-    }
-    if let Some(entry) = section.get("flows") {
-        let wanted = "whole numbers of flows, as in flows = 1";
-        traffic.flows = entry.list(|item| item.whole(1..=MAX_FLOWS, wanted))?;
-    }
-    Ok(traffic)
-}
-
-/// One frame size.
-fn frame_size(entry: &Entry<'_, '_>) -> Result<FrameSize, PlanError> {
-    let (low, high) = (u32::from(FrameSize::MIN), u32::from(FrameSize::MAX));
-    let smallest = RFC2544_SIZES[0];
-    let wanted =
-        format!("bytes of the Ethernet frame with FCS, as in frame_sizes = [{smallest}, 1518]");
-    let bytes = entry.whole(low..=high, &wanted)?;
-    u16::try_from(bytes)
-        .ok()
-        .and_then(|bytes| FrameSize::new(bytes).ok())
-        .ok_or_else(|| entry.wrong_type(&wanted))
-}
-
-/// The direction of a known word.
-fn direction(word: &str) -> Direction {
-    let is = |direction: &Direction| direction.to_string() == word;
-    DIRECTIONS.into_iter().find(is).unwrap_or(Direction::Uni)
-}
-
-/// `[search]`.
-fn search(top: &Section<'_, '_>) -> Result<SearchPlan, PlanError> {
-    let mut search = Plan::default_bridge().search;
-    let Some(entry) = top.get("search") else {
-        return Ok(search);
-    };
-    let known = ["preset", "loss_ratio", "repeats", "confirm"];
-    let table = entry.table("a table, as in [search]")?;
-    let section = Section::open(top.source, "[search]", table, &known)?;
-    if let Some(entry) = section.get("preset") {
-        let word = entry.word(&Preset::ALL.map(Preset::word))?;
-        search.preset = word.parse().ok();
-    }
-    if let Some(entry) = section.get("loss_ratio") {
-        search.loss_ratio = Some(loss_ratio(&entry)?);
-    }
-    if let Some(entry) = section.get("repeats") {
-        search.repeats = entry.whole(
-            1..=MAX_REPEATS,
-            "how often to measure every cell, as in repeats = 3",
-        )?;
-    }
-    if let Some(entry) = section.get("confirm") {
-        search.confirm = Some(confirm(&entry)?);
-    }
-    Ok(search)
-}
-
-/// `loss_ratio`: a share, not a percentage.
-fn loss_ratio(entry: &Entry<'_, '_>) -> Result<f64, PlanError> {
-    let number = match entry.value.get_ref() {
-        DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
-        DeValue::Integer(whole) => whole
-            .as_str()
-            .parse::<f64>()
-            .ok()
-            .filter(|_| whole.radix() == 10),
-        _ => {
-            return Err(entry.wrong_type(
-                "the share of frames that may be lost as a number, 0.0001 for 0.01 %",
-            ));
+    /// Where the longest list of frames and paths begins: most often the one to shorten.
+    fn longest_list(&self) -> Option<usize> {
+        fn of<T>(list: &Option<List<T>>) -> Option<(usize, usize)> {
+            list.as_ref().map(|list| (list.len(), list.at()))
         }
-    };
-    match number {
-        Some(ratio) if (0.0..1.0).contains(&ratio) => Ok(ratio.abs()),
-        _ => Err(entry.error(
-            format!("loss_ratio = {} is not between 0 and 1", entry.quote()),
-            "write the share of frames that may be lost, 0.0001 for 0.01 %",
-        )),
+        let traffic = self.traffic.iter().flat_map(|traffic| {
+            let sizes = of(&traffic.frame_sizes);
+            [sizes, of(&traffic.directions), of(&traffic.flows)]
+        });
+        let paths = self.path.iter().flat_map(|path| path.get_ref().lists());
+        let longest = traffic
+            .flatten()
+            .chain(paths)
+            .max_by_key(|(length, _)| *length);
+        longest.map(|(_, at)| at)
     }
 }
 
-/// `confirm`: a duration with its unit.
-fn confirm(entry: &Entry<'_, '_>) -> Result<std::time::Duration, PlanError> {
-    if matches!(
-        entry.value.get_ref(),
-        DeValue::Integer(_) | DeValue::Float(_)
-    ) {
-        return Err(entry.error(
-            format!("confirm = {} has no unit", entry.quote()),
-            format!(
-                "write a duration in quotes, as in confirm = \"{}s\"",
-                entry.quote()
-            ),
-        ));
+/// A plan's name out of its file's.
+fn stem(file_name: &str) -> String {
+    let file = file_name.rsplit('/').next().unwrap_or_default();
+    let stem = file.strip_suffix(".toml").unwrap_or(file);
+    let stem = stem.chars().filter(|c| !c.is_control()).take(NAME_CHARS);
+    let stem: String = stem.collect();
+    match stem.trim().is_empty() {
+        true => "plan".to_owned(),
+        false => stem,
     }
-    let text = entry.string("a duration in quotes, as in confirm = \"30s\"")?;
-    parse_duration(text).map_err(|error| {
-        let message = error.to_string();
-        let (what, fix) = message
-            .split_once("; ")
-            .unwrap_or((&message, "write \"30s\""));
-        entry.error(format!("confirm = {what}"), fix)
-    })
-}
-
-/// `[[path]]`.
-fn paths(top: &Section<'_, '_>) -> Result<Vec<PathPlan>, PlanError> {
-    let fix = "add a line [[path]] and below it kind = \"bridge\"";
-    let Some(entry) = top.get("path") else {
-        return Err(top.source.error(0, "the plan has no path", fix));
-    };
-    match entry.value.get_ref() {
-        DeValue::Array(items) if items.is_empty() => {
-            return Err(entry.error("the plan has no path", fix));
-        }
-        DeValue::Table(_) => {
-            return Err(entry.error(
-                "[path] is a single table",
-                "write [[path]] in double brackets",
-            ));
-        }
-        _ => {}
-    }
-    let items = entry.items()?;
-    items
-        .iter()
-        .map(|item| {
-            path::read(
-                top.source,
-                item.table("[[path]] with kind = \"bridge\" below it")?,
-                item.offset(),
-            )
-        })
-        .collect()
 }

@@ -1,328 +1,284 @@
-//! `[[path]]`: the kinds, their parameters, and what this version can build of them.
-
-use std::hash::Hash;
-use std::str::FromStr;
+//! `[[path]]`: the kinds, their parameters, and what goes with what.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::Spanned;
 
-use crate::path::{Datapath, GuestKind, HostSwitch, Tagging, UnknownWord, Vdev, VmAccel, VmNic};
-use crate::plan::file::OneOrMany;
-use crate::plan::read::{Entry, Section, Source, Table};
-use crate::plan::{PathPlan, PlanError, SwitchKind};
+use crate::path::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev, VmAccel, VmNic};
+use crate::plan::build::check_interface;
+use crate::plan::{PathPlan, SwitchKind};
+use crate::problem::Problem;
+use crate::source::{Found, List, Source, Wrong, only_list, written_as_list};
+use crate::words::words;
+use crate::{kind, whole_numbers};
 
-/// Every kind a plan may name.
-pub(super) const KINDS: [&str; 7] = [
-    "bridge",
-    "ports",
-    "vlan-bridge",
-    "ovs",
-    "ovs-dpdk",
-    "testpmd",
-    "vm",
-];
-/// How Open vSwitch deals with VLANs, whose ports know theirs.
-const OVS_TAGGINGS: &[&str] = &["filtering"];
-/// Keys of `kind = "vm"`.
-const VM_KEYS: [&str; 15] = [
-    "kind",
-    "guest",
-    "nic",
-    "pf",
-    "switch",
-    "tagging",
-    "vdev",
-    "cores",
-    "host_queues",
-    "vcpus",
-    "pin",
-    "queues",
-    "ring",
-    "vms",
-    "accel",
-];
+words! {
+    /// What is measured.
+    PathKind {
+        /// Two namespaces joined by a kernel bridge.
+        Bridge = "bridge",
+        /// Two interfaces that exist already.
+        Ports = "ports",
+        /// Two namespaces joined by a kernel bridge, frames tagged on the wire.
+        VlanBridge = "vlan-bridge",
+        /// Two namespaces joined by Open vSwitch.
+        Ovs = "ovs",
+        /// Two namespaces joined by Open vSwitch with DPDK's polling threads.
+        OvsDpdk = "ovs-dpdk",
+        /// Two interfaces joined by DPDK's testpmd.
+        Testpmd = "testpmd",
+        /// A guest that forwards between two NICs.
+        Vm = "vm",
+    }
+}
 
-/// Parameters of a path; an empty list was not given. Each list multiplies the matrix.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+impl PathKind {
+    /// Keys of its `[[path]]`.
+    fn keys(self) -> Vec<&'static str> {
+        let keys = match self {
+            Self::Bridge => "kind",
+            Self::Ports => "kind a b",
+            Self::VlanBridge => "kind tagging",
+            Self::Ovs => "kind datapath tagging",
+            Self::OvsDpdk => "kind vdev cores queues",
+            Self::Testpmd => "kind vdev pci a b cores queues",
+            Self::Vm => {
+                "kind guest nic pf switch tagging vdev cores host_queues vcpus pin queues ring vms accel"
+            }
+        };
+        keys.split(' ').collect()
+    }
+}
+
+whole_numbers! {
+    HostQueues 1 to 1024, "receive queues of the host's interfaces, as in host_queues = [1, 4]";
+    Vcpus 1 to 1024, "virtual CPUs of a guest, as in vcpus = [1, 2]";
+    Queues 1 to 1024, "queues of an interface, as in queues = [1, 4]";
+    Ring 1 to 65_536, "descriptors in a ring, as in ring = [256]";
+    Vms 1 to 1024, "guests at the same time, as in vms = [1]";
+    Cores 1 to 1024, "polling threads, as in cores = [1, 2]";
+    Cpu 0 to 8191, "CPU numbers, as in {key} = [[0], [4, 6]]";
+}
+
+/// A path with its parameters. Each list multiplies the matrix; an empty one was not given.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PathParams {
+    // None in a plan, which has a type for each.
+    /// What is measured.
+    #[schemars(with = "PathKind")]
+    pub(super) kind: Option<Spanned<PathKind>>,
     /// The tester's interface A: of `kind = "ports"`, and beside `pci`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub a: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub(super) a: Option<Spanned<Interface>>,
     /// The tester's interface B: of `kind = "ports"`, and beside `pci`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub b: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub(super) b: Option<Spanned<Interface>>,
     /// PCI addresses of the NICs that `testpmd` drives itself, those of its ports 0 and 1 in one
     /// list; they are connected with `a` and `b` from outside.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pci: Vec<[String; 2]>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    #[serde(serialize_with = "written_as_list")]
+    #[schemars(with = "Vec<PciPair>")]
+    pub pci: List<PciPair>,
     /// What the guest is: `vm`, a virtual machine (when absent), or `netns`, a network namespace
     /// as of a container.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<String>")]
-    pub guest: Vec<GuestKind>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub guest: List<GuestKind>,
     /// How the guest is connected: `e1000`, `virtio-net`, `vhost-net`, `vhost-user` (on a switch
     /// built on DPDK), `macvtap`, `sriov`, `sriov-macvtap`; a namespace: `macvlan`, `sriov`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<String>")]
-    pub nic: Vec<VmNic>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub nic: List<VmNic>,
     /// The host's port whose virtual functions `sriov` and `sriov-macvtap` use; it must have
     /// none yet and carry nothing else.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<String>")]
-    pub pf: Vec<String>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub pf: List<Interface>,
     /// What joins the interfaces on the host: `bridge`, `vlan-bridge`, `ovs`, `ovs-bridge` (Open
     /// vSwitch with a kernel bridge before each interface of a guest), `ovs-dpdk`, `testpmd`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<String>")]
-    pub switch: Vec<HostSwitch>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub switch: List<HostSwitch>,
     /// Receive queues of the host's interfaces between which the guest is; frames are spread over
     /// them by flow, as receive side scaling does. One when absent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<u32>")]
-    pub host_queues: Vec<u32>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub host_queues: List<HostQueues>,
     /// Virtual CPUs of a guest.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<u32>")]
-    pub vcpus: Vec<u32>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub vcpus: List<Vcpus>,
     /// Host CPUs the virtual CPUs run on; each entry is one placement.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pin: Vec<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    #[serde(serialize_with = "written_as_list")]
+    #[schemars(with = "Vec<Cpus>")]
+    pub pin: List<Cpus>,
     /// Queues of an interface.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<u32>")]
-    pub queues: Vec<u32>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub queues: List<Queues>,
     /// Descriptors in a ring.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<u32>")]
-    pub ring: Vec<u32>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub ring: List<Ring>,
     /// Guests at the same time; they share the switch or the port, and the frames take turns
     /// through them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<u32>")]
-    pub vms: Vec<u32>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub vms: List<Vms>,
     /// How a switch deals with tags: `sub-interface` (of `vlan-bridge` only, when absent), a bridge
     /// between VLAN sub-interfaces, or `filtering`, a bridge that tells VLANs apart itself. `ovs`
     /// carries untagged frames when it is absent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<String>")]
-    pub tagging: Vec<Tagging>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub tagging: List<Tagging>,
     /// Datapath of `ovs`: `kernel` or `userspace`; when absent the kernel's where it has one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<String>")]
-    pub datapath: Vec<Datapath>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub datapath: List<Datapath>,
     /// How DPDK gets at the interfaces: `af_packet` (when absent) or `af_xdp`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<String>")]
-    pub vdev: Vec<Vdev>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub vdev: List<Vdev>,
     /// Polling threads of a DPDK switch, each on a CPU of its own; one when absent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<u32>")]
-    pub cores: Vec<u32>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub cores: List<Cores>,
     /// How a guest's instructions run: `auto`, `kvm`, `tcg`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "OneOrMany<String>")]
-    pub accel: Vec<VmAccel>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub accel: List<VmAccel>,
 }
 
-/// Reads one `[[path]]`.
-pub(super) fn read(
-    source: Source<'_>,
-    table: &Table<'_>,
-    offset: usize,
-) -> Result<PathPlan, PlanError> {
-    let kind = kind(source, table, offset)?;
-    let known: &[&'static str] = match kind {
-        "ports" => &["kind", "a", "b"],
-        "vm" => &VM_KEYS,
-        _ => SwitchKind::of(kind).map_or(&["kind"], SwitchKind::keys),
-    };
-    let section = Section::open(source, "[[path]]", table, known)?;
-    if let Some(kind) = SwitchKind::of(kind) {
-        let taggings = match kind {
-            SwitchKind::Ovs => OVS_TAGGINGS,
-            _ => Tagging::WORDS,
+/// Name of an interface.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+pub struct Interface(pub(super) String);
+
+kind!(
+    Interface,
+    "an interface name in quotes, as in \"eth1\"",
+    |raw| {
+        let name = raw.text()?;
+        let checked = check_interface(name).map(|()| Self(name.to_owned()));
+        checked.map_err(|why| Wrong::value(why.to_string(), "write the name `ip link` shows"))
+    }
+);
+
+/// One placement: a list of CPU numbers.
+impl<'de> Deserialize<'de> for Cpus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wanted = Problem::new(
+            "{key} holds {value}, not a list of CPUs",
+            "write a list per placement, as in {key} = [[0], [4, 6]]",
+        );
+        let cpus: Vec<Cpu> = only_list(deserializer, &wanted)?;
+        Ok(Self(cpus.into_iter().map(u32::from).collect()))
+    }
+}
+
+/// Keys that are none, or do not go with the kind of their path.
+pub(super) fn strange_keys(source: &Source<'_>) -> Vec<Found> {
+    let paths = source.document().get("path");
+    let paths = paths.and_then(|paths| paths.get_ref().as_array());
+    let tables = paths.into_iter().flat_map(|paths| paths.iter());
+    let mut strange = Vec::new();
+    for table in tables.filter_map(|path| path.get_ref().as_table()) {
+        let kind = table.get("kind").and_then(|kind| kind.get_ref().as_str());
+        let Some(known) = kind.and_then(PathKind::of).map(PathKind::keys) else {
+            continue;
         };
-        let mut params = params(&section, taggings)?;
-        at_nics(&section, offset, &mut params)?;
-        return Ok(PathPlan::Switch { kind, params });
-    }
-    match kind {
-        "ports" => {
-            let [a, b] = interfaces(&section, offset, "kind = \"ports\"")?;
-            Ok(PathPlan::Ports { a, b })
+        for key in table.keys() {
+            let word = key.get_ref().as_ref();
+            if known.contains(&word) {
+                continue;
+            }
+            let mut found = source.unknown_key(word, key.span(), "[[path]]", &known);
+            if known.len() == 1 {
+                let remedy = "remove it, a path of this kind has no parameters";
+                found.problem.remedy = remedy.to_owned();
+            }
+            strange.push(found);
         }
-        "vm" => Ok(PathPlan::Vm {
-            params: params(&section, Tagging::WORDS)?,
-        }),
-        // The only other one of `KINDS`.
-        _ => Ok(PathPlan::Bridge),
     }
+    strange
 }
 
-/// The kind, before anything else: it decides which keys are known.
-fn kind(source: Source<'_>, table: &Table<'_>, offset: usize) -> Result<&'static str, PlanError> {
-    let Some(value) = table.get("kind") else {
-        return Err(source.error(
-            offset,
-            "a [[path]] without kind",
-            "add kind = \"bridge\" or another kind",
-        ));
-    };
-    Entry {
-        source,
-        key: "kind",
-        value,
+impl PathParams {
+    /// The tester's interfaces that are there already, where they are named.
+    pub(super) fn ends(&self) -> Option<[&str; 2]> {
+        let [a, b] = [self.a.as_ref()?, self.b.as_ref()?];
+        Some([&a.get_ref().0, &b.get_ref().0])
     }
-    .word(&KINDS)
-}
 
-/// Parameters of a path through NICs that the switch drives itself.
-fn at_nics(
-    section: &Section<'_, '_>,
-    offset: usize,
-    params: &mut PathParams,
-) -> Result<(), PlanError> {
-    if params.pci.is_empty() {
-        let stray = ["a", "b"].into_iter().find_map(|key| section.get(key));
-        return stray.map_or(Ok(()), |entry| {
-            Err(entry.error(
-                format!(
-                    "{} without pci: this path has interfaces of its own",
-                    entry.key
-                ),
-                "leave it out, or name the switch's NICs with pci",
-            ))
-        });
-    }
-    if let Some(entry) = section.get("vdev") {
-        return Err(entry.error(
-            "vdev beside pci: through it DPDK gets at interfaces that the kernel drives",
-            "leave one of them out, or write a [[path]] for each",
-        ));
-    }
-    let [a, b] = interfaces(section, offset, "pci")?;
-    (params.a, params.b) = (Some(a), Some(b));
-    Ok(())
-}
-
-/// The tester's interfaces `a` and `b` that are there already, on a path with `what`.
-fn interfaces(
-    section: &Section<'_, '_>,
-    offset: usize,
-    what: &str,
-) -> Result<[String; 2], PlanError> {
-    let name = |key| {
-        let entry = section.get(key).ok_or_else(|| {
-            section.source.error(
-                offset,
-                format!("{what} without {key}"),
-                "name both interfaces, as in a = \"eth1\" and b = \"eth2\"",
-            )
-        })?;
-        let name = entry.string("an interface name in quotes, as in \"eth1\"")?;
-        super::build::check_interface(name)
-            .map_err(|why| entry.error(why.to_string(), "write the name `ip link` shows"))?;
-        Ok::<_, PlanError>((entry, name.to_owned()))
-    };
-    let (_, a) = name("a")?;
-    let (entry, b) = name("b")?;
-    if a == b {
-        return Err(entry.error(
-            format!("a and b are both {}", entry.quote()),
-            "name two different interfaces",
-        ));
-    }
-    Ok([a, b])
-}
-
-/// Parameters of a kind, those among its keys; checked also where the kind cannot be built yet,
-/// so that a plan written today runs tomorrow.
-fn params(section: &Section<'_, '_>, taggings: &[&'static str]) -> Result<PathParams, PlanError> {
-    let numbers = |key, high: u32, wanted: &str| match section.get(key) {
-        Some(entry) => entry.list(|item| item.whole(1..=high, wanted)),
-        None => Ok(Vec::new()),
-    };
-    Ok(PathParams {
-        a: None,
-        b: None,
-        pci: super::pci::pairs(section)?,
-        guest: words(section, "guest", GuestKind::WORDS)?,
-        nic: words(section, "nic", VmNic::WORDS)?,
-        pf: pf(section)?,
-        switch: words(section, "switch", HostSwitch::WORDS)?,
-        host_queues: numbers(
-            "host_queues",
-            1024,
-            "receive queues of the host's interfaces, as in host_queues = [1, 4]",
-        )?,
-        vcpus: numbers(
-            "vcpus",
-            1024,
-            "virtual CPUs of a guest, as in vcpus = [1, 2]",
-        )?,
-        pin: placements(section, "pin")?,
-        queues: numbers(
-            "queues",
-            1024,
-            "queues of an interface, as in queues = [1, 4]",
-        )?,
-        ring: numbers("ring", 65_536, "descriptors in a ring, as in ring = [256]")?,
-        vms: numbers("vms", 1024, "guests at the same time, as in vms = [1]")?,
-        tagging: words(section, "tagging", taggings)?,
-        datapath: words(section, "datapath", Datapath::WORDS)?,
-        vdev: words(section, "vdev", Vdev::WORDS)?,
-        cores: numbers("cores", 1024, "polling threads, as in cores = [1, 2]")?,
-        accel: words(section, "accel", VmAccel::WORDS)?,
-    })
-}
-
-/// Words under a key, which are those `known` ones of their kind.
-fn words<T>(
-    section: &Section<'_, '_>,
-    key: &'static str,
-    known: &[&'static str],
-) -> Result<Vec<T>, PlanError>
-where
-    T: FromStr<Err = UnknownWord> + Clone + Hash + Eq,
-{
-    let Some(entry) = section.get(key) else {
-        return Ok(Vec::new());
-    };
-    entry.list(|item| {
-        let word = item.word(known)?;
-        word.parse()
-            .map_err(|error: UnknownWord| item.error(error.to_string(), "write another one"))
-    })
-}
-
-/// `pf = "eth0"`.
-fn pf(section: &Section<'_, '_>) -> Result<Vec<String>, PlanError> {
-    let Some(entry) = section.get("pf") else {
-        return Ok(Vec::new());
-    };
-    entry.list(|item| {
-        let name = item.string("an interface name in quotes, as in \"eth0\"")?;
-        super::build::check_interface(name)
-            .map_err(|why| item.error(why.to_string(), "write the name `ip link` shows"))?;
-        Ok(name.to_owned())
-    })
-}
-
-/// `pin = [[0], [4, 6]]` under this key: a list of placements, each a list of CPU numbers. A flat
-/// list could mean either, so it is refused.
-pub(super) fn placements(
-    section: &Section<'_, '_>,
-    key: &'static str,
-) -> Result<Vec<Vec<u32>>, PlanError> {
-    let Some(entry) = section.get(key) else {
-        return Ok(Vec::new());
-    };
-    let wanted = format!("as in {key} = [[0], [4, 6]]");
-    entry.list(|placement| {
-        if placement.value.get_ref().as_array().is_none() {
-            let what = format!("{key} holds {}, not a list of CPUs", placement.quote());
-            return Err(placement.error(what, format!("write a list per placement, {wanted}")));
+    /// What does not go together in the table that begins here.
+    pub(super) fn problems(&self, at: usize) -> Vec<Found> {
+        match self.kind.as_ref().map(Spanned::get_ref) {
+            None => vec![Found::new(
+                at,
+                "a [[path]] without kind",
+                "add kind = \"bridge\" or another kind",
+            )],
+            Some(PathKind::Ports) => self.ends_missing(at, "kind = \"ports\""),
+            Some(PathKind::Testpmd) => self.at_nics(at),
+            Some(PathKind::Ovs) => {
+                let strange = self.tagging.placed();
+                let strange = strange.filter(|(tagging, _)| **tagging != Tagging::Filtering);
+                let found = strange.map(|(tagging, at)| {
+                    let what = format!("unknown tagging \"{tagging}\"");
+                    // Its ports know their VLANs.
+                    Found::new(at, what, "write one of filtering")
+                });
+                found.collect()
+            }
+            Some(_) => Vec::new(),
         }
-        placement.list(|cpu| cpu.whole(0..=8191, &format!("CPU numbers, {wanted}")))
-    })
+    }
+
+    /// Of a path through NICs that the switch drives itself.
+    fn at_nics(&self, at: usize) -> Vec<Found> {
+        if self.pci.is_empty() {
+            let stray = [("a", &self.a), ("b", &self.b)].into_iter();
+            let stray = stray.filter_map(|(key, end)| Some((key, end.as_ref()?)));
+            let found = stray.map(|(key, end)| {
+                Found::new(
+                    end.span().start,
+                    format!("{key} without pci: this path has interfaces of its own"),
+                    "leave it out, or name the switch's NICs with pci",
+                )
+            });
+            return found.collect();
+        }
+        let mut found = self.ends_missing(at, "pci");
+        if !self.vdev.is_empty() {
+            found.push(Found::new(
+                self.vdev.at(),
+                "vdev beside pci: through it DPDK gets at interfaces that the kernel drives",
+                "leave one of them out, or write a [[path]] for each",
+            ));
+        }
+        found
+    }
+
+    /// Of a path with `what`, which needs two interfaces.
+    fn ends_missing(&self, at: usize, what: &str) -> Vec<Found> {
+        match (&self.a, &self.b) {
+            (Some(a), Some(b)) if a == b => vec![Found::new(
+                b.span().start,
+                format!("a and b are both \"{}\"", b.get_ref().0),
+                "name two different interfaces",
+            )],
+            (Some(_), Some(_)) => Vec::new(),
+            (a, _) => {
+                let key = if a.is_none() { "a" } else { "b" };
+                let remedy = "name both interfaces, as in a = \"eth1\" and b = \"eth2\"";
+                vec![Found::new(at, format!("{what} without {key}"), remedy)]
+            }
+        }
+    }
+
+    /// The path of a table without problems.
+    pub(super) fn path(&self) -> PathPlan {
+        let params = Self {
+            kind: None,
+            ..self.clone()
+        };
+        let kind = self.kind.as_ref().map(|kind| *kind.get_ref());
+        let kind = kind.unwrap_or(PathKind::Bridge);
+        match (kind, SwitchKind::of(kind.word()), self.ends()) {
+            (PathKind::Vm, ..) => PathPlan::Vm { params },
+            (_, Some(kind), _) => PathPlan::Switch { kind, params },
+            (PathKind::Ports, _, Some([a, b])) => PathPlan::Ports {
+                a: a.to_owned(),
+                b: b.to_owned(),
+            },
+            _ => PathPlan::Bridge,
+        }
+    }
 }

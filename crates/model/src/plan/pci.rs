@@ -1,39 +1,46 @@
 //! `pci = [["0000:03:00.0", "0000:03:00.1"]]`: NICs that DPDK drives itself.
 
-use crate::plan::PlanError;
-use crate::plan::read::{Entry, Section};
+use serde::{Deserialize, Deserializer};
 
-/// What to write.
-const WANTED: &str =
-    "a list of two addresses per path, as in pci = [[\"0000:03:00.0\", \"0000:03:00.1\"]]";
+use crate::kind;
+use crate::path::PciPair;
+use crate::problem::Problem;
+use crate::source::{Wrong, only_list, refuse};
 
-/// The pairs of addresses under the key. A flat list could mean either, so it is refused.
-pub(super) fn pairs(section: &Section<'_, '_>) -> Result<Vec<[String; 2]>, PlanError> {
-    let Some(entry) = section.get("pci") else {
-        return Ok(Vec::new());
-    };
-    entry.list(|pair| {
-        if pair.value.get_ref().as_array().is_none() {
-            let what = format!("pci holds {}, not two addresses", pair.quote());
-            return Err(pair.error(what, format!("write {WANTED}")));
-        }
-        <[String; 2]>::try_from(pair.list(address)?).map_err(|them| {
+/// What to do.
+const REMEDY: &str =
+    "write a list of two addresses per path, as in pci = [[\"0000:03:00.0\", \"0000:03:00.1\"]]";
+
+/// The addresses of a path in a list of their own: a flat list could mean either.
+impl<'de> Deserialize<'de> for PciPair {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wanted = Problem::new("{key} holds {value}, not two addresses", REMEDY);
+        let addresses: Vec<PciAddress> = only_list(deserializer, &wanted)?;
+        let addresses: Vec<String> = addresses.into_iter().map(|address| address.0).collect();
+        addresses.try_into().map(Self).map_err(|them: Vec<String>| {
             let what = match them.len() {
                 1 => "pci has one address in a list: what comes in at one port goes out at another",
                 _ => "pci has more than two addresses in a list: a path has two ports",
             };
-            pair.error(what, format!("write {WANTED}"))
+            refuse(&Problem::new(what, REMEDY))
         })
-    })
+    }
 }
 
-fn address(entry: &Entry<'_, '_>) -> Result<String, PlanError> {
-    let text = entry.string("PCI addresses in quotes, as in \"0000:03:00.0\"")?;
-    in_full(text).ok_or_else(|| {
-        let what = format!("{} is no PCI address", entry.quote());
-        entry.error(what, "write what lspci -D shows, as in \"0000:03:00.0\"")
-    })
-}
+/// A PCI address, in full.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct PciAddress(String);
+
+kind!(
+    PciAddress,
+    "PCI addresses in quotes, as in \"0000:03:00.0\"",
+    |raw| {
+        in_full(raw.text()?).map(Self).ok_or_else(|| {
+            let remedy = "write what lspci -D shows, as in \"0000:03:00.0\"";
+            Wrong::value("{value} is no PCI address", remedy)
+        })
+    }
+);
 
 /// The address as the kernel writes it: `DOMAIN:BUS:DEVICE.FUNCTION` (PCI_DEVFN and pci_setup_device
 /// in drivers/pci/probe.c). Without a domain it is in the first one, as lspci(8) shows it.

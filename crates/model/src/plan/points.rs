@@ -1,8 +1,9 @@
 //! The points of the matrix that one `[[path]]` spans.
 
-use crate::path::{Cpus, DpdkParams, Nics, PathSpec, PciPair, VmParams};
+use crate::path::{DpdkParams, Nics, PathSpec, VmParams};
 use crate::plan::cells::product;
 use crate::plan::{PathParams, PathPlan, SwitchKind};
+use crate::source::List;
 
 /// A number in mixed radix, of which one digit after the other is taken, the fastest first: the
 /// index of a point, a digit for each list.
@@ -10,7 +11,7 @@ struct Digits(u64);
 
 impl Digits {
     /// The value of the next list; none of one that was not given.
-    fn take<T: Clone>(&mut self, list: &[T]) -> Option<T> {
+    fn take<T: Clone>(&mut self, list: &List<T>) -> Option<T> {
         let radix = list.len().max(1) as u64;
         let digit = self.0 % radix;
         self.0 /= radix;
@@ -19,81 +20,61 @@ impl Digits {
 }
 
 impl PathParams {
-    /// Lengths of the lists that were given.
-    fn lengths(&self) -> impl Iterator<Item = usize> {
-        let Self {
-            a: _,
-            b: _,
-            pci,
-            guest,
-            nic,
-            pf,
-            switch,
-            host_queues,
-            vcpus,
-            pin,
-            queues,
-            ring,
-            vms,
-            tagging,
-            datapath,
-            vdev,
-            cores,
-            accel,
-        } = self;
-        let all = [
-            pci.len(),
-            guest.len(),
-            nic.len(),
-            pf.len(),
-            switch.len(),
-            host_queues.len(),
-            vcpus.len(),
-            pin.len(),
-            queues.len(),
-            ring.len(),
-            vms.len(),
-            tagging.len(),
-            datapath.len(),
-            vdev.len(),
-            cores.len(),
-            accel.len(),
-        ];
-        all.into_iter().filter(|length| *length > 0)
+    /// Length and place in the file of every list.
+    pub(super) fn lists(&self) -> [(usize, usize); 16] {
+        fn of<T>(list: &List<T>) -> (usize, usize) {
+            (list.len(), list.at())
+        }
+        [
+            of(&self.pci),
+            of(&self.guest),
+            of(&self.nic),
+            of(&self.pf),
+            of(&self.switch),
+            of(&self.host_queues),
+            of(&self.vcpus),
+            of(&self.pin),
+            of(&self.queues),
+            of(&self.ring),
+            of(&self.vms),
+            of(&self.tagging),
+            of(&self.datapath),
+            of(&self.vdev),
+            of(&self.cores),
+            of(&self.accel),
+        ]
     }
 
     // Fields are read in the order in which they stand, and the last list of a plan turns fastest.
 
     fn dpdk(&self, digits: &mut Digits) -> DpdkParams {
         DpdkParams {
-            cores: digits.take(&self.cores),
+            cores: digits.take(&self.cores).map(u32::from),
             vdev: digits.take(&self.vdev),
-            queues: digits.take(&self.queues),
+            queues: digits.take(&self.queues).map(u32::from),
         }
     }
 
     fn nics(&self, digits: &mut Digits) -> Option<Nics> {
-        Some(Nics {
-            pci: digits.take(&self.pci).map(PciPair)?,
-            a: self.a.clone()?,
-            b: self.b.clone()?,
-        })
+        let pci = digits.take(&self.pci)?;
+        let [a, b] = self.ends()?.map(str::to_owned);
+        Some(Nics { pci, a, b })
     }
 
     fn vm(&self, digits: &mut Digits) -> VmParams {
         VmParams {
             accel: digits.take(&self.accel),
-            cores: digits.take(&self.cores),
+            cores: digits.take(&self.cores).map(u32::from),
             vdev: digits.take(&self.vdev),
             tagging: digits.take(&self.tagging),
-            vms: digits.take(&self.vms),
-            ring: digits.take(&self.ring),
-            queues: digits.take(&self.queues),
-            pin: digits.take(&self.pin).map(Cpus),
-            vcpus: digits.take(&self.vcpus),
-            host_queues: digits.take(&self.host_queues),
+            vms: digits.take(&self.vms).map(u32::from),
+            ring: digits.take(&self.ring).map(u32::from),
+            queues: digits.take(&self.queues).map(u32::from),
+            pin: digits.take(&self.pin),
+            vcpus: digits.take(&self.vcpus).map(u32::from),
+            host_queues: digits.take(&self.host_queues).map(u32::from),
             switch: digits.take(&self.switch),
-            pf: digits.take(&self.pf),
+            pf: digits.take(&self.pf).map(|port| port.0),
             nic: digits.take(&self.nic),
             guest: digits.take(&self.guest),
         }
@@ -122,7 +103,9 @@ impl PathPlan {
     pub(super) fn point_count(&self) -> u64 {
         match self {
             Self::Bridge | Self::Ports { .. } => 1,
-            Self::Switch { params, .. } | Self::Vm { params } => product(params.lengths()),
+            Self::Switch { params, .. } | Self::Vm { params } => {
+                product(params.lists().map(|(length, _)| length.max(1)))
+            }
         }
     }
 

@@ -1,239 +1,137 @@
-//! Reads `[[sockets]]`.
+//! `[[sockets]]` out of the file: what does not go together, and what is meant.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::path::PathSpec;
-use crate::plan::cells::thousands;
-use crate::plan::duration::parse_duration;
-use crate::plan::path::placements;
-use crate::plan::read::{Entry, Section};
-use crate::plan::{HowOften, MAX_CELLS, MAX_NEIGHBOURS, PlanError, SockClient, SockPlan};
-use crate::sock::{Family, MAX_FLOWS, SockAskError, SockTest};
+use crate::path::{Cpus, PathSpec};
+use crate::plan::file::{Confidence, SockFile};
+use crate::plan::parse::numbers;
+use crate::plan::{HowOften, Plan, SockClient, SockPlan};
+use crate::sock::{Family, SockAskError};
+use crate::source::{Found, List};
 
-/// Keys of a `[[sockets]]`.
-const KEYS: [&str; 13] = [
-    "test",
-    "message_bytes",
-    "parallel",
-    "rate",
-    "family",
-    "neighbours",
-    "client",
-    "pin",
-    "server_pin",
-    "time",
-    "repeats",
-    "confidence",
-    "saturate",
-];
 /// Length of a test when the plan does not say.
 const TIME: Duration = Duration::from_secs(5);
-/// Most repeats of one test.
-const MAX_REPEATS: u32 = 1_000;
+/// Repeats that `confidence` may have at most.
+const CONFIDENT: std::ops::RangeInclusive<u32> = 3..=30;
 /// Most repeats with `confidence` when `repeats` does not say.
 const CONFIDENCE_REPEATS: u32 = 10;
 /// Most pairs with `saturate` when `parallel` does not say.
 const SATURATE_PAIRS: u32 = 512;
 
-/// Reads every `[[sockets]]`.
-pub(super) fn read(top: &Section<'_, '_>) -> Result<Vec<SockPlan>, PlanError> {
-    let Some(entry) = top.get("sockets") else {
-        return Ok(Vec::new());
-    };
-    if entry.value.get_ref().as_table().is_some() {
-        return Err(entry.error(
-            "[sockets] is a single table",
-            "write [[sockets]] in double brackets",
-        ));
-    }
-    let mut tables = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
-    // Whatever the path: what is twice over one is twice over all.
-    let path = PathSpec::Bridge;
-    for item in entry.items()? {
-        let table = item.table("[[sockets]] with test = \"tcp_rr\" below it")?;
-        let section = Section::open(top.source, "[[sockets]]", table, &KEYS)?;
-        let table = read_one(&section, item.offset())?;
-        if table.len() > MAX_CELLS {
-            return Err(item.error(
-                format!(
-                    "[[sockets]] asks for {} tests, more than {}",
-                    thousands(table.len()),
-                    thousands(MAX_CELLS)
-                ),
-                "shorten a list",
-            ));
+impl SockFile {
+    /// What does not go together in the table that begins here.
+    pub(super) fn problems(&self, at: usize) -> Vec<Found> {
+        if self.test.is_none() {
+            let remedy = "add test = \"tcp_rr\" or another test";
+            return vec![Found::new(at, "a [[sockets]] without test", remedy)];
         }
-        for cell in table.cells_over(&path) {
-            let name = cell.name().replacen("bridge/", "", 1);
-            if !seen.insert(name.clone()) {
-                return Err(item.error(
-                    format!("socket test {name} is in the plan twice"),
-                    "remove one of them",
-                ));
-            }
+        let mut found = Vec::new();
+        if let Some(saturate) = self
+            .saturate
+            .as_ref()
+            .filter(|saturate| *saturate.get_ref())
+        {
+            let beside = [
+                ("repeats", self.repeats.is_some()),
+                ("confidence", self.confidence.is_some()),
+                ("rate", self.rate.is_some()),
+            ];
+            let beside = beside.into_iter().filter(|(_, there)| *there);
+            found.extend(beside.map(|(key, _)| {
+                let what = format!("saturate and {key} in one [[sockets]]");
+                Found::new(saturate.span().start, what, "write two tables")
+            }));
+        } else if let (Some(repeats), Some(_)) = (&self.repeats, &self.confidence)
+            && !CONFIDENT.contains(&repeats.get_ref().0)
+        {
+            let what = format!("repeats = {} with confidence", repeats.get_ref().0);
+            let remedy = "write the most repeats, 3 to 30";
+            found.push(Found::new(repeats.span().start, what, remedy));
         }
-        tables.push(table);
-    }
-    Ok(tables)
-}
-
-fn read_one(section: &Section<'_, '_>, offset: usize) -> Result<SockPlan, PlanError> {
-    let Some(test) = section.get("test") else {
-        return Err(section.source.error(
-            offset,
-            "a [[sockets]] without test",
-            "add test = \"tcp_rr\" or another test",
-        ));
-    };
-    let words = SockTest::ALL.map(SockTest::word);
-    let tests = test.list(|item| {
-        let word = item.word(&words)?;
-        word.parse::<SockTest>()
-            .map_err(|error| item.error(error.to_string(), "name one of the tests"))
-    })?;
-    let numbers = |key, range: std::ops::RangeInclusive<u32>, wanted: &str| match section.get(key) {
-        Some(entry) => entry.list(|item| item.whole(range.clone(), wanted)),
-        None => Ok(Vec::new()),
-    };
-    let or = |list: Vec<u32>, usual: u32| if list.is_empty() { vec![usual] } else { list };
-    let clients = match section.get("client") {
-        Some(entry) => entry.list(|item| {
-            let word = item.word(&SockClient::ALL.map(SockClient::word))?;
-            let mut all = SockClient::ALL.into_iter();
-            Ok(all.find(|c| c.word() == word).unwrap_or(SockClient::Host))
-        })?,
-        None => vec![SockClient::Host],
-    };
-    let families = match section.get("family") {
-        Some(entry) => entry.list(|item| {
-            Ok(match item.word(&["ipv4", "ipv6"])? {
-                "ipv6" => Family::Ipv6,
-                _ => Family::Ipv4,
-            })
-        })?,
-        None => vec![Family::Ipv4],
-    };
-    let time = match section.get("time") {
-        Some(entry) => time(&entry)?,
-        None => TIME,
-    };
-    let given = numbers(
-        "parallel",
-        1..=MAX_FLOWS,
-        "flows at once, as in parallel = [1, 150]",
-    )?;
-    let how_often = how_often(section, given.iter().max().copied())?;
-    let plan = SockPlan {
-        tests,
-        message_bytes: numbers(
-            "message_bytes",
-            0..=u32::MAX,
-            "bytes of a message, as in message_bytes = [64, 1024]",
-        )?,
-        rates: numbers(
-            "rate",
-            1..=1_000_000_000,
-            "transactions per second over all flows, as in rate = 1000",
-        )?,
-        neighbours: or(
-            numbers(
-                "neighbours",
-                0..=MAX_NEIGHBOURS,
-                "pairs that flood the same switch, as in neighbours = [0, 1]",
-            )?,
-            0,
-        ),
-        clients,
-        pins: placements(section, "pin")?,
-        server_pins: placements(section, "server_pin")?,
-        families,
-        time,
-        parallel: match how_often {
-            HowOften::Saturate(most) => vec![most],
-            _ => or(given, 1),
-        },
-        how_often,
-    };
-    for ask in plan.asks() {
-        if let Err(error) = ask.check() {
-            let key = match error {
-                SockAskError::MessageBytes { .. } => "message_bytes",
-                SockAskError::Flows { .. } => "parallel",
-                SockAskError::Duration { .. } => "time",
-                SockAskError::Rate { .. } | SockAskError::NoRate { .. } => "rate",
+        let plan = self.plan();
+        let mut asks = plan.asks();
+        if let Some(error) = asks.find_map(|ask| ask.check().err()) {
+            let place = match error {
+                SockAskError::MessageBytes { .. } => self.message_bytes.as_ref().map(List::at),
+                SockAskError::Flows { .. } => self.parallel.as_ref().map(List::at),
+                SockAskError::Duration { .. } => self.time.as_ref().map(|time| time.span().start),
+                SockAskError::Rate { .. } | SockAskError::NoRate { .. } => {
+                    self.rate.as_ref().map(List::at)
+                }
             };
-            let at = section.get(key).map_or(offset, |entry| entry.offset());
-            let said = error.to_string();
-            let (what, fix) = said.split_once("; ").unwrap_or((&said, "change it"));
-            return Err(section.source.error(at, what, fix));
+            found.push(Found {
+                at: place.unwrap_or(at),
+                problem: error.problem(),
+            });
+        }
+        found
+    }
+
+    /// What the table means; it has no problems.
+    pub(super) fn plan(&self) -> SockPlan {
+        let pins = |pins: &List<Cpus>| pins.iter().map(|Cpus(cpus)| cpus.clone()).collect();
+        let or = |list: Option<Vec<u32>>, usual| list.unwrap_or_else(|| vec![usual]);
+        let how_often = self.how_often();
+        SockPlan {
+            tests: self.test.iter().flat_map(List::iter).copied().collect(),
+            message_bytes: numbers(&self.message_bytes).unwrap_or_default(),
+            parallel: match how_often {
+                HowOften::Saturate(most) => vec![most],
+                _ => or(numbers(&self.parallel), 1),
+            },
+            rates: numbers(&self.rate).unwrap_or_default(),
+            families: match &self.family {
+                Some(families) => families.iter().copied().collect(),
+                None => vec![Family::Ipv4],
+            },
+            neighbours: or(numbers(&self.neighbours), 0),
+            clients: match &self.client {
+                Some(clients) => clients.iter().copied().collect(),
+                None => vec![SockClient::Host],
+            },
+            pins: pins(&self.pin),
+            server_pins: pins(&self.server_pin),
+            time: self.time.as_ref().map_or(TIME, |time| time.get_ref().0),
+            how_often,
         }
     }
-    Ok(plan)
-}
 
-/// `repeats`, `confidence` and `saturate`.
-fn how_often(section: &Section<'_, '_>, most_pairs: Option<u32>) -> Result<HowOften, PlanError> {
-    let wanted = "how often to run every test, as in repeats = 3";
-    let repeats = match section.get("repeats") {
-        Some(entry) => Some((entry, entry.whole(1..=MAX_REPEATS, wanted)?)),
-        None => None,
-    };
-    let saturate = match section.get("saturate") {
-        Some(entry) => Some((entry, entry.truth()?)).filter(|(_, yes)| *yes),
-        None => None,
-    };
-    let confidence = section.get("confidence");
-    if let Some((entry, _)) = saturate {
-        for key in ["repeats", "confidence", "rate"] {
-            if section.get(key).is_some() {
-                return Err(entry.error(
-                    format!("saturate and {key} in one [[sockets]]"),
-                    "write two tables",
-                ));
-            }
+    /// `repeats`, `confidence` and `saturate`.
+    fn how_often(&self) -> HowOften {
+        let repeats = self.repeats.as_ref().map(|times| times.get_ref().0);
+        if self
+            .saturate
+            .as_ref()
+            .is_some_and(|saturate| *saturate.get_ref())
+        {
+            let most = numbers(&self.parallel).and_then(|most| most.into_iter().max());
+            let most = most.filter(|most| *most > 1);
+            return HowOften::Saturate(most.unwrap_or(SATURATE_PAIRS));
         }
-        return Ok(HowOften::Saturate(match most_pairs {
-            Some(most) if most > 1 => most,
-            _ => SATURATE_PAIRS,
-        }));
+        match self.confidence {
+            None => HowOften::Times(repeats.unwrap_or(1)),
+            Some(Confidence(level_percent, width_percent)) => HowOften::Until {
+                level_percent,
+                width_percent,
+                most: repeats.unwrap_or(CONFIDENCE_REPEATS),
+            },
+        }
     }
-    let Some(entry) = confidence else {
-        return Ok(HowOften::Times(repeats.map_or(1, |(_, times)| times)));
-    };
-    let wanted = "level and width in per cent, as in confidence = \"95,2\"";
-    let text = entry.string(wanted)?;
-    let parsed = text.split_once(',').and_then(|(level, width)| {
-        let level: u32 = level.trim().parse().ok()?;
-        let width: f64 = width.trim().parse().ok()?;
-        let known = [90, 95, 99].contains(&level) && width > 0.0 && width <= 100.0;
-        known.then_some((level, width))
-    });
-    let Some((level_percent, width_percent)) = parsed else {
-        return Err(entry.error(
-            format!("confidence = {} is no level and width", entry.quote()),
-            "write 90, 95 or 99 and a width up to 100 per cent, as in confidence = \"95,2\"",
-        ));
-    };
-    if let Some((entry, _)) = repeats.filter(|(_, times)| !(3..=30).contains(times)) {
-        return Err(entry.error(
-            format!("repeats = {} with confidence", entry.quote()),
-            "write the most repeats, 3 to 30",
-        ));
-    }
-    Ok(HowOften::Until {
-        level_percent,
-        width_percent,
-        most: repeats.map_or(CONFIDENCE_REPEATS, |(_, times)| times),
-    })
 }
 
-/// `time`: a duration with its unit.
-fn time(entry: &Entry<'_, '_>) -> Result<Duration, PlanError> {
-    let text = entry.string("a duration in quotes, as in time = \"5s\"")?;
-    parse_duration(text).map_err(|error| {
-        let said = error.to_string();
-        let (what, fix) = said.split_once("; ").unwrap_or((&said, "write \"5s\""));
-        entry.error(format!("time = {what}"), fix)
-    })
+impl Plan {
+    /// The first socket test that another one before it is the same as: number of its table and
+    /// its name without a path. Walks all tests of one path, so their number must have been checked.
+    pub(super) fn first_double_test(&self) -> Option<(usize, String)> {
+        // Whatever the path: what is twice over one is twice over all.
+        let path = PathSpec::Bridge;
+        let mut seen = BTreeSet::new();
+        let tables = self.sockets.iter().enumerate();
+        let mut tests = tables.flat_map(|(index, table)| {
+            let cells = table.cells_over(&path);
+            cells.map(move |cell| (index, cell.name().replacen("bridge/", "", 1)))
+        });
+        tests.find(|(_, name)| !seen.insert(name.clone()))
+    }
 }

@@ -5,6 +5,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::problem::Problem;
+use crate::words::words;
+
 /// Largest UDP payload over IPv4: 65,535 less 20 bytes of IPv4 and 8 bytes of UDP header
 /// (RFC 768, RFC 791).
 pub const LARGEST_DATAGRAM: u32 = 65_507;
@@ -20,24 +23,22 @@ const SHORTEST_TEST: Duration = Duration::from_millis(100);
 /// Highest rate of an open-loop schedule, per second: its intervals are whole nanoseconds.
 const HIGHEST_RATE: f64 = 1e9;
 
-/// What the endpoints do with each other.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum SockTest {
-    /// Request and response on one TCP connection, one outstanding.
-    TcpRr,
-    /// Request and response in UDP datagrams, one outstanding.
-    UdpRr,
-    /// Connect, request, response, close.
-    TcpCrr,
-    /// Client sends over TCP.
-    TcpStream,
-    /// Server sends over TCP.
-    TcpMaerts,
-    /// Client sends datagrams.
-    UdpStream,
+words! {
+    /// What the endpoints do with each other.
+    SockTest {
+        /// Request and response on one TCP connection, one outstanding.
+        TcpRr = "tcp_rr",
+        /// Request and response in UDP datagrams, one outstanding.
+        UdpRr = "udp_rr",
+        /// Connect, request, response, close.
+        TcpCrr = "tcp_crr",
+        /// Client sends over TCP.
+        TcpStream = "tcp_stream",
+        /// Server sends over TCP.
+        TcpMaerts = "tcp_maerts",
+        /// Client sends datagrams.
+        UdpStream = "udp_stream",
+    }
 }
 
 /// A word that names no test.
@@ -48,28 +49,6 @@ pub enum SockTest {
 pub struct UnknownTest(pub String);
 
 impl SockTest {
-    /// All tests.
-    pub const ALL: [Self; 6] = [
-        Self::TcpRr,
-        Self::UdpRr,
-        Self::TcpCrr,
-        Self::TcpStream,
-        Self::TcpMaerts,
-        Self::UdpStream,
-    ];
-
-    /// Word in plans, on the command line and in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::TcpRr => "tcp_rr",
-            Self::UdpRr => "udp_rr",
-            Self::TcpCrr => "tcp_crr",
-            Self::TcpStream => "tcp_stream",
-            Self::TcpMaerts => "tcp_maerts",
-            Self::UdpStream => "udp_stream",
-        }
-    }
-
     /// Whether it counts transactions rather than bytes.
     pub fn has_transactions(self) -> bool {
         matches!(self, Self::TcpRr | Self::UdpRr | Self::TcpCrr)
@@ -96,45 +75,24 @@ impl SockTest {
     }
 }
 
-impl std::fmt::Display for SockTest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
 impl std::str::FromStr for SockTest {
     type Err = UnknownTest;
 
     fn from_str(word: &str) -> Result<Self, UnknownTest> {
-        Self::ALL
-            .into_iter()
-            .find(|test| test.word() == word)
-            .ok_or_else(|| UnknownTest(word.to_owned()))
+        Self::of(word).ok_or_else(|| UnknownTest(word.to_owned()))
     }
 }
 
-/// IP version of the data flows.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    /// IPv4.
-    #[default]
-    Ipv4,
-    /// IPv6.
-    Ipv6,
+words! {
+    /// IP version of the data flows.
+    #[derive(Default)]
+    Family {
+        /// IPv4.
+        #[default]
+        Ipv4 = "ipv4",
+        /// IPv6.
+        Ipv6 = "ipv6",
+    }
 }
 
 /// One test with its parameters.
@@ -161,10 +119,9 @@ pub struct SockAsk {
 }
 
 /// What is wrong with a [`SockAsk`].
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum SockAskError {
     /// Message size out of range.
-    #[error("a message of {bytes} bytes does not work with {test}; write 1 to {most}")]
     MessageBytes {
         /// Test.
         test: SockTest,
@@ -174,32 +131,56 @@ pub enum SockAskError {
         most: u32,
     },
     /// Number of flows out of range.
-    #[error(
-        "{flows} parallel flows do not work; write 1 to {MAX_FLOWS}, as many as two addresses have ports for"
-    )]
     Flows {
         /// Asked for.
         flows: u32,
     },
     /// Duration out of range.
-    #[error("a test of {ms} ms does not work; write 100ms to 1h")]
     Duration {
         /// Asked for.
         ms: u32,
     },
     /// Rate out of range.
-    #[error("a rate of {rate} per second does not work; write more than 0 and at most 1e9")]
     Rate {
         /// Asked for.
         rate: f64,
     },
     /// A rate for a TCP stream.
-    #[error("{test} has no rate, TCP paces it itself; leave the rate out or take udp_stream")]
     NoRate {
         /// Test.
         test: SockTest,
     },
 }
+
+impl SockAskError {
+    /// What does not work, and what to write.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::MessageBytes { test, bytes, most } => Problem::new(
+                format!("a message of {bytes} bytes does not work with {test}"),
+                format!("write 1 to {most}"),
+            ),
+            Self::Flows { flows } => Problem::new(
+                format!("{flows} parallel flows do not work"),
+                format!("write 1 to {MAX_FLOWS}, as many as two addresses have ports for"),
+            ),
+            Self::Duration { ms } => Problem::new(
+                format!("a test of {ms} ms does not work"),
+                "write 100ms to 1h",
+            ),
+            Self::Rate { rate } => Problem::new(
+                format!("a rate of {rate} per second does not work"),
+                "write more than 0 and at most 1e9",
+            ),
+            Self::NoRate { test } => Problem::new(
+                format!("{test} has no rate, TCP paces it itself"),
+                "leave the rate out or take udp_stream",
+            ),
+        }
+    }
+}
+
+crate::display_problem!(SockAskError);
 
 impl SockAsk {
     /// The test with default size, one flow, closed loop.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use nicety_host::placement::Placement;
 use nicety_model::path::{VmAccel, VmAsk, VmParams};
-use nicety_model::{FrameSize, PathSpec, Plan};
+use nicety_model::{FrameSize, PathSpec, Plan, Remedy};
 use nicety_port::Stop;
-use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, bundle};
+use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 
@@ -22,8 +22,8 @@ const BOOT_LIMIT: std::time::Duration = std::time::Duration::from_secs(90);
 /// Guests of one run.
 #[derive(Debug)]
 pub struct Guests {
-    /// Or why there is none, in one sentence.
-    bundle: Result<Bundle, String>,
+    /// Or why there is none.
+    bundle: Result<Bundle, NoBundle>,
     /// How they run, by what was asked for.
     accelerators: BTreeMap<VmAccel, Accelerator>,
 }
@@ -37,7 +37,10 @@ impl Guests {
             || plan.sock_cells().any(|cell| machine(&cell.path));
         let bundle = match wanted {
             true => fetch(cache, mirror),
-            false => Err("the plan has no guests".to_owned()),
+            false => Err(NoBundle {
+                why: "the plan has no guests".to_owned(),
+                remedy: Remedy::plan("write a [[path]] with kind = \"vm\""),
+            }),
         };
         Self {
             bundle,
@@ -70,7 +73,7 @@ impl Guests {
             let spec = namespace_spec(ask, largest, placement);
             return Ok(Box::new(NetnsPath::build(&spec)?));
         }
-        let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
+        let bundle = self.bundle.as_ref().map_err(NoBundle::refusal)?;
         let spec = machine_spec(ask, largest, placement);
         VmPath::check(&spec)?;
         let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, say)?;
@@ -90,7 +93,7 @@ impl Guests {
         if ask.netns {
             return NetnsPath::check(&namespace_spec(ask, largest, placement));
         }
-        self.bundle.as_ref().map_err(|why| refused(why))?;
+        self.bundle.as_ref().map_err(NoBundle::refusal)?;
         VmPath::check(&machine_spec(ask, largest, placement))
     }
 
@@ -104,7 +107,7 @@ impl Guests {
         stop: &Stop,
         say: &dyn Fn(&str),
     ) -> Result<VmPath, PathError> {
-        let bundle = self.bundle.as_ref().map_err(|why| refused(why))?;
+        let bundle = self.bundle.as_ref().map_err(NoBundle::refusal)?;
         let spec = VmSpec {
             ask,
             largest_frame: largest,
@@ -164,7 +167,13 @@ fn accelerator<'a>(
     };
     let chosen = accel
         .choose(bundle, &mut |step| say(step))
-        .map_err(|error| refused(&error.to_string().replace("--accel ", "accel = ")))?;
+        .map_err(|error| match &error {
+            QemuError::NoKvm { .. } => PathError::Guest {
+                why: error.what(),
+                remedy: Remedy::plan("write accel = \"tcg\" (slower) or accel = \"auto\""),
+            },
+            _ => PathError::Qemu(error),
+        })?;
     Ok(untried.insert(chosen))
 }
 
@@ -185,16 +194,16 @@ fn booting(ask: &VmAsk, accelerator: &Accelerator, say: &dyn Fn(&str)) {
     ));
 }
 
-fn fetch(cache: Option<PathBuf>, mirror: String) -> Result<Bundle, String> {
+fn fetch(cache: Option<PathBuf>, mirror: String) -> Result<Bundle, NoBundle> {
     if !cfg!(target_arch = "x86_64") {
-        return Err(
-            "guests are x86-64 machines, this nicety is built for another; measure on such a host"
-                .to_owned(),
-        );
+        return Err(NoBundle {
+            why: "guests are x86-64 machines, this nicety is built for another".to_owned(),
+            remedy: Remedy::elsewhere("measure on such a host"),
+        });
     }
     let cache = match cache {
         Some(cache) => cache,
-        None => bundle::default_cache().map_err(|error| error.to_string())?,
+        None => bundle::default_cache()?,
     };
     let mut progress = Progress::default();
     let spec = BundleSpec {
@@ -204,16 +213,31 @@ fn fetch(cache: Option<PathBuf>, mirror: String) -> Result<Bundle, String> {
     };
     let got = Bundle::get(&spec, &mut |now| progress.show(now));
     progress.done();
-    got.map_err(|error| error.to_string())
+    Ok(got?)
 }
 
-/// One line of what and what to do, taken apart.
-fn refused(line: &str) -> PathError {
-    let (why, remedy) = line
-        .split_once("; ")
-        .unwrap_or((line, "fetch QEMU and a kernel with nicety lab fetch"));
-    PathError::Guest {
-        why: why.to_owned(),
-        remedy: remedy.to_owned(),
+/// Why there are no QEMU and kernel for guests, which every cell with guests meets.
+#[derive(Debug)]
+struct NoBundle {
+    why: String,
+    remedy: Remedy,
+}
+
+impl NoBundle {
+    fn refusal(&self) -> PathError {
+        PathError::Guest {
+            why: self.why.clone(),
+            remedy: self.remedy.clone(),
+        }
+    }
+}
+
+impl From<QemuError> for NoBundle {
+    fn from(error: QemuError) -> Self {
+        let fetch = || Remedy::here("fetch QEMU and a kernel with nicety lab fetch");
+        Self {
+            why: error.what(),
+            remedy: error.remedy().unwrap_or_else(fetch),
+        }
     }
 }

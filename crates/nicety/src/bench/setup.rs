@@ -5,7 +5,7 @@ use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
@@ -60,17 +60,19 @@ impl SetupError {
     pub fn remedy(&self) -> String {
         let known = match self {
             Self::Path(error) => error.remedy(),
-            Self::OneQueue { .. } => {
-                Some("measure with --engine af_packet, or write host_queues = 1".to_owned())
-            }
-            Self::NoSuchPath(_) => Some("measure with the version that the plan is for".to_owned()),
-            Self::Stamps(_) => Some(
-                "measure between NICs that have them (nicety probe), or without --stamps hardware"
-                    .to_owned(),
-            ),
+            Self::OneQueue { .. } => Some(Remedy::here_or_plan(
+                "measure with --engine af_packet",
+                "write host_queues = 1",
+            )),
+            Self::NoSuchPath(_) => Some(Remedy::here(
+                "measure with the version that the plan is for",
+            )),
+            Self::Stamps(_) => Some(Remedy::here(
+                "measure between NICs that have them (nicety probe), or without --stamps hardware",
+            )),
             _ => None,
         };
-        and_then(known.as_deref().unwrap_or("put it right"))
+        and_then(&known.unwrap_or_else(|| Remedy::here("put it right")))
     }
 
     /// Whether every cell of the same path meets it.
@@ -102,27 +104,17 @@ impl SetupError {
     }
 }
 
-/// Beginnings of remedies that change the plan, and of those that name another machine.
-const PLAN: [&str; 3] = ["write ", "name CPUs ", "name a port "];
-const ELSEWHERE: &str = "measure where ";
-
 /// A remedy and how to go on behind it: a run goes on with the plan that it was begun with, so a
 /// changed plan is a new run.
-pub(super) fn and_then(remedy: &str) -> String {
+pub(super) fn and_then(remedy: &Remedy) -> String {
     const RESUME: &str = ", then go on with --resume";
     const NEW: &str = "and start a new run";
-    if remedy.starts_with(ELSEWHERE) {
-        return remedy.to_owned();
+    match remedy {
+        Remedy::Elsewhere(text) => text.clone(),
+        Remedy::Plan(text) => format!("{text}, {NEW}"),
+        Remedy::Here(text) => format!("{text}{RESUME}"),
+        Remedy::HereOrPlan { here, plan } => format!("{here}{RESUME}, or {plan} {NEW}"),
     }
-    if PLAN.iter().any(|start| remedy.starts_with(start)) {
-        return format!("{remedy}, {NEW}");
-    }
-    for other in [", or write ", "; or name another "] {
-        if let Some((here, plan)) = remedy.split_once(other) {
-            return format!("{here}{RESUME}{other}{plan} {NEW}");
-        }
-    }
-    format!("{remedy}{RESUME}")
 }
 
 /// Makes sure that paths may be built, as root or in a user namespace. Must be called before
@@ -356,29 +348,29 @@ pub fn stations(pairs: u32) -> Vec<[Mac; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use super::and_then;
+    use super::{Remedy, and_then};
 
     #[test]
     fn a_changed_plan_is_a_new_run() {
         for (remedy, expected) in [
             (
-                "write cores = 1 or less",
+                Remedy::plan("write cores = 1 or less"),
                 "write cores = 1 or less, and start a new run",
             ),
             (
-                "apt install dpdk-dev",
+                Remedy::here("apt install dpdk-dev"),
                 "apt install dpdk-dev, then go on with --resume",
             ),
             (
-                "modprobe 8021q, or write tagging = \"filtering\"",
+                Remedy::here_or_plan("modprobe 8021q", "write tagging = \"filtering\""),
                 "modprobe 8021q, then go on with --resume, or write tagging = \"filtering\" and start a new run",
             ),
             (
-                "measure where there is a NIC with SR-IOV",
+                Remedy::elsewhere("measure where there is a NIC with SR-IOV"),
                 "measure where there is a NIC with SR-IOV",
             ),
         ] {
-            assert_eq!(and_then(remedy), expected);
+            assert_eq!(and_then(&remedy), expected);
         }
     }
 }

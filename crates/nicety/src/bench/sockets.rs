@@ -9,7 +9,7 @@ use nicety_host::placement::Placement;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::{SockCell, SockClient};
 use nicety_model::sock::{Ending as TestEnding, Neighbours, SockAsk, SockResult};
-use nicety_model::{PathSpec, Plan};
+use nicety_model::{PathSpec, Plan, Remedy};
 use nicety_search::order::shuffled;
 use nicety_socket::{Connection, Ran, SocketError};
 use nicety_store::{RunDir, RunMeta};
@@ -57,12 +57,30 @@ struct Missing {
 }
 
 impl Missing {
-    /// One line of what and what to do, taken apart.
-    fn of(line: &str) -> Self {
-        let (reason, remedy) = line.split_once("; ").unwrap_or((line, "put it right"));
+    /// For a reason that says by itself what to do.
+    fn of(reason: impl std::fmt::Display) -> Self {
+        Self::with(reason.to_string(), &Remedy::here("put it right"))
+    }
+
+    fn with(reason: impl Into<String>, remedy: &Remedy) -> Self {
         Self {
-            reason: reason.to_owned(),
+            reason: reason.into(),
             remedy: setup::and_then(remedy),
+        }
+    }
+
+    fn socket(error: &SocketError) -> Self {
+        match error.remedy() {
+            Some(remedy) => Self::with(error.what(), &remedy),
+            None => Self::of(error),
+        }
+    }
+
+    /// Of a server that could not be started.
+    fn server(failure: &Failure) -> Self {
+        match failure.error.downcast_ref::<SocketError>() {
+            Some(error) => Self::socket(error),
+            None => Self::of(failure),
         }
     }
 }
@@ -204,7 +222,7 @@ impl SocketRun<'_> {
             match ran.ending {
                 TestEnding::Interrupted => return Ok(Went::Interrupted),
                 TestEnding::PeerLost => {
-                    return Ok(Went::Missing(Missing::of(&stage.why_lost())));
+                    return Ok(Went::Missing(stage.lost()));
                 }
                 TestEnding::Complete | TestEnding::Faulty => {}
             }
@@ -247,8 +265,8 @@ impl SocketRun<'_> {
             SockClient::Guest => stage.run_in_guest(&server, ask, &stop),
             SockClient::Host => {
                 let ran = stage.client.ns.run(test);
-                let ran = ran.map_err(|error| Missing::of(&error.to_string()))?;
-                ran.map_err(|error| Missing::of(&error.to_string()))
+                let ran = ran.map_err(Missing::of)?;
+                ran.map_err(|error| Missing::socket(&error))
             }
         };
         let (ran, neighbours) = match (cell.neighbours, &stage.neighbours) {

@@ -20,7 +20,7 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
     // A thread per queue of either interface.
     let receiving = |path: &PathPlan| match path {
         PathPlan::Vm { params } => {
-            RECEIVING * params.host_queues.iter().max().map_or(1, |n| *n as usize)
+            RECEIVING * params.host_queues.iter().max().map_or(1, |n| n.0 as usize)
         }
         // NICs have interrupts of their own, or none.
         path if path.interfaces().is_some() => 0,
@@ -43,7 +43,7 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
         };
         match params.cores.is_empty() {
             true => vec![1],
-            false => params.cores.clone(),
+            false => params.cores.iter().map(|cores| cores.0).collect(),
         }
     };
     let wanted = paths.iter().flat_map(|path| {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
 use nicety_model::sock::{EndReport, Ending, SockAsk};
-use nicety_socket::{Connection, Server, ServerConfig, Token};
+use nicety_socket::{Connection, Server, ServerConfig, SocketError, Token};
 use nicety_testbed::lab::{agent, init};
 use nicety_testbed::vm;
 use nicety_testbed::vm::wire::Serve;
@@ -81,26 +81,43 @@ pub enum Outcome {
         /// Server's counts; absent when it went away.
         server: Option<Box<EndReport>>,
     },
-    /// It could not begin: what and what to do.
-    Failed(String),
+    /// It could not begin.
+    Failed {
+        /// What is wrong.
+        why: String,
+        /// What to do, where that is known.
+        remedy: Option<String>,
+    },
 }
 
 /// A test with its client in this guest.
 fn work(test: Value) -> Value {
-    let run = || -> Result<Outcome, String> {
-        let test: Test = serde_json::from_value(test).map_err(|error| error.to_string())?;
-        let token = Token::new(&test.token).map_err(|error| error.to_string())?;
+    let failed = |error: &SocketError| Outcome::Failed {
+        why: error.what(),
+        remedy: error.remedy().map(|remedy| remedy.to_string()),
+    };
+    let run = || -> Result<Outcome, Outcome> {
+        let test: Test = serde_json::from_value(test).map_err(|error| unknown(&error))?;
+        let token = Token::new(&test.token).map_err(|error| unknown(&error))?;
         let opened = Connection::open(&test.to, &token, None);
-        let mut connection = opened.map_err(|error| error.to_string())?;
+        let mut connection = opened.map_err(|error| failed(&error))?;
         let never = AtomicBool::new(false);
         let ran = connection.run(&test.ask, threads(None), &never, &mut |_| ());
-        let ran = ran.map_err(|error| error.to_string())?;
+        let ran = ran.map_err(|error| failed(&error))?;
         Ok(Outcome::Ran {
             ending: ran.ending,
             client: Box::new(ran.client),
             server: ran.server.map(Box::new),
         })
     };
-    let outcome = run().unwrap_or_else(Outcome::Failed);
+    let outcome = run().unwrap_or_else(|failed| failed);
     serde_json::to_value(outcome).unwrap_or_default()
+}
+
+/// The host asked for something that this program does not know.
+fn unknown(error: &dyn std::fmt::Display) -> Outcome {
+    Outcome::Failed {
+        why: error.to_string(),
+        remedy: None,
+    }
 }

@@ -2,7 +2,7 @@
 
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
-use nicety_host::privilege::Privilege;
+use nicety_host::privilege::{Privilege, PrivilegeError};
 use nicety_model::probe::{Ability, Answer, Area};
 use nicety_testbed::switch;
 use nicety_testbed::{PathError, RigSpec, Tagging, VlanBridgePath};
@@ -81,13 +81,9 @@ fn ports(before: Privilege) -> Ability {
 }
 
 /// Where no namespaces can be made nothing can be tried.
-pub fn no_namespaces(why: &str) -> Ability {
-    let (what, fix) = match why.split_once("; ") {
-        Some((what, fix)) => (what, Some(fix)),
-        None => (why, None),
-    };
-    let ability = ability("bridge", Answer::No, what).costs("no path can be built here");
-    with_remedy(ability, fix)
+pub fn no_namespaces(why: &PrivilegeError) -> Ability {
+    let ability = ability("bridge", Answer::No, why.what()).costs("no path can be built here");
+    with_remedy(ability, why.remedy())
 }
 
 /// Looks for the programs that switch.
@@ -127,10 +123,10 @@ fn missing(name: &str, error: &PathError) -> Ability {
         "cells of {} are skipped",
         name.replace(", ", " with ")
     ));
-    with_remedy(ability, error.remedy().as_deref())
+    with_remedy(ability, error.remedy().map(|remedy| remedy.to_string()))
 }
 
-fn with_remedy(ability: Ability, remedy: Option<&str>) -> Ability {
+fn with_remedy(ability: Ability, remedy: Option<String>) -> Ability {
     match remedy {
         Some(remedy) => ability.remedy(remedy),
         None => ability,
@@ -167,10 +163,17 @@ mod tests {
             assert_eq!(told.answer, Answer::Partly);
             assert!(told.costs.is_some() && told.remedy.is_some());
         }
-        let told = no_namespaces("forbidden here; run as root");
+        let told = no_namespaces(&PrivilegeError::Forbidden {
+            cause: "a setting".to_owned(),
+            remedy: "change it".to_owned(),
+            source: std::io::ErrorKind::PermissionDenied.into(),
+        });
         assert_eq!(
             (told.finding.as_str(), told.remedy.as_deref()),
-            ("forbidden here", Some("run as root"))
+            (
+                "enter user namespace: forbidden on this host (a setting)",
+                Some("run as root, or change it")
+            )
         );
     }
 }

@@ -4,9 +4,9 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use nicety_host::ledger::Ledger;
 use nicety_host::netns::NetNs;
 use nicety_host::policer::{Policed, Policer, Policers, Representor};
+use nicety_host::undo_log::UndoLog;
 use nicety_model::BitRate;
 
 /// Where a representor is, what a function is, and the address of nobody.
@@ -99,7 +99,7 @@ fn in_the_lab() {
     let left = || {
         sh("tc qdisc add dev rep ingress");
         assert_eq!(read(), Policed::Foreign("ingress".to_owned()));
-        let (note, _) = Ledger::claim(&what, netns).unwrap().unwrap();
+        let (note, _) = UndoLog::claim(&what, netns).unwrap().unwrap();
         note.write(["rep".to_owned()]).unwrap();
         assert_eq!(read(), Policed::Open);
         // It may be at it still.
@@ -107,12 +107,12 @@ fn in_the_lab() {
     };
     let nothing = || {
         assert_eq!(sh("tc qdisc show dev rep ingress"), "");
-        assert!(!Ledger::is_there(&what, netns));
+        assert!(!UndoLog::is_there(&what, netns));
     };
     left();
     set(5).unwrap();
     assert_eq!(limited(read()).rate, BitRate::from_mbit(5));
-    assert!(!Ledger::is_there(&what, netns));
+    assert!(!UndoLog::is_there(&what, netns));
     set(0).unwrap();
     nothing();
     left();

@@ -1,25 +1,16 @@
 //! From text to a checked [`Policy`].
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use nicety_model::BitRate;
-use nicety_model::plan::parse_duration;
-use nicety_model::plan::read::{Entry, Section, Source};
-use toml::de::DeValue;
+use nicety_model::source::{Found, List, Source};
+use toml::Spanned;
 
+use super::file::{Guest, LimitRate, NO_TENANT, PolicyFile, Port, TABLES, TenantFile};
 use super::{
-    DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, LEAST_RATE, MAX_TENANTS, Policy,
-    PolicyError, PortName, Tenant,
+    DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
+    PolicyError, Tenant,
 };
-
-const NAME_CHARS: usize = 64;
-const MAX_WEIGHT: f64 = 1e6;
-const PERIODS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
-const BURSTS: (Duration, Duration) = (Duration::from_micros(0), Duration::from_secs(1));
-const NO_TENANT: &str = "add a line [[tenant]] and below it name = \"a\" and ports = [\"tap0\"]";
-
-type Found<'s, 'd> = Section<'s, 'd>;
 
 impl Policy {
     /// Reads and checks a policy. `file_name` is for messages.
@@ -27,353 +18,200 @@ impl Policy {
     /// # Errors
     /// The first thing that is wrong, with its line and what to write instead.
     pub fn parse(file_name: &str, text: &str) -> Result<Self, PolicyError> {
-        let source = Source {
-            file: file_name,
-            text,
-        };
-        let document = source.document()?;
-        let known = ["link", "tenant"];
-        let top = Section::open(source, "the policy", document.get_ref(), &known)?;
-        let mut policy = link(&top)?;
-        let items = tenant_items(&top)?;
-        let mut names = HashSet::new();
-        let mut ports = HashSet::new();
-        let mut channels = HashSet::new();
-        let mut guaranteed = 0.0;
-        for item in &items {
-            let wanted = "[[tenant]] with a name and ports below it";
-            let keys = [
-                "name",
-                "weight",
-                "guarantee",
-                "cap",
-                "burst",
-                "ports",
-                "guest",
-                "guest_uid",
-            ];
-            let section = Section::open(source, "[[tenant]]", item.table(wanted)?, &keys)?;
-            let tenant = tenant(&section, item, &policy, &mut ports)?;
-            if !names.insert(tenant.name.clone()) {
-                let at = section.get("name").unwrap_or(*item);
-                return Err(at.error(
-                    format!("tenant {:?} is in the policy twice", tenant.name),
-                    "give one of them another name",
-                ));
-            }
-            guaranteed += tenant.guarantee.bps();
-            if guaranteed > policy.shared_bps() {
-                let at = section.get("guarantee").unwrap_or(*item);
-                return Err(at.error(
-                    format!(
-                        "guarantees up to here are {}, more than the {} of the link without its head-room",
-                        BitRate::from_bps(guaranteed),
-                        BitRate::from_bps(policy.shared_bps())
-                    ),
-                    "lower a guarantee",
-                ));
-            }
-            if let Some(guest) = &tenant.guest
-                && !channels.insert(guest.to_string())
-            {
-                let at = section.get("guest").unwrap_or(*item);
-                let guest = guest.to_string();
-                return Err(at.error(
-                    format!("guest = {guest:?} belongs to another tenant already"),
-                    "give each tenant a socket of its own",
-                ));
-            }
-            policy.tenants.push(tenant);
-        }
+        let source = Source::new(file_name, text, "the policy")?;
+        let file: PolicyFile = source.read(&TABLES, without_ports(&source))?;
+        source.judge(file.problems())?;
+        let policy = file.policy();
+        source.judge(file.problems_among_tenants(&policy))?;
         Ok(policy)
     }
 }
 
-fn tenant_items<'t, 'd>(top: &Found<'t, 'd>) -> Result<Vec<Entry<'t, 'd>>, PolicyError> {
-    let Some(entry) = top.get("tenant") else {
-        return Err(top.source.error(0, "the policy has no tenant", NO_TENANT));
-    };
-    match entry.value.get_ref() {
-        DeValue::Array(items) if items.is_empty() => {
-            Err(entry.error("the policy has no tenant", NO_TENANT))
+/// Tenants with an empty list of ports.
+fn without_ports(source: &Source<'_>) -> Vec<Found> {
+    let tenants = source.document().get("tenant");
+    let tenants = tenants.and_then(|tenants| tenants.get_ref().as_array());
+    let tables = tenants.into_iter().flat_map(|tenants| tenants.iter());
+    let tables = tables.filter_map(|tenant| tenant.get_ref().as_table());
+    let found = tables.filter_map(|table| {
+        let ports = table.get("ports")?;
+        let name = table.get("name").and_then(|name| name.get_ref().as_str());
+        let what = format!("tenant {:?} has no ports", name.unwrap_or_default());
+        let remedy = "name one, as in ports = [\"tap0\"], or remove the tenant";
+        let empty = ports.get_ref().as_array()?.is_empty();
+        empty.then(|| Found::new(ports.span().start, what, remedy))
+    });
+    found.collect()
+}
+
+/// Where something stands, or else its table.
+fn place<T>(value: &Option<Spanned<T>>, table: usize) -> usize {
+    value.as_ref().map_or(table, |value| value.span().start)
+}
+
+impl PolicyFile {
+    /// What does not go together, in the order of the file.
+    fn problems(&self) -> Vec<Found> {
+        let remedy = "add [link] and below it capacity = \"10gbit\", the rate of the shared link";
+        let mut found = Vec::new();
+        let mut capacity = None;
+        match &self.link {
+            None => found.push(Found::new(0, "the policy has no [link]", remedy)),
+            Some(link) => match link.get_ref().capacity {
+                None => {
+                    found.push(Found::new(
+                        link.span().start,
+                        "[link] has no capacity",
+                        remedy,
+                    ));
+                }
+                Some(LimitRate(rate)) => capacity = Some(rate),
+            },
         }
-        DeValue::Array(items) if items.len() > MAX_TENANTS => Err(entry.error(
-            format!(
-                "{} tenants are more than the {MAX_TENANTS} of one policy",
-                items.len()
-            ),
-            "split the policy",
-        )),
-        DeValue::Table(_) => Err(entry.error(
-            "[tenant] is a single table",
-            "write [[tenant]] in double brackets",
-        )),
-        _ => entry.items(),
+        match self.tenant.first() {
+            None => found.push(Found::new(0, NO_TENANT[0], NO_TENANT[1])),
+            Some(first) if self.tenant.len() > MAX_TENANTS => {
+                let count = self.tenant.len();
+                let what = format!("{count} tenants are more than the {MAX_TENANTS} of one policy");
+                found.push(Found::new(first.span().start, what, "split the policy"));
+            }
+            Some(_) => {}
+        }
+        for tenant in &self.tenant {
+            found.extend(tenant.get_ref().problems(tenant.span().start, capacity));
+        }
+        found.sort_by_key(|found| found.at);
+        found
+    }
+
+    /// The policy of a file without problems.
+    fn policy(&self) -> Policy {
+        let link = self.link.as_ref().map(Spanned::get_ref);
+        Policy {
+            capacity: link
+                .and_then(|link| link.capacity)
+                .map_or(BitRate(0), |rate| rate.0),
+            headroom: link
+                .and_then(|link| link.headroom)
+                .map_or(DEFAULT_HEADROOM, |share| share.0),
+            period: link
+                .and_then(|link| link.period)
+                .map_or(DEFAULT_PERIOD, |time| time.0),
+            tenants: self
+                .tenant
+                .iter()
+                .map(|tenant| tenant.get_ref().tenant())
+                .collect(),
+        }
+    }
+
+    /// What the tenants have together and may not, or not that much of, in the order of the file.
+    fn problems_among_tenants(&self, policy: &Policy) -> Vec<Found> {
+        let (mut names, mut ports, mut guests) = (HashSet::new(), HashSet::new(), HashSet::new());
+        let mut guaranteed = 0.0;
+        let mut found = Vec::new();
+        for (table, tenant) in self.tenant.iter().zip(&policy.tenants) {
+            let (at, table) = (table.span().start, table.get_ref());
+            if !names.insert(&tenant.name) {
+                let what = format!("tenant {:?} is in the policy twice", tenant.name);
+                let remedy = "give one of them another name";
+                found.push(Found::new(place(&table.name, at), what, remedy));
+            }
+            for (Port(port), at) in table.ports.iter().flat_map(List::placed) {
+                if !ports.insert(port) {
+                    let what = format!("port {port} belongs to another tenant already");
+                    found.push(Found::new(at, what, "remove one of them"));
+                }
+            }
+            let guest = tenant.guest.as_ref().map(ToString::to_string);
+            if let Some(guest) = guest.filter(|guest| !guests.insert(guest.clone())) {
+                let what = format!("guest = {guest:?} belongs to another tenant already");
+                let remedy = "give each tenant a socket of its own";
+                found.push(Found::new(place(&table.guest, at), what, remedy));
+            }
+            guaranteed += tenant.guarantee.bps();
+            if guaranteed > policy.shared_bps() {
+                let what = format!(
+                    "guarantees up to here are {}, more than the {} of the link without its head-room",
+                    BitRate::from_bps(guaranteed),
+                    BitRate::from_bps(policy.shared_bps())
+                );
+                found.push(Found::new(
+                    place(&table.guarantee, at),
+                    what,
+                    "lower a guarantee",
+                ));
+            }
+        }
+        found.sort_by_key(|found| found.at);
+        found
     }
 }
 
-/// `[link]`; the tenants are still missing.
-fn link(top: &Found<'_, '_>) -> Result<Policy, PolicyError> {
-    let fix = "add [link] and below it capacity = \"10gbit\", the rate of the shared link";
-    let Some(entry) = top.get("link") else {
-        return Err(top.source.error(0, "the policy has no [link]", fix));
-    };
-    let keys = ["capacity", "headroom", "period"];
-    let section = Section::open(top.source, "[link]", entry.table("[link]")?, &keys)?;
-    let Some(capacity) = section.get("capacity") else {
-        return Err(entry.error("[link] has no capacity", fix));
-    };
-    let headroom = match section.get("headroom") {
-        None => DEFAULT_HEADROOM,
-        Some(entry) => {
-            let wanted = "the share of the link left free, 0.03 for 3 %";
-            match entry.number(wanted)? {
-                share if (0.0..=0.5).contains(&share) => share.abs(),
-                _ => {
-                    let what = format!("headroom = {} is not between 0 and 0.5", entry.quote());
-                    return Err(entry.error(what, format!("write {wanted}")));
-                }
-            }
+impl TenantFile {
+    /// What does not go together in the table that begins here; the link may have no rate.
+    fn problems(&self, at: usize, link: Option<BitRate>) -> Vec<Found> {
+        let tenant = self.tenant();
+        let mut found = Vec::new();
+        if self.name.is_none() {
+            let remedy = "add a line such as name = \"blue\"";
+            found.push(Found::new(at, "a tenant has no name", remedy));
+        } else if self.ports.is_none() {
+            let what = format!("tenant {:?} has no ports", tenant.name);
+            found.push(Found::new(at, what, "add ports = [\"tap0\"]"));
         }
-    };
-    let period = duration(section.get("period"), DEFAULT_PERIOD, PERIODS, "1s")?;
-    Ok(Policy {
-        capacity: positive_rate(&capacity)?,
-        headroom,
-        period,
-        tenants: Vec::new(),
-    })
-}
-
-/// One `[[tenant]]`; `taken` are the ports of those before.
-fn tenant(
-    section: &Found<'_, '_>,
-    item: &Entry<'_, '_>,
-    policy: &Policy,
-    taken: &mut HashSet<PortName>,
-) -> Result<Tenant, PolicyError> {
-    let name = name(section, item)?;
-    let weight = match section.get("weight") {
-        None => 1.0,
-        Some(entry) => weight(&entry)?,
-    };
-    let guarantee = section.get("guarantee").as_ref().map(rate).transpose()?;
-    let guarantee = guarantee.unwrap_or_default();
-    let cap = match section.get("cap") {
-        None => None,
-        Some(entry) => {
-            let cap = positive_rate(&entry)?;
+        if let Some(cap) = tenant.cap {
+            let (at, guarantee) = (place(&self.cap, at), tenant.guarantee);
             if cap < guarantee {
-                return Err(entry.error(
-                    format!("cap = {cap} is below the guarantee of {guarantee}"),
-                    "raise the cap or lower the guarantee",
-                ));
+                let what = format!("cap = {cap} is below the guarantee of {guarantee}");
+                found.push(Found::new(at, what, "raise the cap or lower the guarantee"));
             }
-            if cap > policy.capacity {
-                return Err(entry.error(
-                    format!("cap = {cap} is above the link's {}", policy.capacity),
+            if let Some(link) = link.filter(|link| cap > *link) {
+                let what = format!("cap = {cap} is above the link's {link}");
+                found.push(Found::new(
+                    at,
+                    what,
                     "lower it, or remove the line for no cap",
                 ));
             }
-            Some(cap)
         }
-    };
-    let burst = duration(section.get("burst"), DEFAULT_BURST, BURSTS, "4ms")?;
-    let Some(entry) = section.get("ports") else {
-        return Err(item.error(
-            format!("tenant {name:?} has no ports"),
-            "add ports = [\"tap0\"]",
-        ));
-    };
-    if entry.items().is_err() {
-        return Err(entry.error(
-            format!("tenant {name:?} has no ports"),
-            "name one, as in ports = [\"tap0\"], or remove the tenant",
-        ));
-    }
-    let ports = entry.list(|item| {
-        let text = item.string("interfaces in quotes, as in ports = [\"tap0\", \"eth0/vf3\"]")?;
-        let port = text.parse::<PortName>().map_err(|error| {
-            let text = error.to_string();
-            let (what, fix) = text.split_once("; ").unwrap_or((&text, "write tap0"));
-            item.error(what, fix)
-        })?;
-        if taken.contains(&port) {
-            return Err(item.error(
-                format!("port {port} belongs to another tenant already"),
-                "remove one of them",
-            ));
-        }
-        Ok(port)
-    })?;
-    taken.extend(ports.iter().cloned());
-    Ok(Tenant {
-        name,
-        weight,
-        guarantee,
-        cap,
-        burst,
-        ports,
-        guest: guest(section)?,
-    })
-}
-
-/// `guest` and `guest_uid`.
-fn guest(section: &Found<'_, '_>) -> Result<Option<GuestChannel>, PolicyError> {
-    let uid = section.get("guest_uid");
-    let Some(entry) = section.get("guest") else {
-        return match uid {
-            None => Ok(None),
-            Some(uid) => Err(uid.error(
-                "guest_uid without guest",
-                "add guest = \"/run/nicety/a.sock\"",
-            )),
-        };
-    };
-    let path = entry.string("a path in quotes, as in guest = \"/run/nicety/a.sock\"")?;
-    if let Some(text) = path.strip_prefix("vsock:") {
-        // Of the numbers below 3 only 1, this machine, can connect.
-        let cid = text
-            .parse::<u32>()
-            .ok()
-            .filter(|cid| !matches!(*cid, 0 | 2 | u32::MAX));
-        return match (cid, uid) {
-            (None, _) => Err(entry.error(
-                format!("guest = {} names no virtual machine", entry.quote()),
-                "write the number that QEMU gives it, as in guest = \"vsock:5\"",
-            )),
-            (Some(_), Some(uid)) => Err(uid.error(
-                "guest_uid with a vsock",
-                "remove it: the machine's root may connect, and nobody else",
-            )),
-            (Some(cid), None) => Ok(Some(GuestChannel::Vsock { cid })),
-        };
-    }
-    // sun_path of unix(7), with its NUL.
-    if !path.starts_with('/') || path.len() > 107 || path.contains('\0') {
-        return Err(entry.error(
-            format!(
-                "guest = {} is no absolute path of at most 107 bytes",
-                entry.quote()
-            ),
-            "write one as in guest = \"/run/nicety/a.sock\"",
-        ));
-    }
-    let uid = match uid {
-        None => 0,
-        Some(entry) => {
-            let wanted = "the number of a user, as in guest_uid = 64055";
-            let number = entry.number(wanted)?;
-            if number.fract() != 0.0 || !(0.0..4_294_967_295.0).contains(&number) {
-                let what = format!("guest_uid = {} is no user", entry.quote());
-                return Err(entry.error(what, format!("write {wanted}")));
+        let wrong = match (&self.guest_uid, &tenant.guest) {
+            (Some(_), None) => {
+                let remedy = "add guest = \"/run/nicety/a.sock\"";
+                Some(("guest_uid without guest", remedy))
             }
-            number as u32
+            (Some(_), Some(GuestChannel::Vsock { .. })) => {
+                let remedy = "remove it: the machine's root may connect, and nobody else";
+                Some(("guest_uid with a vsock", remedy))
+            }
+            _ => None,
+        };
+        let at = place(&self.guest_uid, at);
+        found.extend(wrong.map(|(what, remedy)| Found::new(at, what, remedy)));
+        found
+    }
+
+    /// The tenant of a table without problems.
+    fn tenant(&self) -> Tenant {
+        let name = self.name.as_ref().map(|name| name.get_ref().0.clone());
+        let guarantee = self.guarantee.as_ref().map(|rate| rate.get_ref().0);
+        let ports = self.ports.iter().flat_map(|ports| ports.iter());
+        let own_uid = self.guest_uid.as_ref().map_or(0, |uid| uid.get_ref().0);
+        let guest = self
+            .guest
+            .as_ref()
+            .map(|guest| match guest.get_ref().clone() {
+                Guest(GuestChannel::Unix { path, .. }) => GuestChannel::Unix { path, uid: own_uid },
+                Guest(vsock) => vsock,
+            });
+        Tenant {
+            name: name.unwrap_or_default(),
+            weight: self.weight.map_or(1.0, |weight| weight.0),
+            guarantee: guarantee.unwrap_or_default(),
+            cap: self.cap.as_ref().map(|rate| rate.get_ref().0),
+            burst: self.burst.map_or(DEFAULT_BURST, |time| time.0),
+            ports: ports.map(|Port(port)| port.clone()).collect(),
+            guest,
         }
-    };
-    Ok(Some(GuestChannel::Unix {
-        path: path.to_owned(),
-        uid,
-    }))
-}
-
-fn name(section: &Found<'_, '_>, item: &Entry<'_, '_>) -> Result<String, PolicyError> {
-    let fix = "add a line such as name = \"blue\"";
-    let Some(entry) = section.get("name") else {
-        return Err(item.error("a tenant has no name", fix));
-    };
-    let name = entry.string("a name in quotes, as in name = \"blue\"")?;
-    let fits = !name.trim().is_empty()
-        && name.chars().count() <= NAME_CHARS
-        && !name.chars().any(char::is_control);
-    if !fits {
-        return Err(entry.error(
-            format!("name = {} is no name", entry.quote()),
-            format!("write 1 to {NAME_CHARS} printable characters"),
-        ));
     }
-    Ok(name.to_owned())
-}
-
-fn weight(entry: &Entry<'_, '_>) -> Result<f64, PolicyError> {
-    let wanted = "a number above 0, as in weight = 2";
-    match entry.number(wanted)? {
-        weight if weight > 0.0 && (1.0 / MAX_WEIGHT..=MAX_WEIGHT).contains(&weight) => Ok(weight),
-        weight if weight > 0.0 => Err(entry.error(
-            format!("weight = {} is too far from the others", entry.quote()),
-            format!(
-                "write a number between {} and {MAX_WEIGHT}",
-                1.0 / MAX_WEIGHT
-            ),
-        )),
-        _ => Err(entry.error(
-            format!("weight = {} is not above 0", entry.quote()),
-            format!("write {wanted}"),
-        )),
-    }
-}
-
-fn rate(entry: &Entry<'_, '_>) -> Result<BitRate, PolicyError> {
-    if matches!(
-        entry.value.get_ref(),
-        DeValue::Integer(_) | DeValue::Float(_)
-    ) {
-        return Err(entry.error(
-            format!("{} = {} has no unit", entry.key, entry.quote()),
-            format!("write a rate in quotes, as in \"{}mbit\"", entry.quote()),
-        ));
-    }
-    let text = entry.string("a rate in quotes, as in \"500mbit\"")?;
-    text.parse().map_err(|error: nicety_model::BitRateError| {
-        let text = error.to_string();
-        let (what, fix) = text
-            .split_once("; ")
-            .unwrap_or((&text, "write \"500mbit\""));
-        entry.error(format!("{} = {what}", entry.key), fix)
-    })
-}
-
-fn positive_rate(entry: &Entry<'_, '_>) -> Result<BitRate, PolicyError> {
-    match rate(entry)? {
-        BitRate(0) => Err(entry.error(
-            format!("{} = {} lets nothing through", entry.key, entry.quote()),
-            "write a rate above 0",
-        )),
-        rate if rate < LEAST_RATE => Err(entry.error(
-            format!(
-                "{} = {rate} is below the lowest limit of any port",
-                entry.key
-            ),
-            format!("write at least {LEAST_RATE}"),
-        )),
-        rate => Ok(rate),
-    }
-}
-
-fn duration(
-    entry: Option<Entry<'_, '_>>,
-    default: Duration,
-    (low, high): (Duration, Duration),
-    example: &str,
-) -> Result<Duration, PolicyError> {
-    let Some(entry) = entry else {
-        return Ok(default);
-    };
-    let text = entry.string(&format!("a duration in quotes, as in \"{example}\""))?;
-    let time = parse_duration(text).map_err(|error| {
-        let text = error.to_string();
-        let (what, fix) = text.split_once("; ").unwrap_or((&text, "write \"1s\""));
-        entry.error(format!("{} = {what}", entry.key), fix)
-    })?;
-    if !(low..=high).contains(&time) {
-        return Err(entry.error(
-            format!(
-                "{} = {} is outside {low:?} to {high:?}",
-                entry.key,
-                entry.quote()
-            ),
-            format!("write a duration such as \"{example}\""),
-        ));
-    }
-    Ok(time)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nicety_host::netns::NetNs;
 
-use super::ledger::{Entry, Ledger};
+use super::device_log::{DeviceLog, Entry};
 use super::text::{self, Listing, Tally};
 use crate::error::PortError;
 
@@ -36,7 +36,7 @@ pub(super) struct Control {
     ns: NetNs,
     /// Only where the namespace outlives the process: pktgen's part of one that does not goes
     /// with it (`pg_net_exit`).
-    ledger: Option<Ledger>,
+    log: Option<DeviceLog>,
     entries: Vec<Entry>,
 }
 
@@ -51,9 +51,9 @@ impl Control {
         }
         let ns = NetNs::current().map_err(|error| refused(error.to_string()))?;
         let home = fs::metadata(HOME).is_ok_and(|home| home.ino() == ns.inode());
-        let ledger = match home.then(|| Ledger::claim(ns.inode())).transpose() {
+        let log = match home.then(|| DeviceLog::claim(ns.inode())).transpose() {
             Ok(None) => None,
-            Ok(Some(Some(ledger))) => Some(ledger),
+            Ok(Some(Some(log))) => Some(log),
             Ok(Some(None)) => {
                 return Err(refused(
                     "another nicety uses the pktgen of this network namespace: wait for its end"
@@ -64,7 +64,7 @@ impl Control {
         };
         let mut control = Self {
             ns,
-            ledger,
+            log,
             entries: Vec::new(),
         };
         control.clear().map_err(refused)?;
@@ -78,7 +78,7 @@ impl Control {
 
     /// Takes out what a killed nicety has left; says whose anything else is.
     fn clear(&mut self) -> Result<(), String> {
-        let left = self.ledger.as_ref().map_or(&[][..], Ledger::entries);
+        let left = self.log.as_ref().map_or(&[][..], DeviceLog::entries);
         let threads = threads().map_err(|error| unusable("look at its threads", &error))?;
         for thread in threads {
             let listing = listing(&thread).map_err(|error| unusable("look at a thread", &error))?;
@@ -113,9 +113,8 @@ impl Control {
             )));
         };
         self.entries.push((thread.clone(), interface.to_owned()));
-        if let Some(ledger) = &mut self.ledger {
-            ledger
-                .write(&self.entries)
+        if let Some(log) = &mut self.log {
+            log.write(&self.entries)
                 .map_err(|error| refused(unusable("note what is given to it", &error)))?;
         }
         order(&file(&thread), &format!("add_device {interface}"))
@@ -190,16 +189,16 @@ impl Drop for Control {
     fn drop(&mut self) {
         let mut threads: Vec<_> = self.entries.iter().map(|(thread, _)| thread).collect();
         threads.dedup();
-        // What cannot be taken back is named by the ledger, which then stays.
+        // What cannot be taken back is named by the log, which then stays.
         let removed = self.ns.run(|| {
             threads
                 .into_iter()
                 .try_for_each(|thread| remove_all(thread))
         });
         if !matches!(removed, Ok(Ok(())))
-            && let Some(ledger) = self.ledger.take()
+            && let Some(log) = self.log.take()
         {
-            ledger.keep();
+            log.keep();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nicety_host::hwtstamp::{Changed, Config, HwTstamp, Ledger, TX_ON};
+use nicety_host::hwtstamp::{Changed, Config, HwTstamp, StampLog, TX_ON};
 use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_packet::ptp;
@@ -24,25 +24,25 @@ pub struct Armed<'p> {
 #[derive(Debug)]
 struct Restored {
     nics: HwTstamp,
-    ledger: Ledger,
+    log: StampLog,
     changed: Vec<Changed>,
 }
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        restore(&self.nics, &self.ledger, &self.changed);
+        restore(&self.nics, &self.log, &self.changed);
     }
 }
 
-/// Has every NIC that is still there stamp what it did; the ledger forgets them then.
-fn restore(nics: &HwTstamp, ledger: &Ledger, changed: &[Changed]) {
+/// Has every NIC that is still there stamp what it did; the log forgets them then.
+fn restore(nics: &HwTstamp, log: &StampLog, changed: &[Changed]) {
     let back = |c: &Changed| match nics.set(&c.interface, c.before) {
         Ok(_) => true,
         Err(error) => error.is_not_found(),
     };
     // One that refuses keeps none of the others from it.
     if changed.iter().filter(|c| !back(c)).count() == 0 {
-        ledger.clear();
+        log.clear();
     }
 }
 
@@ -50,16 +50,16 @@ fn restore(nics: &HwTstamp, ledger: &Ledger, changed: &[Changed]) {
 /// sentence each.
 ///
 /// # Errors
-/// When the ledger cannot be read or the NICs cannot be asked.
+/// When the log cannot be read or the NICs cannot be asked.
 pub fn restore_left(ns: &NetNs) -> Result<Vec<String>, ProbeError> {
-    if !Ledger::is_there(ns.inode()) {
+    if !StampLog::is_there(ns.inode()) {
         return Ok(Vec::new());
     }
-    let Some((ledger, left)) = Ledger::claim(ns.inode()).map_err(ProbeError::Ledger)? else {
+    let Some((log, left)) = StampLog::claim(ns.inode()).map_err(ProbeError::UndoLog)? else {
         // Another nicety is at work.
         return Ok(Vec::new());
     };
-    restore(&HwTstamp::open(ns)?, &ledger, &left);
+    restore(&HwTstamp::open(ns)?, &log, &left);
     let said = |c: &Changed| {
         format!(
             "{}: stamps again what it did before a run that was killed",
@@ -99,11 +99,11 @@ fn arm(ports: &[&Stamping]) -> Result<Option<Restored>, ProbeError> {
         return Ok(None);
     };
     let ns = &first.port.ns;
-    let claim = Ledger::claim(ns.inode()).map_err(ProbeError::Ledger)?;
-    let (ledger, left) = claim.ok_or(ProbeError::Busy)?;
+    let claim = StampLog::claim(ns.inode()).map_err(ProbeError::UndoLog)?;
+    let (log, left) = claim.ok_or(ProbeError::Busy)?;
     let nics = HwTstamp::open(ns)?;
     if !left.is_empty() {
-        restore(&nics, &ledger, &left);
+        restore(&nics, &log, &left);
     }
     let mut changed = Vec::new();
     for stamping in ports {
@@ -129,11 +129,11 @@ fn arm(ports: &[&Stamping]) -> Result<Option<Restored>, ProbeError> {
         return Ok(None);
     }
     let all: Vec<Changed> = changed.iter().map(|(_, changed)| changed.clone()).collect();
-    ledger.write(&all).map_err(ProbeError::Ledger)?;
+    log.write(&all).map_err(ProbeError::UndoLog)?;
     // From here on everything is undone when this is dropped.
     let restored = Restored {
         nics,
-        ledger,
+        log,
         changed: all,
     };
     let links = Links::open(ns)?;

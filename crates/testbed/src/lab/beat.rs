@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use nicety_host::cpu_set;
 
 use crate::qemu::QemuError;
 use crate::vm::place;
@@ -39,10 +39,8 @@ impl Beats {
         for (number, cpu) in cpus.into_iter().enumerate() {
             let counts = Arc::clone(&counts);
             std::thread::spawn(move || {
-                let mut set = CpuSet::new();
-                set.set(cpu as usize);
                 // One that may not be pinned counts for whatever CPU it is on.
-                let _ = sched_setaffinity(None, &set);
+                let _ = cpu_set::pin(None, &[cpu]);
                 loop {
                     counts[number].fetch_add(1, Ordering::Relaxed);
                     std::thread::sleep(every);

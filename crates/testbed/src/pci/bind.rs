@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nicety_host::vf::{PciFunction, Places};
+use nicety_model::Remedy;
 
 use crate::error::PathError;
 
@@ -52,7 +53,7 @@ pub(crate) fn bind(
                 let wanted = driver.unwrap_or("no driver that makes an interface");
                 return Err(PathError::Guest {
                     why: format!("{what} was not taken by its driver ({wanted})"),
-                    remedy: format!("modprobe {} and see dmesg", alias.trim()),
+                    remedy: Remedy::here(format!("modprobe {} and see dmesg", alias.trim())),
                 });
             }
             _ => std::thread::sleep(LOOK),
@@ -69,8 +70,9 @@ pub(crate) fn interface_of(function: PciFunction) -> String {
 pub(super) fn gone(what: &str) -> PathError {
     PathError::Guest {
         why: format!("{what} has gone"),
-        remedy: "see what else makes virtual functions or removes devices on this machine"
-            .to_owned(),
+        remedy: Remedy::here(
+            "see what else makes virtual functions or removes devices on this machine",
+        ),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use nicety_host::link::Link;
 use nicety_host::vf::{Holder, PciFunction, Places, VfHolders};
+use nicety_model::Remedy;
 
 use super::VFIO;
 
@@ -15,7 +16,7 @@ const HARMLESS: [&str; 2] = ["pci-stub", "pcieport"];
 const NAMED: usize = 8;
 
 /// Why it may not be, and what to do.
-type Refusal = (String, String);
+type Refusal = (String, Remedy);
 
 /// What is known of the machine.
 pub(super) struct Look<'a> {
@@ -56,7 +57,7 @@ impl Look<'_> {
 
     /// By the host's own traffic.
     fn used(&self, address: &str, function: &PciFunction) -> Option<Refusal> {
-        let other = "write the address of a NIC that is used for nothing else".to_owned();
+        let other = Remedy::plan("write the address of a NIC that is used for nothing else");
         if let Some(port) = function
             .interfaces
             .iter()
@@ -64,8 +65,9 @@ impl Look<'_> {
         {
             return Some((
                 format!("{port} is {address} itself, so the tester cannot have it"),
-                "write the interfaces that are connected with the switch's NICs as a and b"
-                    .to_owned(),
+                Remedy::plan(
+                    "write the interfaces that are connected with the switch's NICs as a and b",
+                ),
             ));
         }
         for name in &function.interfaces {
@@ -106,15 +108,20 @@ impl Look<'_> {
                 format!(
                     "{address} belongs to {driver}, through which DPDK works: such NICs are not taken by this version"
                 ),
-                "write the address of another NIC, or start testpmd yourself and measure with kind = \"ports\"".to_owned(),
+                Remedy::plan(
+                    "write the address of another NIC, or start testpmd yourself and measure with kind = \"ports\"",
+                ),
             ));
         }
         let functions = self.places.pci_attribute(address, "sriov_numvfs");
         if let Some(there @ 1..) = functions.and_then(|text| text.parse::<u32>().ok()) {
             return Some((
                 format!("{address} has {there} virtual functions, which go with its driver"),
-                format!(
-                    "when nobody needs them, echo 0 > /sys/bus/pci/devices/{address}/sriov_numvfs; or name another NIC"
+                Remedy::here_or_plan(
+                    format!(
+                        "when nobody needs them, echo 0 > /sys/bus/pci/devices/{address}/sriov_numvfs"
+                    ),
+                    "name another NIC",
                 ),
             ));
         }
@@ -128,7 +135,7 @@ impl Look<'_> {
         };
         Some((
             format!("{address} {who}"),
-            "write the address of a NIC that nobody uses".to_owned(),
+            Remedy::plan("write the address of a NIC that nobody uses"),
         ))
     }
 
@@ -137,8 +144,9 @@ impl Look<'_> {
         let Some(group) = function.group else {
             return Some((
                 format!("there is no IOMMU for {address}, so DPDK cannot have it by VFIO"),
-                "boot with intel_iommu=on iommu=pt or switch the IOMMU on in the firmware"
-                    .to_owned(),
+                Remedy::here(
+                    "boot with intel_iommu=on iommu=pt or switch the IOMMU on in the firmware",
+                ),
             ));
         };
         let with_drivers: Vec<String> = self
@@ -160,20 +168,24 @@ impl Look<'_> {
             format!(
                 "the IOMMU cannot keep {address} apart from {them}: they are all in its group {group}"
             ),
-            format!(
-                "unbind these from their drivers when nobody needs them (driverctl set-override ADDRESS {VFIO}); or name another NIC"
+            Remedy::here_or_plan(
+                format!(
+                    "unbind these from their drivers when nobody needs them (driverctl set-override ADDRESS {VFIO})"
+                ),
+                "name another NIC",
             ),
         ))
     }
 
     /// NICs that the plan could name.
-    fn other_nics(&self) -> String {
+    fn other_nics(&self) -> Remedy {
         let mut there = self.places.ethernet();
         there.truncate(NAMED);
         match there.is_empty() {
-            true => "measure where there are NICs of their own, or in the lab (nicety lab run)"
-                .to_owned(),
-            false => format!("write addresses of NICs: {}", there.join(", ")),
+            true => Remedy::elsewhere(
+                "measure where there are NICs of their own, or in the lab (nicety lab run)",
+            ),
+            false => Remedy::plan(format!("write addresses of NICs: {}", there.join(", "))),
         }
     }
 }

@@ -1,43 +1,38 @@
 //! Why a virtual machine cannot be had.
 
+use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use nicety_model::Remedy;
+
 /// Why QEMU, a kernel or a machine made of them cannot be had.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum QemuError {
     /// A call to the kernel failed.
-    #[error("{operation} {path}: {source}", path = path.display())]
     Io {
         /// What was tried.
         operation: &'static str,
         /// On what.
         path: PathBuf,
         /// The kernel's answer.
-        #[source]
         source: io::Error,
     },
     /// Nowhere to keep QEMU and the kernel.
-    #[error(
-        "no cache directory: neither XDG_CACHE_HOME nor HOME names one; give one with --cache DIR"
-    )]
     NoCache,
     /// The cache directory cannot be made or written to.
-    #[error("{operation} {path}: {source}; name a cache directory that can be written to with --cache DIR", path = path.display())]
     Cache {
         /// What was tried.
         operation: &'static str,
         /// On what.
         path: PathBuf,
         /// The kernel's answer.
-        #[source]
         source: io::Error,
     },
     /// The cache's file system is too full.
-    #[error("{path} has {free_mib} MiB free, QEMU and a kernel need {needed_mib}; make room, or name another directory with --cache DIR", path = path.display())]
     NoSpace {
         /// The cache directory.
         path: PathBuf,
@@ -47,21 +42,16 @@ pub enum QemuError {
         needed_mib: u64,
     },
     /// A program that fetching needs is not installed.
-    #[error(
-        "{program} is not installed, so QEMU and a kernel cannot be fetched from Debian packages; use a Debian host, or copy the cache directory of one and name it with --cache DIR"
-    )]
     NoProgram {
         /// The program.
         program: &'static str,
     },
     /// The key that Debian signs with is not installed.
-    #[error("{path} is missing, so Debian packages cannot be checked; install debian-archive-keyring", path = path.display())]
     NoKeyring {
         /// Where it should be.
         path: PathBuf,
     },
     /// A program that fetches or unpacks failed.
-    #[error("{step} failed: {line}; {fix}")]
     Fetch {
         /// What was tried.
         step: String,
@@ -71,7 +61,6 @@ pub enum QemuError {
         fix: &'static str,
     },
     /// A program answered something that cannot be understood.
-    #[error("{what} cannot be understood: {text:?}; please report this")]
     Answer {
         /// Whose answer.
         what: String,
@@ -79,9 +68,6 @@ pub enum QemuError {
         text: String,
     },
     /// A kernel module that the package does not hold.
-    #[error(
-        "kernel {release} has no module {name}; remove the cache directory to fetch another kernel"
-    )]
     NoModule {
         /// Kernel release.
         release: String,
@@ -89,13 +75,11 @@ pub enum QemuError {
         name: String,
     },
     /// Hardware virtualisation was asked for and does not work.
-    #[error("KVM does not work here: {why}; use --accel tcg (slower), or --accel auto")]
     NoKvm {
         /// The reason.
         why: String,
     },
     /// The machine ended before it was asked to.
-    #[error("{what} ended before {awaited} ({}): {last}; {}", how(*status), what_to_do(last))]
     Ended {
         /// Which machine.
         what: String,
@@ -107,7 +91,6 @@ pub enum QemuError {
         last: String,
     },
     /// The machine did not get there in time.
-    #[error("{what} did not reach {awaited} in {} s, its console ends with: {last}; is this machine overloaded?", limit.as_secs())]
     TimedOut {
         /// Which machine.
         what: String,
@@ -119,13 +102,107 @@ pub enum QemuError {
         last: String,
     },
     /// QEMU's monitor refused a command.
-    #[error("QEMU refused {command}: {why}")]
     Qmp {
         /// The command.
         command: String,
         /// QEMU's reason.
         why: String,
     },
+}
+
+impl QemuError {
+    /// What is wrong.
+    pub fn what(&self) -> String {
+        match self {
+            Self::Io {
+                operation,
+                path,
+                source,
+            }
+            | Self::Cache {
+                operation,
+                path,
+                source,
+            } => format!("{operation} {}: {source}", path.display()),
+            Self::NoCache => {
+                "no cache directory: neither XDG_CACHE_HOME nor HOME names one".to_owned()
+            }
+            Self::NoSpace {
+                path,
+                free_mib,
+                needed_mib,
+            } => format!(
+                "{} has {free_mib} MiB free, QEMU and a kernel need {needed_mib}",
+                path.display()
+            ),
+            Self::NoProgram { program } => format!(
+                "{program} is not installed, so QEMU and a kernel cannot be fetched from Debian packages"
+            ),
+            Self::NoKeyring { path } => format!(
+                "{} is missing, so Debian packages cannot be checked",
+                path.display()
+            ),
+            Self::Fetch { step, line, .. } => format!("{step} failed: {line}"),
+            Self::Answer { what, text } => format!("{what} cannot be understood: {text:?}"),
+            Self::NoModule { release, name } => format!("kernel {release} has no module {name}"),
+            Self::NoKvm { why } => format!("KVM does not work here: {why}"),
+            Self::Ended {
+                what,
+                awaited,
+                status,
+                last,
+            } => format!("{what} ended before {awaited} ({}): {last}", how(*status)),
+            Self::TimedOut {
+                what,
+                awaited,
+                limit,
+                last,
+            } => format!(
+                "{what} did not reach {awaited} in {} s, its console ends with: {last}",
+                limit.as_secs()
+            ),
+            Self::Qmp { command, why } => format!("QEMU refused {command}: {why}"),
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        Some(Remedy::here(match self {
+            Self::NoCache => "give one with --cache DIR",
+            Self::Cache { .. } => "name a cache directory that can be written to with --cache DIR",
+            Self::NoSpace { .. } => "make room, or name another directory with --cache DIR",
+            Self::NoProgram { .. } => {
+                "use a Debian host, or copy the cache directory of one and name it with --cache DIR"
+            }
+            Self::NoKeyring { .. } => "install debian-archive-keyring",
+            Self::Fetch { fix, .. } => fix,
+            Self::Answer { .. } => "please report this",
+            Self::NoModule { .. } => "remove the cache directory to fetch another kernel",
+            Self::NoKvm { .. } => "use --accel tcg (slower), or --accel auto",
+            Self::Ended { last, .. } => what_to_do(last),
+            Self::TimedOut { .. } => "is this machine overloaded?",
+            Self::Io { .. } | Self::Qmp { .. } => return None,
+        }))
+    }
+}
+
+impl fmt::Display for QemuError {
+    /// One line, the remedy last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.remedy() {
+            Some(remedy) => write!(f, "{}; {remedy}", self.what()),
+            None => f.write_str(&self.what()),
+        }
+    }
+}
+
+impl std::error::Error for QemuError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } | Self::Cache { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }
 
 /// What a machine did, or its QEMU: one that does not boot again ends with code 0 when its guest resets.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use nicety_host::link::{LinkChange, Links, Mac};
 use nicety_host::netns::NetNs;
 use nicety_host::vf::{FunctionSetting, Functions, PciFunction, Places, Registers};
+use nicety_model::Remedy;
 
 use super::counted;
 use super::layout::{count, of_guest, too_few};
@@ -51,7 +52,7 @@ impl FunctionSet {
     /// Refuses a port that cannot be used for so many guests; makes nothing.
     pub(crate) fn check(pf: &str, guests: u32, passed_through: bool) -> Result<(), PathError> {
         let host = NetNs::current()?;
-        let refuse = |why: String, remedy: String| Err(PathError::Guest { why, remedy });
+        let refuse = |why: String, remedy: Remedy| Err(PathError::Guest { why, remedy });
         let link = match Links::open(&host)?.get(pf) {
             Ok(link) => link,
             Err(error) if error.is_not_found() => {
@@ -60,8 +61,12 @@ impl FunctionSet {
                 return refuse(
                     format!("pf = \"{pf}\" does not exist"),
                     match there.is_empty() {
-                        true => "measure where there is a NIC with SR-IOV, or in the lab (nicety lab run)".to_owned(),
-                        false => format!("name a port with SR-IOV: {}", there.join(", ")),
+                        true => Remedy::elsewhere(
+                            "measure where there is a NIC with SR-IOV, or in the lab (nicety lab run)",
+                        ),
+                        false => {
+                            Remedy::plan(format!("name a port with SR-IOV: {}", there.join(", ")))
+                        }
                     },
                 );
             }
@@ -79,8 +84,11 @@ impl FunctionSet {
                     "{pf} has {there} virtual functions already{}",
                     holder(&places, pf, there)
                 ),
-                format!(
-                    "when nobody needs them, echo 0 > /sys/class/net/{pf}/device/sriov_numvfs; or name another port"
+                Remedy::here_or_plan(
+                    format!(
+                        "when nobody needs them, echo 0 > /sys/class/net/{pf}/device/sriov_numvfs"
+                    ),
+                    "name another port",
                 ),
             );
         }
@@ -89,14 +97,17 @@ impl FunctionSet {
                 format!(
                     "{pf} carries traffic of this machine, and making virtual functions resets it"
                 ),
-                "name a port that is used for nothing else".to_owned(),
+                Remedy::plan("name a port that is used for nothing else"),
             );
         }
         let group = places.pci(pf).and_then(|function| function.group);
         if passed_through && group.is_none() {
             return refuse(
                 format!("there is no IOMMU for {pf}, so its functions cannot be given to a guest"),
-                "boot with intel_iommu=on iommu=pt or switch the IOMMU on in the firmware, or write nic = \"sriov-macvtap\"".to_owned(),
+                Remedy::here_or_plan(
+                    "boot with intel_iommu=on iommu=pt or switch the IOMMU on in the firmware",
+                    "write nic = \"sriov-macvtap\"",
+                ),
             );
         }
         if !rustix::process::geteuid().is_root()
@@ -108,7 +119,7 @@ impl FunctionSet {
         {
             return refuse(
                 "only root may make virtual functions".to_owned(),
-                "measure as root".to_owned(),
+                Remedy::here("measure as root"),
             );
         }
         Ok(())
@@ -274,8 +285,9 @@ impl FunctionSet {
                     "the guest has no driver for the virtual functions of {} (device {device:#06x})",
                     self.pf
                 ),
-                remedy: "write guest = \"netns\" or nic = \"sriov-macvtap\", which use the host's driver"
-                    .to_owned(),
+                remedy: Remedy::plan(
+                    "write guest = \"netns\" or nic = \"sriov-macvtap\", which use the host's driver",
+                ),
             })
     }
 
@@ -284,7 +296,7 @@ impl FunctionSet {
         let places = Places::of(&self.host);
         let missing = || PathError::Guest {
             why: format!("virtual function {vf} of {} has gone", self.pf),
-            remedy: "see what else makes virtual functions on this machine".to_owned(),
+            remedy: Remedy::here("see what else makes virtual functions on this machine"),
         };
         let function = places.virtual_function(&self.pf, vf).ok_or_else(missing)?;
         let what = format!(

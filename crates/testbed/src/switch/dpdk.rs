@@ -126,6 +126,8 @@ pub(super) fn keep_private(start: &mut Start<'_>, dir: &RunDir) {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::Remedy;
+
     use super::*;
 
     fn spec(cores: u32, cpus: &[u32], size: u16) -> DpdkSpec {
@@ -176,7 +178,8 @@ mod tests {
             error.to_string(),
             "DPDK's af_xdp driver on a veth has one queue, not 2"
         );
-        assert!(error.remedy().unwrap().starts_with("write queues = 1 "));
+        let remedy = error.remedy().unwrap().to_string();
+        assert!(remedy.starts_with("write queues = 1 "), "{remedy}");
         two.vdev = Vdev::AfPacket;
         two.rig.queues = 256;
         assert!(two.check().is_ok());
@@ -187,8 +190,8 @@ mod tests {
             "DPDK's af_packet driver has at most 256 queues, not 257"
         );
         assert_eq!(
-            error.remedy().as_deref(),
-            Some("write queues = 256 or less")
+            error.remedy(),
+            Some(Remedy::plan("write queues = 256 or less"))
         );
     }
 

@@ -9,6 +9,7 @@ use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
+use nicety_model::Remedy;
 use nicety_model::path::Datapath;
 
 use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
@@ -62,7 +63,7 @@ fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, &'static 
     match (wanted, kernel) {
         (Some(Datapath::Kernel), false) => Err(PathError::NoKernelSupport {
             what: "openvswitch datapath",
-            remedy: "modprobe openvswitch, or write datapath = \"userspace\"",
+            remedy: Remedy::here_or_plan("modprobe openvswitch", "write datapath = \"userspace\""),
         }),
         (Some(datapath), _) => Ok((datapath, "")),
         (None, true) => Ok((Datapath::Kernel, "")),

@@ -4,6 +4,7 @@
 
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
+use nicety_model::Remedy;
 use nicety_model::path::Vdev;
 
 use super::dpdk::{self, DpdkSpec};
@@ -119,8 +120,8 @@ fn enough(spec: &DpdkSpec, own: u32, available_mib: Option<u64>) -> Result<(), P
                 "Open vSwitch with DPDK needs {needed} MiB of memory for {own} ports with {queues} queues each, {have} MiB are available"
             ),
             remedy: match queues {
-                1 => "measure on a machine with more memory".to_owned(),
-                _ => "write fewer queues".to_owned(),
+                1 => Remedy::elsewhere("measure on a machine with more memory"),
+                _ => Remedy::plan("write fewer queues"),
             },
         }),
         _ => Ok(()),
@@ -283,7 +284,7 @@ impl Path for OvsDpdkPath {
 
 #[cfg(test)]
 mod tests {
-    use nicety_model::FrameSize;
+    use nicety_model::{FrameSize, Remedy};
 
     use super::{DpdkSpec, Vdev, enough, mask, most_pairs, port_mib};
     use crate::rig::RigSpec;
@@ -317,7 +318,7 @@ mod tests {
             error.to_string(),
             "Open vSwitch with DPDK needs 2224 MiB of memory for 2 ports with 64 queues each, 1000 MiB are available"
         );
-        assert_eq!(error.remedy().as_deref(), Some("write fewer queues"));
+        assert_eq!(error.remedy(), Some(Remedy::plan("write fewer queues")));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nicety_host::cpu_set;
 use nicety_host::netns::NetNs;
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, LinkNameSpaceType};
@@ -95,7 +96,12 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(file.try_clone().map_err(error)?)
             .stderr(file);
-        before_exec(&mut command, start.ns.clone(), cpu_set(start.cpus));
+        // No CPUs means that it may run anywhere.
+        before_exec(
+            &mut command,
+            start.ns.clone(),
+            cpu_set::set(start.cpus).ok(),
+        );
         let mut child = command.spawn().map_err(error)?;
         Ok(Self {
             name: start.name,
@@ -193,13 +199,6 @@ fn last_lines(log: &[u8]) -> String {
     lines.join(" / ").replace("; ", ", ")
 }
 
-fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
-    let mut set = CpuSet::new();
-    let known = cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU);
-    known.for_each(|cpu| set.set(*cpu as usize));
-    (set.count() > 0).then_some(set)
-}
-
 /// Gives the child a session of its own, so that Ctrl-C reaches it through us only, the path's
 /// namespace, its CPUs, and the wish to end with its parent.
 fn before_exec(command: &mut Command, ns: NetNs, cpus: Option<CpuSet>) {
@@ -223,6 +222,8 @@ fn before_exec(command: &mut Command, ns: NetNs, cpus: Option<CpuSet>) {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::Remedy;
+
     use super::*;
 
     #[test]
@@ -234,7 +235,10 @@ mod tests {
         };
         let error = missing.find().unwrap_err();
         assert_eq!(error.to_string(), "no-such-program is not installed");
-        assert_eq!(error.remedy().as_deref(), Some("apt install some-package"));
+        assert_eq!(
+            error.remedy(),
+            Some(Remedy::here("apt install some-package"))
+        );
     }
 
     #[test]

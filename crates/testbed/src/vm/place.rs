@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use nicety_host::cpu_set;
 use nicety_host::napi::NapiThread;
 use nicety_host::tasks;
 use nicety_host::topology::ProcRoot;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::path::PathThread;
 use crate::qemu::QemuError;
@@ -75,11 +75,7 @@ fn tasks_of(process: u32) -> Result<Vec<i32>, QemuError> {
 }
 
 fn set(task: i32, cpus: &[u32]) -> Result<(), QemuError> {
-    let mut set = CpuSet::new();
-    for cpu in cpus {
-        set.set(*cpu as usize);
-    }
-    match sched_setaffinity(Pid::from_raw(task), &set) {
+    match cpu_set::pin(Pid::from_raw(task), cpus) {
         // Helpers of QEMU come and go.
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
         Err(e) => Err(QemuError::io("place", format!("QEMU's thread {task}"), e)),
@@ -87,12 +83,8 @@ fn set(task: i32, cpus: &[u32]) -> Result<(), QemuError> {
 }
 
 fn cpus_of(task: Option<i32>) -> Result<Vec<u32>, QemuError> {
-    let set = sched_getaffinity(task.and_then(Pid::from_raw))
-        .map_err(|e| QemuError::io("read the CPUs of", "a thread", e))?;
-    Ok((0..CpuSet::MAX_CPU)
-        .filter(|cpu| set.is_set(*cpu))
-        .map(|cpu| cpu as u32)
-        .collect())
+    cpu_set::allowed(task.and_then(Pid::from_raw))
+        .map_err(|e| QemuError::io("read the CPUs of", "a thread", e))
 }
 
 fn read_back(name: String, task: i32, pinned: Option<&[u32]>) -> Result<PathThread, QemuError> {

@@ -5,8 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nicety_host::link::Mac;
-use nicety_model::FrameSize;
 use nicety_model::plan::{VmAsk, VmNic};
+use nicety_model::{FrameSize, Remedy};
 
 use super::wire::PORT_NAME;
 use crate::error::PathError;
@@ -80,9 +80,9 @@ pub(super) fn check(spec: &VmSpec, cpus: &[u32]) -> Result<(), PathError> {
     if let Some(cpu) = missing {
         return Err(PathError::Guest {
             why: format!("pin names CPU {cpu}, this process may use {}", list(cpus)),
-            remedy:
-                "name CPUs of this machine, or measure on the one that the plan was written for"
-                    .to_owned(),
+            remedy: Remedy::plan(
+                "name CPUs of this machine, or measure on the one that the plan was written for",
+            ),
         });
     }
     Ok(())
@@ -94,10 +94,10 @@ fn memory(guests: u32, available_mib: Option<u64>) -> Result<(), PathError> {
     match available_mib {
         Some(have) if have < needed => Err(PathError::Guest {
             why: format!("{guests} guests need {needed} MiB of memory, {have} MiB are available"),
-            remedy: format!(
+            remedy: Remedy::plan(format!(
                 "write vms = {} or less",
                 (have / u64::from(MEMORY_MIB)).max(1)
-            ),
+            )),
         }),
         _ => Ok(()),
     }
@@ -311,7 +311,7 @@ mod tests {
             error.to_string(),
             "4 guests need 2048 MiB of memory, 1600 MiB are available"
         );
-        assert_eq!(error.remedy().as_deref(), Some("write vms = 3 or less"));
+        assert_eq!(error.remedy(), Some(Remedy::plan("write vms = 3 or less")));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use nicety_host::link::{LinkChange, Mac, Share, VethEnd};
 use nicety_host::net_error::NetError;
 use nicety_host::tap;
+use nicety_model::Remedy;
 use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
 
 use super::spec::{self, Backend, VmSpec};
@@ -401,7 +402,7 @@ pub(super) fn vhost_there(spec: &VmSpec) -> Result<(), PathError> {
     }
     open_vhost().map_err(|e| PathError::Guest {
         why: format!("nic = \"vhost-net\" needs {VHOST}: {e}"),
-        remedy: "modprobe vhost_net as root, or measure in the lab (nicety lab run)".to_owned(),
+        remedy: Remedy::here("modprobe vhost_net as root, or measure in the lab (nicety lab run)"),
     })
 }
 
@@ -420,6 +421,6 @@ fn no_macvtap(error: NetError) -> PathError {
     };
     PathError::Guest {
         why: format!("nic = \"macvtap\": {error}"),
-        remedy: remedy.to_owned(),
+        remedy: Remedy::here(remedy),
     }
 }

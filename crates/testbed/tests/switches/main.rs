@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use nicety_host::privilege::Privilege;
-use nicety_model::FrameSize;
+use nicety_model::{FrameSize, Remedy};
 use nicety_testbed::{
     Coupling, Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
     TestpmdPath, Vdev, VlanBridgePath, ledger, switch,
@@ -308,7 +308,7 @@ fn refused(_: Privilege) {
             TestpmdPath::build(&spec).map(drop).unwrap_err(),
             OvsDpdkPath::build(&spec).map(drop).unwrap_err(),
         ] {
-            assert_eq!(error.remedy().as_deref(), Some(remedy), "{error}");
+            assert_eq!(error.remedy(), Some(Remedy::plan(remedy)), "{error}");
         }
     }
     assert_eq!(run_dirs(), before);

@@ -6,10 +6,10 @@ use nicety_model::plan::PathPlan;
 /// Said once of a plan with fewer flows than receive queues of the host.
 pub(super) fn few(plan: &Plan) -> Option<String> {
     let queues = plan.paths.iter().filter_map(|path| match path {
-        PathPlan::Vm { params } => params.host_queues.iter().max(),
+        PathPlan::Vm { params } => params.host_queues.iter().map(|queues| queues.0).max(),
         _ => None,
     });
-    let (queues, flows) = (queues.max()?, plan.traffic.flows.iter().min()?);
+    let (queues, flows) = (queues.max()?, *plan.traffic.flows.iter().min()?);
     (flows < queues && !plan.traffic.frame_sizes.is_empty()).then(|| {
         format!(
             "flows = {flows} with host_queues = {queues}: all frames of a flow go to one receive queue, as on a NIC with RSS, so queues stay idle; several times as many flows as queues reach all of them"

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nicety_host::link::Links;
+use nicety_model::Remedy;
 use nicety_model::sock::{Family, Neighbours, SockAsk, SockTest};
 use nicety_socket::{Connection, Ran, SocketError};
 use nicety_testbed::EndpointSite;
@@ -37,7 +38,7 @@ pub(super) fn beside<T>(
     let mut servers = Vec::new();
     for [_, far] in pairs {
         let server = Inside::start(&far.ns, address(far, family)?, 1);
-        servers.push(server.map_err(|error| Missing::of(&error.to_string()))?);
+        servers.push(server.map_err(|failure| Missing::server(&failure))?);
     }
     let stop = AtomicBool::new(false);
     let (flood, stop) = (&flood, &stop);
@@ -64,10 +65,16 @@ pub(super) fn beside<T>(
         };
         for thread in running {
             let ran = match thread.join() {
-                Ok(ran) => ran.map_err(|error| Missing::of(&error.to_string()))?,
+                Ok(ran) => ran.map_err(Missing::of)?,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            let ran = ran.map_err(|error| Missing::of(&format!("a neighbour: {error}")))?;
+            let ran = ran.map_err(|error| {
+                let missing = Missing::socket(&error);
+                Missing {
+                    reason: format!("a neighbour: {}", missing.reason),
+                    ..missing
+                }
+            })?;
             let rate = |bytes: u64, seconds: f64| {
                 if seconds > 0.0 {
                     bytes as f64 * 8.0 / 1e6 / seconds
@@ -81,7 +88,10 @@ pub(super) fn beside<T>(
             }
         }
         let done = done.ok_or_else(|| {
-            Missing::of("the neighbours did not begin to flood within 10 s; try fewer of them")
+            Missing::with(
+                "the neighbours did not begin to flood within 10 s",
+                &Remedy::here("try fewer of them"),
+            )
         })?;
         Ok((done, sum))
     })

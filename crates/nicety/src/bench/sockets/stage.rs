@@ -11,7 +11,7 @@ use nicety_host::placement::Placement;
 use nicety_host::{napi, sysctl};
 use nicety_model::plan::{SockCell, VmAsk};
 use nicety_model::sock::{EndReport, Ending, Family, SockAsk};
-use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
 use nicety_socket::{Ran, Token};
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{
@@ -128,7 +128,7 @@ impl Stage {
             Family::Ipv6 => site.ipv6.ok_or_else(no_ipv6)?,
         };
         let server = Inside::pinned(&site.ns, ip, threads_on(None, pin), pin);
-        let server = server.map_err(|error| missing(&error))?;
+        let server = server.map_err(|failure| Missing::server(&failure))?;
         Ok(Far {
             address: server.address.clone(),
             token: server.token.clone(),
@@ -165,7 +165,10 @@ impl Stage {
             done => done.map_err(|error| missing(&error))?,
         };
         match serde_json::from_value(done).map_err(|error| missing(&error))? {
-            Outcome::Failed(why) => Err(Missing::of(&why)),
+            Outcome::Failed { why, remedy } => Err(match remedy {
+                Some(remedy) => Missing::with(why, &Remedy::here(remedy)),
+                None => Missing::of(why),
+            }),
             Outcome::Ran {
                 ending,
                 client,
@@ -179,16 +182,19 @@ impl Stage {
     }
 
     /// What to say when the far end has gone.
-    pub(super) fn why_lost(&self) -> String {
+    pub(super) fn lost(&self) -> Missing {
         let counters = match &self.between {
             Between::Bridge(_) => None,
             Between::Path(path) => Some(path.counters()),
             Between::Guests(path) => Some(path.counters()),
         };
         if let Some(Err(error)) = counters {
-            return format!("the far end went away during the test: {error}");
+            return Missing::of(format!("the far end went away during the test: {error}"));
         }
-        "the far end went away during the test; look at the kernel's log".to_owned()
+        Missing::with(
+            "the far end went away during the test",
+            &Remedy::here("look at the kernel's log"),
+        )
     }
 }
 
@@ -321,9 +327,11 @@ fn tagged(path: &dyn Path, port: &Port) -> Result<String, Missing> {
     let links = Links::open(&port.ns).map_err(|error| missing(&error))?;
     let name = format!("{}.{id}", port.name);
     let made = links.add_vlan(&name, port.index, id);
-    made.map_err(|error| Missing {
-        reason: format!("the endpoints cannot tag their frames: {error}"),
-        remedy: "modprobe 8021q, then go on with --resume".to_owned(),
+    made.map_err(|error| {
+        Missing::with(
+            format!("the endpoints cannot tag their frames: {error}"),
+            &Remedy::here("modprobe 8021q"),
+        )
     })?;
     links.set_up(&name).map_err(|error| missing(&error))?;
     Ok(name)
@@ -429,10 +437,13 @@ fn features(ns: &NetNs, names: &[&str], wanted: &[(&str, bool)]) -> Result<(), M
 }
 
 fn missing(error: &dyn std::fmt::Display) -> Missing {
-    Missing::of(&error.to_string())
+    Missing::of(error)
 }
 
 /// The kernel has no IPv6, or keeps it from these interfaces.
 pub(super) fn no_ipv6() -> Missing {
-    Missing::of("this kernel gives interfaces no IPv6 addresses; write family = \"ipv4\"")
+    Missing::with(
+        "this kernel gives interfaces no IPv6 addresses",
+        &Remedy::plan("write family = \"ipv4\""),
+    )
 }

@@ -65,7 +65,7 @@ pub enum ProbeError {
     Stepped,
     /// What is changed cannot be written down.
     #[error("cannot note in /run/nicety what is changed: {0}")]
-    Ledger(#[source] io::Error),
+    UndoLog(#[source] io::Error),
     /// The kernel refused something.
     #[error(transparent)]
     Net(#[from] NetError),

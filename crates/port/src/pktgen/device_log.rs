@@ -2,28 +2,28 @@
 
 use std::io;
 
-use nicety_host::ledger;
+use nicety_host::undo_log;
 
 /// A pktgen thread and an interface given to it.
 pub(super) type Entry = (String, String);
 
-/// The ledger of one network namespace; gone when dropped.
+/// The log of one network namespace; gone when dropped.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct DeviceLog {
     /// pktgen is started and stopped for a whole namespace: one nicety at a time.
-    file: ledger::Ledger,
+    file: undo_log::UndoLog,
     kept: bool,
     entries: Vec<Entry>,
 }
 
-impl Ledger {
-    /// Takes the ledger of the namespace with this inode, with what a killed nicety left in it.
+impl DeviceLog {
+    /// Takes the log of the namespace with this inode, with what a killed nicety left in it.
     /// `None` when another nicety has it.
     pub(super) fn claim(netns: u64) -> io::Result<Option<Self>> {
-        Ok(ledger::Ledger::claim("pktgen", netns)?.map(|(file, left)| Self::new(file, &left)))
+        Ok(undo_log::UndoLog::claim("pktgen", netns)?.map(|(file, left)| Self::new(file, &left)))
     }
 
-    fn new(file: ledger::Ledger, left: &[String]) -> Self {
+    fn new(file: undo_log::UndoLog, left: &[String]) -> Self {
         let entries = left.iter().filter_map(|line| line.split_once(' '));
         let entries = entries.map(|(thread, name)| (thread.to_owned(), name.to_owned()));
         Self {
@@ -52,7 +52,7 @@ impl Ledger {
     }
 }
 
-impl Drop for Ledger {
+impl Drop for DeviceLog {
     fn drop(&mut self) {
         if !self.kept {
             self.file.clear();
@@ -68,9 +68,9 @@ mod tests {
     fn it_goes_with_its_owner_unless_kept() {
         let dir = tempfile::tempdir().unwrap();
         let claim = || {
-            let claimed = ledger::Ledger::claim_in(dir.path(), "pktgen", 7).unwrap();
+            let claimed = undo_log::UndoLog::claim_in(dir.path(), "pktgen", 7).unwrap();
             let (file, left) = claimed.unwrap();
-            Ledger::new(file, &left)
+            DeviceLog::new(file, &left)
         };
         let there = [
             ("kpktgend_0".to_owned(), "eth0".to_owned()),

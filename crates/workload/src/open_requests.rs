@@ -54,7 +54,7 @@ struct Request {
 
 /// The requests of one flow. Times are ns after the start of the test.
 #[derive(Debug, Clone)]
-pub struct RequestLedger {
+pub struct OpenRequests {
     next: u64,
     open: Option<Request>,
     given_up: Vec<Request>,
@@ -62,20 +62,20 @@ pub struct RequestLedger {
     counts: RequestCounts,
 }
 
-impl Default for RequestLedger {
+impl Default for OpenRequests {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl RequestLedger {
+impl OpenRequests {
     /// No request yet, and a round trip that something else measured.
     pub fn expecting(round_trip_ns: Option<u64>) -> Self {
-        let mut ledger = Self::new();
+        let mut requests = Self::new();
         if let Some(ns) = round_trip_ns {
-            ledger.round_trip.measured(ns);
+            requests.round_trip.measured(ns);
         }
-        ledger
+        requests
     }
 
     /// No request yet.
@@ -195,61 +195,61 @@ mod tests {
 
     #[test]
     fn a_late_answer_keeps_its_true_latency() {
-        let mut ledger = RequestLedger::new();
-        ledger.sent(0, 5);
-        assert!(!ledger.give_up(1_000_000_004));
-        assert!(ledger.give_up(1_000_000_005));
-        ledger.sent(1_000_000_010, 1_000_000_020);
-        let late = ledger.answered(0, 8, 1_500_000_000);
+        let mut requests = OpenRequests::new();
+        requests.sent(0, 5);
+        assert!(!requests.give_up(1_000_000_004));
+        assert!(requests.give_up(1_000_000_005));
+        requests.sent(1_000_000_010, 1_000_000_020);
+        let late = requests.answered(0, 8, 1_500_000_000);
         assert_eq!(
             late,
             Answer::Late {
                 latency_ns: 1_500_000_000
             }
         );
-        let open = ledger.answered(1, 8, 1_500_000_010);
+        let open = requests.answered(1, 8, 1_500_000_010);
         assert_eq!(
             open,
             Answer::Open {
                 latency_ns: 500_000_000
             }
         );
-        assert_eq!(ledger.answered(1, 8, 1_500_000_011), Answer::Unexpected);
-        let counts = ledger.counts();
+        assert_eq!(requests.answered(1, 8, 1_500_000_011), Answer::Unexpected);
+        let counts = requests.counts();
         assert_eq!((counts.sent, counts.answered, counts.lost), (2, 2, 0));
         assert_eq!((counts.late, counts.unexpected), (1, 1));
     }
 
     #[test]
     fn latency_counts_from_the_intended_time() {
-        let mut ledger = RequestLedger::new();
-        ledger.sent(1_000, 5_000);
+        let mut requests = OpenRequests::new();
+        requests.sent(1_000, 5_000);
         assert_eq!(
-            ledger.answered(0, 64, 7_000),
+            requests.answered(0, 64, 7_000),
             Answer::Open { latency_ns: 6_000 }
         );
         // The time-out knows the path, not the queue before it.
-        ledger.sent(8_000, 8_000);
-        assert_eq!(ledger.deadline_ns(), Some(8_000 + 10_000_000 + 2_000));
+        requests.sent(8_000, 8_000);
+        assert_eq!(requests.deadline_ns(), Some(8_000 + 10_000_000 + 2_000));
     }
 
     #[test]
     fn the_first_request_is_given_up_by_a_round_trip_known_before() {
-        let mut ledger = RequestLedger::expecting(Some(1_000_000));
-        ledger.sent(0, 0);
-        assert_eq!(ledger.deadline_ns(), Some(11_000_000));
-        assert_eq!(ledger.counts().answered, 0);
+        let mut requests = OpenRequests::expecting(Some(1_000_000));
+        requests.sent(0, 0);
+        assert_eq!(requests.deadline_ns(), Some(11_000_000));
+        assert_eq!(requests.counts().answered, 0);
     }
 
     #[test]
     fn what_is_long_gone_is_forgotten() {
-        let mut ledger = RequestLedger::new();
+        let mut requests = OpenRequests::new();
         for _ in 0..=REMEMBERED {
-            ledger.sent(0, 0);
-            ledger.abandon();
+            requests.sent(0, 0);
+            requests.abandon();
         }
-        assert_eq!(ledger.answered(0, 64, 1), Answer::Unexpected);
-        assert!(matches!(ledger.answered(1, 64, 1), Answer::Late { .. }));
+        assert_eq!(requests.answered(0, 64, 1), Answer::Unexpected);
+        assert!(matches!(requests.answered(1, 64, 1), Answer::Late { .. }));
     }
 
     proptest! {
@@ -257,23 +257,23 @@ mod tests {
         /// and the counts add up.
         #[test]
         fn counts_add_up(events in prop::collection::vec((0_u8..4, 0_u64..100), 0..300), bits in prop::sample::select(vec![8_u32, 16, 64])) {
-            let mut ledger = RequestLedger::new();
+            let mut requests = OpenRequests::new();
             let (mut now, mut answers) = (0, 0);
             for (what, back) in events {
                 now += 1;
                 match what {
-                    0 if !ledger.is_open() => ledger.sent(now, now),
-                    1 => ledger.abandon(),
+                    0 if !requests.is_open() => requests.sent(now, now),
+                    1 => requests.abandon(),
                     _ => {
-                        let low = ledger.next_number().saturating_sub(back);
+                        let low = requests.next_number().saturating_sub(back);
                         let mask = u64::MAX >> (64 - bits);
                         answers += 1;
-                        ledger.answered(low & mask, bits, now);
+                        requests.answered(low & mask, bits, now);
                     }
                 }
             }
-            let counts = ledger.counts();
-            prop_assert_eq!(counts.sent, ledger.next_number());
+            let counts = requests.counts();
+            prop_assert_eq!(counts.sent, requests.next_number());
             prop_assert_eq!(counts.answered + counts.lost, counts.sent);
             prop_assert_eq!(counts.answered + counts.unexpected, answers);
             prop_assert!(counts.late <= counts.answered);

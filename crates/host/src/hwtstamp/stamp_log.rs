@@ -3,9 +3,9 @@
 use std::io;
 
 use super::Config;
-use crate::ledger;
+use crate::undo_log;
 
-/// The ledger's name.
+/// The log's name.
 const WHAT: &str = "hwtstamp";
 
 /// A NIC and what it stamped before.
@@ -19,25 +19,25 @@ pub struct Changed {
 
 /// The NICs of one network namespace; its file is gone when nothing is changed.
 #[derive(Debug)]
-pub struct Ledger(ledger::Ledger);
+pub struct StampLog(undo_log::UndoLog);
 
-impl Ledger {
-    /// Takes the ledger of the namespace with this inode, and what a killed nicety left in it. None
+impl StampLog {
+    /// Takes the log of the namespace with this inode, and what a killed nicety left in it. None
     /// when another nicety has it.
     ///
     /// # Errors
-    /// When the directory cannot be made or written, or the ledger cannot be read.
+    /// When the directory cannot be made or written, or the log cannot be read.
     pub fn claim(netns: u64) -> io::Result<Option<(Self, Vec<Changed>)>> {
-        let claimed = ledger::Ledger::claim(WHAT, netns)?;
-        Ok(claimed.map(|(ledger, left)| {
+        let claimed = undo_log::UndoLog::claim(WHAT, netns)?;
+        Ok(claimed.map(|(log, left)| {
             let left = left.iter().filter_map(|line| Changed::read(line));
-            (Self(ledger), left.collect())
+            (Self(log), left.collect())
         }))
     }
 
     /// Whether a nicety that was killed, or one at work, has changed NICs of this namespace.
     pub fn is_there(netns: u64) -> bool {
-        ledger::Ledger::is_there(WHAT, netns)
+        undo_log::UndoLog::is_there(WHAT, netns)
     }
 
     /// Writes down what is to be changed, on disk when this returns.

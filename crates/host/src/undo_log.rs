@@ -11,20 +11,20 @@ use crate::only::Only;
 /// Where root's are.
 const PLACE: &str = "/run/nicety";
 
-/// The ledger of one namespace; its file is gone when nothing is changed.
+/// The log of one namespace; its file is gone when nothing is changed.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct UndoLog {
     path: PathBuf,
     /// One nicety at a time changes these things in a namespace.
     _only: Only,
 }
 
-impl Ledger {
-    /// Takes the ledger of `what` (a word, `pktgen`) in the namespace with this inode, and the
+impl UndoLog {
+    /// Takes the log of `what` (a word, `pktgen`) in the namespace with this inode, and the
     /// lines that a killed nicety left in it. None when another nicety has it.
     ///
     /// # Errors
-    /// When the directory cannot be made or written, or the ledger cannot be read.
+    /// When the directory cannot be made or written, or the log cannot be read.
     pub fn claim(what: &str, netns: u64) -> io::Result<Option<(Self, Vec<String>)>> {
         Self::claim_in(Path::new(PLACE), what, netns)
     }
@@ -100,7 +100,7 @@ mod tests {
     fn what_a_killed_one_left_is_known_and_one_has_it() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("run");
-        let claim = |netns| Ledger::claim_in(&place, "pktgen", netns).unwrap();
+        let claim = |netns| UndoLog::claim_in(&place, "pktgen", netns).unwrap();
         let (first, left) = claim(7).unwrap();
         assert!(left.is_empty());
         let all = ["kpktgend_0 eth0", "kpktgend_1 eth1"].map(str::to_owned);

@@ -5,7 +5,7 @@
 //! `docs/methodology/engines.md`.
 
 mod control;
-mod ledger;
+mod device_log;
 mod program;
 mod send;
 mod text;

@@ -11,6 +11,7 @@ mod undo;
 use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_host::vf::{Places, VfHolders};
+use nicety_model::Remedy;
 
 pub(crate) use bind::{bind, file, interface_of};
 use look::Look;
@@ -56,7 +57,9 @@ impl Devices {
             true => Ok(()),
             false => Err(PathError::NoKernelSupport {
                 what: "vfio-pci",
-                remedy: "boot a kernel that has it, or measure from outside with kind = \"ports\"",
+                remedy: Remedy::here(
+                    "boot a kernel that has it, or measure from outside with kind = \"ports\"",
+                ),
             }),
         }
     }
@@ -127,7 +130,7 @@ fn may_take(addresses: &[String; 2]) -> Result<(), PathError> {
         true => Ok(()),
         false => Err(PathError::Guest {
             why: "only root may take a NIC from its driver".to_owned(),
-            remedy: "measure as root".to_owned(),
+            remedy: Remedy::here("measure as root"),
         }),
     }
 }

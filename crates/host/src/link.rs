@@ -21,7 +21,7 @@ use netlink_packet_route::link::{
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 pub use counters::LinkCounters;
-pub use name::{LONGEST_NAME, check_name};
+pub use name::check_name;
 pub use place::Share;
 use state::link_of;
 pub use state::{Link, Mac, OperState};

@@ -1,0 +1,280 @@
+//! TOML that people write, plans and policies: read into the types that describe it, with the line
+//! of whatever is wrong.
+
+mod list;
+mod value;
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::plan::PlanError;
+use crate::problem::Problem;
+use crate::words::instead;
+
+pub use list::{List, only_list, written_as_list};
+pub use value::{Kind, Rate, Raw, Time, Wrong, read_kind};
+
+/// Stands for the key in the texts of [`refuse`].
+pub const KEY: &str = "{key}";
+/// Stands for the value as it is in the file in the texts of [`refuse`].
+pub const VALUE: &str = "{value}";
+/// Between both halves of a [`Problem`] in the text of an error of serde.
+const HALF: char = '\u{1f}';
+/// Longest piece of the source quoted in a message, in characters.
+const QUOTE_CHARS: usize = 40;
+
+/// A problem and where in the file it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Offset in bytes.
+    pub at: usize,
+    /// What is wrong and what to do.
+    pub problem: Problem,
+}
+
+impl Found {
+    /// From the offset and both halves of the problem.
+    pub fn new(at: usize, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            at,
+            problem: Problem::new(what, remedy),
+        }
+    }
+}
+
+/// A problem as an error of serde, which knows where it is. Both halves may have [`KEY`] and
+/// [`VALUE`].
+pub fn refuse<E: serde::de::Error>(problem: &Problem) -> E {
+    let [what, remedy] = [&problem.what, &problem.remedy].map(|half| half.replace(HALF, " "));
+    E::custom(format_args!("{what}{HALF}{remedy}"))
+}
+
+/// The same of another place than that which serde is at.
+fn refuse_at<E: serde::de::Error>(problem: &Problem, span: &Range<usize>) -> E {
+    let Problem { what, remedy } = problem;
+    let Range { start, end } = span;
+    E::custom(format_args!("{what}{HALF}{remedy}{HALF}{start}{HALF}{end}"))
+}
+
+/// A table at the top of a file, which may not stand there as something else: its key, what to write,
+/// and what a list without any is answered with, where it is in double brackets.
+pub type Top = (&'static str, &'static str, Option<[&'static str; 2]>);
+
+/// What an empty list is answered with.
+pub const EMPTY: [&str; 2] = [
+    "{key} is an empty list",
+    "give it at least one value or remove it",
+];
+
+/// A file that is TOML.
+pub struct Source<'d> {
+    file: &'d str,
+    text: &'d str,
+    whole: &'static str,
+    document: Spanned<DeTable<'d>>,
+}
+
+impl<'d> Source<'d> {
+    /// From the file's name and text; messages call it `whole`: `the plan`.
+    ///
+    /// # Errors
+    /// The first place that is no TOML.
+    pub fn new(file: &'d str, text: &'d str, whole: &'static str) -> Result<Self, PlanError> {
+        let document = DeTable::parse(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let what = error.message().lines().collect::<Vec<_>>().join(", ");
+            let found = Found::new(at, what, "correct the TOML syntax on this line");
+            located(file, text, found)
+        })?;
+        Ok(Self {
+            file,
+            text,
+            whole,
+            document,
+        })
+    }
+
+    /// The document.
+    pub fn document(&self) -> &DeTable<'d> {
+        self.document.get_ref()
+    }
+
+    /// The document as what describes it; something may have been `found` in it before.
+    ///
+    /// # Errors
+    /// The first thing that does not fit the description, or was found.
+    pub fn read<T: DeserializeOwned>(
+        &self,
+        tops: &[Top],
+        mut found: Vec<Found>,
+    ) -> Result<T, PlanError> {
+        // Serde would take a list for a table.
+        self.judge(tops.iter().filter_map(|top| self.misshapen(top)).collect())?;
+        let document = toml::Deserializer::from(self.document.clone());
+        match T::deserialize(document) {
+            Ok(read) => self.judge(found).map(|()| read),
+            Err(error) => {
+                let told = self.told(&error);
+                found.retain(|found| found.at <= told.at);
+                self.judge(found)?;
+                Err(located(self.file, self.text, told))
+            }
+        }
+    }
+
+    /// Refuses the file for the first of what was found.
+    ///
+    /// # Errors
+    /// When anything was found.
+    pub fn judge(&self, found: Vec<Found>) -> Result<(), PlanError> {
+        let first = found.into_iter().min_by_key(|found| found.at);
+        first.map_or(Ok(()), |found| Err(located(self.file, self.text, found)))
+    }
+
+    /// A value as it stands in the file, on one line and not too long.
+    pub fn quote(&self, span: Range<usize>) -> String {
+        let words = self.text.get(span).unwrap_or_default().split_whitespace();
+        let line = words.collect::<Vec<_>>().join(" ");
+        let mut short: String = line.chars().take(QUOTE_CHARS).collect();
+        let cut = short.len() < line.len();
+        short = short.escape_debug().to_string();
+        short = short.replace("\\\"", "\"").replace("\\'", "'");
+        if cut {
+            short.push('…');
+        }
+        short
+    }
+
+    /// What stands where a table should.
+    fn misshapen(&self, top: &Top) -> Option<Found> {
+        let (key, wanted, empty) = top;
+        let value = self.document().get(*key)?;
+        let at = |value: &Spanned<_>| value.span().start;
+        let wrong = match (value.get_ref(), empty) {
+            (DeValue::Table(_), None) => return None,
+            (DeValue::Table(_), Some(_)) => {
+                let what = format!("[{key}] is a single table");
+                let remedy = format!("write [[{key}]] in double brackets");
+                return Some(Found::new(at(value), what, remedy));
+            }
+            (DeValue::Array(items), Some([what, remedy])) if items.is_empty() => {
+                return Some(Found::new(at(value), what.replace(KEY, key), *remedy));
+            }
+            (DeValue::Array(items), Some(_)) => {
+                items.iter().find(|item| !item.get_ref().is_table())?
+            }
+            _ => value,
+        };
+        let quote = self.quote(wrong.span());
+        let what = format!("{key} = {quote} is {}", type_name(wrong.get_ref()));
+        Some(Found::new(at(wrong), what, format!("write {wanted}")))
+    }
+
+    /// A key that is none of those `known` in a table.
+    pub fn unknown_key(&self, key: &str, span: Range<usize>, table: &str, known: &[&str]) -> Found {
+        let at = span.start;
+        let what = format!("unknown key {} in {table}", self.quote(span));
+        Found::new(at, what, instead(key, known))
+    }
+
+    /// An error of serde in words for people.
+    fn told(&self, error: &toml::de::Error) -> Found {
+        let message = error.message();
+        let halves: Vec<&str> = message.split(HALF).collect();
+        let span = match halves[..] {
+            [_, _, start, end] => start.parse().unwrap_or(0)..end.parse().unwrap_or(0),
+            _ => error.span().unwrap_or_default(),
+        };
+        let (kind, expected) = message.rsplit_once(", expected ").unwrap_or((message, ""));
+        let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+        let Some((table, key, value)) = at(&span, self.document(), self.whole) else {
+            return Found::new(span.start, message, "write what the documentation has");
+        };
+        let Some(value) = value else {
+            return self.unknown_key(key, span, &table, &known);
+        };
+        let (what, remedy) = match halves[..] {
+            _ if kind.starts_with("unknown variant ") => {
+                let word = value.as_str().unwrap_or_default();
+                (format!("unknown {KEY} {VALUE}"), instead(word, &known))
+            }
+            [what, remedy, ..] => (what.to_owned(), remedy.to_owned()),
+            _ if message.ends_with("overflowed") => {
+                let what = format!("{KEY} = {VALUE} is too large");
+                (what, "write a smaller number".to_owned())
+            }
+            _ => {
+                let what = format!("{KEY} = {VALUE} is {}", type_name(value));
+                let wanted = match expected {
+                    "a boolean" => "true or false",
+                    wanted => wanted,
+                };
+                (what, format!("write {wanted}"))
+            }
+        };
+        let quote = self.quote(span.clone());
+        let filled = |text: String| text.replace(KEY, key).replace(VALUE, &quote);
+        Found::new(span.start, filled(what), filled(remedy))
+    }
+}
+
+/// What of the document has exactly this span: its table as messages have it, `[traffic]`, its key,
+/// and its value where it is one and not the key.
+fn at<'t, 'd>(
+    span: &Range<usize>,
+    table: &'t DeTable<'d>,
+    title: &str,
+) -> Option<(String, &'t str, Option<&'t DeValue<'d>>)> {
+    table.iter().find_map(|(key, value)| {
+        let found = match key.span() == *span {
+            true => Some(None),
+            false => item(value, span).map(Some),
+        };
+        let key: &str = key.get_ref();
+        let found = found.map(|value| (title.to_owned(), key, value));
+        found.or_else(|| match value.get_ref() {
+            DeValue::Table(table) => at(span, table, &format!("[{key}]")),
+            DeValue::Array(items) => {
+                let mut tables = items.iter().filter_map(|item| item.get_ref().as_table());
+                tables.find_map(|table| at(span, table, &format!("[[{key}]]")))
+            }
+            _ => None,
+        })
+    })
+}
+
+/// The value with this span: itself, or one of a list.
+fn item<'t, 'd>(value: &'t Spanned<DeValue<'d>>, span: &Range<usize>) -> Option<&'t DeValue<'d>> {
+    if value.span() == *span {
+        return Some(value.get_ref());
+    }
+    let items = value.get_ref().as_array()?;
+    items.iter().find_map(|value| item(value, span))
+}
+
+/// An error with the line of its place.
+fn located(file: &str, text: &str, found: Found) -> PlanError {
+    let before = text.as_bytes().get(..found.at).unwrap_or_default();
+    PlanError {
+        file: file.to_owned(),
+        line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+        what: found.problem.what,
+        fix: found.problem.remedy,
+    }
+}
+
+/// A value's type with its article.
+fn type_name(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

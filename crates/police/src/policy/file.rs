@@ -1,0 +1,239 @@
+//! A policy as it stands in a file: what [`Policy::parse`](super::Policy::parse) reads and
+//! `policy.schema.json` describes.
+
+use std::time::Duration;
+
+use nicety_model::source::{Kind, List, Rate, Raw, Time, Top, Wrong};
+use nicety_model::{BitRate, kind, whole_numbers};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{GuestChannel, LEAST_RATE, PortName, PortNameError};
+
+const NAME_CHARS: usize = 64;
+const MAX_WEIGHT: f64 = 1e6;
+
+/// What a policy without tenants is answered with.
+pub(super) const NO_TENANT: [&str; 2] = [
+    "the policy has no tenant",
+    "add a line [[tenant]] and below it name = \"a\" and ports = [\"tap0\"]",
+];
+
+/// The tables of a policy.
+pub(super) const TABLES: [Top; 2] = [
+    ("link", "[link]", None),
+    (
+        "tenant",
+        "[[tenant]] with a name and ports below it",
+        Some(NO_TENANT),
+    ),
+];
+
+/// A policy file: who may have how much of a link.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["link", "tenant"]))]
+pub struct PolicyFile {
+    /// The shared link.
+    #[schemars(with = "LinkFile")]
+    pub(super) link: Option<Spanned<LinkFile>>,
+    /// Who shares it.
+    #[serde(default)]
+    #[schemars(with = "Vec<TenantFile>")]
+    pub(super) tenant: Vec<Spanned<TenantFile>>,
+}
+
+/// The shared link.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkFile {
+    /// Its rate with a unit, preamble and gap included (L1), as in `10gbit`.
+    #[schemars(with = "LimitRate")]
+    pub(super) capacity: Option<LimitRate>,
+    /// Share of it that is left free, 0 to 0.5; 0.03 when absent.
+    pub(super) headroom: Option<Headroom>,
+    /// Time between two decisions, 100ms to 60s; `1s` when absent.
+    pub(super) period: Option<Period>,
+}
+
+/// Somebody with one or several ports.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TenantFile {
+    /// Name.
+    #[schemars(with = "Name")]
+    pub(super) name: Option<Spanned<Name>>,
+    /// Share of what is not guaranteed, relative to the others'; 1 when absent.
+    pub(super) weight: Option<Weight>,
+    /// What the tenant always gets when it has the demand, as in `300mbit`; none when absent.
+    #[schemars(with = "Option<Rate>")]
+    pub(super) guarantee: Option<Spanned<Rate>>,
+    /// What the tenant never gets more than, as in `800mbit`; the link when absent.
+    #[schemars(with = "Option<LimitRate>")]
+    pub(super) cap: Option<Spanned<LimitRate>>,
+    /// How long a port may send at the link's rate before its limit bites, up to 1s; `4ms` when
+    /// absent.
+    pub(super) burst: Option<Burst>,
+    /// Interfaces, and virtual functions as `eth0/vf3`.
+    #[schemars(with = "List<Port>")]
+    pub(super) ports: Option<List<Port>>,
+    /// Where its guest may ask and set a soft limit: path of a socket, or `vsock:` and the number
+    /// of the machine.
+    #[schemars(with = "Option<Guest>")]
+    pub(super) guest: Option<Spanned<Guest>>,
+    /// User who may use that socket, besides root; 0 when absent.
+    #[schemars(with = "Option<GuestUid>")]
+    pub(super) guest_uid: Option<Spanned<GuestUid>>,
+}
+
+whole_numbers! {
+    GuestUid 0 to u32::MAX - 1, "the number of a user, as in guest_uid = 64055";
+}
+
+/// A tenant's name.
+#[derive(Debug, Clone, JsonSchema)]
+pub(super) struct Name(pub(super) String);
+
+kind!(Name, "a name in quotes, as in name = \"blue\"", |raw| {
+    let text = raw.text()?;
+    let fits = !text.trim().is_empty()
+        && text.chars().count() <= NAME_CHARS
+        && !text.chars().any(char::is_control);
+    fits.then(|| Self(text.to_owned())).ok_or_else(|| {
+        let remedy = format!("write 1 to {NAME_CHARS} printable characters");
+        Wrong::value("name = {value} is no name", remedy)
+    })
+});
+
+/// A share among tenants.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct Weight(#[schemars(range(min = 0))] pub(super) f64);
+
+kind!(Weight, "a number above 0, as in weight = 2", |raw| {
+    let least = 1.0 / MAX_WEIGHT;
+    match raw.real()? {
+        weight if !weight.is_finite() => Err(Wrong::Type),
+        weight if weight <= 0.0 => {
+            let remedy = format!("write {}", Self::WANTED);
+            Err(Wrong::value("weight = {value} is not above 0", remedy))
+        }
+        weight if (least..=MAX_WEIGHT).contains(&weight) => Ok(Self(weight)),
+        _ => Err(Wrong::value(
+            "weight = {value} is too far from the others",
+            format!("write a number between {least} and {MAX_WEIGHT}"),
+        )),
+    }
+});
+
+/// The share of the link left free.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct Headroom(#[schemars(range(min = 0, max = 0.5))] pub(super) f64);
+
+kind!(
+    Headroom,
+    "the share of the link left free, 0.03 for 3 %",
+    |raw| {
+        match raw.real()? {
+            share if !share.is_finite() => Err(Wrong::Type),
+            share if (0.0..=0.5).contains(&share) => Ok(Self(share)),
+            _ => Err(Wrong::value(
+                "headroom = {value} is not between 0 and 0.5",
+                format!("write {}", Self::WANTED),
+            )),
+        }
+    }
+);
+
+/// A rate that a port can be limited to.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct LimitRate(#[schemars(with = "String")] pub(super) BitRate);
+
+kind!(LimitRate, Rate::WANTED, |raw| {
+    match Rate::of(raw)?.0 {
+        BitRate(0) => Err(Wrong::value(
+            "{key} = {value} lets nothing through",
+            "write a rate above 0",
+        )),
+        rate if rate < LEAST_RATE => Err(Wrong::value(
+            format!("{{key}} = {rate} is below the lowest limit of any port"),
+            format!("write at least {LEAST_RATE}"),
+        )),
+        rate => Ok(Self(rate)),
+    }
+});
+
+/// A duration within a range, in milliseconds.
+fn between(raw: Raw<'_>, range: [u64; 2], example: &str) -> Result<Duration, Wrong> {
+    let [low, high] = range.map(Duration::from_millis);
+    let Time(time) = Time::of(raw)?;
+    if !(low..=high).contains(&time) {
+        return Err(Wrong::value(
+            format!("{{key}} = {{value}} is outside {low:?} to {high:?}"),
+            format!("write a duration such as \"{example}\""),
+        ));
+    }
+    Ok(time)
+}
+
+/// A control period.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct Period(#[schemars(with = "String")] pub(super) Duration);
+
+kind!(Period, "a duration in quotes, as in \"1s\"", |raw| {
+    between(raw, [100, 60_000], "1s").map(Self)
+});
+
+/// How long a port may send before its limit bites.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct Burst(#[schemars(with = "String")] pub(super) Duration);
+
+kind!(Burst, "a duration in quotes, as in \"4ms\"", |raw| {
+    between(raw, [0, 1_000], "4ms").map(Self)
+});
+
+/// A port.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, JsonSchema)]
+pub(super) struct Port(#[schemars(with = "String")] pub(super) PortName);
+
+kind!(
+    Port,
+    "interfaces in quotes, as in ports = [\"tap0\", \"eth0/vf3\"]",
+    |raw| {
+        let port = raw.text()?.parse().map(Self);
+        port.map_err(|error: PortNameError| Wrong::Value(error.problem()))
+    }
+);
+
+/// Where a guest reaches the daemon: a socket, of root as yet, or the number of its machine.
+#[derive(Debug, Clone, JsonSchema)]
+pub(super) struct Guest(#[schemars(with = "String")] pub(super) GuestChannel);
+
+kind!(
+    Guest,
+    "a path in quotes, as in guest = \"/run/nicety/a.sock\"",
+    |raw| {
+        let text = raw.text()?;
+        if let Some(cid) = text.strip_prefix("vsock:") {
+            return match cid.parse() {
+                // Of the numbers below 3 only 1, this machine, can connect.
+                Ok(cid) if ![0, 2, u32::MAX].contains(&cid) => {
+                    Ok(Self(GuestChannel::Vsock { cid }))
+                }
+                _ => Err(Wrong::value(
+                    "guest = {value} names no virtual machine",
+                    "write the number that QEMU gives it, as in guest = \"vsock:5\"",
+                )),
+            };
+        }
+        // sun_path of unix(7), with its NUL.
+        if !text.starts_with('/') || text.len() > 107 || text.contains('\0') {
+            return Err(Wrong::value(
+                "guest = {value} is no absolute path of at most 107 bytes",
+                "write one as in guest = \"/run/nicety/a.sock\"",
+            ));
+        }
+        let (path, uid) = (text.to_owned(), 0);
+        Ok(Self(GuestChannel::Unix { path, uid }))
+    }
+);
