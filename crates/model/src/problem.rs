@@ -24,11 +24,26 @@ impl Problem {
 impl fmt::Display for Problem {
     /// One line, the remedy last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.what, self.remedy)
+        write_line(f, &self.what, Some(&self.remedy))
     }
 }
 
 impl std::error::Error for Problem {}
+
+/// Writes what is wrong on one line, and behind it the remedy where one is known.
+///
+/// # Errors
+/// Those of the formatter.
+pub fn write_line<R: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    remedy: Option<R>,
+) -> fmt::Result {
+    match remedy {
+        Some(remedy) => write!(f, "{what}; {remedy}"),
+        None => f.write_str(what),
+    }
+}
 
 /// Lets an error that knows its [`Problem`] be written as one.
 #[macro_export]

@@ -3,11 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use nicety_account::StreamTotals;
+use nicety_host::cpu_set;
 use nicety_model::{Direction, FrameSize};
 use nicety_packet::{FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec};
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::xdp::receive::{Bench, Receiver};
-use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+use rustix::thread::sched_getcpu;
 
 const FRAMES: u32 = 1_000_000;
 const ROUNDS: usize = 7;
@@ -78,9 +79,7 @@ fn main() {
 
 /// Keeps this thread on the CPU it is on.
 fn pin() {
-    let mut set = CpuSet::new();
-    set.set(sched_getcpu());
-    sched_setaffinity(None, &set).unwrap();
+    cpu_set::pin(None, &[sched_getcpu() as u32]).unwrap();
 }
 
 fn frame(frame_size: FrameSize) -> Vec<u8> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use nicety_model::Remedy;
+use nicety_model::problem::write_line;
 use nicety_model::sock::SockAskError;
 
 /// Why a socket workload could not be run.
@@ -190,10 +191,7 @@ impl SocketError {
 impl fmt::Display for SocketError {
     /// One line, the remedy last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.remedy() {
-            Some(remedy) => write!(f, "{}; {remedy}", self.what()),
-            None => f.write_str(&self.what()),
-        }
+        write_line(f, &self.what(), self.remedy())
     }
 }
 

@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nicety_host::cpu_load::StatSample;
+use nicety_host::cpu_set;
 use nicety_host::privilege::{self, Privilege};
 use nicety_host::topology::ProcRoot;
 use nicety_model::sock::{Ending, Family, SockAsk, SockTest};
 use nicety_socket::{Connection, Server, ServerConfig, Token};
 use nicety_testbed::{Between, Endpoints};
 use nicety_workload::{Ends, result};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::{Map, json};
 
 use figures::Figures;
@@ -72,10 +72,8 @@ impl Pinning {
     /// Pins the calling thread and all it starts.
     pub fn apply(self) -> Result<()> {
         if self == Self::One {
-            let mut set = CpuSet::new();
             let last = std::thread::available_parallelism()?.get() - 1;
-            set.set(last);
-            sched_setaffinity(None, &set)?;
+            cpu_set::pin(None, &[u32::try_from(last)?])?;
         }
         Ok(())
     }

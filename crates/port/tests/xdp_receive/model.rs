@@ -1,6 +1,7 @@
 //! The program beside the plain model, frame by frame.
 
 use nicety_account::{Account, Latency, StreamTotals};
+use nicety_host::cpu_set;
 use nicety_host::privilege::Privilege;
 use nicety_model::StreamCounts;
 use nicety_packet::{CheckCorruption, Seen, Stamp};
@@ -8,8 +9,6 @@ use nicety_port::PortError;
 use nicety_port::xdp::receive::{Bench, FRAMES_MAX, Receiver, XDP_DROP, XDP_PASS};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::frames::{self, ARRIVAL_NS, Maker, Plan, STREAMS, TRIAL};
 use crate::{can_run, traffic};
@@ -203,15 +202,11 @@ pub fn two_cpus(privilege: Privilege) {
     if !can_run(name, privilege) {
         return;
     }
-    let allowed = sched_getaffinity(None).unwrap();
-    let cpus: Vec<_> = (0..CpuSet::MAX_CPU)
-        .filter(|cpu| allowed.is_set(*cpu))
-        .take(2)
-        .collect();
-    if cpus.len() < 2 {
+    let allowed = cpu_set::allowed(None).unwrap();
+    let [first, second, ..] = allowed[..] else {
         println!("SKIP {name}: only one CPU may be used");
         return;
-    }
+    };
     let bench = Bench {
         lane_per_cpu: true,
         ..BENCH
@@ -220,14 +215,12 @@ pub fn two_cpus(privilege: Privilege) {
     receiver.reset(TRIAL, LIMIT).unwrap();
     // The second CPU gets its half after the first: late for the stream, in order for the CPU,
     // but for the last; and every frame of the first once more.
-    for (cpu, numbers) in [(0, vec![0, 2, 4, 6, 8]), (1, vec![1, 3, 7, 9, 5])] {
-        let mut set = CpuSet::new();
-        set.set(cpus[cpu]);
-        sched_setaffinity(None, &set).unwrap();
+    for (cpu, numbers) in [(first, vec![0, 2, 4, 6, 8]), (second, vec![1, 3, 7, 9, 5])] {
+        cpu_set::pin(None, &[cpu]).unwrap();
         feed_numbers(&receiver, numbers);
         feed_numbers(&receiver, [0, 2, 4, 6, 8]);
     }
-    sched_setaffinity(None, &allowed).unwrap();
+    cpu_set::pin(None, &allowed).unwrap();
     let (counts, _) = receiver.finish(&[one(10)]).unwrap();
     let frames = counts[0].frames;
     assert_eq!((frames.received, frames.lost), (10, 0));

@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use nicety_model::Remedy;
+use nicety_model::problem::write_line;
 
 /// Why QEMU, a kernel or a machine made of them cannot be had.
 #[derive(Debug)]
@@ -189,10 +190,7 @@ impl QemuError {
 impl fmt::Display for QemuError {
     /// One line, the remedy last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.remedy() {
-            Some(remedy) => write!(f, "{}; {remedy}", self.what()),
-            None => f.write_str(&self.what()),
-        }
+        write_line(f, &self.what(), self.remedy())
     }
 }
 
