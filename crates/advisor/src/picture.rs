@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::HostFacts;
+use nicety_model::cpu::list;
 use nicety_model::facts::{NetFacts, VmFacts, VmThread};
 use nicety_model::finding::Goal;
 use nicety_model::picture::{CpuPicture, Mark, MarkKind, NicPicture, NodePicture, Picture};
 
 use crate::case::{Case, Wishes};
-use crate::place::list;
 
 /// The host as it is drawn. Misplaced is what runs, or may run, away from the node of its NIC.
 pub fn picture(facts: &HostFacts) -> Picture {

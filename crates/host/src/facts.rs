@@ -26,6 +26,7 @@ mod vm_args;
 mod window;
 mod xen;
 
+use nicety_model::Note;
 use nicety_model::facts::{HostFacts, IrqFacts, NetFacts};
 
 use crate::fingerprint::{self, Measurer};
@@ -58,7 +59,7 @@ pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
 }
 
 /// Interfaces and their interrupts.
-fn interfaces(source: &Source, notes: &mut Vec<String>) -> (Vec<NetFacts>, Vec<IrqFacts>) {
+fn interfaces(source: &Source, notes: &mut Vec<Note>) -> (Vec<NetFacts>, Vec<IrqFacts>) {
     let links = source.links(notes);
     let interrupts = irq::Interrupts::read(&source.roots.proc);
     let mut interfaces = Vec::new();

@@ -7,7 +7,8 @@ mod roots;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use cpulist::{format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask};
+pub use cpulist::{format_cpu_mask, parse_cpu_list, parse_cpu_mask};
+pub use nicety_model::cpu::list as format_cpu_list;
 pub use quota::cpu_quota;
 pub use roots::{EtcRoot, FactError, ProcRoot, Roots, SysRoot, TopRoot};
 

@@ -9,7 +9,7 @@ mod visits;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use nicety_model::{CellResult, LatencySummary, LossEntry, Run};
+use nicety_model::{CellResult, LatencySummary, LossEntry, Note, Run};
 
 use crate::error::{ReportError, write_text};
 
@@ -174,7 +174,7 @@ fn row(cell: &CellResult, shares: &[u64]) -> Vec<String> {
         number(latency.map(|l| l.p50)),
         number(latency.map(|l| l.p99)),
         number(latency.map(|l| l.max)),
-        cell.notes.join("; "),
+        Note::texts(&cell.notes).join("; "),
     ];
     for share in shares {
         let at = cell

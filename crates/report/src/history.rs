@@ -154,7 +154,7 @@ pub fn trend(trend: &Trend, out: &mut impl Write, options: Options) -> Result<()
         ),
     );
     for note in &trend.notes {
-        page.prose(0, note);
+        page.prose(0, &note.to_string());
     }
     write_text(out, "trend", &page.text)
 }

@@ -4,7 +4,7 @@ mod grid;
 
 use std::io::Write;
 
-use nicety_model::Run;
+use nicety_model::{Note, Run};
 
 use crate::error::{ReportError, write_text};
 use crate::guests;
@@ -151,7 +151,7 @@ fn lists(page: &mut String, run: &Run, groups: &[Group<'_>]) {
         "Left out by the time box or an interruption",
         &run.left_out,
     );
-    list(page, "This run", &run.run.notes);
+    list(page, "This run", &Note::texts(&run.run.notes));
 }
 
 fn machine(page: &mut String, run: &Run) {

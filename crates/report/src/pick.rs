@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use nicety_model::cell::{self, SkippedCell};
 use nicety_model::run::CellSummary;
 use nicety_model::{
-    CellKey, CellResult, Direction, LatencySummary, LimitKey, Purpose, Run, TrialRecord, Verdict,
+    CellKey, CellResult, Direction, LatencySummary, LimitKey, Note, Purpose, Run, TrialRecord,
+    Verdict,
 };
 
 use crate::estimate::usable;
@@ -80,14 +81,14 @@ impl Group<'_> {
     }
 
     /// Why the verdict is what it is, then the notes of all repeats, each text once.
-    pub fn notes(&self) -> Vec<&str> {
+    pub fn notes(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let notes = self.repeats.iter().flat_map(|cell| &cell.notes);
         self.why()
             .iter()
             .chain(notes)
-            .map(String::as_str)
-            .filter(|note| seen.insert(*note))
+            .map(Note::to_string)
+            .filter(|note| seen.insert(note.clone()))
             .collect()
     }
 }
@@ -261,12 +262,12 @@ pub fn skipped_line(skipped: &SkippedCell) -> String {
 }
 
 /// Notes of the cells in order of first appearance, each text once with the cells that have it.
-pub fn notes<'a>(groups: &'a [Group<'_>]) -> Vec<(&'a str, Vec<&'a str>)> {
-    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
-    let mut at: HashMap<&str, usize> = HashMap::new();
+pub fn notes<'a>(groups: &'a [Group<'_>]) -> Vec<(String, Vec<&'a str>)> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut at: HashMap<String, usize> = HashMap::new();
     for group in groups {
         for note in group.notes() {
-            let index = *at.entry(note).or_insert_with(|| {
+            let index = *at.entry(note.clone()).or_insert_with(|| {
                 all.push((note, Vec::new()));
                 all.len() - 1
             });

@@ -131,7 +131,7 @@ pub fn table(run: &Policed, out: &mut impl Write, options: Options) -> Result<()
     page.blank();
     page.prose(0, LEGEND);
     for note in &run.notes {
-        page.prose(0, note);
+        page.prose(0, &note.to_string());
     }
     write_text(out, "table", &page.text)
 }
@@ -165,7 +165,7 @@ pub fn markdown(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> 
     }
     page.push_str(&format!("\n{LEGEND}\n"));
     for note in &run.notes {
-        page.push_str(&format!("\n- {}\n", escape(note)));
+        page.push_str(&format!("\n- {}\n", escape(&note.to_string())));
     }
     page.push_str(&format!(
         "\n{}, kernel {}, nicety {}. Repeat it: {}\n",

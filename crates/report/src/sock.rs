@@ -6,6 +6,7 @@ use std::io::Write;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use nicety_model::Note;
 use nicety_model::sock::{CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries};
 
 use crate::error::{ReportError, write_text};
@@ -26,7 +27,7 @@ pub fn render(
 }
 
 /// The tables, the curves, and the notes of the series before `more` of them.
-pub(crate) fn text(series: &[SockSeries], more: &[String], options: Options) -> String {
+pub(crate) fn text(series: &[SockSeries], more: &[Note], options: Options) -> String {
     let mut text = String::new();
     let (transactions, streams): (Vec<&SockSeries>, Vec<&SockSeries>) = series
         .iter()
@@ -329,7 +330,7 @@ fn lines(table: &Table) -> String {
 }
 
 /// What is to be known about the figures, nothing twice.
-pub(crate) fn notes(series: &[SockSeries], more: &[String]) -> Vec<String> {
+pub(crate) fn notes(series: &[SockSeries], more: &[Note]) -> Vec<String> {
     let mut notes = Vec::new();
     for series in series {
         if let Some(c) = series.confidence {
@@ -372,7 +373,7 @@ pub(crate) fn notes(series: &[SockSeries], more: &[String]) -> Vec<String> {
             );
         }
     }
-    notes.extend(more.iter().cloned());
+    notes.extend(more.iter().map(Note::to_string));
     let mut seen = Vec::new();
     notes.retain(|note| {
         let new = !seen.contains(note);
@@ -474,7 +475,8 @@ mod tests {
     fn an_early_end_is_said() {
         let mut lost = result(SockTest::TcpRr);
         lost.ending = Ending::PeerLost;
-        lost.notes.push("client: \u{1b}[2Jgone".to_owned());
+        lost.notes
+            .push(Note::Recorded("client: \u{1b}[2Jgone".to_owned()));
         let text = text(vec![lost]);
         assert!(
             text.contains("peer lost") && !text.contains('\u{1b}'),

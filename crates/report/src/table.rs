@@ -213,7 +213,7 @@ fn notes(page: &mut Page, run: &Run, groups: &[Group<'_>]) {
     if !run.run.notes.is_empty() {
         page.strong("this run");
         for note in &run.run.notes {
-            page.prose(2, note);
+            page.prose(2, &note.to_string());
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nicety_model::note::SockNote;
 use nicety_model::sock::{EndReport, SockAsk, SockTest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -231,10 +232,7 @@ impl Session<'_> {
         let mut report = crew.report();
         end?;
         if most_others > 0 {
-            report.notes.push(
-                "tests of other clients ran on this server at the same time: the figures are theirs too"
-                    .to_owned(),
-            );
+            report.notes.push(SockNote::OtherClients.into());
         }
         self.told(ask, &report);
         self.answer(&ToClient::Report {

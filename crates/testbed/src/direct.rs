@@ -8,6 +8,7 @@ use nicety_host::link::Mac;
 use nicety_host::napi;
 use nicety_host::net_error::NetError;
 use nicety_model::FrameSize;
+use nicety_model::Note;
 
 use crate::counters::PathCounters;
 use crate::error::PathError;
@@ -36,7 +37,7 @@ pub struct DirectPath {
     sites: [Site; 2],
     ports: [Port; 2],
     threads: Vec<PathThread>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl DirectPath {
@@ -91,7 +92,7 @@ impl Path for DirectPath {
         ]))
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.notes
     }
 

@@ -5,6 +5,8 @@ use nicety_host::link::{Link, Links, check_name};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_model::FrameSize;
+use nicety_model::Note;
+use nicety_model::note::PathNote;
 
 use crate::counters::PathCounters;
 use crate::error::PathError;
@@ -16,7 +18,7 @@ use crate::rig::port_counters;
 pub struct ExternalPath {
     links: Links,
     ports: [Port; 2],
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl ExternalPath {
@@ -43,10 +45,11 @@ impl ExternalPath {
         };
         for link in [a, b] {
             if let Some(bridge) = there.iter().find(|l| Some(l.index) == link.master) {
-                notes.push(format!(
-                    "port {} belongs to {}, which also sees and may answer the test frames",
-                    link.name, bridge.name
-                ));
+                let note = PathNote::PortInBridge {
+                    port: link.name.clone(),
+                    bridge: bridge.name.clone(),
+                };
+                notes.push(note.into());
             }
         }
         Ok(Self {
@@ -160,7 +163,7 @@ impl Path for ExternalPath {
         Ok(PathCounters(places))
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.notes
     }
 

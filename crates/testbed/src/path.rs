@@ -5,6 +5,7 @@ use nicety_host::link::Mac;
 use nicety_host::napi::NapiThread;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::Note;
 
 use crate::counters::PathCounters;
 use crate::endpoints::EndpointSite;
@@ -96,7 +97,7 @@ pub trait Path: Send + Sync {
     fn counters(&self) -> Result<PathCounters, NetError>;
 
     /// What could not be had, one sentence each.
-    fn notes(&self) -> &[String];
+    fn notes(&self) -> &[Note];
 
     /// Kernel threads of the path that are known.
     fn threads(&self) -> &[PathThread];

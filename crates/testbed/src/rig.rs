@@ -11,6 +11,8 @@ use nicety_host::net_error::NetError;
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::qdisc;
 use nicety_host::xps;
+use nicety_model::Note;
+use nicety_model::note::PathNote;
 use nicety_model::{FrameSize, Remedy};
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
@@ -51,7 +53,7 @@ pub(crate) struct Rig {
     pub(crate) b: Site,
     pub(crate) ports: [Port; 2],
     pub(crate) threads: Vec<PathThread>,
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Note>,
 }
 
 impl Rig {
@@ -104,15 +106,12 @@ impl Rig {
             };
             let receiving = veth::threads(&dut, far, &cpu, &mut notes)?;
             if by_flow {
-                notes.extend(veth::queue_words(far, queues, &receiving));
+                notes.extend(veth::queue_words(far, queues, &receiving).map(Note::from));
             }
             threads.extend(receiving);
         }
         if by_flow {
-            notes.push(
-                "frames of different flows that overtake each other in different receive queues of the host count as reordered"
-                    .to_owned(),
-            );
+            notes.push(PathNote::FlowsOvertake.into());
         }
         veth::note_unpinned(&threads, &mut notes);
         for name in ["d0", "d1"] {

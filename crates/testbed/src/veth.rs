@@ -11,6 +11,8 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::ns_sysfs::NsSysfs;
 use nicety_host::sysctl;
+use nicety_model::Note;
+use nicety_model::note::PathNote;
 
 use crate::path::{PathThread, Port};
 
@@ -28,12 +30,14 @@ pub(crate) struct Site {
 
 impl Site {
     /// A new namespace without IPv6 chatter; says so in `notes` where that cannot be had.
-    pub(crate) fn create(name: &str, notes: &mut Vec<String>) -> Result<Self, NetError> {
+    pub(crate) fn create(name: &str, notes: &mut Vec<Note>) -> Result<Self, NetError> {
         let ns = NetNs::create(name)?;
         if let Err(error) = sysctl::disable_ipv6(&ns) {
-            notes.push(format!(
-                "IPv6 stays on in namespace {name}, its neighbour discovery adds a few foreign frames: {error}"
-            ));
+            let note = PathNote::Ipv6Stays {
+                namespace: name.to_owned(),
+                error: error.to_string(),
+            };
+            notes.push(note.into());
         }
         Ok(Self {
             links: Links::open(&ns)?,
@@ -116,7 +120,7 @@ pub(crate) fn threads(
     site: &Site,
     name: &str,
     cpu: &dyn Fn(usize) -> Option<u32>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<Vec<PathThread>, NetError> {
     let link = site.links.get(name)?;
     let made =
@@ -124,9 +128,11 @@ pub(crate) fn threads(
     let threads = match made {
         Ok(threads) => threads,
         Err(error) => {
-            notes.push(format!(
-                "{name} does not receive in a thread of its own, the path runs in the sender's context: {error}"
-            ));
+            let note = PathNote::SenderContext {
+                interface: name.to_owned(),
+                error: error.to_string(),
+            };
+            notes.push(note.into());
             return Ok(Vec::new());
         }
     };
@@ -139,19 +145,16 @@ pub(crate) fn threads(
 
 /// The receive queues of an interface and where their threads run, for the run's notes; nothing
 /// without threads, which has been said.
-pub(crate) fn queue_words(name: &str, queues: u32, threads: &[PathThread]) -> Option<String> {
+pub(crate) fn queue_words(name: &str, queues: u32, threads: &[PathThread]) -> Option<PathNote> {
     let cpus = threads.iter().map(|thread| match thread.cpus.as_slice() {
-        [one] => Some(one.to_string()),
+        [one] => Some(*one),
         _ => None,
     });
-    let places = match cpus.collect::<Option<Vec<String>>>() {
-        Some(cpus) if cpus.is_empty() => return None,
-        Some(cpus) => format!("on CPUs {}", cpus.join(", ")),
-        None => "where the scheduler puts them".to_owned(),
-    };
-    Some(format!(
-        "{name}: {queues} receive queues, threads {places}; a frame's flow decides its queue"
-    ))
+    (!threads.is_empty()).then(|| PathNote::ReceiveQueues {
+        interface: name.to_owned(),
+        queues,
+        cpus: cpus.collect(),
+    })
 }
 
 fn place(interface: &str, thread: NapiThread, wanted: Option<u32>) -> Result<PathThread, NetError> {
@@ -174,7 +177,7 @@ fn place(interface: &str, thread: NapiThread, wanted: Option<u32>) -> Result<Pat
 }
 
 /// One note about all threads that could not be pinned for the same reason.
-pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<String>) {
+pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<Note>) {
     let mut by_reason = BTreeMap::<&str, Vec<&str>>::new();
     for thread in threads {
         if let Some(reason) = &thread.unpinned {
@@ -183,22 +186,20 @@ pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<String>) {
     }
     by_reason.values_mut().for_each(Vec::dedup);
     for (reason, interfaces) in by_reason {
-        notes.push(format!(
-            "the scheduler places the receive threads of {}: {reason}",
-            interfaces.join(" and ")
-        ));
+        let note = PathNote::ThreadsUnpinned {
+            interfaces: interfaces.into_iter().map(str::to_owned).collect(),
+            why: reason.to_owned(),
+        };
+        notes.push(note.into());
     }
-    let mut waiting: Vec<&str> = threads
+    let mut interfaces: Vec<String> = threads
         .iter()
         .filter(|thread| !thread.preferred)
-        .map(|thread| thread.interface.as_str())
+        .map(|thread| thread.interface.clone())
         .collect();
-    waiting.dedup();
-    if !waiting.is_empty() {
-        notes.push(format!(
-            "the receive threads of {} run at ordinary priority: any program that wakes on their CPU stops them for up to a time slice, and frames are lost",
-            waiting.join(" and ")
-        ));
+    interfaces.dedup();
+    if !interfaces.is_empty() {
+        notes.push(PathNote::ThreadsOrdinary { interfaces }.into());
     }
 }
 
@@ -223,7 +224,7 @@ mod tests {
     fn a_reason_is_said_once() {
         let mut notes = Vec::new();
         note_unpinned(&[thread("d0", None)], &mut notes);
-        assert_eq!(notes, Vec::<String>::new());
+        assert_eq!(notes, []);
         note_unpinned(
             &[
                 thread("d0", Some("only root")),
@@ -233,7 +234,7 @@ mod tests {
             &mut notes,
         );
         assert_eq!(
-            notes,
+            Note::texts(&notes),
             ["the scheduler places the receive threads of d0 and d1: only root"]
         );
     }
@@ -246,11 +247,15 @@ mod tests {
         };
         assert_eq!(queue_words("d0", 2, &[]), None);
         assert_eq!(
-            queue_words("d0", 3, &[on(&[2]), on(&[4]), on(&[2])]).unwrap(),
+            queue_words("d0", 3, &[on(&[2]), on(&[4]), on(&[2])])
+                .unwrap()
+                .to_string(),
             "d0: 3 receive queues, threads on CPUs 2, 4, 2; a frame's flow decides its queue"
         );
         assert_eq!(
-            queue_words("d0", 2, &[on(&[0, 1]), on(&[0, 1])]).unwrap(),
+            queue_words("d0", 2, &[on(&[0, 1]), on(&[0, 1])])
+                .unwrap()
+                .to_string(),
             "d0: 2 receive queues, threads where the scheduler puts them; a frame's flow decides its queue"
         );
     }

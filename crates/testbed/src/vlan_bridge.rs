@@ -11,6 +11,7 @@
 
 use nicety_host::link::LinkChange;
 use nicety_host::net_error::NetError;
+use nicety_model::Note;
 use nicety_model::Remedy;
 use nicety_model::path::Tagging;
 
@@ -184,7 +185,7 @@ impl Path for VlanBridgePath {
         })
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.rig.notes
     }
 

@@ -33,6 +33,8 @@ use std::time::Duration;
 use nicety_host::cpu_load::StatSample;
 use nicety_host::link::{LinkChange, LinkCounters};
 use nicety_host::net_error::NetError;
+use nicety_model::Note;
+use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
 use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
 use serde_json::Value;
 
@@ -76,7 +78,7 @@ pub struct VmPath {
     /// What the guests are connected by.
     by: (VmNic, VmSwitch),
     threads: Vec<PathThread>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl VmPath {
@@ -170,9 +172,11 @@ impl VmPath {
                 Err(PathError::Qemu(QemuError::Ended { what, last, .. }))
                     if *accelerator == Accelerator::Kvm && ended.len() + 1 < BOOTS =>
                 {
-                    ended.push(format!(
-                        "{what} ended while it booted, and was booted again: {last}"
-                    ));
+                    let note = GuestNote::BootedAgain {
+                        guest: what.to_string(),
+                        last: last.to_string(),
+                    };
+                    ended.push(note.into());
                 }
                 made => {
                     let mut path = made?;
@@ -261,7 +265,7 @@ impl VmPath {
         notes.extend(words(spec, bundle, accelerator, &guests, serve.is_empty()));
         let mut threads = rig.threads.clone();
         if let Some(switch) = &switch {
-            notes.push(switch.note().to_owned());
+            notes.push(switch.note().clone().into());
             threads.extend(switch.threads()?);
         }
         threads.extend(guests.iter().flat_map(|guest| guest.threads.clone()));
@@ -329,10 +333,8 @@ fn places(
 }
 
 /// Several guests are on one path, for the run's notes.
-pub(crate) fn shared(guests: u32, what: &str) -> String {
-    format!(
-        "{guests} guests share {what}: frames take turns through them, and the throughput is that of all together; frames that overtake each other in different guests count as reordered"
-    )
+pub(crate) fn shared(guests: u32, shared: Shared) -> Note {
+    GuestNote::GuestsShare { guests, shared }.into()
 }
 
 /// What was built, for the run's notes.
@@ -342,14 +344,14 @@ fn words(
     accelerator: &Accelerator,
     guests: &[Guest],
     forward: bool,
-) -> Vec<String> {
+) -> Vec<Note> {
     let ask = &spec.ask;
     let mut notes = Vec::new();
     if ask.vms > 1 && forward {
         let what = match ask.nic {
-            VmNic::Macvtap => "the tester's interfaces",
-            nic if nic.on_function() => "the port",
-            _ => "the switch",
+            VmNic::Macvtap => Shared::TesterInterfaces,
+            nic if nic.on_function() => Shared::Port,
+            _ => Shared::Switch,
         };
         notes.push(shared(ask.vms, what));
     }
@@ -360,48 +362,43 @@ fn words(
         ..
     } in guests
     {
-        let nics: Vec<String> = hello
-            .nics
-            .iter()
-            .map(|nic| {
-                let rings = nic.rings.map_or_else(String::new, |(rx, tx)| {
-                    format!(", rings of {rx} (receive) and {tx} (transmit)")
-                });
-                format!("{} {} x{}{rings}", nic.name, nic.driver, nic.queues)
-            })
-            .collect();
-        notes.push(format!(
-            "{name} with {}: Linux {}, QEMU {}, {accelerator}; {}",
-            ask.nic,
-            hello.release,
-            bundle.emulator.version,
-            nics.join("; ")
-        ));
-        let places: Vec<String> = threads
-            .iter()
-            .map(|thread| {
-                let (_, task) = thread.thread.name.split_once('/').unwrap_or_default();
-                let how = if thread.unpinned.is_none() {
-                    "pinned to"
-                } else {
-                    "free on"
-                };
-                format!("{task} {how} {}", spec::list(&thread.cpus))
-            })
-            .collect();
-        notes.push(format!(
-            "{name}'s threads, read back: {}",
-            places.join("; ")
-        ));
+        let nics = hello.nics.iter().map(|nic| GuestNic {
+            name: nic.name.clone(),
+            driver: nic.driver.clone(),
+            queues: nic.queues,
+            rings: nic.rings,
+        });
+        let note = GuestNote::Guest {
+            guest: name.to_string(),
+            nic: ask.nic.to_string(),
+            kernel: hello.release.clone(),
+            qemu: bundle.emulator.version.to_string(),
+            accelerator: accelerator.to_string(),
+            nics: nics.collect(),
+        };
+        notes.push(note.into());
+        let places = threads.iter().map(|thread| {
+            let (_, task) = thread.thread.name.split_once('/').unwrap_or_default();
+            ThreadPlace {
+                thread: task.to_owned(),
+                pinned: thread.unpinned.is_none(),
+                cpus: thread.cpus.clone(),
+            }
+        });
+        let note = GuestNote::GuestThreads {
+            guest: name.to_string(),
+            threads: places.collect(),
+        };
+        notes.push(note.into());
         for thread in threads {
             if thread.unpinned.is_none()
                 && thread.cpus.iter().any(|cpu| spec.tester_cpus.contains(cpu))
             {
-                notes.push(format!(
-                    "{} shares {} with the tester, which polls there: results are lower than the guest's own",
-                    thread.thread.name,
-                    spec::list(&thread.cpus)
-                ));
+                let note = GuestNote::GuestOnTesterCpu {
+                    thread: thread.thread.name.clone(),
+                    cpus: thread.cpus.clone(),
+                };
+                notes.push(note.into());
             }
         }
         notes.extend(hello.notes.iter().cloned());
@@ -489,7 +486,7 @@ impl Path for VmPath {
         }
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.notes
     }
 

@@ -22,6 +22,7 @@ use nicety_host::link::{LinkChange, Links};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
+use nicety_model::Note;
 use nicety_testbed::counters::{InterfaceCounters, PathCounters, Role};
 use nicety_testbed::{Coupling, Path, PathThread, Port};
 
@@ -179,7 +180,7 @@ impl Path for Wire {
         Ok(PathCounters(places))
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &[]
     }
 

@@ -1,12 +1,12 @@
 //! CPUs that carry frames sleep lightly (T24).
 
+use nicety_model::cpu::list;
 use nicety_model::facts::IdleState;
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::list;
 use crate::rule::governor::data_cpus;
 
 const LIGHT: Reason = Reason {

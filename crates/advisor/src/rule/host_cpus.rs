@@ -1,10 +1,10 @@
 //! CPUs for the host itself (T01): Xen's first domain on one socket; under KVM, cores left over.
 
+use nicety_model::cpu::list;
 use nicety_model::finding::{Certainty, Effect, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
-use crate::place::list;
 
 const XEN: Reason = Reason {
     why: "The first domain moves every frame of every guest. On all sockets its data structures \

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::cpu::list;
 use nicety_model::facts::{IrqFacts, NetFacts};
 use nicety_model::finding::{Certainty, Effect, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::{irq_cpus, list};
+use crate::place::irq_cpus;
 
 const SPREAD: Reason = Reason {
     why: "The CPU that takes a queue's interrupt does its receive work. Far from the NIC it \

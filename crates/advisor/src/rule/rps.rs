@@ -1,11 +1,12 @@
 //! Receive packet steering (T06): spreads one queue's work, or is in the way.
 
+use nicety_model::cpu::list;
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::{list, mask};
+use crate::place::mask;
 
 const STEER: Reason = Reason {
     why: "With fewer queues than cores one CPU does all receive work; steering gives the protocol \

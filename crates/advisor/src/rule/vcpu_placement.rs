@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::cpu::list;
 use nicety_model::facts::{NetFacts, VmFacts, VmKind};
 use nicety_model::finding::{Certainty, Effect, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::{list, vm_cpus};
+use crate::place::vm_cpus;
 
 const NEAR: Reason = Reason {
     why: "Frames are copied by threads that share data structures with the NIC's driver; on \

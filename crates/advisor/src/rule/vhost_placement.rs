@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use nicety_model::cpu::list;
 use nicety_model::finding::{Certainty, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::{list, vm_cpus};
+use crate::place::vm_cpus;
 
 const APART: Reason = Reason {
     why: "A vhost thread copies every frame between guest and host. On its guest's CPU or on one \

@@ -54,28 +54,6 @@ pub fn format_cpu_mask(cpus: &[u32]) -> String {
     text.join(",")
 }
 
-/// The list in the kernel's format; `cpus` sorted.
-pub fn format_cpu_list(cpus: &[u32]) -> String {
-    let mut parts: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
-        match parts.last_mut() {
-            Some((_, last)) if cpu == last.saturating_add(1) => *last = cpu,
-            _ => parts.push((cpu, cpu)),
-        }
-    }
-    let words: Vec<String> = parts
-        .into_iter()
-        .map(|(first, last)| {
-            if first == last {
-                first.to_string()
-            } else {
-                format!("{first}-{last}")
-            }
-        })
-        .collect();
-    words.join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,7 +97,7 @@ mod tests {
     fn lists_print_as_the_kernel_does() {
         for text in ["", "0", "0-3,8", "1,3,5-6"] {
             let cpus = parse_cpu_list(text).unwrap();
-            assert_eq!(format_cpu_list(&cpus), text);
+            assert_eq!(nicety_model::cpu::list(&cpus), text);
         }
     }
 }

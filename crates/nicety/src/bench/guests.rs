@@ -5,8 +5,9 @@ use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
 use nicety_host::placement::Placement;
+use nicety_model::note::GuestNote;
 use nicety_model::path::{VmAccel, VmAsk, VmParams};
-use nicety_model::{FrameSize, PathSpec, Plan, Remedy};
+use nicety_model::{FrameSize, Note, PathSpec, Plan, Remedy};
 use nicety_port::Stop;
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
 use nicety_testbed::vm::wire::Serve;
@@ -49,14 +50,14 @@ impl Guests {
     }
 
     /// What is used, for the run's notes; nothing without guests.
-    pub fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<Note> {
         let bundle = self.bundle.as_ref().ok()?;
-        Some(format!(
-            "guests: QEMU {} and Linux {} from {}",
-            bundle.emulator.version,
-            bundle.kernel.release,
-            bundle.cache.display()
-        ))
+        let note = GuestNote::Qemu {
+            version: bundle.emulator.version.to_string(),
+            kernel: bundle.kernel.release.to_string(),
+            cache: bundle.cache.display().to_string(),
+        };
+        Some(note.into())
     }
 
     /// Boots the guest `vm`, or makes its namespace. `say` is told what takes time.

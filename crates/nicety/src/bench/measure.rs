@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::programs::Programs;
 use nicety_host::topology::ProcRoot;
-use nicety_model::{CellKey, CellResult, Disturbance, Fps, TrialRecord};
+use nicety_model::{CellKey, CellResult, Disturbance, Fps, Note, TrialRecord};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::visits::FAR;
@@ -88,7 +88,7 @@ pub struct Bench<'a> {
     /// What is shown.
     pub progress: &'a Progress,
     /// Said about every path of the run, each sentence once.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Bench<'_> {
@@ -195,7 +195,7 @@ impl Bench<'_> {
 }
 
 /// Adds what is not known yet.
-fn note(known: &mut Vec<String>, notes: &[String]) {
+fn note(known: &mut Vec<Note>, notes: &[Note]) {
     for note in notes {
         if !known.contains(note) {
             known.push(note.clone());

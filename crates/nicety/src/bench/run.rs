@@ -11,11 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use nicety_host::clock;
 use nicety_model::cell::SkippedCell;
+use nicety_model::note::{MachineNote, RunNote};
 use nicety_model::plan::PathPlan;
 use nicety_model::run::CellSummary;
 use nicety_model::sock::Ending::Faulty;
 use nicety_model::sock::{SockResult, SockSeries};
-use nicety_model::{CellKey, CellResult, Fps, LimitKey, Plan, Run, SCHEMA, TrialRecord, Verdict};
+use nicety_model::{
+    CellKey, CellResult, Fps, LimitKey, Note, Plan, Run, SCHEMA, TrialRecord, Verdict,
+};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
@@ -53,8 +56,6 @@ const OVERLOAD: Duration = Duration::from_millis(400);
 const LATENCY: Duration = Duration::from_millis(500);
 /// Most cells named as left out.
 const NAMED: usize = 50;
-/// Beginning of the note on a time box in which no cell fits.
-const TOO_SHORT: &str = "the time box ";
 /// Highest load when the tester's limit could not be measured.
 const UNKNOWN_LIMIT: Fps = Fps(2e6);
 
@@ -99,10 +100,10 @@ pub fn run(mut request: Request, signals: &Signals) -> Result<Exit, Failure> {
     // Facts first: some are hidden once the user namespace is entered.
     let mut facts = host::read(false, &request.plan.paths);
     let guests = Guests::prepare(&request.plan, request.cache.clone(), request.mirror.clone());
-    let (privileged, mut given_up) =
+    let (privileged, given_up) =
         setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
     facts.privileged = privileged;
-    given_up.extend(guests.note());
+    let given_up: Vec<Note> = given_up.into_iter().chain(guests.note()).collect();
     // What a killed run has left of its switches.
     nicety_testbed::switch::sweep();
     match check_ports(&request.plan, &signals.stop()) {
@@ -167,7 +168,7 @@ impl Sitting {
     fn open(
         request: Request,
         facts: nicety_model::Fingerprint,
-        given_up: Vec<String>,
+        given_up: Vec<Note>,
         guests: Guests,
         signals: &Signals,
     ) -> Result<Self, Failure> {
@@ -215,11 +216,11 @@ impl Sitting {
                     skipped: refused.clone(),
                     left_out: Vec::new(),
                 };
-                meta.notes.extend(chosen);
+                meta.notes.extend(chosen.map(Note::from));
                 meta.notes
                     .extend(machine.placement.notes.iter().cloned().chain(unwatched));
                 meta.notes.extend(machine.rest_note());
-                meta.notes.extend(flows::few(&plan));
+                meta.notes.extend(flows::few(&plan).map(Note::from));
                 let toml = plan
                     .to_toml()
                     .context("cannot write the plan down")
@@ -246,7 +247,8 @@ impl Sitting {
         meta.left_out.clear();
         // What an earlier sitting could not build may be there now.
         meta.skipped = refused;
-        meta.notes.retain(|note| !note.starts_with(TOO_SHORT));
+        let too_short = |note: &Note| matches!(note, Note::Run(RunNote::TimeBoxTooShort { .. }));
+        meta.notes.retain(|note| !too_short(note));
         Ok(Self {
             earlier: contents.trials,
             results: contents.cells,
@@ -439,26 +441,40 @@ impl Sitting {
         }
         self.paths.rest();
         let bound = self.engines.bound(&key.path);
-        let with = bound.map_or_else(String::new, |engine| format!(" with {engine}"));
         let kind = (size, direction);
+        let engine = bound.map(|engine| engine.to_string());
+        let (frame_size_bytes, notes) = (size, &mut self.limits.notes);
         match tester_limit::measure(kind, bound, &self.machine, &mut self.engines, &stop) {
             Ok(Some(limit)) => {
                 if limit.lossy {
-                    self.limits.notes.push(format!(
-                        "the tester alone lost frames at every load tried{with}, {size} bytes, \
-                         {direction}: its limit is the most that it counted"
-                    ));
+                    let note = MachineNote::TesterLossy {
+                        frame_size_bytes,
+                        direction,
+                        engine,
+                    };
+                    notes.push(note.into());
                 }
                 self.limits.limit_fps.insert(limit_key, limit.load.0);
             }
-            Ok(None) => self.limits.notes.push(format!(
-                "the tester alone{with} counted nothing with {size} bytes, {direction}"
-            )),
+            Ok(None) => {
+                let note = MachineNote::TesterSilent {
+                    frame_size_bytes,
+                    direction,
+                    engine,
+                };
+                notes.push(note.into());
+            }
             Err(_) if signals.stopped() => return Ok(false),
             // Where no veth pair can be made the ports may still be measured.
-            Err(error) => self.limits.notes.push(format!(
-                "the tester alone{with} was not measured with {size} bytes, {direction}: {error}"
-            )),
+            Err(error) => {
+                let note = MachineNote::TesterUnmeasured {
+                    frame_size_bytes,
+                    direction,
+                    engine,
+                    error: error.to_string(),
+                };
+                notes.push(note.into());
+            }
         }
         self.dir
             .write_tester(&self.limits)
@@ -613,12 +629,11 @@ impl Sitting {
         };
         if nothing {
             // The next start may take a little longer than this one.
-            let needed = (self.elapsed_s() + needed + 1.0).ceil();
-            self.meta.notes.push(format!(
-                "{TOO_SHORT}of {} s is too short for a single cell: with all that comes before \
-                 it the first takes about {needed} s; write --time-box {needed}s or more",
-                time_box.as_secs_f64()
-            ));
+            let note = RunNote::TimeBoxTooShort {
+                time_box_s: time_box.as_secs_f64(),
+                needed_s: (self.elapsed_s() + needed + 1.0).ceil(),
+            };
+            self.meta.notes.push(note.into());
         }
     }
 

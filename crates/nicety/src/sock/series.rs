@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use nicety_model::Note;
+use nicety_model::note::SockNote;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{SockAsk, SockResult, SockSeries};
 use nicety_search::stats;
@@ -20,7 +22,7 @@ pub struct Done {
     /// Results.
     pub series: Vec<SockSeries>,
     /// What holds for all.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// What ended it early.
     pub error: Option<SocketError>,
 }
@@ -49,10 +51,7 @@ pub fn run(request: &Request, path: &str, to: &str, token: &Token, signals: &Sig
         }
     };
     if connection.shared_host() {
-        done.notes.push(
-            "both ends share this host: the CPU figures are those of both and of the path between"
-                .to_owned(),
-        );
+        done.notes.push(SockNote::SameHost.into());
     }
     let mut runner = Runner {
         progress: Progress::start(request),

@@ -242,7 +242,7 @@ fn lists(comparison: &Comparison) -> Option<Markup> {
     }
     Some(html! {
         ul {
-            @for note in &comparison.notes { li { (note) } }
+            @for note in &comparison.notes { li { (note.to_string()) } }
             @for (title, cells) in missing.into_iter().filter(|(_, cells)| !cells.is_empty()) {
                 li { (title) (cells.join(", ")) }
             }

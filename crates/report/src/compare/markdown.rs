@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use nicety_model::Note;
 use nicety_model::compare::{ComparedCell, Comparison, Judgement};
 
 use super::{row, words};
@@ -104,7 +105,7 @@ fn lists(page: &mut String, comparison: &Comparison, rows: &[&ComparedCell]) {
     list(page, "Why not", &reasons);
     list(page, "Only in the old", &comparison.only_old);
     list(page, "Only in the new", &comparison.only_new);
-    list(page, "Notes", &comparison.notes);
+    list(page, "Notes", &Note::texts(&comparison.notes));
     let sides = [
         format!("old: {}", words::side(&comparison.old)),
         format!("new: {}", words::side(&comparison.new)),

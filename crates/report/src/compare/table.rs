@@ -191,7 +191,7 @@ fn lists(page: &mut Page, comparison: &Comparison) {
     if !comparison.notes.is_empty() {
         page.strong("notes");
         for note in &comparison.notes {
-            page.prose(2, note);
+            page.prose(2, &note.to_string());
         }
     }
     page.strong("compared");

@@ -42,7 +42,7 @@ pub fn render(trend: &Trend, out: &mut impl Write) -> Result<(), ReportError> {
                 }
                 (parts::section("runs", "Runs", runs(trend)))
                 @if !trend.notes.is_empty() {
-                    (parts::section("notes", "Notes", html! { ul { @for note in &trend.notes { li { (note) } } } }))
+                    (parts::section("notes", "Notes", html! { ul { @for note in &trend.notes { li { (note.to_string()) } } } }))
                 }
             }
             footer {

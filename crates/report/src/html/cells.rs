@@ -186,7 +186,7 @@ pub fn notes(run: &Run, groups: &[Group<'_>]) -> Option<Markup> {
     }
     Some(html! {
         ul {
-            @for note in &run.run.notes { li { (note) } }
+            @for note in &run.run.notes { li { (note.to_string()) } }
             @for (note, cells) in notes {
                 li { (note) " " span.muted { "(" (crate::pick::named(&cells)) ")" } }
             }

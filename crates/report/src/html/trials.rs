@@ -71,7 +71,7 @@ fn row(trial: &TrialRecord, apart: bool) -> Markup {
             td.num data-v=(parts::sorted_by(trial.loss_ratio.0)) { (number::loss(trial.loss_ratio.0)) }
             td.wrap {
                 (validity(&trial.validity))
-                @for note in &trial.notes { span.sub { (note) } }
+                @for note in &trial.notes { span.sub { (note.to_string()) } }
             }
         }
     }

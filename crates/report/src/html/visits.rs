@@ -94,7 +94,7 @@ fn row(group: &Group<'_>) -> Markup {
             td.wrap { (disturbance.map_or_else(|| ABSENT.to_owned(), programs)) }
             td.wrap {
                 (parts::badge(group.verdict()))
-                @for why in group.why() { span.sub { (why) } }
+                @for why in group.why() { span.sub { (why.to_string()) } }
             }
         }
     }

@@ -50,7 +50,7 @@ pub fn render(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
                 }
                 (parts::section("ports", "Ports", ports(run)))
                 @if !run.notes.is_empty() {
-                    (parts::section("notes", "Notes", html! { ul { @for note in &run.notes { li { (note) } } } }))
+                    (parts::section("notes", "Notes", html! { ul { @for note in &run.notes { li { (note.to_string()) } } } }))
                 }
                 (parts::section("machine", "Machine", machine(run)))
                 (parts::section("repeat", "Repeat it", html! { pre { code { (run.run.command) } } }))

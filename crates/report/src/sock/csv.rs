@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use nicety_model::Run;
 use nicety_model::sock::{Family, SockResult};
+use nicety_model::{Note, Run};
 
 use crate::csv::{finish, number, text};
 use crate::error::ReportError;
@@ -72,7 +72,7 @@ const COLUMNS: [Column; 36] = [
     }),
     ("tcp_efficiency_ratio", |r| number(r.tcp_efficiency_ratio)),
     ("buffer_delay_ratio", |r| number(r.buffer_delay_ratio)),
-    ("notes", |r| r.notes.join("; ")),
+    ("notes", |r| Note::texts(&r.notes).join("; ")),
 ];
 
 /// Writes a header and a row per result of the run's socket workloads, saturation steps among

@@ -9,7 +9,9 @@ use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
+use nicety_model::Note;
 use nicety_model::Remedy;
+use nicety_model::note::{OvsSwitch, PathNote};
 use nicety_model::path::Datapath;
 
 use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
@@ -58,19 +60,17 @@ pub struct OvsPath {
     threads: Vec<PathThread>,
 }
 
-/// The datapath that is wanted on a kernel that has one or not, and why where nobody asked.
-fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, &'static str), PathError> {
+/// The datapath that is wanted on a kernel that has one or not, and whether the userspace one is taken
+/// only because the kernel has none.
+fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, bool), PathError> {
     match (wanted, kernel) {
         (Some(Datapath::Kernel), false) => Err(PathError::NoKernelSupport {
             what: "openvswitch datapath",
             remedy: Remedy::here_or_plan("modprobe openvswitch", "write datapath = \"userspace\""),
         }),
-        (Some(datapath), _) => Ok((datapath, "")),
-        (None, true) => Ok((Datapath::Kernel, "")),
-        (None, false) => Ok((
-            Datapath::Userspace,
-            ", because the kernel has no openvswitch datapath",
-        )),
+        (Some(datapath), _) => Ok((datapath, false)),
+        (None, true) => Ok((Datapath::Kernel, false)),
+        (None, false) => Ok((Datapath::Userspace, true)),
     }
 }
 
@@ -103,7 +103,7 @@ impl OvsPath {
             false => Member::Plain,
         };
         let kernel = openvswitch::has_kernel_datapath(&rig.dut.ns)?;
-        let (datapath, why) = choose(spec.datapath, kernel)?;
+        let (datapath, by_itself) = choose(spec.datapath, kernel)?;
         let instance = Instance::start(&Setup {
             ns: &rig.dut.ns,
             daemon: &DAEMON,
@@ -126,16 +126,13 @@ impl OvsPath {
             Datapath::Kernel => None,
             Datapath::Userspace => Some("ovs-vswitchd"),
         })?);
-        rig.notes.push(match datapath {
-            Datapath::Kernel => format!("ovs: {}, kernel datapath", instance.version()),
-            Datapath::Userspace => format!(
-                "ovs: {}, userspace datapath in one thread of ovs-vswitchd{why}",
-                instance.version()
-            ),
-        });
+        let switch = OvsSwitch {
+            version: instance.version().to_owned(),
+            userspace: datapath == Datapath::Userspace,
+        };
+        rig.notes.push(PathNote::Ovs { switch, by_itself }.into());
         if spec.tagged {
-            rig.notes
-                .push(format!("ovs: both ports are trunks of VLAN {VLAN}"));
+            rig.notes.push(PathNote::OvsTrunks { vlan: VLAN }.into());
         }
         Ok(Self {
             instance,
@@ -184,7 +181,7 @@ impl Path for OvsPath {
         })
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.rig.notes
     }
 

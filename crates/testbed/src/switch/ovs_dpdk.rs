@@ -4,7 +4,9 @@
 
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
+use nicety_model::Note;
 use nicety_model::Remedy;
+use nicety_model::note::{DpdkSwitch, PathNote};
 use nicety_model::path::Vdev;
 
 use super::dpdk::{self, DpdkSpec};
@@ -12,7 +14,6 @@ use super::instance::{Instance, Setup, SwitchPort, all_there};
 use super::ovs_counters::{Datapath, DatapathPort};
 use super::place;
 use super::program::Packaged;
-use super::testpmd::list;
 use crate::counters::PathCounters;
 use crate::endpoints::EndpointSite;
 use crate::error::PathError;
@@ -78,8 +79,11 @@ impl OvsDpdkPath {
         })?;
         let mut threads = rig.threads.clone();
         threads.extend(instance.threads(None)?);
-        rig.notes
-            .push(format!("ovs-dpdk: {}", words(&instance, spec, polling)));
+        let note = PathNote::OvsDpdk {
+            version: instance.version().to_owned(),
+            switch: words(&instance, spec, polling),
+        };
+        rig.notes.push(note.into());
         Ok(Self {
             instance,
             rig,
@@ -136,20 +140,12 @@ fn most_pairs(port_mib: u32, available_mib: Option<u64>) -> u32 {
 }
 
 /// What it is, for the run's notes.
-pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> String {
-    format!(
-        "{} with DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}{}",
-        instance.version(),
-        polling.len(),
-        if polling.len() == 1 {
-            "thread"
-        } else {
-            "threads"
-        },
-        list(polling),
-        spec.vdev.word(),
-        dpdk::queue_words(instance.queues("p0")),
-    )
+pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> DpdkSwitch {
+    DpdkSwitch {
+        polling_cpus: polling.to_vec(),
+        interfaces: dpdk::interfaces(spec.vdev),
+        queues: instance.queues("p0"),
+    }
 }
 
 /// `other_config` of the switch with `own` ports of the path.
@@ -258,7 +254,7 @@ impl Path for OvsDpdkPath {
         })
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.rig.notes
     }
 

@@ -11,6 +11,8 @@ use std::io;
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::Note;
+use nicety_model::note::{DpdkInterfaces, DpdkSwitch, PathNote};
 
 use super::dpdk::{self, DpdkSpec, MEMORY_MIB};
 use super::program::{Packaged, Program, Start};
@@ -144,19 +146,13 @@ impl Running {
     }
 }
 
-/// What it is, for the run's notes, with its ports in words.
-pub(super) fn words(running: &Running, polling: &[u32], ports: &str) -> String {
-    format!(
-        "DPDK without huge pages, {} polling {} on CPU {}, {ports}{}",
-        polling.len(),
-        if polling.len() == 1 {
-            "thread"
-        } else {
-            "threads"
-        },
-        list(polling),
-        dpdk::queue_words(running.telemetry.queues(0).ok()),
-    )
+/// What it is, for the run's notes.
+pub(super) fn words(running: &Running, polling: &[u32], interfaces: DpdkInterfaces) -> DpdkSwitch {
+    DpdkSwitch {
+        polling_cpus: polling.to_vec(),
+        interfaces,
+        queues: running.telemetry.queues(0).ok(),
+    }
 }
 
 impl TestpmdPath {
@@ -183,8 +179,8 @@ impl TestpmdPath {
         let mut rig = Rig::build(&spec.rig)?;
         let vdevs = [0, 1].map(|number| dpdk::device(spec.vdev, number, spec.rig.queues.max(1)));
         let running = Running::start(spec, &rig.dut.ns, Ports::Vdevs(&vdevs))?;
-        let words = words(&running, polling, &dpdk::in_words(spec.vdev));
-        rig.notes.push(format!("testpmd: {words}"));
+        let switch = words(&running, polling, dpdk::interfaces(spec.vdev));
+        rig.notes.push(PathNote::Testpmd { switch }.into());
         let polling = running.polling();
         let mut threads = rig.threads.clone();
         threads.extend(running.threads.iter().cloned());
@@ -266,12 +262,6 @@ fn polls(thread: &PathThread) -> bool {
     status.is_ok_and(|text| text.lines().any(|line| line.starts_with("State:\tR")))
 }
 
-/// CPU numbers for a sentence.
-pub(super) fn list(cpus: &[u32]) -> String {
-    let words: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    words.join(", ")
-}
-
 impl Path for TestpmdPath {
     fn kind(&self) -> &'static str {
         "testpmd"
@@ -290,7 +280,7 @@ impl Path for TestpmdPath {
         Ok(counters)
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.rig.notes
     }
 

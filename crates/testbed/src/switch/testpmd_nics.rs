@@ -10,6 +10,8 @@ use std::time::Duration;
 use nicety_host::link::Links;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::Note;
+use nicety_model::note::{DpdkInterfaces, PathNote};
 
 use super::dpdk::DpdkSpec;
 use super::testpmd::{self, Ports, Running, TESTPMD};
@@ -41,7 +43,7 @@ pub struct TestpmdNicsPath {
     running: Running,
     _devices: Devices,
     outside: ExternalPath,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     polling: Vec<Polling>,
 }
 
@@ -84,10 +86,10 @@ impl TestpmdNicsPath {
             let _ = links.wait_carrier(port, LINK_LIMIT);
         }
         let outside = ExternalPath::open(a, b, spec.dpdk.rig.largest_frame)?;
-        let nics = format!("the NICs {} through VFIO", devices.words().join(" and "));
-        let words = testpmd::words(&running, polling, &nics);
+        let nics = DpdkInterfaces::Nics(devices.words().into());
+        let switch = testpmd::words(&running, polling, nics);
         let mut notes = outside.notes().to_vec();
-        notes.push(format!("testpmd: {words}"));
+        notes.push(PathNote::Testpmd { switch }.into());
         Ok(Self {
             polling: running.polling(),
             running,
@@ -115,7 +117,7 @@ impl Path for TestpmdNicsPath {
         Ok(counters)
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.notes
     }
 

@@ -10,6 +10,7 @@ use nicety_host::ethtool::Ethtool;
 use nicety_host::link::Mac;
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_model::path::{GuestKind, VmParams};
 use nicety_model::{FrameSize, LossEntry};
 use nicety_testbed::{
@@ -100,7 +101,8 @@ fn namespace_guest(_: Privilege) {
     }
     assert_eq!(ledger(&before, &after, 0), []);
     let said = path.notes().iter().any(|note| {
-        note.starts_with("guest in a namespace with macvlan: kernel bridge between two interfaces")
+        note.to_string()
+            .starts_with("guest in a namespace with macvlan: kernel bridge between two interfaces")
     });
     assert!(said, "{:?}", path.notes());
 }
@@ -160,7 +162,11 @@ fn namespace_guests(_: Privilege) {
         }
     }
     assert_eq!(ledger(&before, &after, 0), []);
-    let said = |words: &str| path.notes().iter().any(|note| note.starts_with(words));
+    let said = |words: &str| {
+        path.notes()
+            .iter()
+            .any(|note| note.to_string().starts_with(words))
+    };
     assert!(said("3 guests share the tester's interfaces: "));
     assert!(said("guest2 in a namespace with macvlan: "));
 }
@@ -248,6 +254,7 @@ fn says_where(privilege: Privilege) {
     let (netfilter, notes): (Vec<_>, Vec<_>) = path
         .notes()
         .iter()
+        .map(Note::to_string)
         .partition(|note| note.starts_with("bridge netfilter is on"));
     let loaded = std::path::Path::new("/proc/sys/net/bridge").exists();
     assert_eq!(netfilter.len(), usize::from(loaded), "{netfilter:?}");

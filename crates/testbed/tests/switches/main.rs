@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_model::{FrameSize, Remedy};
 use nicety_testbed::{
     Coupling, Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
@@ -241,6 +242,7 @@ fn ovs_automatic(privilege: Privilege) {
         let said = path
             .notes()
             .iter()
+            .map(Note::to_string)
             .find(|note| note.starts_with("ovs: "))
             .unwrap();
         let wanted = match path.datapath() {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use nicety_host::ethtool::Ethtool;
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_testbed::{Path, VmPath};
 
 use crate::{Outcome, packet, try_build};
@@ -83,7 +84,9 @@ pub fn spread(privilege: Privilege) -> Outcome {
         assert_eq!(names.len(), QUEUES as usize, "{names:?}");
         let note = format!("{interface}: 4 receive queues, threads ");
         assert!(
-            path.notes().iter().any(|n| n.starts_with(&note)),
+            path.notes()
+                .iter()
+                .any(|n| n.to_string().starts_with(&note)),
             "{:?}",
             path.notes()
         );
@@ -105,7 +108,7 @@ pub fn polled(privilege: Privilege) -> Outcome {
         assert!(used >= 3, "{used} queues carried frames of port {from}");
         assert_eq!(frames, 320);
     }
-    let told = |note: &String| note.contains("4 queues each, read back");
+    let told = |note: &Note| note.to_string().contains("4 queues each, read back");
     assert!(path.notes().iter().any(told), "{:?}", path.notes());
     Ok(())
 }

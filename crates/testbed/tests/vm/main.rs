@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::link::Mac;
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_model::{FrameSize, PathSpec};
 use nicety_testbed::counters::UNEXPLAINED;
 use nicety_testbed::qemu::bundle::MIRROR;
@@ -399,7 +400,10 @@ fn on_program(words: &[(&str, &str)], said: &str) -> Result<VmPath, Skip> {
         Err(error @ PathError::NotInstalled { .. }) => return Err(Skip(error.to_string())),
         Err(error) => panic!("{error}"),
     };
-    let said = path.notes().iter().any(|note| note.starts_with(said));
+    let said = path
+        .notes()
+        .iter()
+        .any(|note| note.to_string().starts_with(said));
     assert!(said, "{:?}", path.notes());
     Ok(path)
 }
@@ -465,7 +469,7 @@ fn bridged_on_ovs(_: Privilege) -> Outcome {
     let path = on_program(&words[..1], "guest on ovs: Open vSwitch ")?;
     own_frames(&path);
     // A frame lost between two ends of a pair is counted once.
-    let userspace = |note: &String| note.contains("userspace datapath");
+    let userspace = |note: &Note| note.to_string().contains("userspace datapath");
     overloads(
         &path,
         match path.notes().iter().any(userspace) {
@@ -532,10 +536,9 @@ fn pinned(_: Privilege) -> Outcome {
         assert!(status.contains("\nCpus_allowed_list:\t0\n"), "{status}");
     }
     assert!(
-        path.notes()
-            .iter()
-            .any(|note| note
-                .contains("vcpu0 pinned to CPU 0; vcpu1 pinned to CPU 0; qemu free on CPU")),
+        path.notes().iter().any(|note| note
+            .to_string()
+            .contains("vcpu0 pinned to CPU 0; vcpu1 pinned to CPU 0; qemu free on CPU")),
         "{:?}",
         path.notes()
     );
