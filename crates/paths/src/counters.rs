@@ -72,8 +72,17 @@ impl From<Vec<InterfaceCounters>> for PathCounters {
 }
 
 impl InterfaceCounters {
-    /// Of a place that has no queueing disciplines: a port, or none of the kernel's interfaces.
-    pub fn plain(interface: impl Into<String>, role: Role, counters: LinkCounters) -> Self {
+    /// Of a port of the tester's.
+    pub fn port(interface: impl Into<String>, counters: LinkCounters) -> Self {
+        Self::plain(interface, Role::Port, counters)
+    }
+
+    /// Of a place inside the path without queueing disciplines of the kernel's.
+    pub fn inner(interface: impl Into<String>, counters: LinkCounters) -> Self {
+        Self::plain(interface, Role::Inner, counters)
+    }
+
+    fn plain(interface: impl Into<String>, role: Role, counters: LinkCounters) -> Self {
         Self {
             interface: interface.into(),
             role,

@@ -9,7 +9,7 @@ use nicety_host::napi;
 use nicety_host::net_error::NetError;
 use nicety_model::FrameSize;
 
-use crate::counters::{InterfaceCounters, PathCounters, Role};
+use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::path::{Coupling, Path, PathFacts};
 use crate::receive_threads;
@@ -86,7 +86,7 @@ impl Path for DirectPath {
         let ports = self.sites.iter().zip(["a", "b"]);
         let ports = ports.map(|(site, name)| {
             let counters = site.links.get(name)?.counters;
-            Ok(InterfaceCounters::plain(name, Role::Port, counters))
+            Ok(InterfaceCounters::port(name, counters))
         });
         Ok(ports.collect::<Result<Vec<_>, _>>()?.into())
     }

@@ -6,7 +6,7 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_model::FrameSize;
 
-use crate::counters::{InterfaceCounters, PathCounters, Role};
+use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::path::{Coupling, Path, PathFacts, PathPort};
 
@@ -150,7 +150,7 @@ impl Path for ExternalPath {
     fn counters(&self) -> Result<PathCounters, NetError> {
         let ports = self.facts.ports.iter().map(|port| {
             let counters = self.links.get(&port.name)?.counters;
-            Ok(InterfaceCounters::plain(&port.name, Role::Port, counters))
+            Ok(InterfaceCounters::port(&port.name, counters))
         });
         Ok(ports.collect::<Result<Vec<_>, _>>()?.into())
     }

@@ -22,7 +22,7 @@ use nicety_host::netns::NetNs;
 use nicety_model::plan::{VmAsk, VmNic};
 use nicety_model::{FrameSize, Remedy};
 
-use crate::counters::{InterfaceCounters, PathCounters, Role};
+use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::function_rig::{self, OnFunctions};
@@ -297,7 +297,7 @@ impl Path for NetnsPath {
             inner.extend(NICS.into_iter().filter_map(|name| {
                 let link = links.iter().find(|link| link.name == name)?;
                 let place = format!("{guest} {name}");
-                Some(InterfaceCounters::plain(place, Role::Inner, link.counters))
+                Some(InterfaceCounters::inner(place, link.counters))
             }));
         }
         let middle = counters.interfaces.len() / 2;

@@ -6,7 +6,7 @@
 //!      a ----------- d0 [switch] d1 ---------- b
 //! ```
 
-use nicety_host::link::{LinkChange, LinkCounters, Mac};
+use nicety_host::link::{LinkChange, Mac};
 use nicety_host::net_error::NetError;
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::qdisc;
@@ -16,7 +16,7 @@ use nicety_model::{FrameSize, Remedy};
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::error::PathError;
 use crate::interface::CARRIER_LIMIT;
-use crate::path::{Coupling, PathFacts};
+use crate::path::{Coupling, Middle, PathFacts};
 use crate::receive_threads;
 use crate::site::Site;
 use crate::sriov::FunctionSet;
@@ -146,6 +146,14 @@ impl Rig {
         Ok(())
     }
 
+    /// Says that a switch, a program's or the kernel's, is between `d0` and `d1`.
+    pub(crate) fn joined(&mut self, userspace: bool) {
+        self.facts.middle = Some(Middle {
+            ns: self.dut.ns.clone(),
+            userspace,
+        });
+    }
+
     /// Counters of the four ends and, between `d0` and `d1`, of the interfaces `between` of the
     /// namespace in the middle, where there are such.
     pub(crate) fn counters(&self, between: &[(&str, Role)]) -> Result<PathCounters, NetError> {
@@ -155,9 +163,7 @@ impl Rig {
             self.b.links.get("b")?,
         );
         let qdiscs = qdisc::list(&self.dut.ns)?;
-        let port =
-            |name, counters: LinkCounters| InterfaceCounters::plain(name, Role::Port, counters);
-        let mut places = vec![port("a", a.counters)];
+        let mut places = vec![InterfaceCounters::port("a", a.counters)];
         let ends = [("d0", Role::Inner)].into_iter();
         for (name, role) in ends
             .chain(between.iter().copied())
@@ -184,7 +190,7 @@ impl Rig {
             places.splice(1..1, near);
             places.extend(far);
         }
-        places.push(port("b", b.counters));
+        places.push(InterfaceCounters::port("b", b.counters));
         Ok(places.into())
     }
 }

@@ -18,9 +18,6 @@ mod telemetry;
 mod testpmd;
 mod testpmd_nics;
 
-use nicety_host::link::LinkCounters;
-
-use crate::counters::{InterfaceCounters, Role};
 use crate::error::PathError;
 
 pub use dpdk::DpdkSpec;
@@ -42,9 +39,4 @@ pub fn installed() -> [(&'static str, Result<(), PathError>); 3] {
         ("ovs-dpdk", instance::all_there(&ovs_dpdk::DAEMON)),
         ("testpmd", testpmd::TESTPMD.find().map(drop)),
     ]
-}
-
-/// What a switch says of its own, as a place on the path.
-fn place(name: &str, counters: LinkCounters) -> InterfaceCounters {
-    InterfaceCounters::plain(name, Role::Inner, counters)
 }

@@ -18,7 +18,7 @@ use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::interface::CARRIER_LIMIT;
 use crate::neighbours;
-use crate::path::{Middle, Neighbours, Path, PathFacts};
+use crate::path::{Neighbours, Path, PathFacts};
 use crate::rig::{Rig, RigSpec};
 use crate::vlan::{self, SUB_INTERFACES, VLAN};
 
@@ -45,10 +45,7 @@ impl VlanBridgePath {
         rig.dut.set_up("br0")?;
         rig.dut.links.wait_carrier("br0", CARRIER_LIMIT)?;
         rig.facts.vlan = Some(VLAN);
-        rig.facts.middle = Some(Middle {
-            ns: rig.dut.ns.clone(),
-            userspace: false,
-        });
+        rig.joined(false);
         Ok(Self { rig, tagging })
     }
 }

@@ -41,7 +41,7 @@ use crate::error::PathError;
 use crate::guest::shared;
 use crate::interface::CARRIER_LIMIT;
 use crate::neighbours;
-use crate::path::{Middle, Neighbours, Path, PathFacts, Pausable};
+use crate::path::{Neighbours, Path, PathFacts, Pausable};
 use crate::rig::{Rig, check_host_queues};
 use crate::run_dir::RunDir;
 use crate::sriov::{self, FunctionSet};
@@ -258,10 +258,7 @@ impl VmPath {
         facts.threads.extend(threads);
         facts.vlan = spec.ask.switch.tags().then_some(VLAN);
         facts.stations = guests.len().max(1) as u32;
-        facts.middle = Some(Middle {
-            ns: rig.dut.ns.clone(),
-            userspace: by_program,
-        });
+        rig.joined(by_program);
         Ok(Self {
             can_wait: !spec.ask.switch.on_dpdk(),
             switch,
@@ -426,7 +423,7 @@ impl Path for VmPath {
             counters.guests.push((guest.name.clone(), cpus));
             let nics = report.nics.iter().map(|(nic, named)| {
                 let named = LinkCounters::from_named(|name| named.get(name).copied());
-                InterfaceCounters::plain(format!("{} {nic}", guest.name), Role::Inner, named)
+                InterfaceCounters::inner(format!("{} {nic}", guest.name), named)
             });
             counters.interfaces.extend(nics);
         }

@@ -22,7 +22,7 @@ use nicety_host::link::{LinkChange, Links};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
-use nicety_paths::counters::{InterfaceCounters, PathCounters, Role};
+use nicety_paths::counters::{InterfaceCounters, PathCounters};
 use nicety_paths::{Coupling, Path, PathFacts, PathPort};
 
 use fault::Way;
@@ -165,7 +165,7 @@ impl Path for Wire {
     fn counters(&self) -> Result<PathCounters, NetError> {
         let ports = self.links.iter().zip(NAMES).map(|(links, name)| {
             let counters = links.get(name)?.counters;
-            Ok(InterfaceCounters::plain(name, Role::Port, counters))
+            Ok(InterfaceCounters::port(name, counters))
         });
         Ok(ports.collect::<Result<Vec<_>, _>>()?.into())
     }

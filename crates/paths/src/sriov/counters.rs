@@ -8,7 +8,7 @@ use nicety_host::link::LinkCounters;
 use nicety_host::vf::RegisterCounters;
 
 use super::layout::of_guest;
-use crate::counters::{InterfaceCounters, Role};
+use crate::counters::InterfaceCounters;
 
 /// The functions of one side of the NIC's switch: the tester's, or those of all guests there.
 fn sides(guests: u32) -> [Vec<u32>; 4] {
@@ -40,9 +40,8 @@ pub(super) fn places(
         // Who sends to them is on the other side of their half.
         let (own, other) = (sum(&sides[side])?, sum(&sides[side ^ 1])?);
         let names: Vec<String> = sides[side].iter().map(|vf| format!("vf{vf}")).collect();
-        Some(InterfaceCounters::plain(
+        Some(InterfaceCounters::inner(
             format!("{pf} {}", names.join("+")),
-            Role::Inner,
             LinkCounters {
                 rx_packets: own.rx_packets,
                 tx_packets: own.tx_packets,

@@ -23,7 +23,7 @@ use nicety_model::plan::VmSwitch;
 
 use super::instance::{self, Instance, Member, Setup, SwitchPort};
 use super::testpmd::{self, Ports, Running};
-use super::{Datapath, DpdkSpec, OvsDpdkPath, TestpmdPath, dpdk, ovs, ovs_dpdk, place};
+use super::{Datapath, DpdkSpec, OvsDpdkPath, TestpmdPath, dpdk, ovs, ovs_dpdk};
 use crate::counters::{InterfaceCounters, PathCounters, Polling};
 use crate::error::PathError;
 use crate::neighbours::Joining;
@@ -241,12 +241,12 @@ impl GuestSwitch {
                 let seen = instance.counters()?;
                 let at = |name: &str, arrived: Option<u64>| -> InterfaceCounters {
                     let counters: LinkCounters = ovs_dpdk::port_counters(&seen, name, arrived);
-                    place(&format!("ovs {name}"), counters)
+                    InterfaceCounters::inner(format!("ovs {name}"), counters)
                 };
                 let mut places = vec![
                     at("p0", arrived("d0")),
                     at("p1", arrived("d1")),
-                    place("ovs", ovs_dpdk::lookups(&seen)),
+                    InterfaceCounters::inner("ovs", ovs_dpdk::lookups(&seen)),
                 ];
                 for guest in 0..self.guests {
                     places.extend([0, 1].map(|side| at(&port(guest, side), None)));

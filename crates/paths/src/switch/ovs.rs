@@ -13,13 +13,12 @@ use nicety_model::Remedy;
 use nicety_model::path::Datapath;
 
 use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
-use super::place;
 use super::program::Packaged;
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::neighbours;
-use crate::path::{Middle, Neighbours, Path, PathFacts};
+use crate::path::{Neighbours, Path, PathFacts};
 use crate::rig::{Rig, RigSpec};
 use crate::vlan::{self, VLAN};
 
@@ -126,10 +125,7 @@ impl OvsPath {
             Datapath::Userspace => Some("ovs-vswitchd"),
         })?);
         facts.vlan = spec.tagged.then_some(VLAN);
-        facts.middle = Some(Middle {
-            ns: rig.dut.ns.clone(),
-            userspace: datapath == Datapath::Userspace,
-        });
+        rig.joined(datapath == Datapath::Userspace);
         rig.facts.notes.push(match datapath {
             Datapath::Kernel => format!("ovs: {}, kernel datapath", instance.version()),
             Datapath::Userspace => format!(
@@ -210,5 +206,5 @@ pub(super) fn counted(
         },
         ..LinkCounters::default()
     };
-    Ok(place("ovs", switch))
+    Ok(InterfaceCounters::inner("ovs", switch))
 }

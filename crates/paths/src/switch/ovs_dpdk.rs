@@ -10,14 +10,13 @@ use nicety_model::path::Vdev;
 use super::dpdk::{self, DpdkSpec};
 use super::instance::{Instance, Setup, SwitchPort, all_there};
 use super::ovs_counters::{DatapathCounters, DatapathPort};
-use super::place;
 use super::program::Packaged;
-use crate::counters::PathCounters;
+use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::memory::available_mib;
 use crate::neighbours;
-use crate::path::{Middle, Neighbours, Path, PathFacts};
+use crate::path::{Neighbours, Path, PathFacts};
 use crate::rig::Rig;
 use crate::words::list;
 
@@ -76,10 +75,7 @@ impl OvsDpdkPath {
             dpdk: true,
         })?;
         rig.facts.threads.extend(instance.threads(None)?);
-        rig.facts.middle = Some(Middle {
-            ns: rig.dut.ns.clone(),
-            userspace: true,
-        });
+        rig.joined(true);
         rig.facts
             .notes
             .push(format!("ovs-dpdk: {}", words(&instance, spec, polling)));
@@ -241,11 +237,11 @@ impl Path for OvsDpdkPath {
         let ports = [0, 1].map(|number| {
             let name = format!("p{number}");
             let port = port_counters(&seen, &name, Some(arrived[number]));
-            place(&format!("ovs {name}"), port)
+            InterfaceCounters::inner(format!("ovs {name}"), port)
         });
         let [near, far] = ports;
         // After `a` and `d0`.
-        let places = [near, place("ovs", lookups(&seen)), far];
+        let places = [near, InterfaceCounters::inner("ovs", lookups(&seen)), far];
         counters.interfaces.splice(2..2, places);
         counters.polling = self.instance.polling();
         Ok(counters)

@@ -13,12 +13,12 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 
 use super::dpdk::{self, DpdkSpec, MEMORY_MIB};
+use super::pinned;
 use super::program::{Packaged, Program, Start};
 use super::telemetry::{PortStats, Telemetry};
-use super::{pinned, place};
 use crate::counters::{InterfaceCounters, PathCounters, Polling};
 use crate::error::PathError;
-use crate::path::{Middle, Path, PathFacts, PathThread};
+use crate::path::{Path, PathFacts, PathThread};
 use crate::rig::Rig;
 use crate::run_dir::RunDir;
 use crate::words::list;
@@ -110,8 +110,8 @@ impl Running {
             .map_err(|e| NetError::new("read the counters of", "testpmd", e))?;
         Ok([0, 1].map(|side| {
             let (own, other) = (stats[side], stats[1 - side]);
-            place(
-                &format!("testpmd port {}", from + side),
+            InterfaceCounters::inner(
+                format!("testpmd port {}", from + side),
                 LinkCounters {
                     rx_packets: own.received,
                     tx_packets: own.sent,
@@ -185,10 +185,7 @@ impl TestpmdPath {
         let words = words(&running, polling, &dpdk::in_words(spec.vdev));
         rig.facts.notes.push(format!("testpmd: {words}"));
         rig.facts.threads.extend(running.threads.iter().cloned());
-        rig.facts.middle = Some(Middle {
-            ns: rig.dut.ns.clone(),
-            userspace: true,
-        });
+        rig.joined(true);
         Ok(Self { running, rig })
     }
 }

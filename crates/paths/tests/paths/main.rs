@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use nicety_host::child::tie;
 use nicety_host::ethtool::Ethtool;
 use nicety_host::link::Mac;
 use nicety_host::netns::NetNs;
@@ -487,11 +488,9 @@ fn hold() -> ExitCode {
 }
 
 fn killed(_: Privilege) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .env(HOLD, "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut holder = Command::new(std::env::current_exe().unwrap());
+    holder.env(HOLD, "1").stdout(Stdio::piped());
+    let mut child = tie(&mut holder).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap())
         .read_line(&mut line)

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use nicety_host::child::tie;
 use nicety_host::privilege::Privilege;
 use nicety_model::{FrameSize, Remedy};
 use nicety_paths::{
@@ -30,8 +31,8 @@ const HOLD: &str = "NICETY_TEST_HOLD_SWITCH";
 const SWEEP: &str = "NICETY_TEST_SWEEP";
 
 fn main() -> ExitCode {
-    if std::env::var_os(HOLD).is_some() {
-        return hold();
+    if let Ok(kind) = std::env::var(HOLD) {
+        return hold(kind);
     }
     if std::env::var_os(SWEEP).is_some() {
         nicety_paths::sweep();
@@ -338,9 +339,19 @@ fn children(parent: u32) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// The program that is killed: builds a path, says so, waits.
-fn hold() -> ExitCode {
-    match ovs(Some(Datapath::Userspace)) {
+/// Builds a path of this kind.
+fn build(kind: &str) -> Result<Box<dyn Path>, PathError> {
+    Ok(match kind {
+        "ovs" => Box::new(ovs(Some(Datapath::Userspace))?),
+        "ovs-dpdk" => Box::new(OvsDpdkPath::build(&dpdk(Vdev::AfPacket, 1))?),
+        _ => Box::new(TestpmdPath::build(&dpdk(Vdev::AfPacket, 1))?),
+    })
+}
+
+/// The program that is killed: builds a path on a thread that ends, says so, waits.
+fn hold(kind: String) -> ExitCode {
+    let built = std::thread::spawn(move || build(&kind));
+    match built.join().unwrap() {
         Ok(_path) => {
             println!("up");
             loop {
@@ -355,32 +366,41 @@ fn hold() -> ExitCode {
 }
 
 fn killed(privilege: Privilege) {
-    if had("ovs", ovs(Some(Datapath::Userspace)), privilege).is_none() {
-        return;
+    for (kind, programs) in [("ovs", 2), ("ovs-dpdk", 2), ("testpmd", 1)] {
+        if had(kind, build(kind), privilege).is_some() {
+            killed_with(kind, programs);
+        }
     }
+}
+
+/// A path of this kind, which has so many programs, goes with the process that built it.
+fn killed_with(kind: &str, count: usize) {
     let runtime = tempfile::tempdir().unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .env(HOLD, "1")
+    let mut holder = Command::new(std::env::current_exe().unwrap());
+    holder
+        .env(HOLD, kind)
         .env("XDG_RUNTIME_DIR", runtime.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .stdout(Stdio::piped());
+    let mut child = tie(&mut holder).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap())
         .read_line(&mut line)
         .unwrap();
     assert_eq!(line, "up\n");
     let programs = children(child.id());
-    assert_eq!(programs.len(), 2, "{programs:?}");
+    assert_eq!(programs.len(), count, "{programs:?}");
+    // Dead, and waited for by nobody yet, has no command line.
+    let lives =
+        |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
+    // They go on without the thread that asked for them.
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(programs.iter().all(|(pid, _)| lives(*pid)), "{programs:?}");
     let base = runtime.path().join("nicety");
     let left = || fs::read_dir(&base).unwrap().count();
     assert_eq!(left(), 1);
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
-    // Gone or about to be: a dead process nobody waits for has no command line.
-    let lives =
-        |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
     while programs.iter().any(|(pid, _)| lives(*pid)) {
         assert!(Instant::now() < end, "{programs:?} live on");
         std::thread::sleep(Duration::from_millis(5));

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use nicety_guests::bundle::MIRROR;
 use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose};
+use nicety_host::child::tie;
 use nicety_host::link::Mac;
 use nicety_host::privilege::Privilege;
 use nicety_model::{FrameSize, PathSpec};
@@ -612,11 +613,9 @@ fn hold() -> ExitCode {
 }
 
 fn killed(_: Privilege) -> Outcome {
-    let mut child = Command::new("/proc/self/exe")
-        .env(HOLD, "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut holder = Command::new("/proc/self/exe");
+    holder.env(HOLD, "1").stdout(Stdio::piped());
+    let mut child = tie(&mut holder).spawn().unwrap();
     let mut line = String::new();
     let stdout = child.stdout.take().unwrap();
     BufReader::new(stdout).read_line(&mut line).unwrap();

@@ -214,14 +214,15 @@ pub fn hold() -> ExitCode {
     };
     let receiver = Receiver::open(&spec, traffic(64, 1), &[0]).unwrap();
     println!("{}", receiver.mode());
-    loop {
-        std::thread::park();
-    }
+    // Until whoever started it ends.
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+    ExitCode::SUCCESS
 }
 
 fn start_holder() -> Child {
     Command::new(std::env::current_exe().unwrap())
         .env(HOLD, "1")
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
