@@ -64,6 +64,15 @@ pub struct StateDir {
     dir: Arc<OwnedFd>,
 }
 
+/// What a state directory holds.
+#[derive(Debug, Default)]
+pub struct Journals {
+    /// Number and events of each journal, the oldest first.
+    pub readable: Vec<(u32, Journal)>,
+    /// Why others cannot be read.
+    pub unreadable: Vec<JournalError>,
+}
+
 /// The right to change journals and settings, given up when dropped or when the process ends.
 #[derive(Debug)]
 pub struct Lock(#[allow(dead_code, reason = "held for its flock")] File);
@@ -210,15 +219,15 @@ impl StateDir {
     ///
     /// # Errors
     /// [`JournalError::Io`] when the directory cannot be listed.
-    pub fn journals(&self) -> Result<(Vec<(u32, Journal)>, Vec<JournalError>), JournalError> {
-        let (mut journals, mut unreadable) = (Vec::new(), Vec::new());
+    pub fn journals(&self) -> Result<Journals, JournalError> {
+        let mut journals = Journals::default();
         for id in self.ids()? {
             match self.read(id) {
-                Ok(journal) => journals.push((id, journal)),
-                Err(error) => unreadable.push(error),
+                Ok(journal) => journals.readable.push((id, journal)),
+                Err(error) => journals.unreadable.push(error),
             }
         }
-        Ok((journals, unreadable))
+        Ok(journals)
     }
 
     /// Makes a new journal and syncs its name.
@@ -376,8 +385,8 @@ mod tests {
             state.read(4),
             Err(JournalError::Malformed { line: 1, .. })
         ));
-        let (journals, unreadable) = state.journals().unwrap();
-        assert_eq!((journals.len(), unreadable.len()), (1, 1));
+        let all = state.journals().unwrap();
+        assert_eq!((all.readable.len(), all.unreadable.len()), (1, 1));
     }
 
     #[test]
