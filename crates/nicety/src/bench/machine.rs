@@ -3,10 +3,10 @@
 use nicety_host::placement::Placement;
 use nicety_model::Note;
 use nicety_model::note::{MachineNote, RestTimes, RestTried};
+use nicety_paths::Path;
 use nicety_port::stalls::StallWatch;
 use nicety_port::stillness::{RestChoice, Stillness, choose_rest};
 use nicety_port::{Engine, Rest, Stop};
-use nicety_testbed::Path;
 use nicety_trial::Trials;
 
 /// The machine as a run uses it.

@@ -105,7 +105,7 @@ pub fn run(mut request: Request, signals: &Signals) -> Result<Exit, Failure> {
     facts.privileged = privileged;
     let given_up: Vec<Note> = given_up.into_iter().chain(guests.note()).collect();
     // What a killed run has left of its switches.
-    nicety_testbed::switch::sweep();
+    nicety_paths::sweep();
     match check_ports(&request.plan, &signals.stop()) {
         Err(_) if signals.stopped() => return Ok(Exit::Interrupted),
         checked => checked?,
