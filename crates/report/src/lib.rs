@@ -1,34 +1,35 @@
-//! Renders a [`nicety_model::Run`] as terminal table, Markdown, CSV, JSON or a one-file HTML page.
+//! Renders results for terminals, as Markdown, CSV, JSON or one-file HTML pages.
 //!
-//! Every renderer is a function of the run and writes into the writer it is given. Renderers
-//! pick and convert units; a number that the model lacks is shown as absent, never worked out
-//! here. Names come from interfaces and plan files and are untrusted: each renderer escapes
-//! them for its format.
+//! What a report says is written once, as a function from results to a `Document`; one back end per
+//! format shows it and writes into the writer it is given. Reports pick and convert units; a number that
+//! the model lacks is shown as absent, never worked out here. Names come from interfaces and plan files
+//! and are untrusted: each back end escapes them for its format.
 
+pub mod answer;
 pub mod compare;
+mod confidence;
 pub mod csv;
 mod directions;
-mod doubt;
+mod document;
 mod error;
 mod estimate;
-mod grid;
+mod figure;
 mod guests;
 pub mod history;
-pub mod html;
+pub mod host;
 pub mod json;
 pub mod junit;
-mod legend;
-pub mod markdown;
+pub mod measured;
+mod note;
 mod number;
 pub mod openmetrics;
 mod pick;
 mod place;
 pub mod policed;
 mod ranking;
-mod row;
+pub mod run;
 pub mod sock;
-pub mod table;
 mod threads;
-pub mod words;
 
+pub use document::terminal::Options;
 pub use error::ReportError;

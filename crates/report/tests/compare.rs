@@ -15,7 +15,7 @@ mod common;
 
 use common::NASTY;
 use nicety_model::compare::{Comparison, Counts, Judgement};
-use nicety_report::{ReportError, compare, table};
+use nicety_report::{Options, ReportError, compare};
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> Str
 
 fn check_all(name: &str, found: &Comparison) {
     for width in [20, 80, 160] {
-        let options = table::Options {
+        let options = Options {
             width,
             colour: false,
         };
@@ -204,7 +204,7 @@ fn a_large_page_stays_small_enough_to_open() {
 #[test]
 fn terminals_get_no_control_characters() {
     for colour in [false, true] {
-        let options = table::Options { width: 80, colour };
+        let options = Options { width: 80, colour };
         let text = rendered(|out| compare::table(&rich(), out, options));
         let plain = text.replace("\u{1b}[0m", "").replace("\u{1b}[1m", "");
         let plain = ["31", "32", "33"].iter().fold(plain, |text, code| {
@@ -236,7 +236,7 @@ fn what_got_worse_is_said_first() {
         compare::table(
             &rich(),
             out,
-            table::Options {
+            Options {
                 width: 160,
                 colour: false,
             },

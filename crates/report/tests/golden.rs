@@ -14,7 +14,7 @@
 mod common;
 
 use nicety_model::Run;
-use nicety_report::{csv, html, json, junit, markdown, openmetrics, table};
+use nicety_report::{Options, csv, json, junit, openmetrics, run};
 
 fn check(file: &str, text: &[u8]) {
     common::golden(file, std::str::from_utf8(text).expect("reports are UTF-8"));
@@ -30,18 +30,18 @@ fn rendered(
 
 fn all(name: &str, run: &Run) {
     for width in [20, 80, 160] {
-        let options = table::Options {
+        let options = Options {
             width,
             colour: false,
         };
         check(
             &format!("{name}.{width}.txt"),
-            &rendered(|out| table::render(run, out, options)),
+            &rendered(|out| run::table(run, out, options)),
         );
     }
     check(
         &format!("{name}.md"),
-        &rendered(|out| markdown::render(run, out)),
+        &rendered(|out| run::markdown(run, out)),
     );
     check(
         &format!("{name}.csv"),
@@ -61,7 +61,7 @@ fn all(name: &str, run: &Run) {
     );
     check(
         &format!("{name}.html"),
-        &rendered(|out| html::render(run, out)),
+        &rendered(|out| run::html(run, out)),
     );
 }
 
@@ -83,16 +83,16 @@ fn empty_run() {
 #[test]
 fn guests_that_share_a_path() {
     let run = common::guests();
-    let options = table::Options {
+    let options = Options {
         width: 80,
         colour: false,
     };
     check(
         "guests.80.txt",
-        &rendered(|out| table::render(&run, out, options)),
+        &rendered(|out| run::table(&run, out, options)),
     );
-    check("guests.md", &rendered(|out| markdown::render(&run, out)));
-    check("guests.html", &rendered(|out| html::render(&run, out)));
+    check("guests.md", &rendered(|out| run::markdown(&run, out)));
+    check("guests.html", &rendered(|out| run::html(&run, out)));
     check(
         "guests.csv",
         &rendered(|out| csv::guests::render(&run, out)),

@@ -9,7 +9,7 @@ mod common;
 
 use common::{NASTY, trend};
 use nicety_model::history::RunList;
-use nicety_report::{ReportError, history, table};
+use nicety_report::{Options, ReportError, history};
 use serde_json::{Value, json};
 
 fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
@@ -50,7 +50,7 @@ fn a_trend_as_a_page() {
 #[test]
 fn lists_and_trends() {
     for width in [20, 80, 160] {
-        let options = table::Options {
+        let options = Options {
             width,
             colour: false,
         };

@@ -10,7 +10,7 @@
 mod common;
 
 use nicety_model::policed::Policed;
-use nicety_report::{ReportError, policed, table};
+use nicety_report::{Options, ReportError, policed};
 use scraper::{Html, Selector};
 
 fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
@@ -24,7 +24,7 @@ fn count(html: &Html, selector: &str) -> usize {
 }
 
 fn text(run: &Policed, width: u16) -> String {
-    let options = table::Options {
+    let options = Options {
         width,
         colour: false,
     };

@@ -169,7 +169,7 @@ fn print(
     let mut out = io::stdout().lock();
     let written = match request.json {
         true => sock::json(report, &mut out),
-        false => sock::render(report, &mut out, output::table_options()),
+        false => sock::table(report, &mut out, output::table_options()),
     };
     written.map_err(Failure::environment)?;
     // Nobody reads a closed standard output.
