@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use nicety_model::Run;
-use nicety_report::{csv, json, junit, openmetrics, run as render, sock};
+use nicety_report::{csv, html, json, junit, markdown, openmetrics, sock, table};
 use nicety_store::RunContents;
 
 use crate::bench::assemble;
@@ -41,7 +41,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         let run = read(path)?;
         let mut wrote = false;
         if let Some(file) = &args.html {
-            write(file, |out| render::html(&run, out))?;
+            write(file, |out| html(&run, out))?;
             wrote = true;
         }
         if let Some(file) = &args.csv {
@@ -65,7 +65,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             wrote = true;
         }
         if let Some(file) = &args.md {
-            write(file, |out| render::markdown(&run, out))?;
+            write(file, |out| markdown(&run, out))?;
             wrote = true;
         }
         if let Some(file) = &args.junit {
@@ -108,7 +108,7 @@ pub fn read_results(path: &Path) -> Result<Run, Failure> {
 
 /// The table on standard output.
 pub fn print_table(run: &Run) -> Result<(), Failure> {
-    rendered(render::table(
+    rendered(table(
         run,
         &mut io::stdout().lock(),
         output::table_options(),

@@ -4,15 +4,14 @@ mod answer;
 mod drawing;
 mod row;
 
-use std::io::Write;
-
 use maud::html;
 use nicety_model::compare::{ComparedCell, Comparison};
 
+use crate::Report;
+use crate::document::Kind::{Main, Name, Number, Text, Wide};
 use crate::document::html::badge;
 use crate::document::table::Narrow::Named;
-use crate::document::terminal::{self, Options};
-use crate::document::{Badge, Block, Cell, Document, Kind, Medium, Table, Tone, markdown};
+use crate::document::{Badge, Block, Cell, Document, Medium, Table, Tone};
 use crate::error::ReportError;
 use crate::json;
 use crate::note;
@@ -22,105 +21,71 @@ use crate::pick;
 /// Rows of a pull request shown without a click when nothing changed.
 const FEW: usize = 12;
 
-/// Writes the answer in words, what could explain it, a line per cell and the reasons of those
-/// that could not be judged, for a terminal.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
-pub fn table(
-    comparison: &Comparison,
-    out: &mut impl Write,
-    options: Options,
-) -> Result<(), ReportError> {
-    terminal::write(&document(comparison, Medium::Terminal)?, out, options)
-}
-
-/// Writes the comparison as GitHub Flavored Markdown: the answer and what changed at once, the rest
-/// on a click.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
-pub fn markdown(comparison: &Comparison, out: &mut impl Write) -> Result<(), ReportError> {
-    markdown::write(&document(comparison, Medium::Markdown)?, out)
-}
-
-/// Writes the comparison as one self-contained HTML file.
-///
-/// # Errors
-/// [`ReportError::Json`] when the data cannot be embedded, [`ReportError::Write`] when the
-/// writer fails.
-pub fn html(comparison: &Comparison, out: &mut impl Write) -> Result<(), ReportError> {
-    crate::document::html::write(&document(comparison, Medium::Page)?, out)
-}
-
-/// Writes the comparison as JSON, ended by a newline.
-///
-/// # Errors
-/// [`ReportError::Json`], [`ReportError::Write`].
-pub fn json(comparison: &Comparison, out: &mut impl Write) -> Result<(), ReportError> {
-    json::pretty("comparison", comparison, out)
-}
-
-fn document(comparison: &Comparison, medium: Medium) -> Result<Document, ReportError> {
-    let title = match medium {
-        Medium::Markdown => "nicety compare",
-        _ => "New results against old ones",
-    };
-    let mut doc = Document::new(medium, title);
-    // It stands below the title of a pull request.
-    doc.level = 2;
-    let answer = answer::summary(comparison).into_iter();
-    doc.answer = answer.map(|sentence| vec![sentence]).collect();
-    if medium == Medium::Page {
-        doc.opening.push(counts(comparison));
-        doc.page.window = Some("Comparison");
-        doc.page.eyebrow = "nicety compare".to_owned();
-        doc.page.footer = format!(
-            "Preset {}, loss goal {}. Frame sizes include the FCS.",
-            comparison.preset,
-            number::loss(comparison.loss_goal)
-        );
-        doc.page.data = json::compact("comparison", comparison)?;
-        doc.page.save = ("Save this comparison as JSON", "nicety-compare.json");
-    }
-    doc.opening
-        .extend(answer::explanation(comparison).map(Block::Text));
-    let rows = row::ordered(comparison);
-    doc.main("cells", "Cell by cell", cells(comparison, &rows, medium));
-    let reasons = row::reasons(&rows).into_iter();
-    let reasons = reasons.map(|(reason, cells)| format!("{reason} ({})", pick::named(&cells)));
-    doc.list("why-not", "Why not", reasons.collect());
-    let differences = Table::of(
-        "The likeliest explanation first",
-        &comparison.differences,
-        &[
-            ("what", Kind::Name, &|difference| (&difference.what).into()),
-            ("old", Kind::Wide, &|difference| (&difference.old).into()),
-            ("new", Kind::Wide, &|difference| (&difference.new).into()),
-        ],
-    );
-    if differences.total > 0 {
-        doc.section(
-            "differences",
-            "What else differs",
-            vec![Block::Table(differences)],
-        );
-    }
-    for (id, title, cells) in [
-        ("only-old", "Only in the old", &comparison.only_old),
-        ("only-new", "Only in the new", &comparison.only_new),
-    ] {
-        if !cells.is_empty() {
-            doc.section(id, title, vec![Block::Text(cells.join(", "))]);
+/// The answer in words, what could explain it, a row per cell and the reasons of those that could not be
+/// judged. In a pull request what did not change is shown on a click.
+impl Report for Comparison {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let comparison = self;
+        let title = match medium {
+            Medium::Markdown => "nicety compare",
+            _ => "New results against old ones",
+        };
+        let mut doc = Document::new(medium, title);
+        // It stands below the title of a pull request.
+        doc.level = 2;
+        let answer = answer::summary(comparison).into_iter();
+        doc.answer = answer.map(|sentence| vec![sentence]).collect();
+        if medium == Medium::Page {
+            doc.opening.push(counts(comparison));
+            doc.page.window = Some("Comparison");
+            doc.page.eyebrow = "nicety compare".to_owned();
+            doc.page.footer = format!(
+                "Preset {}, loss goal {}. Frame sizes include the FCS.",
+                comparison.preset,
+                number::loss(comparison.loss_goal)
+            );
+            doc.page.data = json::compact("comparison", comparison)?;
+            doc.page.save = ("Save this comparison as JSON", "nicety-compare.json");
         }
+        doc.opening
+            .extend(answer::explanation(comparison).map(Block::Text));
+        let rows = row::ordered(comparison);
+        doc.main("cells", "Cell by cell", cells(comparison, &rows, medium));
+        let reasons = row::reasons(&rows).into_iter();
+        let reasons = reasons.map(|(reason, cells)| format!("{reason} ({})", pick::named(&cells)));
+        doc.list("why-not", "Why not", reasons.collect());
+        let differences = Table::of(
+            "The likeliest explanation first",
+            &comparison.differences,
+            &[
+                ("what", Name, &|difference| (&difference.what).into()),
+                ("old", Wide, &|difference| (&difference.old).into()),
+                ("new", Wide, &|difference| (&difference.new).into()),
+            ],
+        );
+        if differences.total > 0 {
+            doc.section(
+                "differences",
+                "What else differs",
+                vec![Block::Table(differences)],
+            );
+        }
+        for (id, title, cells) in [
+            ("only-old", "Only in the old", &comparison.only_old),
+            ("only-new", "Only in the new", &comparison.only_new),
+        ] {
+            if !cells.is_empty() {
+                doc.section(id, title, vec![Block::Text(cells.join(", "))]);
+            }
+        }
+        doc.list("notes", "Notes", note::lines(&comparison.notes));
+        let sides = vec![
+            ("old".into(), answer::side(&comparison.old)),
+            ("new".into(), answer::side(&comparison.new)),
+        ];
+        doc.section("compared", "Compared", vec![Block::Terms(sides)]);
+        Ok(doc)
     }
-    doc.list("notes", "Notes", note::lines(&comparison.notes));
-    let sides = vec![
-        ("old".into(), answer::side(&comparison.old)),
-        ("new".into(), answer::side(&comparison.new)),
-    ];
-    doc.section("compared", "Compared", vec![Block::Terms(sides)]);
-    Ok(doc)
 }
 
 /// How many rows have which judgement.
@@ -178,23 +143,19 @@ fn table_of(comparison: &Comparison, rows: &[&ComparedCell], medium: Medium) -> 
         caption,
         rows,
         &[
-            ("cell", Kind::Name, &|row| {
-                answer::name(comparison, row).into()
-            }),
-            ("old", Kind::Number, &|row| row::value(row, &row.old)),
-            ("new", Kind::Number, &|row| row::value(row, &row.new)),
-            ("change", Kind::Main, &|row| {
+            ("cell", Name, &|row| answer::name(comparison, row).into()),
+            ("old", Number, &|row| row::value(row, &row.old)),
+            ("new", Number, &|row| row::value(row, &row.new)),
+            ("change", Main, &|row| {
                 Cell::from(row::change(row)).by(row.ratio.map(|r| r.ratio))
             }),
-            (&interval, Kind::Number, &|row| row::interval(row).into()),
-            ("judgement", Kind::Text, &|row| {
-                Cell::badge(row::judgement(row))
-            }),
-            ("drawn", Kind::Text, &|row| match page {
+            (&interval, Number, &|row| row::interval(row).into()),
+            ("judgement", Text, &|row| Cell::badge(row::judgement(row))),
+            ("drawn", Text, &|row| match page {
                 true => Cell::drawn(drawing::drawing(row, reach, margin)),
                 false => Cell::absent(),
             }),
-            ("why not", Kind::Wide, &|row| {
+            ("why not", Wide, &|row| {
                 row.reason.as_deref().unwrap_or_default().into()
             }),
         ],

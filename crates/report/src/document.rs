@@ -17,14 +17,14 @@ pub(crate) use table::{Kind, Table};
 /// Where a document is shown. A report draws figures for pages only, and leaves out of a terminal what
 /// nobody reads there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Medium {
+pub enum Medium {
     Terminal,
     Markdown,
     Page,
 }
 
 /// A report.
-pub(crate) struct Document {
+pub struct Document {
     pub(crate) medium: Medium,
     /// Its heading; a terminal shows none.
     pub(crate) title: String,
@@ -41,7 +41,7 @@ pub(crate) struct Document {
 
 /// What is around the content of a page.
 #[derive(Default)]
-pub(crate) struct Page {
+pub struct Page {
     /// Title of the window where it is not the heading.
     pub(crate) window: Option<&'static str>,
     /// What made it.
@@ -58,7 +58,7 @@ pub(crate) struct Page {
 }
 
 /// A part of a report under a heading.
-pub(crate) struct Section {
+pub struct Section {
     /// Anchor in a page.
     pub(crate) id: &'static str,
     pub(crate) title: String,
@@ -68,7 +68,7 @@ pub(crate) struct Section {
 }
 
 /// A piece of content.
-pub(crate) enum Block {
+pub enum Block {
     Text(String),
     /// What to know about the block before it.
     Remark(String),

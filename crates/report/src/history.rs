@@ -2,14 +2,12 @@
 
 mod figure;
 
-use std::io::Write;
-
 use nicety_model::history::{KeptRun, RunList, Trend, TrendChange, TrendPoint};
-use serde::Serialize;
 
+use crate::Report;
+use crate::document::Kind::{Main, Number, Place, Text, Tight, Wide};
 use crate::document::table::Narrow::{Listed, Named};
-use crate::document::terminal::{self, Options};
-use crate::document::{Block, Cell, Document, Kind, Medium, Table};
+use crate::document::{Block, Cell, Document, Medium, Table};
 use crate::error::ReportError;
 use crate::json;
 use crate::note;
@@ -20,97 +18,73 @@ const BAR: usize = 24;
 /// Differences named at a change.
 const NAMED: usize = 3;
 
-/// Writes a list of runs or a trend as JSON, ended by a newline.
-///
-/// # Errors
-/// [`ReportError::Json`], [`ReportError::Write`].
-pub fn json(value: &impl Serialize, out: &mut impl Write) -> Result<(), ReportError> {
-    json::pretty("history", value, out)
-}
-
-/// Writes the list of runs for a terminal.
-///
-/// # Errors
-/// [`ReportError::Write`].
-pub fn list(list: &RunList, out: &mut impl Write, options: Options) -> Result<(), ReportError> {
-    let mut doc = Document::new(Medium::Terminal, "nicety runs");
-    doc.answer = vec![vec![format!(
-        "{} in {}",
-        plural(list.runs.len(), "run"),
-        list.store
-    )]];
-    let kept = |run: &KeptRun| number::short(run.stored_bytes as f64);
-    let table = Table::of(
-        "Runs",
-        &list.runs,
-        &[
-            ("run", Kind::Place, &|run| Cell::of(Some(run.id))),
-            ("started", Kind::Tight, &|run| (&run.started).into()),
-            ("name", Kind::Text, &|run| (&run.name).into()),
-            ("cells", Kind::Number, &|run| match run.complete {
-                true => Cell::of(Some(run.cells)),
-                false => format!("{}, not complete", run.cells).into(),
-            }),
-            ("ok", Kind::Number, &|run| Cell::of(Some(run.cells_ok))),
-            ("preset", Kind::Text, &|run| (&run.preset).into()),
-            ("kernel", Kind::Text, &|run| (&run.kernel).into()),
-            ("kept", Kind::Number, &|run| {
-                format!("{}B", kept(run)).into()
-            }),
-            ("labels", Kind::Text, &|run| run.labels.join(", ").into()),
-        ],
-    );
-    if table.total > 0 {
-        let narrow = ["kept", "preset", "kernel", "ok", "name"].map(|name| (name, Named));
-        let narrow = [&narrow[..], &[("labels", Listed)]].concat();
-        doc.main("runs", "Runs", vec![Block::Table(table.narrow(&narrow))]);
-    }
-    terminal::write(&doc, out, options)
-}
-
-/// Writes a trend for a terminal: a line per run with a bar, and a line where the level changes.
-///
-/// # Errors
-/// [`ReportError::Write`].
-pub fn trend(trend: &Trend, out: &mut impl Write, options: Options) -> Result<(), ReportError> {
-    terminal::write(&document(trend, Medium::Terminal)?, out, options)
-}
-
-/// Writes the trend as one self-contained HTML file.
-///
-/// # Errors
-/// [`ReportError::Draw`] when the figure cannot be drawn, [`ReportError::Json`] when the data
-/// cannot be embedded, [`ReportError::Write`] when the writer fails.
-pub fn trend_html(trend: &Trend, out: &mut impl Write) -> Result<(), ReportError> {
-    crate::document::html::write(&document(trend, Medium::Page)?, out)
-}
-
-fn document(trend: &Trend, medium: Medium) -> Result<Document, ReportError> {
-    let mut doc = Document::new(medium, format!("{}, {}", trend.cell, trend.metric.word()));
-    doc.answer = vec![vec![answer(trend)]];
-    let how = format!(
-        "{} in {}; preset {}, loss goal {}; only runs whose verdict is ok or wide count for changes.",
-        trend.metric.word(),
-        trend.metric.unit(&trend.cell),
-        trend.preset,
-        number::loss(trend.loss_goal)
-    );
-    let mut runs = runs(trend, medium);
-    if medium == Medium::Page {
-        doc.page.figure = Some(figure::figures(trend)?);
-        doc.page.eyebrow = "nicety runs trend".to_owned();
-        doc.page.footer = how;
-        doc.page.data = json::compact("trend", trend)?;
-        doc.page.save = ("Save this trend as JSON", "nicety-trend.json");
-        if !trend.changes.is_empty() {
-            doc.section("changes", "Changes", vec![Block::Table(changes(trend))]);
+/// The list of runs that are kept.
+impl Report for RunList {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let mut doc = Document::new(medium, "nicety runs");
+        doc.answer = vec![vec![format!(
+            "{} in {}",
+            plural(self.runs.len(), "run"),
+            self.store
+        )]];
+        let kept = |run: &KeptRun| number::short(run.stored_bytes as f64);
+        let table = Table::of(
+            "Runs",
+            &self.runs,
+            &[
+                ("run", Place, &|run| Cell::of(Some(run.id))),
+                ("started", Tight, &|run| (&run.started).into()),
+                ("name", Text, &|run| (&run.name).into()),
+                ("cells", Number, &|run| match run.complete {
+                    true => Cell::of(Some(run.cells)),
+                    false => format!("{}, not complete", run.cells).into(),
+                }),
+                ("ok", Number, &|run| Cell::of(Some(run.cells_ok))),
+                ("preset", Text, &|run| (&run.preset).into()),
+                ("kernel", Text, &|run| (&run.kernel).into()),
+                ("kept", Number, &|run| format!("{}B", kept(run)).into()),
+                ("labels", Text, &|run| run.labels.join(", ").into()),
+            ],
+        );
+        if table.total > 0 {
+            let narrow = ["kept", "preset", "kernel", "ok", "name"].map(|name| (name, Named));
+            let narrow = [&narrow[..], &[("labels", Listed)]].concat();
+            doc.main("runs", "Runs", vec![Block::Table(table.narrow(&narrow))]);
         }
-    } else {
-        runs.legend = how;
+        Ok(doc)
     }
-    doc.main("runs", "Runs", vec![Block::Table(runs)]);
-    doc.list("notes", "Notes", note::lines(&trend.notes));
-    Ok(doc)
+}
+
+/// A row per run, in terminals with a bar and a line where the level changes.
+impl Report for Trend {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let trend = self;
+        let mut doc = Document::new(medium, format!("{}, {}", trend.cell, trend.metric.word()));
+        doc.answer = vec![vec![answer(trend)]];
+        let how = format!(
+            "{} in {}; preset {}, loss goal {}; only runs whose verdict is ok or wide count for changes.",
+            trend.metric.word(),
+            trend.metric.unit(&trend.cell),
+            trend.preset,
+            number::loss(trend.loss_goal)
+        );
+        let mut runs = runs(trend, medium);
+        if medium == Medium::Page {
+            doc.page.figure = Some(figure::figures(trend)?);
+            doc.page.eyebrow = "nicety runs trend".to_owned();
+            doc.page.footer = how;
+            doc.page.data = json::compact("trend", trend)?;
+            doc.page.save = ("Save this trend as JSON", "nicety-trend.json");
+            if !trend.changes.is_empty() {
+                doc.section("changes", "Changes", vec![Block::Table(changes(trend))]);
+            }
+        } else {
+            runs.legend = how;
+        }
+        doc.main("runs", "Runs", vec![Block::Table(runs)]);
+        doc.list("notes", "Notes", note::lines(&trend.notes));
+        Ok(doc)
+    }
 }
 
 fn answer(trend: &Trend) -> String {
@@ -159,15 +133,15 @@ fn changes(trend: &Trend) -> Table {
         "Where the level changes",
         &trend.changes,
         &[
-            ("from run", Kind::Place, &|change| Cell::of(Some(change.id))),
-            ("started", Kind::Tight, &|change| (&change.started).into()),
-            ("change", Kind::Main, &|change| {
+            ("from run", Place, &|change| Cell::of(Some(change.id))),
+            ("started", Tight, &|change| (&change.started).into()),
+            ("change", Main, &|change| {
                 Cell::sorted(change.ratio, number::change)
             }),
-            ("p", Kind::Number, &|change| {
+            ("p", Number, &|change| {
                 number::significant(change.p, 1).into()
             }),
-            ("what else differs", Kind::Wide, &|change| {
+            ("what else differs", Wide, &|change| {
                 let lines = change.differences.iter();
                 Cell::list(
                     lines
@@ -197,20 +171,16 @@ fn runs(trend: &Trend, medium: Medium) -> Table {
         format!("{metric} in {}", trend.metric.unit(&trend.cell)),
         &trend.points,
         &[
-            ("run", Kind::Place, &|point| Cell::of(Some(point.id))),
-            ("started", Kind::Tight, &|point| (&point.started).into()),
-            (metric, Kind::Main, &|point| {
+            ("run", Place, &|point| Cell::of(Some(point.id))),
+            ("started", Tight, &|point| (&point.started).into()),
+            (metric, Main, &|point| {
                 let value = Cell::sorted(point.value, words);
                 value.interval(ends(point)).details(ends(point))
             }),
-            ("repeats", Kind::Number, &|point| {
-                Cell::of(Some(point.repeats))
-            }),
-            ("bar", Kind::Text, &|point| bar(point, largest).into()),
-            ("labels", Kind::Text, &|point| {
-                point.labels.join(", ").into()
-            }),
-            ("verdict", Kind::Text, &|point| Cell::badge(point.verdict)),
+            ("repeats", Number, &|point| Cell::of(Some(point.repeats))),
+            ("bar", Text, &|point| bar(point, largest).into()),
+            ("labels", Text, &|point| point.labels.join(", ").into()),
+            ("verdict", Text, &|point| Cell::badge(point.verdict)),
         ],
     )
     .narrow(&[

@@ -51,8 +51,8 @@ pub fn render(
     )];
     doc.main("picture", "The host", vec![Block::Drawn(drawing(picture))]);
     if !picture.misplaced.is_empty() {
-        let why = "Away from the node of its NIC: every frame then crosses between nodes. `nicety tune \
-                   plan` says what would be right.";
+        let why = "Away from the node of its NIC: every frame then crosses between nodes. “nicety tune \
+                   plan” says what would be right.";
         let lines = Block::List(picture.misplaced.clone());
         doc.section("misplaced", "Misplaced", vec![Block::text(why), lines]);
     }

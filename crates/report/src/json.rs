@@ -33,11 +33,10 @@ pub fn render(run: &Run, out: &mut impl Write, style: Style) -> Result<(), Repor
 }
 
 /// Writes a value as JSON for people, ended by a newline; `name` says what it is where that fails.
-pub(crate) fn pretty(
-    name: &str,
-    value: &impl Serialize,
-    out: &mut impl Write,
-) -> Result<(), ReportError> {
+///
+/// # Errors
+/// [`ReportError::Json`], [`ReportError::Write`].
+pub fn pretty(name: &str, value: &impl Serialize, out: &mut impl Write) -> Result<(), ReportError> {
     let mut text = serde_json::to_string_pretty(value).map_err(failed(name))?;
     text.push('\n');
     write_text(out, "JSON", &text)

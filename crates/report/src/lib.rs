@@ -6,7 +6,7 @@
 //! and are untrusted: each back end escapes them for its format.
 
 pub mod answer;
-pub mod compare;
+mod compare;
 mod confidence;
 pub mod csv;
 mod directions;
@@ -15,7 +15,7 @@ mod error;
 mod estimate;
 mod figure;
 mod guests;
-pub mod history;
+mod history;
 pub mod host;
 pub mod json;
 pub mod junit;
@@ -27,9 +27,54 @@ mod pick;
 mod place;
 pub mod policed;
 mod ranking;
-pub mod run;
+mod run;
 pub mod sock;
 mod threads;
 
+use std::io::Write;
+
+use document::{Document, Medium};
+
 pub use document::terminal::Options;
 pub use error::ReportError;
+
+/// Results that have a report: a run, a comparison, a trend, a list of runs, socket workloads, a record
+/// of the police.
+pub trait Report {
+    /// What the report says, for where it is shown.
+    ///
+    /// # Errors
+    /// [`ReportError::Draw`] when a figure of a page cannot be drawn, [`ReportError::Json`] when its data
+    /// cannot be embedded.
+    fn document(&self, medium: Medium) -> Result<Document, ReportError>;
+}
+
+/// Writes the report for a terminal. Columns that do not fit are named and left out, or listed below
+/// their table; control characters in names are replaced.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub fn table(
+    report: &impl Report,
+    out: &mut impl Write,
+    options: Options,
+) -> Result<(), ReportError> {
+    document::terminal::write(&report.document(Medium::Terminal)?, out, options)
+}
+
+/// Writes the report as GitHub Flavored Markdown.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub fn markdown(report: &impl Report, out: &mut impl Write) -> Result<(), ReportError> {
+    document::markdown::write(&report.document(Medium::Markdown)?, out)
+}
+
+/// Writes the report as one self-contained HTML file.
+///
+/// # Errors
+/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Json`] when the data cannot be
+/// embedded, [`ReportError::Write`] when the writer fails.
+pub fn html(report: &impl Report, out: &mut impl Write) -> Result<(), ReportError> {
+    document::html::write(&report.document(Medium::Page)?, out)
+}

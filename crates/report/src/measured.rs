@@ -7,7 +7,8 @@ use nicety_model::measured::{
     CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredUnit, RatePoint,
 };
 
-use crate::document::{Block, Cell, Document, Kind, Medium, Table, Tone};
+use crate::document::Kind::{Name, Number, Text, Wide};
+use crate::document::{Block, Cell, Document, Medium, Table, Tone};
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame, Ink, Shape};
@@ -172,12 +173,9 @@ fn unit(unit: MeasuredUnit) -> &'static str {
 fn numbers(measured: &Measured) -> Table {
     let pairs = measured.cells.iter().map(|cell| cell.before.len());
     let pairs = pairs.max().unwrap_or(0);
-    let mut head = vec![
-        ("cell".to_owned(), Kind::Name),
-        ("in".to_owned(), Kind::Text),
-    ];
+    let mut head = vec![("cell".to_owned(), Name), ("in".to_owned(), Text)];
     for _ in 0..pairs {
-        head.extend(["before", "after"].map(|side| (side.to_owned(), Kind::Number)));
+        head.extend(["before", "after"].map(|side| (side.to_owned(), Number)));
     }
     let mut table = Table::new("One number per measurement", head);
     for cell in &measured.cells {
@@ -195,11 +193,9 @@ fn changes(measured: &Measured) -> Table {
         "What differed between before and after",
         &measured.changes,
         &[
-            ("setting", Kind::Name, &|change| {
-                Cell::of(Some(&change.knob))
-            }),
-            ("before", Kind::Wide, &|change| Cell::of(Some(&change.from))),
-            ("after", Kind::Wide, &|change| Cell::of(Some(&change.to))),
+            ("setting", Name, &|change| Cell::of(Some(&change.knob))),
+            ("before", Wide, &|change| Cell::of(Some(&change.from))),
+            ("after", Wide, &|change| Cell::of(Some(&change.to))),
         ],
     )
 }

@@ -4,13 +4,12 @@ mod csv;
 mod figure;
 mod means;
 
-use std::io::Write;
-
 use maud::{Markup, html};
 use nicety_model::policed::{Policed, PolicedSummary, PolicedTenant};
 
-use crate::document::terminal::{self, Options};
-use crate::document::{Block, Cell, Document, Kind, Medium, Table, markdown};
+use crate::Report;
+use crate::document::Kind::{Name, Number, Place, Text};
+use crate::document::{Block, Cell, Document, Medium, Table};
 use crate::error::ReportError;
 use crate::figure::svg::SERIES;
 use crate::figure::{DRAWN, Key, grid, key, legend, not_all};
@@ -21,39 +20,6 @@ use crate::run::machine::facts_table;
 use means::PeriodMean;
 
 pub use csv::render as csv;
-
-/// Writes the record for a terminal: the answer, then each tenant.
-///
-/// # Errors
-/// [`ReportError::Write`].
-pub fn table(run: &Policed, out: &mut impl Write, options: Options) -> Result<(), ReportError> {
-    terminal::write(&document(run, Medium::Terminal)?, out, options)
-}
-
-/// Writes the record as Markdown: the answer, then a table of tenants.
-///
-/// # Errors
-/// [`ReportError::Write`].
-pub fn markdown(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
-    markdown::write(&document(run, Medium::Markdown)?, out)
-}
-
-/// Writes the record as one self-contained HTML file.
-///
-/// # Errors
-/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Json`] when the data cannot
-/// be embedded, [`ReportError::Write`] when the writer fails.
-pub fn html(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
-    crate::document::html::write(&document(run, Medium::Page)?, out)
-}
-
-/// Writes the whole record as JSON, ended by a newline.
-///
-/// # Errors
-/// [`ReportError::Json`], [`ReportError::Write`].
-pub fn json(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
-    json::pretty(&run.run.policy, run, out)
-}
 
 /// Tenants named in the answer; more are counted.
 const NAMED: usize = 3;
@@ -115,43 +81,47 @@ fn answer(run: &Policed) -> Vec<String> {
 const LEGEND: &str = "Rates count what a frame takes on the wire. limit: the lowest and highest of \
                       the record; held: share of the periods in which it wanted more than that.";
 
-fn document(run: &Policed, medium: Medium) -> Result<Document, ReportError> {
-    let mut doc = Document::new(medium, &run.run.policy);
-    doc.answer = answer(run)
-        .into_iter()
-        .map(|sentence| vec![sentence])
-        .collect();
-    doc.main("tenants", "Tenants", vec![Block::Table(tenants(run))]);
-    if medium == Medium::Page {
-        page(&mut doc, run)?;
-    }
-    doc.list("notes", "Notes", note::lines(&run.notes));
-    if medium != Medium::Terminal {
-        let facts = [
-            ("nicety", run.host.nicety.clone()),
-            ("kernel", run.host.kernel.clone()),
-            ("CPU", run.host.cpu_model.clone()),
-            ("CPUs online", run.host.cpus.to_string()),
-            ("started", run.run.started.clone()),
-            ("period", number::seconds(run.run.period_s)),
-            (
-                "shared",
-                format!(
-                    "{} of {}",
-                    rate(run.run.shared_bps),
-                    rate(run.run.capacity_bps)
+/// The answer, then each tenant; figures over time on a page.
+impl Report for Policed {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let run = self;
+        let mut doc = Document::new(medium, &run.run.policy);
+        doc.answer = answer(run)
+            .into_iter()
+            .map(|sentence| vec![sentence])
+            .collect();
+        doc.main("tenants", "Tenants", vec![Block::Table(tenants(run))]);
+        if medium == Medium::Page {
+            page(&mut doc, run)?;
+        }
+        doc.list("notes", "Notes", note::lines(&run.notes));
+        if medium != Medium::Terminal {
+            let facts = [
+                ("nicety", run.host.nicety.clone()),
+                ("kernel", run.host.kernel.clone()),
+                ("CPU", run.host.cpu_model.clone()),
+                ("CPUs online", run.host.cpus.to_string()),
+                ("started", run.run.started.clone()),
+                ("period", number::seconds(run.run.period_s)),
+                (
+                    "shared",
+                    format!(
+                        "{} of {}",
+                        rate(run.run.shared_bps),
+                        rate(run.run.capacity_bps)
+                    ),
                 ),
-            ),
-        ];
-        let table = facts_table("The machine and the run", &facts);
-        doc.section("machine", "Machine", vec![Block::Table(table)]);
-        doc.section(
-            "repeat",
-            "Repeat it",
-            vec![Block::Code(run.run.command.clone())],
-        );
+            ];
+            let table = facts_table("The machine and the run", &facts);
+            doc.section("machine", "Machine", vec![Block::Table(table)]);
+            doc.section(
+                "repeat",
+                "Repeat it",
+                vec![Block::Code(run.run.command.clone())],
+            );
+        }
+        Ok(doc)
     }
-    Ok(doc)
 }
 
 /// Figures and tables that only a page has room for, and what is around them.
@@ -193,23 +163,19 @@ fn tenants(run: &Policed) -> Table {
         "Tenants over the whole record",
         run.run.tenants.iter().zip(&run.summary),
         &[
-            ("tenant", Kind::Name, &|(tenant, _): &Row<'_>| {
+            ("tenant", Name, &|(tenant, _): &Row<'_>| {
                 tenant.name.as_str().into()
             }),
-            ("weight", Kind::Number, &|(tenant, _)| {
+            ("weight", Number, &|(tenant, _)| {
                 Cell::of(Some(tenant.weight))
             }),
-            ("guarantee", Kind::Number, &|(tenant, _)| {
+            ("guarantee", Number, &|(tenant, _)| {
                 rated(Some(tenant.guarantee_bps).filter(|bps| *bps > 0.0))
             }),
-            ("cap", Kind::Number, &|(tenant, _)| rated(tenant.cap_bps)),
-            ("mean rate", Kind::Number, &|(_, one)| {
-                rated(Some(one.mean_bps))
-            }),
-            ("highest rate", Kind::Number, &|(_, one)| {
-                rated(Some(one.max_bps))
-            }),
-            ("limit", Kind::Number, &|(_, one)| {
+            ("cap", Number, &|(tenant, _)| rated(tenant.cap_bps)),
+            ("mean rate", Number, &|(_, one)| rated(Some(one.mean_bps))),
+            ("highest rate", Number, &|(_, one)| rated(Some(one.max_bps))),
+            ("limit", Number, &|(_, one)| {
                 let (min, max) = (rate(one.limit_min_bps), rate(one.limit_max_bps));
                 let text = match one.limit_min_bps == one.limit_max_bps {
                     true => min,
@@ -217,7 +183,7 @@ fn tenants(run: &Policed) -> Table {
                 };
                 Cell::from(text).by(Some(one.limit_max_bps))
             }),
-            ("held", Kind::Number, &|(_, one)| {
+            ("held", Number, &|(_, one)| {
                 Cell::sorted(one.held_ratio, number::share)
             }),
         ],
@@ -290,16 +256,13 @@ fn limits(run: &Policed, points: &[PeriodMean]) -> Result<Markup, ReportError> {
 
 fn periods(run: &Policed, points: &[PeriodMean], shown: &[usize]) -> Table {
     let mbps = |bps: f64| Cell::from(number::mbps(Some(bps / 1e6)));
-    let mut head = vec![
-        ("s".to_owned(), Kind::Place),
-        ("all".to_owned(), Kind::Number),
-    ];
+    let mut head = vec![("s".to_owned(), Place), ("all".to_owned(), Number)];
     for tenant in shown
         .iter()
         .filter_map(|tenant| run.run.tenants.get(*tenant))
     {
-        head.push((tenant.name.clone(), Kind::Number));
-        head.push((format!("{}, limit", tenant.name), Kind::Number));
+        head.push((tenant.name.clone(), Number));
+        head.push((format!("{}, limit", tenant.name), Number));
     }
     let mut table = Table::new(format!("Mbit/s over time, {}", means(run)), head);
     for point in points {
@@ -321,22 +284,22 @@ fn ports(run: &Policed) -> Table {
         "Ports, with their last period",
         run.run.ports.iter().enumerate(),
         &[
-            ("port", Kind::Name, &|(_, port)| (&port.name).into()),
-            ("tenant", Kind::Text, &|(_, port)| {
+            ("port", Name, &|(_, port)| (&port.name).into()),
+            ("tenant", Text, &|(_, port)| {
                 let tenant = run.run.tenants.get(port.tenant);
                 tenant.map_or("", |tenant| tenant.name.as_str()).into()
             }),
-            ("rate", Kind::Number, &|(place, _)| {
+            ("rate", Number, &|(place, _)| {
                 rated(rates(*place).and_then(|r| r.rate_bps))
             }),
-            ("limit", Kind::Number, &|(place, _)| {
+            ("limit", Number, &|(place, _)| {
                 rated(
                     rates(*place)
                         .map(|r| r.limit_bps)
                         .filter(|limit| *limit > 0.0),
                 )
             }),
-            ("there", Kind::Text, &|(place, _)| {
+            ("there", Text, &|(place, _)| {
                 Cell::of(rates(*place).map(|r| if r.present { "yes" } else { "no" }))
             }),
         ],

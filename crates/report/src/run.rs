@@ -18,15 +18,13 @@ mod throughput;
 mod trials;
 mod visits;
 
-use std::io::Write;
-
 use maud::{Markup, html};
 use nicety_model::{Run, TrialRecord, Verdict};
 
+use crate::Report;
 use crate::answer;
 use crate::document::html::badge;
-use crate::document::terminal::{self, Options};
-use crate::document::{Block, Document, Medium, markdown};
+use crate::document::{Block, Document, Medium};
 use crate::error::ReportError;
 use crate::figure::{self, DRAWN};
 use crate::guests;
@@ -40,83 +38,59 @@ use throughput::{Throughput, Unit};
 /// Cells from which the data in a page have shorter numbers.
 const MANY: usize = 500;
 
-/// Writes the run for a terminal: the answer in words, a line per cell, then what a reader must
-/// know about the numbers. Columns that do not fit are named and left out; control characters
-/// in names are replaced.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
-pub fn table(run: &Run, out: &mut impl Write, options: Options) -> Result<(), ReportError> {
-    terminal::write(&document(run, Medium::Terminal)?, out, options)
-}
-
-/// Writes the run as Markdown: the answer in words, the table of cells, notes, what was skipped
-/// or left out, the machine and the command to repeat it.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
-pub fn markdown(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
-    markdown::write(&document(run, Medium::Markdown)?, out)
-}
-
-/// Writes the run as one self-contained HTML file. Loss curves need `run.trials`; without
-/// trials the page says that they are missing.
-///
-/// # Errors
-/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Json`] when the run's
-/// data cannot be embedded, [`ReportError::Write`] when the writer fails.
-pub fn html(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
-    crate::document::html::write(&document(run, Medium::Page)?, out)
-}
-
-fn document(run: &Run, medium: Medium) -> Result<Document, ReportError> {
-    let groups = pick::groups(run);
-    let mut doc = Document::new(medium, &run.run.name);
-    doc.answer = answer::paragraphs(run);
-    match medium {
-        Medium::Terminal => {}
-        Medium::Markdown => doc.opening.push(Block::Text(how(run))),
-        Medium::Page => page(&mut doc, run, &groups)?,
-    }
-    results(&mut doc, run, &groups)?;
-    sock::section(&mut doc, &run.sockets, Vec::new())?;
-    doc.list("notes", "Notes", cells::notes(&groups));
-    if doc.on_page() && !groups.is_empty() {
-        doc.section("loss", "Loss against load", losses(run, &groups)?);
-        doc.section("latency", "Latency", latencies(&groups)?);
-        doc.section("cpu", "CPU time", cpus(&groups)?);
-        doc.section("ledger", "Where frames died", deaths(&groups)?);
-    }
-    beside(&mut doc, run)?;
-    let worth_telling = match medium {
-        Medium::Terminal => groups.iter().any(|group| group.verdict() != Verdict::Ok),
-        _ => run.sockets.is_empty() || !groups.is_empty(),
-    };
-    if worth_telling {
-        let title = if doc.on_page() {
-            "What the verdicts mean"
-        } else {
-            "Verdicts"
+/// The answer in words, a row per cell, then what a reader must know about the numbers. A page draws
+/// loss curves where the run has trials, and says where it has none.
+impl Report for Run {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let run = self;
+        let groups = pick::groups(run);
+        let mut doc = Document::new(medium, &run.run.name);
+        doc.answer = answer::paragraphs(run);
+        match medium {
+            Medium::Terminal => {}
+            Medium::Markdown => doc.opening.push(Block::Text(how(run))),
+            Medium::Page => page(&mut doc, run, &groups)?,
+        }
+        results(&mut doc, run, &groups)?;
+        sock::section(&mut doc, &run.sockets, Vec::new())?;
+        doc.list("notes", "Notes", cells::notes(&groups));
+        if doc.on_page() && !groups.is_empty() {
+            doc.section("loss", "Loss against load", losses(run, &groups)?);
+            doc.section("latency", "Latency", latencies(&groups)?);
+            doc.section("cpu", "CPU time", cpus(&groups)?);
+            doc.section("ledger", "Where frames died", deaths(&groups)?);
+        }
+        beside(&mut doc, run)?;
+        let worth_telling = match medium {
+            Medium::Terminal => groups.iter().any(|group| group.verdict() != Verdict::Ok),
+            _ => run.sockets.is_empty() || !groups.is_empty(),
         };
-        doc.section("verdicts", title, cells::verdicts(&groups, medium));
+        if worth_telling {
+            let title = if doc.on_page() {
+                "What the verdicts mean"
+            } else {
+                "Verdicts"
+            };
+            doc.section("verdicts", title, cells::verdicts(&groups, medium));
+        }
+        doc.list("this-run", "This run", note::lines(&run.run.notes));
+        if medium != Medium::Terminal {
+            let machine = match medium {
+                Medium::Page => machine::fingerprint(run),
+                _ => vec![Block::Text(machine::line(run))],
+            };
+            doc.section("machine", "Machine", machine);
+            doc.section(
+                "repeat",
+                "Repeat it",
+                vec![Block::Code(run.run.command.clone())],
+            );
+        }
+        if doc.on_page() && !run.trials.is_empty() {
+            doc.section("trials", "Trials", vec![trials::table(run)]);
+        }
+        Ok(doc)
     }
-    doc.list("this-run", "This run", note::lines(&run.run.notes));
-    if medium != Medium::Terminal {
-        let machine = match medium {
-            Medium::Page => machine::fingerprint(run),
-            _ => vec![Block::Text(machine::line(run))],
-        };
-        doc.section("machine", "Machine", machine);
-        doc.section(
-            "repeat",
-            "Repeat it",
-            vec![Block::Code(run.run.command.clone())],
-        );
-    }
-    if doc.on_page() && !run.trials.is_empty() {
-        doc.section("trials", "Trials", vec![trials::table(run)]);
-    }
-    Ok(doc)
 }
 
 /// How the run was made.

@@ -3,42 +3,27 @@
 pub mod csv;
 mod figure;
 
-use std::io::Write;
-
 use maud::html;
 use nicety_model::LatencySummary;
 use nicety_model::sock::{
     CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries, TcpSample,
 };
 
-use crate::document::terminal::{self, Options};
-use crate::document::{Block, Cell, Document, Kind, Medium, Table};
+use crate::Report;
+use crate::document::Kind::{Name, Number, Place, Text};
+use crate::document::{Block, Cell, Document, Medium, Table};
 use crate::error::ReportError;
 use crate::figure::grid;
-use crate::json;
 use crate::note;
 use crate::number::{self, ABSENT};
 
-/// Writes the tables, the saturation curves and what is to be known about them for a terminal.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
-pub fn table(
-    report: &SockReport,
-    out: &mut impl Write,
-    options: Options,
-) -> Result<(), ReportError> {
-    let mut doc = Document::new(Medium::Terminal, "nicety sock");
-    section(&mut doc, &report.series, note::lines(&report.notes))?;
-    terminal::write(&doc, out, options)
-}
-
-/// Writes the report as JSON, ended by a newline.
-///
-/// # Errors
-/// [`ReportError::Json`], [`ReportError::Write`].
-pub fn json(report: &SockReport, out: &mut impl Write) -> Result<(), ReportError> {
-    json::pretty("sock", report, out)
+/// Tables, saturation curves and what is to be known about them.
+impl Report for SockReport {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let mut doc = Document::new(medium, "nicety sock");
+        section(&mut doc, &self.series, note::lines(&self.notes))?;
+        Ok(doc)
+    }
 }
 
 /// Adds figures, tables, curves, and the notes of the series before `more` of them; nothing without
@@ -101,29 +86,27 @@ fn transactions(rows: &[Row<'_>]) -> Table {
         "Socket workloads: transactions",
         rows.iter().copied(),
         &[
-            ("test", Kind::Name, &|(series, _)| {
-                series.name.as_str().into()
-            }),
-            ("per second", Kind::Number, &|(series, r)| {
+            ("test", Name, &|(series, _)| series.name.as_str().into()),
+            ("per second", Number, &|(series, r)| {
                 let rate = series.headline.map(|h| h.ave).or(r.transactions_per_s);
                 Cell::number(rate, number::grouped)
             }),
-            ("min µs", Kind::Number, &|(_, r)| latency(r, |l| l.min)),
-            ("mean", Kind::Number, &|(_, r)| latency(r, |l| l.mean)),
-            ("p50", Kind::Number, &|(_, r)| latency(r, |l| l.p50)),
-            ("p90", Kind::Number, &|(_, r)| latency(r, |l| l.p90)),
-            ("p99", Kind::Number, &|(_, r)| latency(r, |l| l.p99)),
-            ("p99.9", Kind::Number, &|(_, r)| latency(r, |l| l.p999)),
-            ("max", Kind::Number, &|(_, r)| latency(r, |l| l.max)),
-            ("lost", Kind::Number, &|(_, r)| loss(r)),
-            ("neighbours", Kind::Number, &|(_, r)| neighbours(r)),
-            ("CPU µs/trans", Kind::Number, &|(_, r)| {
+            ("min µs", Number, &|(_, r)| latency(r, |l| l.min)),
+            ("mean", Number, &|(_, r)| latency(r, |l| l.mean)),
+            ("p50", Number, &|(_, r)| latency(r, |l| l.p50)),
+            ("p90", Number, &|(_, r)| latency(r, |l| l.p90)),
+            ("p99", Number, &|(_, r)| latency(r, |l| l.p99)),
+            ("p99.9", Number, &|(_, r)| latency(r, |l| l.p999)),
+            ("max", Number, &|(_, r)| latency(r, |l| l.max)),
+            ("lost", Number, &|(_, r)| loss(r)),
+            ("neighbours", Number, &|(_, r)| neighbours(r)),
+            ("CPU µs/trans", Number, &|(_, r)| {
                 demand(r, |d| {
                     (d.client_us_per_transaction, d.server_us_per_transaction)
                 })
                 .into()
             }),
-            ("ended", Kind::Text, &|(_, r)| r.ending.word().into()),
+            ("ended", Text, &|(_, r)| r.ending.word().into()),
         ],
     )
 }
@@ -134,36 +117,34 @@ fn streams(rows: &[Row<'_>]) -> Table {
         "Socket workloads: streams",
         rows.iter().copied(),
         &[
-            ("test", Kind::Name, &|(series, _)| {
-                series.name.as_str().into()
-            }),
-            ("goodput", Kind::Number, &|(series, r)| {
+            ("test", Name, &|(series, _)| series.name.as_str().into()),
+            ("goodput", Number, &|(series, r)| {
                 Cell::sorted(
                     series.headline.map(|h| h.ave).or(r.goodput_mbps),
                     number::bit_rate,
                 )
             }),
-            ("offered", Kind::Number, &|(_, r)| {
+            ("offered", Number, &|(_, r)| {
                 Cell::sorted(r.offered_mbps, number::bit_rate)
             }),
-            ("lost", Kind::Number, &|(_, r)| loss(r)),
-            ("dup", Kind::Number, &|(_, r)| {
+            ("lost", Number, &|(_, r)| loss(r)),
+            ("dup", Number, &|(_, r)| {
                 count(r.datagrams.and_then(|d| d.duplicate))
             }),
-            ("reord", Kind::Number, &|(_, r)| {
+            ("reord", Number, &|(_, r)| {
                 count(r.datagrams.and_then(|d| d.reordered))
             }),
-            ("retrans", Kind::Number, &|(_, r)| {
+            ("retrans", Number, &|(_, r)| {
                 count(sender(r).map(|tcp| tcp.retransmits))
             }),
-            ("rtt µs", Kind::Number, &|(_, r)| {
+            ("rtt µs", Number, &|(_, r)| {
                 Cell::number(sender(r).map(|tcp| tcp.rtt_us), number::micros)
             }),
-            ("neighbours", Kind::Number, &|(_, r)| neighbours(r)),
-            ("CPU µs/KB", Kind::Number, &|(_, r)| {
+            ("neighbours", Number, &|(_, r)| neighbours(r)),
+            ("CPU µs/KB", Number, &|(_, r)| {
                 demand(r, |d| (d.client_us_per_kb, d.server_us_per_kb)).into()
             }),
-            ("ended", Kind::Text, &|(_, r)| r.ending.word().into()),
+            ("ended", Text, &|(_, r)| r.ending.word().into()),
         ],
     )
 }
@@ -272,16 +253,14 @@ fn curve(series: &SockSeries) -> Table {
         format!("Saturation of {}", series.name),
         &series.curve,
         &[
-            ("pairs", Kind::Place, &|point| {
-                Cell::of(Some(point.parallel))
-            }),
-            ("rate", Kind::Number, &|point| {
+            ("pairs", Place, &|point| Cell::of(Some(point.parallel))),
+            ("rate", Number, &|point| {
                 Cell::number(point.rate, number::grouped)
             }),
-            ("p99 µs", Kind::Number, &|point| {
+            ("p99 µs", Number, &|point| {
                 Cell::number(point.p99_us, number::micros)
             }),
-            ("busy CPUs", Kind::Number, &|point| busy(point).into()),
+            ("busy CPUs", Number, &|point| busy(point).into()),
         ],
     )
 }
@@ -390,11 +369,11 @@ mod tests {
             notes: Vec::new(),
         };
         let mut out = Vec::new();
-        let options = Options {
+        let options = crate::Options {
             width: 120,
             colour: false,
         };
-        table(&report, &mut out, options).unwrap();
+        crate::table(&report, &mut out, options).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -14,7 +14,7 @@
 mod common;
 
 use nicety_model::Run;
-use nicety_report::{Options, csv, json, junit, openmetrics, run};
+use nicety_report::{Options, csv, html, json, junit, markdown, openmetrics, table};
 
 fn check(file: &str, text: &[u8]) {
     common::golden(file, std::str::from_utf8(text).expect("reports are UTF-8"));
@@ -36,13 +36,10 @@ fn all(name: &str, run: &Run) {
         };
         check(
             &format!("{name}.{width}.txt"),
-            &rendered(|out| run::table(run, out, options)),
+            &rendered(|out| table(run, out, options)),
         );
     }
-    check(
-        &format!("{name}.md"),
-        &rendered(|out| run::markdown(run, out)),
-    );
+    check(&format!("{name}.md"), &rendered(|out| markdown(run, out)));
     check(
         &format!("{name}.csv"),
         &rendered(|out| csv::render(run, out)),
@@ -59,10 +56,7 @@ fn all(name: &str, run: &Run) {
         &format!("{name}.json"),
         &rendered(|out| json::render(run, out, json::Style::Pretty)),
     );
-    check(
-        &format!("{name}.html"),
-        &rendered(|out| run::html(run, out)),
-    );
+    check(&format!("{name}.html"), &rendered(|out| html(run, out)));
 }
 
 #[test]
@@ -87,12 +81,9 @@ fn guests_that_share_a_path() {
         width: 80,
         colour: false,
     };
-    check(
-        "guests.80.txt",
-        &rendered(|out| run::table(&run, out, options)),
-    );
-    check("guests.md", &rendered(|out| run::markdown(&run, out)));
-    check("guests.html", &rendered(|out| run::html(&run, out)));
+    check("guests.80.txt", &rendered(|out| table(&run, out, options)));
+    check("guests.md", &rendered(|out| markdown(&run, out)));
+    check("guests.html", &rendered(|out| html(&run, out)));
     check(
         "guests.csv",
         &rendered(|out| csv::guests::render(&run, out)),

@@ -7,12 +7,12 @@ mod common;
 
 use nicety_model::path::{VmNic, VmParams};
 use nicety_model::{PathSpec, Run, Verdict};
-use nicety_report::run;
+use nicety_report::html;
 use scraper::{ElementRef, Html, Selector};
 
 fn page(run: &Run) -> String {
     let mut out = Vec::new();
-    run::html(run, &mut out).expect("rendered");
+    html(run, &mut out).expect("rendered");
     String::from_utf8(out).expect("UTF-8")
 }
 

@@ -8,11 +8,11 @@ mod common;
 use std::io::{self, Write};
 
 use nicety_model::{Run, Verdict, WhoUse};
-use nicety_report::{Options, ReportError, answer, csv, json, run};
+use nicety_report::{Options, ReportError, answer, csv, html, json, markdown};
 
 fn table(run: &Run, width: u16, colour: bool) -> String {
     let mut out = Vec::new();
-    run::table(run, &mut out, Options { width, colour }).expect("rendered");
+    nicety_report::table(run, &mut out, Options { width, colour }).expect("rendered");
     String::from_utf8(out).expect("UTF-8")
 }
 
@@ -84,7 +84,7 @@ fn colours_only_where_allowed_and_escapes_of_others_never() {
 #[test]
 fn markdown_rows_have_as_many_fields_as_the_head() {
     for run in every_run() {
-        let page = text(|out| run::markdown(&run, out));
+        let page = text(|out| markdown(&run, out));
         let bars = |line: &str| line.replace("\\|", "").matches('|').count();
         let tables = page.split("\n\n").filter(|part| part.starts_with('|'));
         for table in tables {
@@ -236,11 +236,11 @@ fn a_reader_that_went_away_is_told_from_other_faults() {
         colour: false,
     };
     for result in [
-        run::table(&run, &mut Gone, options),
-        run::markdown(&run, &mut Gone),
+        nicety_report::table(&run, &mut Gone, options),
+        markdown(&run, &mut Gone),
         csv::render(&run, &mut Gone),
         json::render(&run, &mut Gone, json::Style::Compact),
-        run::html(&run, &mut Gone),
+        html(&run, &mut Gone),
     ] {
         assert!(result.unwrap_err().is_broken_pipe());
     }
@@ -311,7 +311,7 @@ fn guests_and_polling_threads_are_told_of() {
         assert!(wide.contains(told), "{told}: {wide}");
     }
     assert!(!wide.contains("The limit was CPU 1"), "{wide}");
-    let page = text(|out| run::html(&run, out));
+    let page = text(|out| html(&run, out));
     for told in [
         "guests, by their own count",
         "guest: CPU 0 95 % (softirq)",
@@ -328,7 +328,7 @@ fn stamps_of_nics_stand_beside_the_kernels_and_only_where_there_are_any() {
     let mut run = common::rich();
     let bare = text(|out| csv::render(&run, out));
     assert!(!bare.contains("hardware_latency"));
-    assert!(!text(|out| run::html(&run, out)).contains("stamped by the NICs"));
+    assert!(!text(|out| html(&run, out)).contains("stamped by the NICs"));
     let cell = run
         .cells
         .iter_mut()
@@ -379,7 +379,7 @@ fn stamps_of_nics_stand_beside_the_kernels_and_only_where_there_are_any() {
     }
     assert!(page.contains("4.125"));
     let named = "hardware stamps of igb, PHC ptp0 and ptp1, offset error ± 320 ns, 80 probes, 1 lost, 2 not stamped";
-    assert!(text(|out| run::html(&run, out)).contains(named));
+    assert!(text(|out| html(&run, out)).contains(named));
     assert!(
         text(|out| json::render(&run, out, json::Style::Compact)).contains("\"offset_error_ns\"")
     );

@@ -4,7 +4,7 @@ use nicety_model::Verdict;
 
 /// What a badge's word means for the reader; colour only helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     Good,
     /// Good, and nothing happened.
     Same,
@@ -36,7 +36,7 @@ impl Tone {
 
 /// A word with its tone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Badge {
+pub struct Badge {
     pub(crate) word: &'static str,
     pub(crate) tone: Tone,
     /// A sentence for who sees the word for the first time; may be empty.

@@ -9,7 +9,7 @@ use crate::number::{self, ABSENT};
 
 /// A field: text or a number with its unit and interval, a verdict, a list, a drawing.
 #[derive(Default, Clone)]
-pub(crate) struct Cell {
+pub struct Cell {
     /// As every format shows it; [`ABSENT`] where nothing was measured.
     pub(crate) text: String,
     /// What a page sorts by where the text does not do.
@@ -126,7 +126,7 @@ impl Cell {
     }
 
     pub(crate) fn marked(mut self, confidence: &Confidence) -> Self {
-        if !confidence.mark().is_empty() {
+        if !confidence.mark().is_empty() && !self.is_absent() {
             self.more().confidence = confidence.clone();
         }
         self

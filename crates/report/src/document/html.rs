@@ -207,7 +207,7 @@ fn part(table: &Table, caption: &str, rows: &[Vec<Cell>]) -> Markup {
                 thead {
                     tr {
                         @for (heading, kind) in &table.head {
-                            th.num[kind.is_number()] scope="col" { (heading) }
+                            th class=[kind.is_number().then_some("num")] scope="col" { (heading) }
                         }
                     }
                 }

@@ -4,7 +4,7 @@ use super::Cell;
 
 /// What stands in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Names the row, or is a part of its name.
     Name,
     /// A name that is a number.
@@ -34,7 +34,7 @@ pub(crate) type Of<'f, T> = (&'f str, Kind, &'f dyn Fn(&T) -> Cell);
 
 /// What becomes of a column that a narrow terminal has no room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Narrow {
+pub enum Narrow {
     /// It is named.
     Named,
     /// Its fields are listed below the table.
@@ -46,7 +46,7 @@ pub(crate) const MOST: usize = 500;
 
 /// A table.
 #[derive(Default)]
-pub(crate) struct Table {
+pub struct Table {
     pub(crate) caption: String,
     pub(crate) head: Vec<(String, Kind)>,
     pub(crate) rows: Vec<Vec<Cell>>,

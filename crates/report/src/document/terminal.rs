@@ -195,7 +195,17 @@ impl Page {
     /// For terminals too narrow for the table: the number it is about, else all fields.
     fn list(&mut self, table: &Table, shown: &Shown) {
         let main = table.head.iter().position(|(_, kind)| *kind == Kind::Main);
+        if let Some(main) = main {
+            self.prose(0, &table.head[main].0, STRONG);
+        }
+        let mut under = "";
         for (at, row) in table.rows.iter().enumerate() {
+            // Names say what headings do that stand for columns.
+            let heading = table.headings.get(at).filter(|_| table.headed == 0);
+            if let Some(heading) = heading.filter(|heading| *heading != under) {
+                under = heading;
+                self.prose(0, heading, FAINT);
+            }
             self.prose(0, &table.name(at), "");
             match main {
                 Some(main) => {

@@ -3,8 +3,9 @@
 use nicety_model::CellResult;
 
 use super::legend;
+use crate::document::Kind::{Main, Name, Number, Text, Tight};
 use crate::document::table::Narrow::{Listed, Named};
-use crate::document::{Block, Cell, Document, Kind, Medium, Table};
+use crate::document::{Block, Cell, Document, Medium, Table};
 use crate::number;
 use crate::pick::{self, Group};
 use crate::threads;
@@ -20,60 +21,54 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
         "Throughput of every cell",
         rows.iter().copied(),
         &[
-            ("path", Kind::Name, &|g| path(g).into()),
-            ("direction", Kind::Text, &|g| {
-                Cell::of(Some(g.key.direction))
-            }),
-            ("bytes", Kind::Number, &|g| {
-                Cell::of(Some(g.key.frame_size_bytes))
-            }),
-            ("frames/s", Kind::Main, &|g| {
+            ("path", Name, &|g| path(g).into()),
+            ("direction", Text, &|g| Cell::of(Some(g.key.direction))),
+            ("bytes", Number, &|g| Cell::of(Some(g.key.frame_size_bytes))),
+            ("frames/s", Main, &|g| {
                 Cell::from(g.fps_text())
                     .by(g.throughput_fps())
                     .interval(g.interval_text())
             }),
-            ("interval", Kind::Number, &|g| {
+            ("interval", Number, &|g| {
                 Cell::of(g.interval_text()).details(g.half_width_text())
             }),
-            ("10 s", Kind::Number, &|g| match older(g) {
+            ("10 s", Number, &|g| match older(g) {
                 true => Cell::absent(),
                 false => g.held_text().into(),
             }),
-            ("capacity", Kind::Number, &|g| {
+            ("capacity", Number, &|g| {
                 number(g.capacity_fps(), number::short)
             }),
-            ("held", Kind::Number, &|g| {
+            ("held", Number, &|g| {
                 let held = g.shown.held.filter(|_| older(g));
                 number(held.map(|held| held.load_fps), number::grouped)
             }),
-            ("min to max", Kind::Number, &|g| {
+            ("min to max", Number, &|g| {
                 let ends = g.extremes_fps().filter(|_| older(g));
                 let words =
                     |(min, max)| format!("{} to {}", number::grouped(min), number::grouped(max));
                 Cell::of(ends.map(words))
             }),
-            ("cv", Kind::Number, &|g| {
+            ("cv", Number, &|g| {
                 let summary = g.summary.filter(|_| older(g));
                 number(
                     summary.and_then(|s| s.throughput_fps?.cv),
                     number::variation,
                 )
             }),
-            ("Mbit/s", Kind::Number, &|g| {
-                number::mbps(g.told_mbps()).into()
-            }),
-            ("loss", Kind::Number, &|g| loss(g)),
-            ("p50 µs", Kind::Number, &|g| {
+            ("Mbit/s", Number, &|g| number::mbps(g.told_mbps()).into()),
+            ("loss", Number, &|g| loss(g)),
+            ("p50 µs", Number, &|g| {
                 number(g.latency().map(|l| l.p50), number::micros)
             }),
-            ("p99 µs", Kind::Number, &|g| {
+            ("p99 µs", Number, &|g| {
                 number(g.latency().map(|l| l.p99), number::micros)
             }),
-            ("busiest CPU", Kind::Tight, &|g| Cell::of(cpu(g.shown))),
-            ("guest CPU", Kind::Text, &|g| {
+            ("busiest CPU", Tight, &|g| Cell::of(cpu(g.shown))),
+            ("guest CPU", Text, &|g| {
                 Cell::of(g.shown.cpu.as_ref().and_then(threads::guest))
             }),
-            ("verdict", Kind::Text, &|g| Cell::badge(g.verdict())),
+            ("verdict", Text, &|g| Cell::badge(g.verdict())),
         ],
     );
     let always = ["path", "direction", "bytes", "frames/s", "verdict"];

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use nicety_model::{CoreUse, CpuUse};
 
-use crate::document::{Cell, Kind, Table};
+use crate::document::Kind::{Name, Number, Text};
+use crate::document::{Cell, Table};
 use crate::error::ReportError;
 use crate::figure;
 use crate::figure::axis::Axis;
@@ -127,34 +128,32 @@ pub(super) fn table(groups: &[Group<'_>]) -> Option<Table> {
         "CPU use during the confirm trial",
         rows,
         &[
-            ("cell", Kind::Name, &|(group, _)| group.name.into()),
-            ("busiest CPU", Kind::Number, &|(_, cpu)| {
+            ("cell", Name, &|(group, _)| group.name.into()),
+            ("busiest CPU", Number, &|(_, cpu)| {
                 Cell::of(cpu.busiest.as_ref().map(|b| b.cpu))
             }),
-            ("busy", Kind::Number, &|(_, cpu)| {
+            ("busy", Number, &|(_, cpu)| {
                 Cell::number(cpu.busiest.as_ref().map(|b| b.busy_ratio), number::share)
             }),
             (
                 "greatest user",
-                Kind::Text,
+                Text,
                 &|(_, cpu)| match (&cpu.busiest, cpu.polls_on_busiest()) {
                     (None, _) => Cell::absent(),
                     (_, Some(thread)) => Cell::from(&thread.who).details([threads::polls(thread)]),
                     (Some(busiest), None) => threads::greatest_user(busiest).into(),
                 },
             ),
-            ("path’s CPU time, µs/frame", Kind::Number, &|(_, cpu)| {
+            ("path’s CPU time, µs/frame", Number, &|(_, cpu)| {
                 Cell::number(cpu.us_per_frame, |us| number::significant(us, 3))
             }),
-            ("who, CPUs’ worth of time", Kind::Text, &|(_, cpu)| {
+            ("who, CPUs’ worth of time", Text, &|(_, cpu)| {
                 Cell::of(threads::users(cpu))
             }),
-            ("guests, by their own count", Kind::Text, &|(_, cpu)| {
+            ("guests, by their own count", Text, &|(_, cpu)| {
                 Cell::list(threads::guests(cpu))
             }),
-            ("verdict", Kind::Text, &|(group, _)| {
-                Cell::badge(group.verdict())
-            }),
+            ("verdict", Text, &|(group, _)| Cell::badge(group.verdict())),
         ],
     );
     let table = table.speaking(|heading, cell| !heading.starts_with("guests") || !cell.is_absent());

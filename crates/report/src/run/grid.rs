@@ -4,7 +4,8 @@ use nicety_model::{Direction, FrameSize};
 
 use crate::confidence::{self, Confidence};
 use crate::directions::{self, Over, Pair, Side};
-use crate::document::{Cell, Kind, Table};
+use crate::document::Kind::{Name, Number, Text};
+use crate::document::{Cell, Table};
 use crate::number;
 use crate::pick::Group;
 use crate::ranking::{self, Ranking};
@@ -60,23 +61,19 @@ fn rows(pairs: &[Pair], caption: &str) -> Option<Table> {
                 .map(move |(direction, side)| (pair, direction, side))
         }),
         &[
-            ("path", Kind::Name, &|(pair, ..)| name(pair).into()),
-            ("vCPUs", Kind::Text, &|(pair, ..)| {
-                Cell::of(pair.vcpus.as_ref())
-            }),
-            ("pin", Kind::Text, &|(pair, ..)| Cell::of(pair.pin.as_ref())),
-            ("direction", Kind::Text, &|(_, direction, _)| {
+            ("path", Name, &|(pair, ..)| name(pair).into()),
+            ("vCPUs", Text, &|(pair, ..)| Cell::of(pair.vcpus.as_ref())),
+            ("pin", Text, &|(pair, ..)| Cell::of(pair.pin.as_ref())),
+            ("direction", Text, &|(_, direction, _)| {
                 Cell::of(Some(direction))
             }),
-            ("bytes", Kind::Number, &|(pair, ..)| {
-                sizes(&pair.sizes).into()
-            }),
-            ("ave", Kind::Number, &|row| fps(row, 0)),
-            ("min", Kind::Number, &|row| fps(row, 1)),
-            ("max", Kind::Number, &|row| fps(row, 2)),
-            ("bi / uni", Kind::Number, &|row| ratio(row, 0)),
-            ("bi / uni, min", Kind::Number, &|row| ratio(row, 1)),
-            ("bi / uni, max", Kind::Number, &|row| ratio(row, 2)),
+            ("bytes", Number, &|(pair, ..)| sizes(&pair.sizes).into()),
+            ("ave", Number, &|row| fps(row, 0)),
+            ("min", Number, &|row| fps(row, 1)),
+            ("max", Number, &|row| fps(row, 2)),
+            ("bi / uni", Number, &|row| ratio(row, 0)),
+            ("bi / uni, min", Number, &|row| ratio(row, 1)),
+            ("bi / uni, max", Number, &|row| ratio(row, 2)),
         ],
     )
     .legend(format!("{} {}", directions::LEGEND, confidence::LEGEND));
@@ -115,26 +112,26 @@ fn ranked(ranking: &Ranking<'_, '_>) -> Table {
         format!("Ranking of the paths: {}", ranking.of()),
         ranking.places.iter().enumerate(),
         &[
-            ("place", Kind::Number, &|(n, _)| Cell::count(*n as u64 + 1)),
-            ("path", Kind::Name, &|(_, place)| {
+            ("place", Number, &|(n, _)| Cell::count(*n as u64 + 1)),
+            ("path", Name, &|(_, place)| {
                 place.group.key.path_name().into()
             }),
-            ("frames/s", Kind::Number, &|(_, place)| {
+            ("frames/s", Number, &|(_, place)| {
                 Cell::from(place.group.fps_text())
                     .by(Some(place.fps))
                     .marked(&own(place.group))
             }),
-            ("Mbit/s", Kind::Number, &|(_, place)| {
+            ("Mbit/s", Number, &|(_, place)| {
                 let mbps = |mbps| number::mbps(Some(mbps));
                 Cell::sorted(place.group.told_mbps(), mbps).marked(&own(place.group))
             }),
-            ("of the best", Kind::Number, &|(_, place)| {
+            ("of the best", Number, &|(_, place)| {
                 Cell::sorted(place.share, number::share).marked(&place.confidence)
             }),
-            ("cost against the best", Kind::Number, &|(_, place)| {
+            ("cost against the best", Number, &|(_, place)| {
                 Cell::sorted(place.cost(), number::share).marked(&place.confidence)
             }),
-            ("verdict", Kind::Text, &|(_, place)| {
+            ("verdict", Text, &|(_, place)| {
                 Cell::badge(place.group.verdict())
             }),
         ],

@@ -3,7 +3,8 @@
 use nicety_model::{HardwareLatency, LatencySummary};
 
 use super::latency;
-use crate::document::{Cell, Kind, Table};
+use crate::document::Kind::{Name, Number, Text};
+use crate::document::{Cell, Table};
 use crate::number;
 use crate::pick::Group;
 
@@ -30,25 +31,23 @@ pub(super) fn table(groups: &[Group<'_>]) -> Option<Table> {
          every frame by the kernel's clock",
         rows,
         &[
-            ("cell", Kind::Name, &|(group, _)| group.name.into()),
-            ("load", Kind::Number, &|(_, h)| {
+            ("cell", Name, &|(group, _)| group.name.into()),
+            ("load", Number, &|(_, h)| {
                 h.latency_us
                     .as_ref()
                     .map_or_else(Cell::absent, latency::share)
             }),
-            ("NICs p50", Kind::Number, &|row| nic(row, |l| l.p50)),
-            ("NICs p99", Kind::Number, &|row| nic(row, |l| l.p99)),
-            ("NICs max", Kind::Number, &|row| nic(row, |l| l.max)),
-            ("kernel p50", Kind::Number, &|row| kernel(row, |l| l.p50)),
-            ("kernel p99", Kind::Number, &|row| kernel(row, |l| l.p99)),
-            ("probes", Kind::Number, &|(_, h)| Cell::count(h.probes.sent)),
-            ("stamped", Kind::Number, &|(_, h)| {
-                Cell::count(h.probes.stamped)
-            }),
-            ("share of load", Kind::Number, &|(_, h)| {
+            ("NICs p50", Number, &|row| nic(row, |l| l.p50)),
+            ("NICs p99", Number, &|row| nic(row, |l| l.p99)),
+            ("NICs max", Number, &|row| nic(row, |l| l.max)),
+            ("kernel p50", Number, &|row| kernel(row, |l| l.p50)),
+            ("kernel p99", Number, &|row| kernel(row, |l| l.p99)),
+            ("probes", Number, &|(_, h)| Cell::count(h.probes.sent)),
+            ("stamped", Number, &|(_, h)| Cell::count(h.probes.stamped)),
+            ("share of load", Number, &|(_, h)| {
                 Cell::sorted(h.load_share, |share| format!("{:.2} %", share * 100.0))
             }),
-            ("stamps", Kind::Text, &|(_, h)| h.in_words().into()),
+            ("stamps", Text, &|(_, h)| h.in_words().into()),
         ],
     );
     (table.total > 0).then_some(table)

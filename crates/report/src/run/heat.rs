@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use nicety_model::{Direction, FrameSize};
 
 use crate::confidence::{self, Confidence};
-use crate::document::{Cell, Kind, Medium, Table};
+use crate::document::Kind::{Name, Number};
+use crate::document::{Cell, Medium, Table};
 use crate::number;
 use crate::pick::{self, Group};
 use crate::ranking;
@@ -26,12 +27,8 @@ pub(super) fn map(groups: &[Group<'_>], medium: Medium) -> Option<Table> {
         Medium::Page => ROWS,
         _ => series.len(),
     };
-    let mut head = vec![("path".to_owned(), Kind::Name)];
-    head.extend(
-        sizes
-            .iter()
-            .map(|size| (format!("{size} bytes"), Kind::Number)),
-    );
+    let mut head = vec![("path".to_owned(), Name)];
+    head.extend(sizes.iter().map(|size| (format!("{size} bytes"), Number)));
     let caption = "Paths against frame sizes, in frames/s / Mbit/s (L1) per direction";
     let mut table = Table::new(caption, head);
     for (key, cells) in series.iter().take(drawn) {

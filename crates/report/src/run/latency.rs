@@ -3,7 +3,8 @@
 use maud::Markup;
 use nicety_model::LatencySummary;
 
-use crate::document::{Cell, Kind, Table};
+use crate::document::Kind::{Name, Number, Text};
+use crate::document::{Cell, Table};
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame, Ink, Shape};
@@ -141,21 +142,19 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
         "One-way latency in µs of every frame received",
         rows,
         &[
-            ("cell", Kind::Name, &|(group, _)| group.name.into()),
-            ("load", Kind::Number, &|(_, latency)| share(latency)),
-            (PERCENTILES[0], Kind::Number, &|(_, latency)| at(latency, 0)),
-            (PERCENTILES[1], Kind::Number, &|(_, latency)| at(latency, 1)),
-            (PERCENTILES[2], Kind::Number, &|(_, latency)| at(latency, 2)),
-            (PERCENTILES[3], Kind::Number, &|(_, latency)| at(latency, 3)),
-            (PERCENTILES[4], Kind::Number, &|(_, latency)| at(latency, 4)),
-            (PERCENTILES[5], Kind::Number, &|(_, latency)| at(latency, 5)),
-            ("mean", Kind::Number, &|(_, latency)| micros(latency.mean)),
-            ("frames", Kind::Number, &|(_, latency)| {
+            ("cell", Name, &|(group, _)| group.name.into()),
+            ("load", Number, &|(_, latency)| share(latency)),
+            (PERCENTILES[0], Number, &|(_, latency)| at(latency, 0)),
+            (PERCENTILES[1], Number, &|(_, latency)| at(latency, 1)),
+            (PERCENTILES[2], Number, &|(_, latency)| at(latency, 2)),
+            (PERCENTILES[3], Number, &|(_, latency)| at(latency, 3)),
+            (PERCENTILES[4], Number, &|(_, latency)| at(latency, 4)),
+            (PERCENTILES[5], Number, &|(_, latency)| at(latency, 5)),
+            ("mean", Number, &|(_, latency)| micros(latency.mean)),
+            ("frames", Number, &|(_, latency)| {
                 Cell::count(latency.samples)
             }),
-            ("verdict", Kind::Text, &|(group, _)| {
-                Cell::badge(group.verdict())
-            }),
+            ("verdict", Text, &|(group, _)| Cell::badge(group.verdict())),
         ],
     )
 }

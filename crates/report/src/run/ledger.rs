@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use nicety_model::LossEntry;
 
-use crate::document::{Block, Cell, Kind, Table};
+use crate::document::Kind::{Name, Number, Text};
+use crate::document::{Block, Cell, Table};
 use crate::number;
 use crate::pick::Group;
 use crate::place;
@@ -29,21 +30,19 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
         "Where frames died",
         &told,
         &[
-            ("cell", Kind::Name, &|g| g.name.into()),
-            ("lost in confirm", Kind::Number, &|g| lost(g)),
-            ("where, in confirm", Kind::Text, &|g| {
-                places(&g.shown.loss_ledger)
-            }),
-            ("unexplained", Kind::Number, &|g| {
+            ("cell", Name, &|g| g.name.into()),
+            ("lost in confirm", Number, &|g| lost(g)),
+            ("where, in confirm", Text, &|g| places(&g.shown.loss_ledger)),
+            ("unexplained", Number, &|g| {
                 unexplained(&g.shown.loss_ledger)
             }),
-            ("where, in overload", Kind::Text, &|g| {
+            ("where, in overload", Text, &|g| {
                 places(&g.shown.overload_ledger)
             }),
-            ("unexplained", Kind::Number, &|g| {
+            ("unexplained", Number, &|g| {
                 unexplained(&g.shown.overload_ledger)
             }),
-            ("verdict", Kind::Text, &|g| Cell::badge(g.verdict())),
+            ("verdict", Text, &|g| Cell::badge(g.verdict())),
         ],
     );
     let entries = groups

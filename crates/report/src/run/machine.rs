@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use nicety_model::Run;
 use nicety_model::run::InterfaceFacts;
 
+use crate::document::Kind::{Name, Number, Text, Wide};
 use crate::document::csv::text;
-use crate::document::{Block, Cell, Kind, Table};
+use crate::document::{Block, Cell, Table};
 use crate::number::plural;
 
 /// Facts beside their names.
@@ -15,8 +16,8 @@ pub(crate) fn facts_table(caption: &str, facts: &[(&str, String)]) -> Table {
         caption,
         facts,
         &[
-            ("what", Kind::Name, &|(what, _)| (*what).into()),
-            ("value", Kind::Wide, &|(_, value)| value.into()),
+            ("what", Name, &|(what, _)| (*what).into()),
+            ("value", Wide, &|(_, value)| value.into()),
         ],
     )
 }
@@ -94,30 +95,28 @@ fn interfaces(all: &BTreeMap<String, InterfaceFacts>) -> Table {
         "Interfaces",
         all,
         &[
-            ("interface", Kind::Name, &|(name, _)| (*name).into()),
-            ("driver", Kind::Text, &|(_, facts)| {
+            ("interface", Name, &|(name, _)| (*name).into()),
+            ("driver", Text, &|(_, facts)| {
                 let version = facts.driver_version.as_deref().unwrap_or_default();
                 format!("{} {version}", text(facts.driver.as_ref())).into()
             }),
-            ("firmware", Kind::Text, &|(_, facts)| {
+            ("firmware", Text, &|(_, facts)| {
                 Cell::of(facts.firmware.as_ref())
             }),
-            ("bus", Kind::Text, &|(_, facts)| {
-                Cell::of(facts.bus.as_ref())
-            }),
-            ("NUMA", Kind::Text, &|(_, facts)| Cell::of(facts.numa_node)),
-            ("Mbit/s", Kind::Number, &|(_, facts)| {
+            ("bus", Text, &|(_, facts)| Cell::of(facts.bus.as_ref())),
+            ("NUMA", Text, &|(_, facts)| Cell::of(facts.numa_node)),
+            ("Mbit/s", Number, &|(_, facts)| {
                 Cell::of(
                     facts
                         .speed_mbps
                         .filter(|speed| *speed != 0 && *speed != u32::MAX),
                 )
             }),
-            ("MTU", Kind::Number, &|(_, facts)| Cell::of(facts.mtu)),
-            ("queues", Kind::Text, &|(_, facts)| {
+            ("MTU", Number, &|(_, facts)| Cell::of(facts.mtu)),
+            ("queues", Text, &|(_, facts)| {
                 Cell::of(facts.queues.as_ref())
             }),
-            ("offloads on", Kind::Wide, &|(_, facts)| {
+            ("offloads on", Wide, &|(_, facts)| {
                 Cell::of(Some(facts.offloads.join(", ")).filter(|all| !all.is_empty()))
             }),
         ],

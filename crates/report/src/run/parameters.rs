@@ -6,7 +6,8 @@ use nicety_model::{Direction, FrameSize};
 
 use super::heat;
 use crate::confidence;
-use crate::document::{Block, Cell as Field, Kind, Table};
+use crate::document::Kind::{Name, Number};
+use crate::document::{Block, Cell as Field, Table};
 use crate::pick::{self, Group};
 
 /// Parameters in the order in which they are rows; the last that varies makes the columns.
@@ -147,13 +148,10 @@ impl Map<'_, '_> {
         let more = rows.len() > ROWS || columns.len() > COLUMNS;
         rows.truncate(ROWS);
         columns.truncate(COLUMNS);
-        let names = self
-            .rows
-            .iter()
-            .map(|name| ((*name).to_owned(), Kind::Name));
+        let names = self.rows.iter().map(|name| ((*name).to_owned(), Name));
         let values = columns
             .iter()
-            .map(|value| (format!("{} {value}", self.column), Kind::Number));
+            .map(|value| (format!("{} {value}", self.column), Number));
         let mut table = Table::new(self.caption(), names.chain(values).collect());
         for row in rows {
             let squares: Vec<Field> = columns

@@ -2,7 +2,8 @@
 
 use nicety_model::{Purpose, Run, TrialRecord, Validity};
 
-use crate::document::{Block, Cell, Kind, Table};
+use crate::document::Kind::{Name, Number, Text, Wide};
+use crate::document::{Block, Cell, Table};
 use crate::note;
 use crate::number;
 
@@ -18,34 +19,34 @@ pub(super) fn table(run: &Run) -> Block {
         "Trials in the order they were run",
         listed(),
         &[
-            ("cell", Kind::Name, &|t| {
+            ("cell", Name, &|t| {
                 let visit = t.control.map(|visit| format!("control visit {visit}"));
                 Cell::from(&t.cell).details(visit)
             }),
-            ("repeat", Kind::Number, &|t| Cell::of(Some(t.repeat))),
-            ("trial", Kind::Number, &|t| Cell::of(Some(t.index))),
-            ("purpose", Kind::Text, &|t| purpose(t.purpose).into()),
-            ("intended frames/s", Kind::Number, &|t| {
+            ("repeat", Number, &|t| Cell::of(Some(t.repeat))),
+            ("trial", Number, &|t| Cell::of(Some(t.index))),
+            ("purpose", Text, &|t| purpose(t.purpose).into()),
+            ("intended frames/s", Number, &|t| {
                 number::grouped(t.load_fps).into()
             }),
-            ("offered frames/s", Kind::Number, &|t| {
+            ("offered frames/s", Number, &|t| {
                 number::grouped(t.pacing.offered_fps).into()
             }),
-            ("forwarded frames/s", Kind::Number, &|t| {
+            ("forwarded frames/s", Number, &|t| {
                 number::grouped(t.forwarding_fps).into()
             }),
-            ("seconds", Kind::Number, &|t| {
+            ("seconds", Number, &|t| {
                 number::significant(t.duration_s, 3).into()
             }),
-            ("lost", Kind::Number, &|t| {
+            ("lost", Number, &|t| {
                 let of = apart.then(|| format!("of {}", number::count(t.frames.sent)));
                 Cell::count(t.frames.lost).details(of)
             }),
-            ("set apart", Kind::Number, &|t| set_apart(t)),
-            ("loss", Kind::Number, &|t| {
+            ("set apart", Number, &|t| set_apart(t)),
+            ("loss", Number, &|t| {
                 Cell::sorted(t.loss_ratio.0, number::loss)
             }),
-            ("validity", Kind::Wide, &|t| {
+            ("validity", Wide, &|t| {
                 Cell::from(validity(&t.validity)).details(note::lines(&t.notes))
             }),
         ],

@@ -3,7 +3,8 @@
 use nicety_model::{Disturbance, Run};
 
 use super::legend;
-use crate::document::{Block, Cell, Kind, Table};
+use crate::document::Kind::{Main, Name, Number, Wide};
+use crate::document::{Block, Cell, Table};
 use crate::number::{self, plural};
 use crate::pick::Group;
 
@@ -17,30 +18,30 @@ pub(super) fn how(run: &Run, groups: &[Group<'_>]) -> Option<Block> {
         "Visits of every cell, in order of time",
         groups,
         &[
-            ("cell", Kind::Name, &|g| g.name.into()),
-            ("median, frames/s", Kind::Main, &|g| {
+            ("cell", Name, &|g| g.name.into()),
+            ("median, frames/s", Main, &|g| {
                 Cell::from(g.fps_text()).by(g.throughput_fps())
             }),
-            ("interval", Kind::Number, &|g| {
+            ("interval", Number, &|g| {
                 Cell::of(g.interval_text())
                     .details(g.half_width_text())
                     .details(g.interval_label())
             }),
-            ("frames/s of each visit", Kind::Wide, &|g| {
+            ("frames/s of each visit", Wide, &|g| {
                 let each = g
                     .repeats
                     .iter()
                     .map(|visit| number::fps(visit.throughput_fps));
                 each.collect::<Vec<_>>().join("; ").into()
             }),
-            ("CPUs stood still, ms per s", Kind::Number, &|g| {
+            ("CPUs stood still, ms per s", Number, &|g| {
                 let stalls = seen(g).and_then(|one| one.stalls_ms_per_s);
                 Cell::sorted(stalls, |ms| number::significant(ms, 2))
             }),
-            ("other programs, CPUs", Kind::Wide, &|g| {
+            ("other programs, CPUs", Wide, &|g| {
                 Cell::of(seen(g).map(programs))
             }),
-            ("verdict", Kind::Wide, &|g| {
+            ("verdict", Wide, &|g| {
                 Cell::badge(g.verdict()).details(g.why())
             }),
         ],
