@@ -8,7 +8,7 @@ use nicety_model::cell::SkippedCell;
 use nicety_testkit::cases::{self, Case, Failed};
 
 fn main() -> ExitCode {
-    cases::run("plans", check)
+    cases::run(&[("plans", check)])
 }
 
 /// Every plan of the folder: a line with file, line, mistake and remedy for each that is refused,

@@ -13,7 +13,7 @@ use nicety_testkit::cases::{self, Case, Failed};
 const MBIT: f64 = 1e6;
 
 fn main() -> ExitCode {
-    cases::run("policies", check)
+    cases::run(&[("policies", check)])
 }
 
 /// Every policy of the folder: a line with file, line, mistake and remedy for each that is refused,

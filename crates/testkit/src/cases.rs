@@ -28,44 +28,58 @@ pub struct Case {
     differences: Vec<String>,
 }
 
-/// Runs all cases of a kind as the main function of a test program: `cargo test -- NAME` picks
+/// What makes the files of a case.
+pub type Check = fn(&mut Case) -> Result<(), Failed>;
+
+/// Runs all cases of some kinds as the main function of a test program: `cargo test -- NAME` picks
 /// some, as with other tests.
-pub fn run(kind: &'static str, check: fn(&mut Case) -> Result<(), Failed>) -> ExitCode {
+pub fn run(kinds: &[(&'static str, Check)]) -> ExitCode {
     let update = std::env::var_os("NICETY_UPDATE_GOLDEN").is_some_and(|value| value == "1");
-    let folder = Path::new(ROOT).join(kind);
-    let mut trials: Vec<Trial> = (names(&folder).unwrap_or_default().into_iter())
-        .filter(|name| folder.join(name).is_dir())
-        .map(|name| {
-            let folder = folder.join(&name);
-            Trial::test(format!("{kind}/{name}"), move || {
-                let mut case = Case::new(folder, update);
-                check(&mut case)?;
-                case.end()
+    let trials = kinds.iter().flat_map(|(kind, check)| {
+        let (folder, check) = (Path::new(ROOT).join(kind), *check);
+        let mut trials: Vec<Trial> = (names(&folder).unwrap_or_default().into_iter())
+            .filter(|name| folder.join(name).is_dir())
+            .map(|name| {
+                let folder = folder.join(&name);
+                Trial::test(format!("{kind}/{name}"), move || {
+                    let mut case = Case::new(folder, update);
+                    check(&mut case)?;
+                    case.end()
+                })
             })
-        })
-        .collect();
-    let none = trials.is_empty();
-    trials.push(Trial::test(format!("{kind}/nothing-else"), move || {
-        if none {
-            return Err(format!("{} holds no case", folder.display()).into());
+            .collect();
+        let some = !trials.is_empty();
+        let rest = format!("{kind}/nothing-else");
+        trials.push(Trial::test(rest, move || nothing_else(&folder, some)));
+        trials
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+/// There are cases, and nothing beside them.
+fn nothing_else(folder: &Path, some: bool) -> Result<(), Failed> {
+    if !some {
+        return Err(format!("{} holds no case", folder.display()).into());
+    }
+    let stray = |folder: &Path, expected: &dyn Fn(&String) -> bool| {
+        let mut found = names(folder)?;
+        found.retain(|name| !expected(name));
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(unread(&found, folder).into()),
         }
-        let stray = |folder: &Path, expected: &dyn Fn(&String) -> bool| {
-            let mut found = names(folder)?;
-            found.retain(|name| !expected(name));
-            match found.is_empty() {
-                true => Ok(()),
-                false => Err(Failed::from(format!(
-                    "nothing reads {} in {}: remove it",
-                    found.join(", "),
-                    folder.display()
-                ))),
-            }
-        };
-        let known = |name: &String| name == README || KINDS.contains(&name.as_str());
-        stray(Path::new(ROOT), &known)?;
-        stray(&folder, &|name| folder.join(name).is_dir())
-    }));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    };
+    let known = |name: &String| name == README || KINDS.contains(&name.as_str());
+    stray(Path::new(ROOT), &known)?;
+    stray(folder, &|name| folder.join(name).is_dir())
+}
+
+fn unread(names: &[String], folder: &Path) -> String {
+    let names = names.join(", ");
+    format!(
+        "Nothing reads {names} in {}: remove it.\n",
+        folder.display()
+    )
 }
 
 impl Case {
@@ -156,8 +170,7 @@ impl Case {
         let mut unread = names(&self.folder)?;
         unread.retain(|name| !self.used.contains(name));
         if !unread.is_empty() {
-            let (unread, folder) = (unread.join(", "), self.folder.display());
-            wrong += &format!("Nothing reads {unread} in {folder}: remove it.\n");
+            wrong += &self::unread(&unread, &self.folder);
         }
         match wrong.is_empty() {
             true => Ok(()),
