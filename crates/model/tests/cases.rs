@@ -17,7 +17,7 @@ fn check(case: &mut Case) -> Result<(), Failed> {
     let (mut cells, mut refusal) = (String::new(), String::new());
     for file in case.inputs(".toml")? {
         match Plan::parse(&file, &case.input(&file)?) {
-            Ok(plan) => cells += &told(&file, &plan)?,
+            Ok(plan) => cells += &listing(&file, &plan)?,
             Err(error) => refusal += &one_line(&error.to_string())?,
         }
     }
@@ -37,7 +37,7 @@ fn one_line(message: &str) -> Result<String, Failed> {
 }
 
 /// Cells and socket tests in their order, with what no machine can build.
-fn told(file: &str, plan: &Plan) -> Result<String, Failed> {
+fn listing(file: &str, plan: &Plan) -> Result<String, Failed> {
     let (cells, sockets) = (plan.cell_count(), plan.sock_count());
     let mut text = format!("{file}: {cells} cells, {sockets} socket tests\n");
     let skipped: Vec<SkippedCell> = (plan.unavailable_cells())

@@ -74,19 +74,19 @@ fn advice(case: &mut Case) -> Result<(), Failed> {
     let host = case.folder().join(host);
     let commands = case.optional("commands.txt")?;
     let commands = commands.unwrap_or(PLAIN.to_owned());
-    let mut told = String::new();
+    let mut transcript = String::new();
     for command in commands.lines() {
         let Some(arguments) = command.strip_prefix(PLAIN) else {
             return Err(format!("{command:?} does not begin with {PLAIN}").into());
         };
         let mut call = call(&["tune", "plan", "--sysroot"], &host);
         let text = nicety(call.args(arguments.split_whitespace()))?;
-        if !told.is_empty() {
-            told.push('\n');
+        if !transcript.is_empty() {
+            transcript.push('\n');
         }
-        told += &format!("$ {command}\n{text}");
+        transcript += &format!("$ {command}\n{text}");
     }
-    case.expect("advice.txt", &told)
+    case.expect("advice.txt", &transcript)
 }
 
 /// Every report of a run directory.

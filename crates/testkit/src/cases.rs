@@ -11,7 +11,6 @@ pub use libtest_mimic::Failed;
 use libtest_mimic::{Arguments, Trial};
 use similar::TextDiff;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases");
 /// What may stand in the root; each folder has its test program.
 const KINDS: [&str; 4] = ["advice", "plans", "policies", "runs"];
 const README: &str = "README.md";
@@ -31,12 +30,18 @@ pub struct Case {
 /// What makes the files of a case.
 pub type Check = fn(&mut Case) -> Result<(), Failed>;
 
+/// The folder of all cases.
+fn root() -> PathBuf {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    repository.unwrap_or(Path::new("")).join("tests/cases")
+}
+
 /// Runs all cases of some kinds as the main function of a test program: `cargo test -- NAME` picks
 /// some, as with other tests.
 pub fn run(kinds: &[(&'static str, Check)]) -> ExitCode {
     let update = std::env::var_os("NICETY_UPDATE_GOLDEN").is_some_and(|value| value == "1");
     let trials = kinds.iter().flat_map(|(kind, check)| {
-        let (folder, check) = (Path::new(ROOT).join(kind), *check);
+        let (folder, check) = (root().join(kind), *check);
         let mut trials: Vec<Trial> = (names(&folder).unwrap_or_default().into_iter())
             .filter(|name| folder.join(name).is_dir())
             .map(|name| {
@@ -70,7 +75,7 @@ fn nothing_else(folder: &Path, some: bool) -> Result<(), Failed> {
         }
     };
     let known = |name: &String| name == README || KINDS.contains(&name.as_str());
-    stray(Path::new(ROOT), &known)?;
+    stray(&root(), &known)?;
     stray(folder, &|name| folder.join(name).is_dir())
 }
 
@@ -182,11 +187,11 @@ impl Case {
 /// Names in a folder, in order.
 fn names(folder: &Path) -> Result<Vec<String>, Failed> {
     let mut names = Vec::new();
-    let told = |error: io::Error| Failed::from(format!("{}: {error}", folder.display()));
-    for entry in fs::read_dir(folder).map_err(told)? {
+    let failed = |error: io::Error| Failed::from(format!("{}: {error}", folder.display()));
+    for entry in fs::read_dir(folder).map_err(failed)? {
         names.push(
             entry
-                .map_err(told)?
+                .map_err(failed)?
                 .file_name()
                 .to_string_lossy()
                 .into_owned(),
