@@ -1,5 +1,6 @@
 //! Reads and changes the host: procfs, sysfs, netlink, ethtool, namespaces, topology.
 
+pub mod child;
 pub mod clock;
 pub mod cpu_load;
 pub mod cpu_set;
