@@ -1,7 +1,6 @@
 //! Every renderer of a comparison against a golden file, and what must hold of each.
 //!
-//! `NICETY_UPDATE_GOLDEN=1 cargo test -p nicety-report` rewrites the files; read the
-//! difference before committing it.
+//! `make golden` rewrites the files; read the difference before committing it.
 
 // Tests may read files and the environment; the crate itself may not.
 #![allow(

@@ -1,7 +1,6 @@
 //! The list of runs and a trend against golden files.
 //!
-//! `NICETY_UPDATE_GOLDEN=1 cargo test -p nicety-report` rewrites the files; read the
-//! difference before committing it.
+//! `make golden` rewrites the files; read the difference before committing it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
