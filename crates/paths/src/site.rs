@@ -8,7 +8,7 @@ use nicety_host::sysctl;
 use nicety_model::Note;
 use nicety_model::note::PathNote;
 
-use crate::interface::{CARRIER_LIMIT, UP};
+use crate::interface::CARRIER_LIMIT;
 use crate::path::PathPort;
 
 /// A namespace with the handles needed to build in it.
@@ -53,6 +53,6 @@ impl Site {
 
     /// Sets an interface up.
     pub(crate) fn set_up(&self, name: &str) -> Result<(), NetError> {
-        self.links.change(name, &UP)
+        self.links.set_up(name)
     }
 }

@@ -7,10 +7,11 @@
 use std::io::Write;
 
 use nicety_model::sock::{Ending, SockSeries};
-use nicety_model::{Note, Run, Verdict};
+use nicety_model::{Run, Verdict};
 
+use crate::document::markdown::entity;
 use crate::error::{ReportError, write_text};
-use crate::markdown::entity;
+use crate::note;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::sock;
@@ -114,7 +115,7 @@ fn socket_case(page: &mut String, series: &SockSeries) {
     let mut told = sock::figure(series).into_iter().collect::<Vec<String>>();
     told.extend(
         last.into_iter()
-            .flat_map(|result| Note::texts(&result.notes)),
+            .flat_map(|result| note::lines(&result.notes)),
     );
     page.push_str(&format!(
         "      <system-out>{}</system-out>\n    </testcase>\n",

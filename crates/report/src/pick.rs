@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use nicety_model::cell::{self, SkippedCell};
 use nicety_model::run::CellSummary;
 use nicety_model::{
-    CellKey, CellResult, Direction, LatencySummary, LimitKey, Note, Purpose, Run, TrialRecord,
-    Verdict,
+    CellKey, CellResult, Direction, LatencySummary, LimitKey, Purpose, Run, TrialRecord, Verdict,
 };
 
 use crate::estimate::usable;
+use crate::note;
 
 /// A cell with its repeats.
 pub struct Group<'a> {
@@ -83,13 +83,13 @@ impl Group<'_> {
     /// Why the verdict is what it is, then the notes of all repeats, each text once.
     pub fn notes(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        let notes = self.repeats.iter().flat_map(|cell| &cell.notes);
-        self.why()
+        let notes = self
+            .repeats
             .iter()
-            .chain(notes)
-            .map(Note::to_string)
-            .filter(|note| seen.insert(note.clone()))
-            .collect()
+            .flat_map(|cell| note::lines(&cell.notes));
+        let mut notes: Vec<String> = note::lines(self.why()).into_iter().chain(notes).collect();
+        notes.retain(|note| seen.insert(note.clone()));
+        notes
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use nicety_host::ethtool::Ethtool;
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_paths::{Path, VmPath};
 
 use crate::{Outcome, packet, try_build};
