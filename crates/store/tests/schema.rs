@@ -10,6 +10,7 @@ use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::kept::{Kept, PersistReport};
 use nicety_model::measured::Measured;
+use nicety_model::note::Explained as ExplainedNotes;
 use nicety_model::plan::PlanFile;
 use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
 use nicety_model::probe::ProbeReport;
@@ -72,6 +73,7 @@ fn schemas_are_those_of_the_types() {
     check::<PolicedHead>("police-run");
     check::<PolicedPeriod>("police-period");
     check::<Reply>("guest");
+    check::<ExplainedNotes>("explain");
     check::<Explained>("police-explain");
     check::<State>("police-status");
     check::<DryPeriod>("police-dry-run");

@@ -31,10 +31,15 @@ fn codes_and_names_are_words_of_one_kind_only() {
         assert!(code.name.chars().all(plain), "{code}");
         assert!(n == 0 || codes[n - 1].code < code.code, "{code}");
         assert!(codes.iter().filter(|c| c.name == code.name).count() == 1);
-        assert_eq!(Code::of(code.name), Some(*code));
-        assert_eq!(Code::of(&code.code.to_lowercase()), Some(*code));
+        assert_eq!(Code::of(code.name).as_ref(), Ok(code));
+        assert_eq!(Code::of(&code.code.to_lowercase()).as_ref(), Ok(code));
     }
-    assert_eq!(Code::of("N999"), None);
+    for (word, remedy) in [
+        ("restz", "did you mean rests?"),
+        ("N999", "nicety explain lists all"),
+    ] {
+        assert_eq!(Code::of(word).unwrap_err().remedy, remedy);
+    }
 }
 
 #[test]
@@ -61,4 +66,21 @@ fn advice_stands_behind_the_reason() {
         note.to_string(),
         "the number comes from a single visit; --preset robust makes five"
     );
+}
+
+#[test]
+fn every_code_has_its_page_and_every_page_its_code() {
+    let document = include_str!("../../../../docs/reference/notes.md");
+    let found: Vec<&str> = pages(document).iter().map(|page| page.code).collect();
+    let codes: Vec<&str> = Code::all().map(|code| code.code).collect();
+    assert_eq!(
+        found, codes,
+        "a page is missing, lacks a part, or is out of order"
+    );
+    assert_eq!(
+        document.matches("\n### ").count(),
+        codes.len(),
+        "a page has no code"
+    );
+    assert!(pages(document).iter().all(|page| page.says.len() < 120));
 }
