@@ -124,7 +124,7 @@ struct Burst {
 }
 
 #[derive(Default)]
-struct Found {
+struct BurstTotals {
     count: u64,
     frames: u64,
     bytes: u64,
@@ -132,7 +132,7 @@ struct Found {
     most_bytes: u64,
 }
 
-impl Found {
+impl BurstTotals {
     fn take(&mut self, burst: &Burst) {
         if burst.frames > 1 {
             self.count += 1;
@@ -169,7 +169,7 @@ pub fn pacing(units: &[Unit]) -> Pacing {
     let bytes_per_second = (wire_bytes - last) as f64 / time.as_secs_f64();
     let gap = |pair: &[Unit]| pair[1].at.saturating_sub(pair[0].at).as_secs_f64();
     let mut gaps: Vec<f64> = units.windows(2).map(gap).collect();
-    let mut found = Found::default();
+    let mut totals = BurstTotals::default();
     let mut burst = Burst::default();
     for (at, unit) in units.iter().enumerate() {
         let before = at
@@ -179,15 +179,15 @@ pub fn pacing(units: &[Unit]) -> Pacing {
             *gap < AT_ONCE * f64::from(before.wire_bytes) / bytes_per_second
         });
         if !follows {
-            found.take(&burst);
+            totals.take(&burst);
             burst = Burst::default();
         }
         burst.frames += u64::from(unit.frames);
         burst.bytes += u64::from(unit.wire_bytes);
     }
-    found.take(&burst);
+    totals.take(&burst);
     gaps.sort_by(f64::total_cmp);
-    let bytes_ratio = found.bytes as f64 / wire_bytes as f64;
+    let bytes_ratio = totals.bytes as f64 / wire_bytes as f64;
     let at = |share: f64| gaps[((gaps.len() - 1) as f64 * share).round() as usize] * 1e6;
     Pacing {
         rate_bps: Some(bytes_per_second * 8.0),
@@ -206,15 +206,15 @@ pub fn pacing(units: &[Unit]) -> Pacing {
                 .unwrap_or(0),
         }),
         bursts: Some(Bursts {
-            count: found.count,
+            count: totals.count,
             frames: Sizes {
-                mean: match found.count {
+                mean: match totals.count {
                     0 => 0.0,
-                    count => found.frames as f64 / count as f64,
+                    count => totals.frames as f64 / count as f64,
                 },
-                max: found.most_frames,
+                max: totals.most_frames,
             },
-            max_bytes: found.most_bytes,
+            max_bytes: totals.most_bytes,
             bytes_ratio,
         }),
         pace: match bytes_ratio <= FEW {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::vf::{Shared, VfReport};
 use nicety_police::PortName;
-
-use crate::police::State;
+use nicety_police::report::State;
 
 /// Adds tenants with their hard and soft limits to a report.
 pub fn add(report: &mut VfReport, state: &State) {
