@@ -44,7 +44,7 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let mut daemon = Daemon::start(&policy, options, log)?;
     if let Some(address) = args.listen {
-        let at = serve::start(address, Arc::clone(daemon.board()))?;
+        let at = serve::start(address, &args.listen_as, Arc::clone(daemon.board()))?;
         output::say(&format!(
             "http://{at}/ shows what happens, http://{at}/metrics is for Prometheus"
         ));

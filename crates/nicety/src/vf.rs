@@ -2,7 +2,6 @@
 
 mod limit;
 mod pacing;
-mod shared;
 mod table;
 mod watch;
 
@@ -10,7 +9,7 @@ use std::time::Instant;
 
 use nicety_host::netns::NetNs;
 use nicety_model::vf::VfReport;
-use nicety_police::port_counters;
+use nicety_police::{port_counters, shared};
 use nicety_policed::vf::inventory::Inventory;
 
 use crate::cli::vf::{ListArgs, StatsArgs, VfArgs, VfCommand};

@@ -34,6 +34,7 @@ pub mod record;
 pub mod reload;
 pub mod report;
 pub mod schedule;
+pub mod shared;
 pub mod snapshot;
 pub mod totals;
 pub mod verdict;

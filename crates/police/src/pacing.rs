@@ -241,35 +241,35 @@ mod tests {
     #[test]
     fn even_gaps_are_paced() {
         // 1538 bytes every 24.608 µs would be 500 Mbit/s.
-        let told = pacing(&units((0..1000).map(|n| n * 25), 1));
-        assert_eq!(told.pace, Pace::Paced);
-        let rate = told.rate_bps.unwrap();
+        let seen = pacing(&units((0..1000).map(|n| n * 25), 1));
+        assert_eq!(seen.pace, Pace::Paced);
+        let rate = seen.rate_bps.unwrap();
         assert!((rate - 492.16e6).abs() < 1e3, "{rate}");
-        let gap = told.gap_us.unwrap();
+        let gap = seen.gap_us.unwrap();
         assert_eq!((gap.p50, gap.p99, gap.max), (25.0, 25.0, 25.0));
         assert!((gap.mean - 25.0).abs() < 1e-9);
-        assert_eq!(told.bursts.unwrap().count, 0);
+        assert_eq!(seen.bursts.unwrap().count, 0);
     }
 
     #[test]
     fn ten_at_once_and_then_nothing_are_bursts() {
-        let told = pacing(&units((0..1000).map(|n| n / 10 * 250 + n % 10), 1));
-        assert_eq!(told.pace, Pace::Bursts);
-        let bursts = told.bursts.unwrap();
+        let seen = pacing(&units((0..1000).map(|n| n / 10 * 250 + n % 10), 1));
+        assert_eq!(seen.pace, Pace::Bursts);
+        let bursts = seen.bursts.unwrap();
         assert_eq!((bursts.count, bursts.frames.max), (100, 10));
         assert_eq!((bursts.frames.mean, bursts.bytes_ratio), (10.0, 1.0));
         assert_eq!(bursts.max_bytes, 15_380);
-        assert_eq!(told.gap_us.unwrap().max, 241.0);
+        assert_eq!(seen.gap_us.unwrap().max, 241.0);
     }
 
     #[test]
     fn frames_of_one_unit_are_a_burst() {
-        let told = pacing(&units((0..200).map(|n| n * 1000), 44));
-        assert_eq!(told.pace, Pace::Bursts);
-        assert_eq!(told.frames, 8_800);
-        let size = told.frames_per_unit.unwrap();
+        let seen = pacing(&units((0..200).map(|n| n * 1000), 44));
+        assert_eq!(seen.pace, Pace::Bursts);
+        assert_eq!(seen.frames, 8_800);
+        let size = seen.frames_per_unit.unwrap();
         assert_eq!((size.mean, size.max), (44.0, 44));
-        assert_eq!(told.bursts.unwrap().count, 200);
+        assert_eq!(seen.bursts.unwrap().count, 200);
     }
 
     #[test]
@@ -279,9 +279,9 @@ mod tests {
             &units(0..99, 1),
             &units(std::iter::repeat_n(5, 500), 1),
         ] {
-            let told = pacing(of);
-            assert_eq!((told.pace, told.gap_us), (Pace::Unknown, None));
-            assert_eq!(told.units, of.len() as u64);
+            let seen = pacing(of);
+            assert_eq!((seen.pace, seen.gap_us), (Pace::Unknown, None));
+            assert_eq!(seen.units, of.len() as u64);
         }
     }
 }

@@ -24,13 +24,15 @@ use crate::admission::check;
 use crate::board::{Board, Shown};
 use crate::guests::{self, Channels, Softs};
 use crate::log::Log;
-use crate::originals::{Originals, Restored};
+use crate::originals::Originals;
 use crate::ports::{Look, Ports};
 use crate::record::Recorder;
 use crate::service::{Notifier, ServiceRequest, signals};
 use crate::soft_limits::SoftLimits;
 use crate::state::{self, Alone};
 use crate::{Error, PolicyFile};
+
+pub use crate::originals::Restored;
 
 /// How the daemon runs.
 #[derive(Debug, Clone)]

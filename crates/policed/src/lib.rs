@@ -1,10 +1,9 @@
 //! The daemon that shares a link, and what else touches the limits of ports.
 //!
-//! What to do is decided in `nicety-police`. Here the kernel is asked ([`ports`], one worker for the interfaces
-//! and one for each NIC with functions), limits are set and put back ([`originals`]), guests are served
-//! ([`guests`]), and what a period came to is shown ([`board`], [`metrics`]) and recorded ([`record`]).
-//! [`daemon`] is the loop. Nothing is printed: what there is to say is a [`nicety_police::event::Event`], which
-//! [`log`] writes.
+//! What to do is decided in `nicety-police`. Here the kernel is asked (one worker for the interfaces and one
+//! for each NIC with functions), limits are set and put back, guests are served, and what a period came to
+//! is shown ([`board`], [`metrics`]) and recorded ([`record`]). [`daemon`] is the loop. Nothing is printed:
+//! what there is to say is a [`nicety_police::event::Event`], which [`log`] writes.
 
 mod admission;
 pub mod board;
@@ -13,17 +12,17 @@ pub mod daemon;
 pub mod dry_run;
 mod error;
 mod functions;
-pub mod guests;
+mod guests;
 mod kernel;
 pub mod log;
 pub mod metrics;
-pub mod originals;
+mod originals;
 mod policy_file;
-pub mod ports;
+mod ports;
 pub mod record;
-pub mod service;
+mod service;
 mod soft_limits;
-pub mod state;
+mod state;
 pub mod vf;
 
 pub use error::{Error, Fault, NotAsked};
