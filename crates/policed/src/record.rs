@@ -14,7 +14,7 @@ use nicety_model::policed::{Policed, PolicedPeriod};
 use nicety_police::Decision;
 use nicety_police::event::Event;
 use nicety_police::record::{self, summary};
-use nicety_report::policed;
+use nicety_report::html;
 use nicety_store::{PolicedDir, StoreError};
 
 use crate::log::Log;
@@ -93,7 +93,7 @@ impl Recorder {
             return Err(error.into());
         }
         let mut page = Vec::new();
-        policed::html(&read(dir.path())?, &mut page)?;
+        html(&read(dir.path())?, &mut page)?;
         let page = dir.write_report(&page)?;
         self.log.report(&Event::RecordPage(page));
         Ok(())

@@ -1,5 +1,4 @@
-//! The JSON schemas in `schema/` are those of the types. `NICETY_UPDATE_GOLDEN=1` rewrites
-//! them.
+//! The JSON schemas in `schema/` are those of the types. `make golden` rewrites them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -39,7 +38,7 @@ fn check<T: JsonSchema>(name: &str) {
     let there = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         there == text,
-        "{} is stale: run the tests once with NICETY_UPDATE_GOLDEN=1 and commit it",
+        "{} is stale: make golden, read what it changed, commit it",
         path.display()
     );
 }
