@@ -80,7 +80,7 @@ fn restore(args: &RestoreArgs) -> Result<Exit, Failure> {
     let mut ports = ports::Ports::open(None)?;
     let _alone = state::Alone::claim(ports.namespace())?;
     let tell = |ports| match args.json {
-        true => crate::tune::print_json(&RestoreReport {
+        true => output::print_json(&RestoreReport {
             schema: SCHEMA,
             ports,
         }),

@@ -5,12 +5,14 @@
 //! here. Names come from interfaces and plan files and are untrusted: each renderer escapes
 //! them for its format.
 
+pub mod advice;
 pub mod compare;
 pub mod csv;
 mod directions;
 mod doubt;
 mod error;
 mod estimate;
+pub mod facts;
 mod grid;
 mod guests;
 pub mod history;
@@ -21,6 +23,7 @@ mod legend;
 pub mod markdown;
 mod number;
 pub mod openmetrics;
+pub mod page;
 mod pick;
 mod place;
 pub mod policed;

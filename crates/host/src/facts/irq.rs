@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::cpu_list::{parse_cpu_list, parse_cpu_mask};
 use nicety_model::facts::IrqFacts;
 
-use crate::topology::{ProcRoot, Roots, parse_cpu_list, parse_cpu_mask};
+use crate::topology::{ProcRoot, Roots};
 
 /// The table of interrupts.
 #[derive(Debug, Default)]

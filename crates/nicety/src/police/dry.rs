@@ -47,8 +47,8 @@ pub fn run(policy: &Policy, file: &str, args: &RunArgs) -> Result<Exit, Failure>
         if period == 0 {
             continue;
         }
-        crate::tune::print(&match args.json {
-            true => crate::tune::line(&told(period, policy, &decision, &seen))?,
+        crate::output::print(&match args.json {
+            true => crate::output::line(&told(period, policy, &decision, &seen))?,
             false => text(period, policy, &decision, &seen),
         })?;
     }

@@ -83,7 +83,10 @@ impl Ports {
             Ok((name, Group::start(&thread, doing, START, open)?))
         };
         Ok(Self {
-            nics: functions.into_iter().map(nic).collect::<Result<_, _>>()?,
+            nics: functions
+                .into_iter()
+                .map(nic)
+                .collect::<Result<_, Failure>>()?,
             links: Group::start("interfaces", doing, START, || Ok(links))?,
             news,
             ns,

@@ -116,7 +116,7 @@ pub fn lives(state: &State) -> bool {
 pub fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     match asked {
         Some(path) => Ok(path.to_owned()),
-        None => Ok(crate::tune::state::usual()?.join("police")),
+        None => Ok(nicety_tuner::work::usual()?.join("police")),
     }
 }
 

@@ -16,8 +16,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::state::{self, State};
 use crate::cli::police::{AskArgs, ExplainArgs, ReloadArgs};
 use crate::exit::{Exit, Failure};
-use crate::inspect::page::Page;
 use crate::output;
+use nicety_report::page::Page;
 
 /// Names told to somebody who has written another one.
 const NAMED: usize = 20;
@@ -28,7 +28,7 @@ const OLD: f64 = 5.0;
 pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
     let state = read(args.state.as_deref())?;
     if args.json {
-        crate::tune::print_json(&state)?;
+        output::print_json(&state)?;
         return Ok(Exit::Done);
     }
     let decision = &state.decision;
@@ -105,7 +105,7 @@ pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
         &["port", "tenant", "sends", "limit", "limit is"],
         &rows,
     );
-    crate::tune::print(&page.into_text())?;
+    output::print(&page.into_text())?;
     Ok(Exit::Done)
 }
 
@@ -121,8 +121,8 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
         )));
     };
     match args.ask.json {
-        true => crate::tune::print_json(&told)?,
-        false => crate::tune::print(&format!("{told}\n"))?,
+        true => output::print_json(&told)?,
+        false => output::print(&format!("{told}\n"))?,
     }
     Ok(Exit::Done)
 }
@@ -191,7 +191,7 @@ pub fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
             continue;
         }
         if args.json {
-            crate::tune::print_json(&ReloadReport {
+            output::print_json(&ReloadReport {
                 schema: SCHEMA,
                 policy: now.policy.clone(),
                 taken: now.reloads.why.is_none(),

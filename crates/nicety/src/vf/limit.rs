@@ -12,6 +12,8 @@ use nicety_model::vf::LimitReport;
 use nicety_model::{BitRate, SCHEMA};
 use nicety_police::driver::Way;
 use nicety_police::explain::readable;
+use nicety_tuner::Work;
+use nicety_tuner::apply::commit;
 
 use super::counters;
 use super::look::{self, Eyes};
@@ -19,8 +21,7 @@ use super::verify::{self, Verdict};
 use crate::cli::vf::LimitArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::tune::commit::commit;
-use crate::tune::state::Work;
+use crate::tune::events;
 
 /// Said of a policer that the NIC has not taken.
 pub const SOFTWARE_ONLY: &str =
@@ -49,7 +50,7 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
     if let Some(rounded) = &wanted.rounded {
         output::say(rounded);
     }
-    let work = Work::begin(args.state.as_deref())?;
+    let work = Work::begin(args.state.as_deref(), &mut events::say)?;
     let from = work
         .knobs
         .read(&wanted.knob)
@@ -93,13 +94,13 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
 
 fn tell(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exit, Failure> {
     if args.json {
-        crate::tune::print_json(report)?;
+        output::print_json(report)?;
     } else {
         let line = match report.transaction {
             Some(_) => format!("{}: {} → {}\n", report.port, report.from, report.to),
             None => format!("{}: {} already\n", report.port, report.to),
         };
-        crate::tune::print(&line)?;
+        output::print(&line)?;
     }
     if let Some(id) = report.transaction {
         output::say(&format!(
@@ -316,7 +317,7 @@ fn write(work: &Work, wanted: &Wanted, from: &str) -> Result<u32, Failure> {
         from: from.to_owned(),
         to: wanted.value.clone(),
     };
-    commit(work, &[&change])
+    Ok(commit(work, &[&change])?)
 }
 
 #[cfg(test)]
