@@ -19,6 +19,8 @@ mod json_file;
 pub mod measure;
 mod path_mtu;
 pub mod persist;
+#[cfg(test)]
+mod tests;
 pub mod transaction;
 mod undo;
 pub mod work;
