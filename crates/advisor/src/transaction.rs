@@ -143,13 +143,9 @@ impl Purpose {
     }
 }
 
-/// The transaction meant: the one named, else the last one that fits. `None` when there is none.
-pub fn meant(all: &[(u32, Phase)], named: Option<u32>, purpose: Purpose) -> Option<u32> {
-    let mut newest_first = all.iter().rev();
-    let found = newest_first.find(|(id, phase)| match named {
-        Some(named) => *id == named,
-        None => purpose.fits(*phase),
-    });
+/// The transaction meant when none is named: the last one that fits.
+pub fn meant(all: &[(u32, Phase)], purpose: Purpose) -> Option<u32> {
+    let found = all.iter().rev().find(|(_, phase)| purpose.fits(*phase));
     found.map(|(id, _)| *id)
 }
 
@@ -295,22 +291,19 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_is_meant_by_its_number_or_by_what_is_wanted() {
+    fn a_transaction_is_meant_by_what_is_wanted() {
         let waiting = Phase::Unconfirmed { deadline_s: 1.0 };
         let all = [(1, Phase::Confirmed), (2, waiting), (3, Phase::RolledBack)];
         let undo = |force| Purpose::Rollback { force };
-        for (named, purpose, expected) in [
-            (None, Purpose::Confirm, Some(2)),
-            (None, Purpose::Verify, Some(2)),
-            (None, undo(false), Some(2)),
-            (None, undo(true), Some(3)),
-            (Some(1), Purpose::Confirm, Some(1)),
-            (Some(4), undo(true), None),
+        for (purpose, expected) in [
+            (Purpose::Confirm, Some(2)),
+            (Purpose::Verify, Some(2)),
+            (undo(false), Some(2)),
+            (undo(true), Some(3)),
         ] {
-            let found = meant(&all, named, purpose);
-            assert_eq!(found, expected, "{named:?} {purpose:?}");
+            assert_eq!(meant(&all, purpose), expected, "{purpose:?}");
         }
-        assert_eq!(meant(&all[2..], None, Purpose::Verify), None);
+        assert_eq!(meant(&all[2..], Purpose::Verify), None);
         assert_eq!(unfinished(&all), Some(2));
         assert_eq!(unfinished(&[all[0], all[2]]), None);
         assert_eq!(unfinished(&[(1, Phase::Undoing)]), Some(1));

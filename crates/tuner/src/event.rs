@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nicety_advisor::transaction::Cause;
+use nicety_host::journal::JournalError;
 use nicety_host::knob::KnobError;
 use nicety_model::journal::{Outcome, Step};
 use nicety_model::knob::Change;
@@ -35,6 +36,8 @@ pub enum TuneEvent {
         /// What became of its settings.
         outcomes: Vec<(Step, Outcome)>,
     },
+    /// A journal cannot be read; the others are gone through all the same.
+    UnreadableJournal(JournalError),
     /// A setting has another value than the plan says.
     Differs {
         /// As the plan says.

@@ -12,7 +12,7 @@ use nicety_model::knob::{Change, Knob};
 
 use crate::advice::{self, AdviceRequest};
 use crate::apply::commit;
-use crate::{Listener, TuneError, Work, boot, work};
+use crate::{Listener, TuneError, Work, boot};
 
 /// What is to be kept, and how.
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ fn files(
 
 /// Changes of the transactions of this boot and namespace that were confirmed, older ones first.
 fn confirmed(work: &Work, only: Option<u32>) -> Result<Vec<Change>, TuneError> {
-    let mut journals = work::journals(&work.state)?;
+    let mut journals = work.state.journals()?.readable;
     match only {
         None => journals.retain(|(_, journal)| can_be_kept(journal, work.here())),
         Some(id) => {

@@ -1,6 +1,7 @@
 //! Transactions of files below a folder: the one kind of setting that every user may write.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -132,7 +133,9 @@ fn what_was_left_half_done_is_undone_at_the_next_start() {
 fn a_journal_killed_at_its_begin_is_closed() {
     let place = Place::new();
     drop(place.begin());
-    fs::write(place.state().join("txn-0001.jsonl"), "{\"event\":\"beg").unwrap();
+    let cut = place.state().join("txn-0001.jsonl");
+    fs::write(&cut, "{\"event\":\"beg").unwrap();
+    fs::set_permissions(cut, fs::Permissions::from_mode(0o600)).unwrap();
     let (work, events) = place.begin();
     assert!(events.is_empty(), "{events:?}");
     assert_eq!(work.state.read(1).unwrap().events, [Event::RolledBack]);
@@ -148,6 +151,34 @@ fn a_journal_killed_at_its_begin_is_closed() {
         none.to_string()
             .starts_with("there is no such transaction in ")
     );
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_keeps_no_other_from_being_undone() {
+    let place = Place::new();
+    let change = place.change("99-nicety.conf", "", "a = 1\n");
+    {
+        let (work, _) = place.begin();
+        let mut transaction = Transaction::begin(&work, Duration::from_secs(60)).unwrap();
+        transaction.write(&[&change]).unwrap();
+        let strange = place.state().join("txn-0002.jsonl");
+        fs::write(&strange, "no event\n").unwrap();
+        fs::set_permissions(strange, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let (work, events) = place.begin();
+    assert!(
+        matches!(
+            &events[..],
+            [
+                TuneEvent::UnreadableJournal(_),
+                TuneEvent::Recovered { id: 1, .. }
+            ]
+        ),
+        "{events:?}"
+    );
+    assert!(!place.file("99-nicety.conf").exists());
+    let named = work.pick(Some(2), Purpose::Verify).unwrap_err();
+    assert!(matches!(named, TuneError::Journal(_)), "{named}");
 }
 
 #[test]

@@ -46,15 +46,6 @@ pub fn usual() -> Result<PathBuf, TuneError> {
     Ok(base.ok_or(TuneError::NoStateDirectory)?.join("nicety"))
 }
 
-/// Every transaction of a state directory, by number.
-///
-/// # Errors
-/// When a journal cannot be read.
-pub fn journals(state: &StateDir) -> Result<Vec<(u32, Journal)>, JournalError> {
-    let ids = state.ids()?.into_iter();
-    ids.map(|id| Ok((id, state.read(id)?))).collect()
-}
-
 /// The state, locked, with every transaction that was left behind undone.
 #[derive(Debug)]
 pub struct Work {
@@ -82,8 +73,12 @@ impl Work {
             state,
             _lock: lock,
         };
-        for id in work.state.ids()? {
-            if let Some(event) = work.recover(id)? {
+        let journals = work.state.journals()?;
+        for error in journals.unreadable {
+            listener(TuneEvent::UnreadableJournal(error));
+        }
+        for (id, journal) in journals.readable {
+            if let Some(event) = work.recover(id, journal)? {
                 listener(event);
             }
         }
@@ -98,8 +93,7 @@ impl Work {
         }
     }
 
-    fn recover(&self, id: u32) -> Result<Option<TuneEvent>, JournalError> {
-        let journal = self.state.read(id)?;
+    fn recover(&self, id: u32, journal: Journal) -> Result<Option<TuneEvent>, JournalError> {
         match transaction::recovery(&journal, self.here()) {
             Recovery::None => Ok(None),
             Recovery::NeverBegan => {
@@ -127,18 +121,22 @@ impl Work {
         }
     }
 
-    /// Every transaction and where it stands.
+    /// Every transaction that can be read, and where it stands.
     pub(crate) fn phases(&self) -> Result<Vec<(u32, Phase)>, JournalError> {
-        let all = journals(&self.state)?.into_iter();
+        let all = self.state.journals()?.readable.into_iter();
         Ok(all.map(|(id, journal)| (id, journal.phase())).collect())
     }
 
     /// The transaction meant by `named`, or the last one that fits.
     ///
     /// # Errors
-    /// [`TuneError::NoTransaction`].
+    /// [`TuneError::NoTransaction`], and when the one that is named cannot be read.
     pub fn pick(&self, named: Option<u32>, purpose: Purpose) -> Result<Transaction<'_>, TuneError> {
-        let id = transaction::meant(&self.phases()?, named, purpose);
+        let there = named.filter(|id| self.state.ids().is_ok_and(|ids| ids.contains(id)));
+        let id = match named {
+            Some(_) => there,
+            None => transaction::meant(&self.phases()?, purpose),
+        };
         let id = id.ok_or_else(|| self.no_transaction(named))?;
         let journal = self.state.read(id)?;
         Ok(Transaction::resume(&self.state, &self.knobs, id, journal)?)

@@ -24,6 +24,7 @@ pub fn say(event: TuneEvent) {
             cause.words(),
             words::left(&outcomes)
         ),
+        TuneEvent::UnreadableJournal(error) => error.to_string(),
         TuneEvent::Differs { change, found } => {
             format!("{} is {found}, the plan says {}", change.knob, change.from)
         }

@@ -5,8 +5,9 @@ use nicety_advisor::transaction::{Confirmation, Purpose, words};
 use nicety_model::SCHEMA;
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::knob::Knob;
-use nicety_tuner::{Transaction, work};
+use nicety_tuner::{Transaction, TuneEvent, work};
 
+use super::events;
 use crate::cli::tune::{HistoryArgs, RollbackArgs, TransactionArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -99,7 +100,11 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
 /// Lists all transactions; changes nothing.
 pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
     let state = work::directory(args.state.state.as_deref())?;
-    let journals = work::journals(&state).map_err(Failure::environment)?;
+    let all = state.journals().map_err(Failure::environment)?;
+    for error in all.unreadable {
+        events::say(TuneEvent::UnreadableJournal(error));
+    }
+    let journals = all.readable;
     let reports = journals
         .iter()
         .map(|(id, journal)| TransactionReport::new(*id, journal));
