@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::Fingerprint;
 
+use crate::privilege::{Privilege, privilege};
 use crate::topology::{EtcRoot, ProcRoot, Roots, SysRoot, Topology};
 
 pub use cmdline::public_cmdline;
@@ -30,6 +31,16 @@ pub struct Measurer<'a> {
     pub version: &'a str,
     /// Whether it has root's rights on the host.
     pub privileged: bool,
+}
+
+impl Measurer<'static> {
+    /// This program.
+    pub fn current() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            privileged: matches!(privilege(), Ok(Privilege::Privileged)),
+        }
+    }
 }
 
 /// Reads the facts. Settings under `net.` are those of the network namespace this process

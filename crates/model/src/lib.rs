@@ -10,6 +10,7 @@ pub mod bitrate;
 pub mod cell;
 pub mod compare;
 pub mod cpu;
+pub mod cpu_list;
 pub mod disturbance;
 pub mod estimate;
 pub mod facts;

@@ -8,37 +8,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::frame::{Direction, FrameSize};
 
-/// An engine that sends and receives frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EngineName {
-    /// BPF programs at the interfaces.
-    Xdp,
-    /// Sockets whose rings the driver fills.
-    AfXdp,
-    /// The kernel's packet generator.
-    Pktgen,
-    /// Packet sockets.
-    AfPacket,
-}
-
-impl EngineName {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Xdp, Self::AfXdp, Self::Pktgen, Self::AfPacket];
-
-    /// The word used on the command line, in keys and in labels.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Xdp => "xdp",
-            Self::AfXdp => "af_xdp",
-            Self::Pktgen => "pktgen",
-            Self::AfPacket => "af_packet",
-        }
-    }
-}
-
-impl fmt::Display for EngineName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+crate::words::words! {
+    /// An engine that sends and receives frames.
+    EngineName {
+        /// BPF programs at the interfaces.
+        Xdp = "xdp",
+        /// Sockets whose rings the driver fills.
+        AfXdp = "af_xdp",
+        /// The kernel's packet generator.
+        Pktgen = "pktgen",
+        /// Packet sockets.
+        AfPacket = "af_packet",
     }
 }
 
@@ -98,10 +78,7 @@ impl FromStr for LimitKey {
             Some(_) => Direction::Bi,
             None => Direction::Uni,
         };
-        let engine = parts.next().map(|part| {
-            let mut all = EngineName::ALL.into_iter();
-            all.find(|engine| engine.word() == part).ok_or_else(no)
-        });
+        let engine = parts.next().map(|part| EngineName::of(part).ok_or_else(no));
         let key = Self {
             frame_size: frame_size.ok_or_else(no)?,
             direction,

@@ -55,7 +55,7 @@ pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
         ))
     })?;
     if json {
-        crate::tune::print_json(&reply)?;
+        crate::output::print_json(&reply)?;
     }
     match (reply.error, reply.status) {
         (Some(_), _) if json => Ok(Exit::Negative),
@@ -65,7 +65,7 @@ pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
         }),
         (None, Some(record)) => {
             if !json {
-                crate::tune::print(&words(&record))?;
+                crate::output::print(&words(&record))?;
             }
             Ok(Exit::Done)
         }

@@ -72,7 +72,7 @@ fn restore(args: &RestoreArgs) -> Result<Exit, Failure> {
         output::say("nothing to put back");
     }
     if args.json {
-        crate::tune::print_json(&RestoreReport {
+        output::print_json(&RestoreReport {
             schema: SCHEMA,
             ports: restored.ports,
         })?;
@@ -87,7 +87,7 @@ fn restore(args: &RestoreArgs) -> Result<Exit, Failure> {
 fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     match asked {
         Some(path) => Ok(path.to_owned()),
-        None => Ok(crate::tune::state::usual()?.join("police")),
+        None => Ok(nicety_tuner::work::usual()?.join("police")),
     }
 }
 

@@ -12,7 +12,7 @@ mod text;
 use std::io::{self, Write};
 
 use anyhow::anyhow;
-use nicety_host::facts::Source;
+use nicety_host::facts::{Source, read_after};
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::{self, Privilege};
 use nicety_model::SCHEMA;
@@ -20,7 +20,7 @@ use nicety_model::probe::{Answer, Area, ProbeReport};
 
 use crate::cli::ProbeArgs;
 use crate::exit::{Exit, Failure};
-use crate::{inspect, output};
+use crate::output;
 
 /// Runs the command.
 pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
@@ -53,7 +53,7 @@ fn exit(report: &ProbeReport) -> Exit {
 fn look(args: &ProbeArgs) -> Result<ProbeReport, Failure> {
     let before = privilege::privilege().map_err(Failure::environment)?;
     // All that is told about the host comes before a user namespace hides some of it.
-    let facts = inspect::read(&Source::live(), None);
+    let facts = read_after(&Source::live(), None);
     let mut abilities = interfaces::all(&facts);
     abilities.extend(jobs::of_user(before, &facts));
     let entered = match before {

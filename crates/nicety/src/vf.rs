@@ -55,7 +55,7 @@ fn show(
     table: fn(&VfReport, u16) -> String,
 ) -> Result<Exit, Failure> {
     if json {
-        crate::tune::print_json(report)?;
+        output::print_json(report)?;
         return Ok(Exit::Done);
     }
     if report.nics.is_empty() && report.ports.is_empty() {
@@ -64,6 +64,6 @@ fn show(
         );
         return Ok(Exit::Done);
     }
-    crate::tune::print(&table(report, output::table_options().width))?;
+    output::print(&table(report, output::table_options().width))?;
     Ok(Exit::Done)
 }

@@ -87,7 +87,10 @@ impl Ports {
             Ok::<_, Error>((name, Group::start(&thread, doing, START, open)?))
         };
         Ok(Self {
-            nics: functions.into_iter().map(nic).collect::<Result<_, _>>()?,
+            nics: functions
+                .into_iter()
+                .map(nic)
+                .collect::<Result<_, Error>>()?,
             links: Group::start("interfaces", doing, START, || Ok(links))?,
             listener,
             ns,

@@ -17,6 +17,7 @@ pub mod af_xdp;
 pub mod auto;
 pub mod capture;
 pub mod clock;
+mod counted;
 pub mod distance;
 pub mod engine;
 mod error;

@@ -289,7 +289,7 @@ pub fn pktgen(
     traffic: TrafficSpec,
     placement: &Placement,
 ) -> Result<Pktgen, SetupError> {
-    let mut opening = pktgen::Opening::new(specs(path)?, traffic, &cpus(placement))?;
+    let mut opening = pktgen::Opening::new(specs(path)?, traffic, cpus(placement))?;
     open_both(path, |side| opening.open(side))?;
     Ok(opening.finish())
 }

@@ -19,8 +19,8 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let how = (args.absent_ok, args.periods);
     dry_run::run(policy, directory, how, log, |period| {
-        crate::tune::print(&match args.json {
-            true => crate::tune::line(&period.report())?,
+        crate::output::print(&match args.json {
+            true => crate::output::line(&period.report())?,
             false => text(period),
         })
     })?;

@@ -12,14 +12,14 @@ use nicety_policed::client;
 use super::directory;
 use crate::cli::police::{AskArgs, ExplainArgs, ReloadArgs};
 use crate::exit::{Exit, Failure};
-use crate::inspect::page::Page;
 use crate::output;
+use nicety_report::page::Page;
 
 /// Prints the state of everybody.
 pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
     let state = read(args.state.as_deref())?;
     if args.json {
-        crate::tune::print_json(&state)?;
+        crate::output::print_json(&state)?;
         return Ok(Exit::Done);
     }
     let decision = &state.decision;
@@ -96,7 +96,7 @@ pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
         &["port", "tenant", "sends", "limit", "limit is"],
         &rows,
     );
-    crate::tune::print(&page.into_text())?;
+    crate::output::print(&page.into_text())?;
     Ok(Exit::Done)
 }
 
@@ -105,8 +105,8 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     let state = read(args.ask.state.as_deref())?;
     let explained = client::find(&state, &args.name)?;
     match args.ask.json {
-        true => crate::tune::print_json(&explained)?,
-        false => crate::tune::print(&format!("{explained}\n"))?,
+        true => crate::output::print_json(&explained)?,
+        false => crate::output::print(&format!("{explained}\n"))?,
     }
     Ok(Exit::Done)
 }
@@ -116,7 +116,7 @@ pub fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
     let directory = directory(args.state.as_deref())?;
     let report = client::reload(&directory)?;
     if args.json {
-        crate::tune::print_json(&report)?;
+        crate::output::print_json(&report)?;
     }
     if let Some(why) = report.why {
         return Err(Failure {

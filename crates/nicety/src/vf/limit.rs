@@ -11,12 +11,13 @@ use nicety_police::explain::readable;
 use nicety_police::verdict::Verdict;
 use nicety_policed::vf::inventory::Inventory;
 use nicety_policed::vf::limit::LimitRequest;
+use nicety_tuner::Work;
+use nicety_tuner::apply::commit;
 
 use crate::cli::vf::LimitArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::tune::commit::commit;
-use crate::tune::state::Work;
+use crate::tune::events;
 
 /// Runs the command.
 pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
@@ -31,7 +32,7 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
     if let Some(rounded) = &limit.rounded {
         output::say(rounded);
     }
-    let work = Work::begin(args.state.as_deref())?;
+    let work = Work::begin(args.state.as_deref(), &mut events::say)?;
     let from = work.knobs.read(&limit.knob).map_err(Failure::environment)?;
     let transaction = match from == limit.value {
         true => {
@@ -77,13 +78,13 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
 
 fn print(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exit, Failure> {
     if args.json {
-        crate::tune::print_json(report)?;
+        output::print_json(report)?;
     } else {
         let line = match report.transaction {
             Some(_) => format!("{}: {} → {}\n", report.port, report.from, report.to),
             None => format!("{}: {} already\n", report.port, report.to),
         };
-        crate::tune::print(&line)?;
+        output::print(&line)?;
     }
     if let Some(id) = report.transaction {
         output::say(&format!(

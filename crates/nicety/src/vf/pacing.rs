@@ -18,9 +18,9 @@ pub fn run(args: &PacingArgs) -> Result<Exit, Failure> {
         sent: args.sent,
     })?;
     if args.json {
-        crate::tune::print_json(&report)?;
+        output::print_json(&report)?;
     } else {
-        crate::tune::print(&words(&report))?;
+        output::print(&words(&report))?;
     }
     if report.pacing.pace == Pace::Unknown {
         output::say(&format!(

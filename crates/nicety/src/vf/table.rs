@@ -3,7 +3,7 @@
 use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
 use nicety_police::explain::readable;
 
-use crate::inspect::page::{Page, said};
+use nicety_report::page::{Page, said};
 
 /// What there is.
 pub fn list(report: &VfReport, width: u16) -> String {

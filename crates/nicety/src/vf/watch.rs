@@ -46,7 +46,7 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
         port_counters::rates(&before, &mut now, at.elapsed());
         at = Instant::now();
         let text = if args.json {
-            crate::tune::line(&now)?
+            output::line(&now)?
         } else {
             history.take(&now);
             let width = output::table_options().width;

@@ -1,10 +1,10 @@
 //! Virtual machines and their threads.
 
-use nicety_host::topology::format_cpu_list;
 use nicety_model::HostFacts;
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::{VmFacts, VmThread};
 
-use super::page::Page;
+use crate::page::Page;
 
 pub fn render(page: &mut Page, facts: &HostFacts) {
     let rows: Vec<Vec<String>> = facts.vms.iter().map(row).collect();

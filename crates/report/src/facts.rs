@@ -1,10 +1,13 @@
 //! The facts as tables: the machine, nodes, interfaces, virtual machines, settings.
 
-use nicety_host::topology::format_cpu_list;
-use nicety_model::HostFacts;
+mod interfaces;
+mod settings;
+mod vms;
 
-use super::page::{Page, said};
-use super::{interfaces, settings, vms};
+use nicety_model::HostFacts;
+use nicety_model::cpu_list::format_cpu_list;
+
+use crate::page::{Page, said};
 
 /// The whole page.
 pub fn render(facts: &HostFacts, width: u16) -> String {

@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use anyhow::anyhow;
 use nicety_advisor::path_mtu::{refusal, sizes};
-use nicety_host::path_mtu::{known, probe};
+use nicety_host::path_mtu::{ProbeError, known, probe};
 use nicety_model::knob::Change;
 use nicety_model::path_mtu::{Carried, PathProbe};
 
-use crate::exit::{Exit, Failure};
+use crate::TuneError;
+use crate::error::Stop;
 
 /// Packets of a size before it counts as not carried, one a second.
 const TRIES: u32 = 3;
@@ -16,9 +16,8 @@ const TRIES: u32 = 3;
 const TRIES_AFTER: u32 = 20;
 
 /// Whether the peer answers packets of the size that its path has now.
-pub fn now(peer: IpAddr) -> Result<PathProbe, Failure> {
-    let found = known(peer).and_then(|bytes| probe(peer, bytes, TRIES));
-    found.map_err(Failure::environment)
+pub fn now(peer: IpAddr) -> Result<PathProbe, ProbeError> {
+    known(peer).and_then(|bytes| probe(peer, bytes, TRIES))
 }
 
 /// A peer that answered before the change.
@@ -34,19 +33,16 @@ impl PathCheck {
     ///
     /// # Errors
     /// When it does not answer: afterwards that would tell nothing.
-    pub fn before(peer: Option<IpAddr>, changes: &[&Change]) -> Result<Option<Self>, Failure> {
+    pub fn before(peer: Option<IpAddr>, changes: &[&Change]) -> Result<Option<Self>, TuneError> {
         let (Some(peer), Some((small, large))) = (peer, sizes(changes)) else {
             return Ok(None);
         };
         // A path that takes less than this host's MTU is tried with what it takes.
-        let small = known(peer).map_err(Failure::environment)?.min(small);
-        let found = probe(peer, small, TRIES).map_err(Failure::environment)?;
+        let small = known(peer)?.min(small);
+        let found = probe(peer, small, TRIES)?;
         match found.carried {
             Carried::Yes => Ok(Some(Self { peer, small, large })),
-            _ => Err(Failure {
-                exit: Exit::Negative,
-                error: anyhow!("{found}: the path cannot be tried, nothing was changed"),
-            }),
+            _ => Err(TuneError::DeadPath(found)),
         }
     }
 
@@ -54,15 +50,12 @@ impl PathCheck {
     ///
     /// # Errors
     /// Why the change must be undone.
-    pub fn after(&self) -> anyhow::Result<()> {
+    pub fn after(&self) -> Result<(), Stop> {
         let small = probe(self.peer, self.small, TRIES_AFTER)?;
         let large = match small.carried {
             Carried::Yes => Some(probe(self.peer, self.large, TRIES)?),
             _ => None,
         };
-        match refusal(small, large) {
-            Some(why) => Err(anyhow!(why)),
-            None => Ok(()),
-        }
+        refusal(small, large).map_or(Ok(()), |why| Err(Stop::Path(why)))
     }
 }

@@ -6,7 +6,7 @@ use nicety_model::finding::{Advice, Certainty, Effect, Finding, Risk};
 const INDENT: usize = 4;
 
 /// All findings, then what can be done, then what could not be decided.
-pub fn advice(advice: &Advice, width: u16) -> String {
+pub fn render(advice: &Advice, width: u16) -> String {
     let mut page = Page {
         text: String::new(),
         width: usize::from(width).clamp(40, 110),

@@ -1,4 +1,5 @@
-//! The kernel's CPU list format: `0-3,8` (lib/bitmap-str.c, `bitmap_print_list_str`).
+//! Sets of CPUs as the kernel writes them: lists such as `0-3,8` (lib/bitmap-str.c,
+//! `bitmap_print_list_str`) and masks.
 
 /// CPU numbers above this are not the kernel's: `NR_CPUS` is 8192 at most.
 const HIGHEST_CPU: u32 = 65_535;
@@ -54,12 +55,15 @@ pub fn format_cpu_mask(cpus: &[u32]) -> String {
     text.join(",")
 }
 
-/// The list in the kernel's format; `cpus` sorted.
+/// The list in the kernel's format, whatever the order of `cpus`.
 pub fn format_cpu_list(cpus: &[u32]) -> String {
+    let mut sorted = cpus.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
     let mut parts: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
+    for cpu in sorted {
         match parts.last_mut() {
-            Some((_, last)) if cpu == last.saturating_add(1) => *last = cpu,
+            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
             _ => parts.push((cpu, cpu)),
         }
     }
@@ -121,5 +125,7 @@ mod tests {
             let cpus = parse_cpu_list(text).unwrap();
             assert_eq!(format_cpu_list(&cpus), text);
         }
+        assert_eq!(format_cpu_list(&[3, 0, 1, 8, 2, 2]), "0-3,8");
+        assert_eq!(format_cpu_list(&[u32::MAX, 5, 5]), "5,4294967295");
     }
 }

@@ -1,10 +1,10 @@
 //! Interfaces and their interrupts.
 
-use nicety_host::topology::format_cpu_list;
 use nicety_model::HostFacts;
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::{NetFacts, QueuesFacts};
 
-use super::page::{Page, said};
+use crate::page::{Page, said};
 
 /// Offloads with the short names ethtool(8) gives them, in the order they are shown.
 const OFFLOADS: [(&str, &str); 6] = [

@@ -2,7 +2,7 @@
 
 use nicety_model::HostFacts;
 
-use super::page::Page;
+use crate::page::Page;
 
 pub fn render(page: &mut Page, facts: &HostFacts) {
     let mut rows: Vec<Vec<String>> = Vec::new();

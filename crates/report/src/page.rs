@@ -11,6 +11,7 @@ pub struct Page {
 }
 
 impl Page {
+    /// An empty page of so many columns, 40 at least.
     pub fn new(width: u16) -> Self {
         Self {
             text: String::new(),
@@ -50,6 +51,7 @@ impl Page {
         }
     }
 
+    /// Everything written so far.
     pub fn into_text(self) -> String {
         self.text
     }
