@@ -120,6 +120,8 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// A journal cannot be read, and is left as it is: why.
+    JournalSkipped(String),
     /// Nothing more is recorded.
     RecordEnds,
     /// So many periods were not recorded.
@@ -164,9 +166,10 @@ impl Event {
     pub fn priority(&self) -> Priority {
         match self {
             Self::Port { event, .. } => event.priority(),
-            Self::KernelSilent { .. } | Self::Trouble(_) | Self::PolicyRefused(_) => {
-                Priority::Warning
-            }
+            Self::KernelSilent { .. }
+            | Self::Trouble(_)
+            | Self::JournalSkipped(_)
+            | Self::PolicyRefused(_) => Priority::Warning,
             Self::TroubleOver => Priority::Info,
             _ => Priority::Notice,
         }
@@ -214,7 +217,7 @@ impl fmt::Display for Event {
                 write!(f, "{group}: {silence}; {its} ports keep their limits")
             }
             Self::KernelAnswers { nic } => write!(f, "{}: the kernel answers again", group(nic)),
-            Self::Trouble(why) => f.write_str(why),
+            Self::Trouble(why) | Self::JournalSkipped(why) => f.write_str(why),
             Self::TroubleOver => f.write_str("the kernel answers again"),
             Self::GuestRefused { tenant, why } => write!(f, "guest of {tenant}: refused: {why}"),
             Self::PolicyTaken {

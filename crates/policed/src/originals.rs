@@ -47,9 +47,12 @@ impl Originals {
     pub fn open(state: &StateDir, ports: &Ports, log: &Log) -> Result<Self, Error> {
         let boot = boot_id(&ProcRoot::live());
         let netns = ports.namespace();
-        let ids = state.ids()?;
-        for id in ids.iter().rev() {
-            let journal = state.read(*id)?;
+        // One that a newer nicety wrote keeps no host without its limits.
+        let journals = state.journals()?;
+        for error in &journals.unreadable {
+            log.report(&Event::JournalSkipped(error.to_string()));
+        }
+        for (id, journal) in journals.readable.into_iter().rev() {
             if !original::is_left_open(&journal, &boot, netns) {
                 continue;
             }
@@ -57,11 +60,11 @@ impl Originals {
             return Ok(Self {
                 adopted: values.len(),
                 values,
-                file: state.append_to(*id)?,
+                file: state.append_to(id)?,
                 log: log.clone(),
             });
         }
-        let id = ids.last().map_or(1, |last| last + 1);
+        let id = state.ids()?.last().map_or(1, |last| last + 1);
         let mut file = state.create(id)?;
         file.append(&journal::Event::Begin {
             schema: SCHEMA,
