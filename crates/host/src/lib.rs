@@ -36,6 +36,7 @@ pub mod tap;
 pub mod tasks;
 mod tc;
 pub mod topology;
+pub mod tree;
 pub mod undo_log;
 pub mod vf;
 pub mod vsock;

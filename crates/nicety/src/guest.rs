@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use nicety_guests::virtio_ports;
 use nicety_lab::spec::GUEST_PORT;
 use nicety_model::BitRate;
 use nicety_police::explain::readable;
@@ -105,14 +106,8 @@ fn find(asked: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// The port by its name, where nobody makes links below /dev.
 fn port_of_sysfs() -> Option<PathBuf> {
-    let ports = std::fs::read_dir("/sys/class/virtio-ports").ok()?;
-    let wanted = |dir: &Path| {
-        let name = std::fs::read_to_string(dir.join("name"));
-        name.is_ok_and(|name| name.trim() == GUEST_PORT)
-    };
-    let mut ports = ports.flatten().map(|entry| entry.path());
-    let found = ports.find(|dir| wanted(dir))?;
-    Some(Path::new("/dev").join(found.file_name()?))
+    let ports = virtio_ports::devices(|name| name == GUEST_PORT).ok()?;
+    ports.into_iter().next()
 }
 
 /// A socket or a port.

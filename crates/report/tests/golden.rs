@@ -14,7 +14,7 @@
 mod common;
 
 use nicety_model::Run;
-use nicety_report::{csv, junit, openmetrics, table};
+use nicety_report::{Options, csv, junit, openmetrics, table};
 
 fn check(file: &str, text: &[u8]) {
     common::golden(file, std::str::from_utf8(text).expect("reports are UTF-8"));
@@ -31,13 +31,13 @@ fn rendered(
 /// The table in terminals of several widths.
 fn tables(name: &str, run: &Run) {
     for width in [20, 80, 160] {
-        let options = table::Options {
+        let options = Options {
             width,
             colour: false,
         };
         check(
             &format!("{name}.{width}.txt"),
-            &rendered(|out| table::render(run, out, options)),
+            &rendered(|out| table(run, out, options)),
         );
     }
 }
@@ -60,14 +60,11 @@ fn empty_run() {
 #[test]
 fn guests_that_share_a_path() {
     let run = common::guests();
-    let options = table::Options {
+    let options = Options {
         width: 80,
         colour: false,
     };
-    check(
-        "guests.80.txt",
-        &rendered(|out| table::render(&run, out, options)),
-    );
+    check("guests.80.txt", &rendered(|out| table(&run, out, options)));
     // No guests, no rows.
     let none = rendered(|out| csv::guests::render(&common::rich(), out));
     assert_eq!(none.iter().filter(|byte| **byte == b'\n').count(), 1);

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use nicety_model::policed::Policed;
 use nicety_police::record::summary;
-use nicety_report::policed;
+use nicety_report::{html, json, markdown, policed, table};
 
 use super::{rendered, write};
 use crate::cli::ReportArgs;
@@ -35,7 +35,7 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     }
     let mut wrote = false;
     if let Some(file) = &args.html {
-        write(file, |out| policed::html(&run, out))?;
+        write(file, |out| html(&run, out))?;
         wrote = true;
     }
     if let Some(file) = &args.csv {
@@ -43,15 +43,15 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         wrote = true;
     }
     if let Some(file) = &args.md {
-        write(file, |out| policed::markdown(&run, out))?;
+        write(file, |out| markdown(&run, out))?;
         wrote = true;
     }
     let mut out = io::stdout().lock();
     if args.json {
-        return rendered(policed::json(&run, &mut out));
+        return rendered(json::pretty(&run.run.policy, &run, &mut out));
     }
     if !wrote {
-        return rendered(policed::table(&run, &mut out, output::table_options()));
+        return rendered(table(&run, &mut out, output::table_options()));
     }
     Ok(())
 }
@@ -59,7 +59,7 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
 /// The page of a record.
 pub fn page(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
-    rendered(policed::html(&read(path)?, &mut page))?;
+    rendered(html(&read(path)?, &mut page))?;
     Ok(page)
 }
 
