@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
-use nicety_report::table;
+use nicety_report::Options;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -61,13 +61,13 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// How the table may look on standard output.
-pub fn table_options() -> table::Options {
+pub fn table_options() -> Options {
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
     let width = terminal_width().filter(|_| terminal).unwrap_or(PLAIN_WIDTH);
     // https://no-color.org: any non-empty value switches colours off.
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    table::Options {
+    Options {
         width,
         colour: terminal && !plain,
     }
