@@ -1,22 +1,14 @@
 //! `nicety bench`: finds the honest throughput of paths.
 
 pub mod assemble;
-mod engines;
-mod guests;
 pub mod host;
-mod links;
 mod live;
-mod machine;
 mod measure;
-mod paths;
 mod progress;
 mod request;
 mod run;
-pub mod setup;
 pub mod signals;
 mod sockets;
-mod switches;
-mod tester_limit;
 
 use anyhow::Context;
 

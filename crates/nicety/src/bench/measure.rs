@@ -9,18 +9,18 @@ use nicety_host::topology::ProcRoot;
 use nicety_model::{CellKey, CellResult, Disturbance, Fps, TrialRecord};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
+use nicety_runner::engines::{Engines, Opened};
+use nicety_runner::machine::Machine;
+use nicety_runner::paths::Paths;
+use nicety_runner::setup::SetupError;
+use nicety_runner::stamps;
 use nicety_search::visits::FAR;
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
 use nicety_store::{RunDir, StoreError};
 use nicety_testbed::Coupling;
 use nicety_trial::{TrialAsk, TrialError};
 
-use super::engines::{Engines, Opened};
-use super::machine::Machine;
-use super::paths::Paths;
 use super::progress::Progress;
-use super::setup::SetupError;
-use crate::stamps;
 
 /// Programs that are written down as having used the CPUs.
 const PROGRAMS: usize = 5;

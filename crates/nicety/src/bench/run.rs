@@ -18,25 +18,27 @@ use nicety_model::sock::{SockResult, SockSeries};
 use nicety_model::{CellKey, CellResult, Fps, LimitKey, Plan, Run, SCHEMA, TrialRecord, Verdict};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
+use nicety_runner::engines::Engines;
+use nicety_runner::guests::Guests;
+use nicety_runner::machine::Machine;
+use nicety_runner::paths::Paths;
+use nicety_runner::{setup, stamps, tester_limit};
 use nicety_search::schedule::{Marks, Next, Outline, Schedule, Task};
 use nicety_search::stats::median;
 use nicety_search::{CellPlan, Settings, summary, visits};
 
 use nicety_store::{RunContents, RunDir, RunMeta, TesterLimits};
 
-use super::engines::Engines;
-use super::guests::Guests;
 use super::live::board::Board;
-use super::machine::Machine;
 use super::measure::{Bench, MeasureError, Visit};
-use super::paths::Paths;
 use super::progress::Progress;
 use super::request::{self, Place, Request};
 use super::signals::Signals;
 use super::sockets::{Making, SocketRun};
-use super::{assemble, host, setup, tester_limit};
+use super::{assemble, host};
 use crate::exit::{Exit, Failure};
-use crate::{output, report, stamps};
+use crate::lab::progress::Progress as Fetching;
+use crate::{output, report};
 
 /// Wall time a trial takes beyond its sending: start, drain, counters.
 const TRIAL_OVERHEAD_S: f64 = 0.1;
@@ -98,7 +100,14 @@ pub fn run(mut request: Request, signals: &Signals) -> Result<Exit, Failure> {
     let web = request.web.take();
     // Facts first: some are hidden once the user namespace is entered.
     let mut facts = host::read(false, &request.plan.paths);
-    let guests = Guests::prepare(&request.plan, request.cache.clone(), request.mirror.clone());
+    let mut fetching = Fetching::default();
+    let guests = Guests::prepare(
+        &request.plan,
+        request.cache.clone(),
+        request.mirror.clone(),
+        &mut |now| fetching.show(now),
+    );
+    fetching.done();
     let (privileged, mut given_up) =
         setup::acquire(&request.plan.paths).map_err(Failure::environment)?;
     facts.privileged = privileged;
@@ -150,7 +159,7 @@ fn check_ports(plan: &Plan, stop: &Stop) -> Result<(), Failure> {
     }
     let largest = plan.traffic.frame_sizes.iter().max();
     for (path, size) in plan.paths.iter().zip(largest.into_iter().cycle()) {
-        setup::check(path, *size, stop).map_err(|error| match error.is_bad_input() {
+        setup::check(path, *size, stop, &output::say).map_err(|error| match error.is_bad_input() {
             true => Failure::usage(error),
             false => Failure::environment(error),
         })?;

@@ -10,15 +10,15 @@ use nicety_model::cell::SkippedCell;
 use nicety_model::plan::{SockCell, SockClient};
 use nicety_model::sock::{Ending as TestEnding, Neighbours, SockAsk, SockResult};
 use nicety_model::{PathSpec, Plan, Remedy};
+use nicety_runner::guests::Guests;
+use nicety_runner::setup;
 use nicety_search::order::shuffled;
 use nicety_socket::{Connection, Ran, SocketError};
 use nicety_store::{RunDir, RunMeta};
 use nicety_workload::{Ends, Steps, result};
 
-use super::guests::Guests;
 use super::progress::Progress;
 use super::run::Ending;
-use super::setup;
 use super::signals::Signals;
 use crate::exit::Failure;
 use crate::sock::args;

@@ -7,7 +7,7 @@ use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop};
 use nicety_testbed::Path;
 
-use crate::bench::setup::{self, SetupError};
+use nicety_runner::setup::{self, SetupError};
 
 /// Tries all of them, the fastest first.
 pub fn all() -> Vec<Ability> {

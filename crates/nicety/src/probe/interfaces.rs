@@ -8,7 +8,7 @@ use nicety_model::HostFacts;
 use nicety_model::facts::{InterfaceClass, VfFacts};
 use nicety_model::probe::{Ability, Answer, Area};
 
-use crate::stamps::{LOST, in_words, usable};
+use nicety_runner::stamps::{LOST, in_words, usable};
 
 /// All of them.
 pub fn all(facts: &HostFacts) -> Vec<Ability> {

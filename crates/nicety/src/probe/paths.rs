@@ -8,7 +8,7 @@ use nicety_testbed::switch;
 use nicety_testbed::{PathError, RigSpec, Tagging, VlanBridgePath};
 
 use super::engines;
-use crate::bench::setup;
+use nicety_runner::setup;
 
 fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
     Ability::new(Area::Path, name, answer, finding)

@@ -10,7 +10,7 @@ use nicety_search::schedule::Schedule;
 
 use super::Sitting;
 use crate::bench::progress::Progress;
-use crate::bench::setup::SetupError;
+use nicety_runner::setup::SetupError;
 use crate::bench::signals::Signals;
 use crate::exit::Failure;
 

@@ -12,6 +12,7 @@ use nicety_host::{napi, sysctl};
 use nicety_model::plan::{SockCell, VmAsk};
 use nicety_model::sock::{EndReport, Ending, Family, SockAsk};
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
+use nicety_runner::{setup, switches};
 use nicety_socket::{Ran, Token};
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{
@@ -19,8 +20,6 @@ use nicety_testbed::{
 };
 
 use super::{Making, Missing};
-use crate::bench::setup;
-use crate::bench::switches;
 use crate::lab::guest::{Outcome, Test};
 use crate::sock::args::{PORT, threads_on};
 use crate::sock::inside::Inside;

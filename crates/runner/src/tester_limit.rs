@@ -8,9 +8,9 @@ use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::Choice;
 use nicety_trial::{TrialAsk, TrialError};
 
-use super::engines::Engines;
-use super::machine::Machine;
-use super::setup::{self, SetupError};
+use crate::engines::Engines;
+use crate::machine::Machine;
+use crate::setup::{self, SetupError};
 
 /// Length of one trial.
 const TRIAL: Duration = Duration::from_millis(300);

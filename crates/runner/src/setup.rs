@@ -18,11 +18,10 @@ use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
 };
 
-use super::{links, switches};
-use crate::output;
+use crate::{links, switches};
 
 /// Receive and transmit queues of the veth ends of paths made here.
-pub(super) const QUEUES: u32 = 1;
+pub const QUEUES: u32 = 1;
 
 /// Why a cell cannot be measured.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +105,7 @@ impl SetupError {
 
 /// A remedy and how to go on behind it: a run goes on with the plan that it was begun with, so a
 /// changed plan is a new run.
-pub(super) fn and_then(remedy: &Remedy) -> String {
+pub fn and_then(remedy: &Remedy) -> String {
     const RESUME: &str = ", then go on with --resume";
     const NEW: &str = "and start a new run";
     match remedy {
@@ -196,11 +195,16 @@ pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, Setup
 
 /// Whether existing ports can be used for frames of `size`: they are there, up, and may be
 /// opened. Sends nothing.
-pub fn check(plan: &PathPlan, size: FrameSize, stop: &Stop) -> Result<(), SetupError> {
+pub fn check(
+    plan: &PathPlan,
+    size: FrameSize,
+    stop: &Stop,
+    say: &dyn Fn(&str),
+) -> Result<(), SetupError> {
     let PathPlan::Ports { a, b } = plan else {
         return Ok(());
     };
-    links::wait_here(a, b, stop, &output::say)?;
+    links::wait_here(a, b, stop, say)?;
     let path = ExternalPath::open(a, b, size)?;
     let traffic = TrafficSpec {
         frame_size: size,

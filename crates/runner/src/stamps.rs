@@ -8,7 +8,7 @@ use nicety_packet::{MacAddr, ptp};
 use nicety_port::probes::{ProbeError, ProbePort, Prober, Stamps, restore_left};
 use nicety_testbed::Path;
 
-use crate::bench::setup::SetupError;
+use crate::setup::SetupError;
 
 /// What it costs that the NIC has none.
 pub const LOST: &str =

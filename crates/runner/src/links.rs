@@ -9,7 +9,7 @@ use nicety_host::netns::NetNs;
 use nicety_port::Stop;
 use nicety_testbed::PathError;
 
-use super::setup::SetupError;
+use crate::setup::SetupError;
 
 /// Longest time for hardware to agree with its neighbour on speed and mode.
 const NEGOTIATION: Duration = Duration::from_secs(30);

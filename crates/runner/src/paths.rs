@@ -7,10 +7,10 @@ use nicety_model::{CellKey, FrameSize, PathSpec};
 use nicety_port::Stop;
 use nicety_testbed::{ExternalPath, Path, vm};
 
-use super::guests::Guests;
-use super::links;
-use super::setup::{self, SetupError};
-use super::switches;
+use crate::guests::Guests;
+use crate::links;
+use crate::setup::{self, SetupError};
+use crate::switches;
 
 /// Memory in MiB that is left to the rest of the machine when guests are kept.
 const RESERVE_MIB: u64 = 1024;

@@ -9,8 +9,8 @@ use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop, pktgen};
 use nicety_testbed::Path;
 
-use super::links;
-use super::setup::{self, SetupError};
+use crate::links;
+use crate::setup::{self, SetupError};
 
 /// An engine on two ports.
 pub struct Opened {

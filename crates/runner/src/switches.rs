@@ -9,7 +9,7 @@ use nicety_testbed::{
     TestpmdPath, VlanBridgePath,
 };
 
-use super::setup::{QUEUES, SetupError, path_cpus};
+use crate::setup::{QUEUES, SetupError, path_cpus};
 
 /// CPUs of the threads that receive on the switch's two interfaces.
 const RECEIVING: usize = 2;

@@ -12,8 +12,7 @@ use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, Qemu
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 
-use super::{setup, switches};
-use crate::lab::progress::Progress;
+use crate::{setup, switches};
 
 /// Longest wait for a guest. Under emulation on a quiet machine it takes five seconds, under KVM
 /// in the emulated CPU of the lab twenty.
@@ -31,12 +30,17 @@ pub struct Guests {
 impl Guests {
     /// Fetches QEMU and a kernel where the plan has guests and they are not in the cache. To be
     /// called before a user namespace is entered.
-    pub fn prepare(plan: &Plan, cache: Option<PathBuf>, mirror: String) -> Self {
+    pub fn prepare(
+        plan: &Plan,
+        cache: Option<PathBuf>,
+        mirror: String,
+        fetching: &mut dyn FnMut(bundle::Progress<'_>),
+    ) -> Self {
         let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.ask().netns);
         let wanted = plan.buildable_cells().any(|key| machine(&key.path))
             || plan.sock_cells().any(|cell| machine(&cell.path));
         let bundle = match wanted {
-            true => fetch(cache, mirror),
+            true => fetch(cache, mirror, fetching),
             false => Err(NoBundle {
                 why: "the plan has no guests".to_owned(),
                 remedy: Remedy::plan("write a [[path]] with kind = \"vm\""),
@@ -194,7 +198,11 @@ fn booting(ask: &VmAsk, accelerator: &Accelerator, say: &dyn Fn(&str)) {
     ));
 }
 
-fn fetch(cache: Option<PathBuf>, mirror: String) -> Result<Bundle, NoBundle> {
+fn fetch(
+    cache: Option<PathBuf>,
+    mirror: String,
+    fetching: &mut dyn FnMut(bundle::Progress<'_>),
+) -> Result<Bundle, NoBundle> {
     if !cfg!(target_arch = "x86_64") {
         return Err(NoBundle {
             why: "guests are x86-64 machines, this nicety is built for another".to_owned(),
@@ -205,15 +213,12 @@ fn fetch(cache: Option<PathBuf>, mirror: String) -> Result<Bundle, NoBundle> {
         Some(cache) => cache,
         None => bundle::default_cache()?,
     };
-    let mut progress = Progress::default();
     let spec = BundleSpec {
         cache,
         mirror,
         purpose: Purpose::Guests,
     };
-    let got = Bundle::get(&spec, &mut |now| progress.show(now));
-    progress.done();
-    Ok(got?)
+    Ok(Bundle::get(&spec, fetching)?)
 }
 
 /// Why there are no QEMU and kernel for guests, which every cell with guests meets.
