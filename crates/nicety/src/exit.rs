@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use nicety_runner::RunError;
 use nicety_store::StoreError;
 
 /// How a command ended.
@@ -58,6 +59,14 @@ impl Failure {
         Self {
             exit: Exit::Environment,
             error: error.into(),
+        }
+    }
+
+    /// A run that cannot begin, or cannot go on.
+    pub fn run(error: RunError) -> Self {
+        match error.is_bad_input() {
+            true => Self::usage(error),
+            false => Self::environment(error),
         }
     }
 

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
-use nicety_model::{CellKey, Direction, FrameSize, LimitKey, PathSpec};
+use nicety_model::{CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, PathSpec};
 use nicety_port::af_packet::TrafficSpec;
-use nicety_port::auto::{Choice, self_check};
+use nicety_port::auto::self_check;
 use nicety_port::{Engine, Stop, pktgen};
+use nicety_search::engine::{self, order};
 use nicety_testbed::Path;
 
+use crate::event::Observer;
 use crate::links;
 use crate::setup::{self, SetupError};
 
@@ -23,37 +25,55 @@ pub struct Opened {
 }
 
 /// An engine, which one it is, and why not the faster one.
-type Taken = (Box<dyn Engine>, Choice, Option<String>);
+type Taken = (Box<dyn Engine>, EngineName, Option<String>);
+
+/// An engine on the same ports: paths made here are alike, existing ones have names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Tried {
+    engine: EngineName,
+    kind: &'static str,
+    ports: [String; 2],
+    frame_size: FrameSize,
+    direction: Direction,
+}
+
+impl Tried {
+    fn on(path: &dyn Path, traffic: TrafficSpec, engine: EngineName) -> Self {
+        Self {
+            engine,
+            kind: path.kind(),
+            ports: path.ports().each_ref().map(|port| port.name.clone()),
+            frame_size: traffic.frame_size,
+            direction: traffic.direction,
+        }
+    }
+}
 
 /// The user's choice and what came of it.
 #[derive(Debug)]
 pub struct Engines {
-    choice: Choice,
+    choice: EngineChoice,
     stop: Stop,
     /// What was taken for a size and direction (see [`Engines::limit_key`]).
-    taken: BTreeMap<LimitKey, Choice>,
-    /// Why not an engine, by its name, kind of path, size and direction; empty when it passed.
-    found: BTreeMap<String, String>,
+    taken: BTreeMap<LimitKey, EngineName>,
+    /// Engines that were tried, and why they do not work; `None` for those that do.
+    tried: BTreeMap<Tried, Option<String>>,
 }
 
 impl Engines {
     /// Engines by `choice`.
-    pub fn new(choice: Choice, stop: Stop) -> Self {
+    pub fn new(choice: EngineChoice, stop: Stop) -> Self {
         Self {
             choice,
             stop,
             taken: BTreeMap::new(),
-            found: BTreeMap::new(),
+            tried: BTreeMap::new(),
         }
     }
 
-    /// The engine that cells of `path` get whatever is fastest: where their frames are to be spread
-    /// over receive queues of the host, `af_packet`. Others send on the queue of their CPU, or on
-    /// the first. A cell that names one queue is compared with those of several.
-    pub fn bound(&self, path: &PathSpec) -> Option<Choice> {
-        path.named_host_queues()
-            .filter(|_| self.choice == Choice::Auto)
-            .map(|_| Choice::AfPacket)
+    /// The engine that cells of `path` get whatever is fastest, see [`engine::bound`].
+    pub fn bound(&self, path: &PathSpec) -> Option<EngineName> {
+        engine::bound(self.choice, path)
     }
 
     /// Why cells of `path` cannot be measured with the engine that was asked for.
@@ -61,15 +81,15 @@ impl Engines {
     /// # Errors
     /// [`SetupError::OneQueue`].
     pub fn check(&self, path: &PathSpec) -> Result<(), SetupError> {
-        match (path.named_host_queues(), self.choice) {
-            (None | Some(1), _) | (_, Choice::Auto | Choice::AfPacket) => Ok(()),
-            (Some(queues), engine) => Err(SetupError::OneQueue { engine, queues }),
+        match engine::reaches_one_queue(self.choice, path) {
+            None => Ok(()),
+            Some((engine, queues)) => Err(SetupError::OneQueue { engine, queues }),
         }
     }
 
     /// Key of the tester's limit for a cell.
     pub fn limit_key(&self, key: &CellKey) -> LimitKey {
-        limit_key(key.frame_size_bytes, key.direction, self.bound(&key.path))
+        engine::limit_key(self.choice, key)
     }
 
     /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
@@ -79,12 +99,12 @@ impl Engines {
         path: &dyn Path,
         key: &CellKey,
         placement: &Placement,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) {
-        let _ = self.open(path, key, placement, say);
+        let _ = self.open(path, key, placement, observer);
     }
 
-    /// Opens the engine of a cell on both ports of `path`. `say` is told what takes time.
+    /// Opens the engine of a cell on both ports of `path`. `observer` is told what takes time.
     ///
     /// # Errors
     /// When the ports cannot be opened, or the engine that was asked for fails its self-check.
@@ -93,11 +113,12 @@ impl Engines {
         path: &dyn Path,
         key: &CellKey,
         placement: &Placement,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) -> Result<Opened, SetupError> {
         self.check(&key.path)?;
         let bound = self.bound(&key.path);
-        let mut opened = self.open_bound(path, setup::traffic(key, path), bound, placement, say)?;
+        let traffic = setup::traffic(key, path);
+        let mut opened = self.open_bound(path, traffic, bound, placement, observer)?;
         if let Some(choice) = bound {
             opened.notes.push(format!(
                 "engine of the cells with host_queues: {choice}, the only one that sends a frame to the receive queue that its flow has"
@@ -114,19 +135,21 @@ impl Engines {
         &mut self,
         path: &dyn Path,
         traffic: TrafficSpec,
-        bound: Option<Choice>,
+        bound: Option<EngineName>,
         placement: &Placement,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) -> Result<Opened, SetupError> {
-        let limit = limit_key(traffic.frame_size, traffic.direction, bound);
-        let wanted = self.taken.get(&limit).copied().unwrap_or(self.choice);
-        let (engine, taken, note) = match bound.unwrap_or(self.choice) {
-            Choice::Auto => self.fastest(wanted, path, traffic, placement, say)?,
-            choice => (
-                self.one(choice, path, traffic, placement, say)?,
-                choice,
-                None,
-            ),
+        let limit = engine::limit_of(traffic.frame_size, traffic.direction, bound);
+        let choice = bound.map_or(self.choice, EngineChoice::Only);
+        let (engine, taken, note) = match choice {
+            EngineChoice::Auto => {
+                let known = self.taken.get(&limit).copied();
+                self.fastest(known, path, traffic, placement, observer)?
+            }
+            EngineChoice::Only(name) => {
+                let engine = self.one(name, path, traffic, placement, observer)?;
+                (engine, name, None)
+            }
         };
         let limited = *self.taken.entry(limit).or_insert(taken);
         Ok(Opened {
@@ -139,46 +162,46 @@ impl Engines {
         })
     }
 
-    /// The first in [`order`] that works here.
+    /// The first in [`order`] that works here; `known` was taken before.
     fn fastest(
         &mut self,
-        wanted: Choice,
+        known: Option<EngineName>,
         path: &dyn Path,
         traffic: TrafficSpec,
         placement: &Placement,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) -> Result<Taken, SetupError> {
         let (veths, pktgen) = (setup::on_veths(path)?, pktgen::there());
         let mut taken = None;
-        for choice in order(wanted, veths, pktgen) {
-            let key = found_key(*choice, path, traffic);
-            if self.found.get(&key).is_some_and(|why| !why.is_empty()) {
+        for name in order(known, veths, pktgen) {
+            let key = Tried::on(path, traffic, *name);
+            if self.tried.get(&key).is_some_and(Option::is_some) {
                 continue;
             }
-            match self.one(*choice, path, traffic, placement, say) {
+            match self.one(*name, path, traffic, placement, observer) {
                 Ok(engine) => {
-                    taken = Some((engine, *choice));
+                    taken = Some((engine, *name));
                     break;
                 }
                 Err(error) => {
-                    self.found.insert(key, error.to_string());
+                    self.tried.insert(key, Some(error.to_string()));
                 }
             }
         }
         let (engine, taken) = match taken {
             Some(taken) => taken,
             None => {
-                let engine = self.one(Choice::AfPacket, path, traffic, placement, say)?;
-                (engine, Choice::AfPacket)
+                let name = EngineName::AfPacket;
+                (self.one(name, path, traffic, placement, observer)?, name)
             }
         };
         // Also those that were refused when the choice was made for this size and direction.
-        let refused: Vec<_> = order(Choice::Auto, veths, pktgen)
+        let refused: Vec<_> = order(None, veths, pktgen)
             .iter()
-            .take_while(|choice| **choice != taken)
-            .filter_map(|choice| {
-                let why = self.found.get(&found_key(*choice, path, traffic))?;
-                (!why.is_empty()).then(|| (*choice, why.clone()))
+            .take_while(|name| **name != taken)
+            .filter_map(|name| {
+                let why = self.tried.get(&Tried::on(path, traffic, *name))?;
+                Some((*name, why.clone()?))
             })
             .collect();
         Ok((engine, taken, note(taken, &refused)))
@@ -188,58 +211,30 @@ impl Engines {
     /// and direction.
     fn one(
         &mut self,
-        choice: Choice,
+        name: EngineName,
         path: &dyn Path,
         traffic: TrafficSpec,
         placement: &Placement,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) -> Result<Box<dyn Engine>, SetupError> {
-        let mut engine: Box<dyn Engine> = match choice {
-            Choice::Xdp => Box::new(setup::xdp(path, traffic, placement)?),
-            Choice::AfXdp => Box::new(setup::af_xdp(path, traffic, placement)?),
-            Choice::Pktgen => Box::new(setup::pktgen(path, traffic, placement)?),
-            Choice::AfPacket | Choice::Auto => {
-                Box::new(setup::af_packet(path, traffic, placement)?)
-            }
-        };
+        let mut engine = setup::engine(name, path, traffic, placement)?;
         let ports = path.ports().each_ref();
-        links::wait(&ports.map(|p| (&p.ns, p.name.as_str())), &self.stop, say)?;
-        let key = found_key(choice, path, traffic);
-        let checked = !matches!(choice, Choice::AfPacket | Choice::Auto);
-        if checked && !self.found.contains_key(&key) {
+        links::wait(
+            &ports.map(|p| (&p.ns, p.name.as_str())),
+            &self.stop,
+            observer,
+        )?;
+        let key = Tried::on(path, traffic, name);
+        if name != EngineName::AfPacket && !self.tried.contains_key(&key) {
             self_check(engine.as_mut(), &self.stop)?;
-            self.found.insert(key, String::new());
+            self.tried.insert(key, None);
         }
         Ok(engine)
     }
 }
 
-/// Key of the limit of `engine`, or of the one that was taken for most cells.
-fn limit_key(frame_size: FrameSize, direction: Direction, engine: Option<Choice>) -> LimitKey {
-    LimitKey {
-        frame_size,
-        direction,
-        engine: engine.and_then(Choice::name),
-    }
-}
-
-/// What to try before `af_packet`, the fastest first, once `wanted` was taken for the size and
-/// direction (`auto` if nothing was). Between veths `af_xdp` sends faster than `af_packet` and
-/// measures slower, because the path has to give every frame back: see
-/// `docs/methodology/engines.md`. The kernel's pktgen is tried where it is loaded.
-fn order(wanted: Choice, veths: bool, pktgen: bool) -> &'static [Choice] {
-    match wanted {
-        Choice::AfPacket => &[],
-        Choice::AfXdp => &[Choice::AfXdp],
-        Choice::Pktgen => &[Choice::Pktgen],
-        Choice::Xdp | Choice::Auto if veths => &[Choice::Xdp],
-        Choice::Xdp | Choice::Auto if pktgen => &[Choice::Xdp, Choice::AfXdp, Choice::Pktgen],
-        Choice::Xdp | Choice::Auto => &[Choice::Xdp, Choice::AfXdp],
-    }
-}
-
 /// Why it is not a faster one.
-fn note(taken: Choice, refused: &[(Choice, String)]) -> Option<String> {
+fn note(taken: EngineName, refused: &[(EngineName, String)]) -> Option<String> {
     let whys: Vec<_> = refused
         .iter()
         .map(|(choice, why)| format!("the faster {choice} was not taken: {why}"))
@@ -248,8 +243,8 @@ fn note(taken: Choice, refused: &[(Choice, String)]) -> Option<String> {
 }
 
 /// Where frames are counted by a program: on the CPU that delivers to the port, whoever was meant to.
-fn receives_elsewhere(taken: Choice, placement: &Placement) -> Option<String> {
-    let by_program = matches!(taken, Choice::Xdp | Choice::Pktgen);
+fn receives_elsewhere(taken: EngineName, placement: &Placement) -> Option<String> {
+    let by_program = matches!(taken, EngineName::Xdp | EngineName::Pktgen);
     (by_program && !placement.shared).then(|| {
         format!(
             "engine {taken}: frames are counted by a program on the CPU that delivers to the port, \
@@ -261,13 +256,6 @@ fn receives_elsewhere(taken: Choice, placement: &Placement) -> Option<String> {
     })
 }
 
-/// The same ports: paths made here are alike, existing ones have names.
-fn found_key(choice: Choice, path: &dyn Path, traffic: TrafficSpec) -> String {
-    let ([a, b], kind) = (path.ports(), path.kind());
-    let (size, direction) = (traffic.frame_size, traffic.direction);
-    format!("{choice} {kind} {},{} {size} {direction}", a.name, b.name)
-}
-
 #[cfg(test)]
 mod tests {
     use nicety_model::path::VmParams;
@@ -275,46 +263,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faster_engines_come_first() {
-        use Choice::{AfPacket, AfXdp, Auto, Pktgen, Xdp};
-        for (wanted, veths, expected) in [
-            (Auto, true, &[Xdp][..]),
-            (Auto, false, &[Xdp, AfXdp]),
-            (Xdp, true, &[Xdp]),
-            (Xdp, false, &[Xdp, AfXdp]),
-            (AfXdp, true, &[AfXdp]),
-            (AfXdp, false, &[AfXdp]),
-            (AfPacket, false, &[]),
-        ] {
-            assert_eq!(order(wanted, veths, false), expected, "{wanted} {veths}");
-        }
-        // Where pktgen is loaded it comes after those, and never between veths.
-        assert_eq!(order(Auto, false, true), [Xdp, AfXdp, Pktgen]);
-        assert_eq!(order(Auto, true, true), [Xdp]);
-        assert_eq!(order(Pktgen, false, true), [Pktgen]);
-    }
-
-    #[test]
-    fn several_queues_of_the_host_need_the_engine_that_spreads_frames() {
-        let path = |host_queues: Option<u32>| {
-            PathSpec::Vm(VmParams {
-                host_queues,
-                ..VmParams::default()
-            })
-        };
-        let engines = |choice| Engines::new(choice, Stop::default());
-        let auto = engines(Choice::Auto);
-        assert_eq!(auto.bound(&path(None)), None);
-        for queues in [1, 4] {
-            assert_eq!(auto.bound(&path(Some(queues))), Some(Choice::AfPacket));
-            assert!(auto.check(&path(Some(queues))).is_ok());
-            let named = engines(Choice::AfPacket);
-            assert_eq!(named.bound(&path(Some(queues))), None);
-            assert!(named.check(&path(Some(queues))).is_ok());
-        }
-        let xdp = engines(Choice::Xdp);
-        assert!(xdp.check(&path(None)).is_ok() && xdp.check(&path(Some(1))).is_ok());
-        let error = xdp.check(&path(Some(4))).unwrap_err();
+    fn an_engine_that_reaches_one_queue_says_what_to_do() {
+        let path = PathSpec::Vm(VmParams {
+            host_queues: Some(4),
+            ..VmParams::default()
+        });
+        let xdp = EngineChoice::Only(EngineName::Xdp);
+        let error = Engines::new(xdp, Stop::default()).check(&path).unwrap_err();
         assert!(error.rules_out());
         assert_eq!(
             (error.to_string().as_str(), error.remedy().as_str()),
@@ -328,12 +283,12 @@ mod tests {
     #[test]
     fn every_refusal_is_said() {
         let refused = [
-            (Choice::Xdp, "no".to_owned()),
-            (Choice::AfXdp, "never".to_owned()),
+            (EngineName::Xdp, "no".to_owned()),
+            (EngineName::AfXdp, "never".to_owned()),
         ];
-        assert_eq!(note(Choice::Xdp, &[]), None);
+        assert_eq!(note(EngineName::Xdp, &[]), None);
         assert_eq!(
-            note(Choice::AfPacket, &refused).unwrap(),
+            note(EngineName::AfPacket, &refused).unwrap(),
             "engine: af_packet; the faster xdp was not taken: no; the faster af_xdp was not \
              taken: never"
         );

@@ -12,6 +12,7 @@ use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, Qemu
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 
+use crate::event::{Event, Observer, Stage};
 use crate::{setup, switches};
 
 /// Longest wait for a guest. Under emulation on a quiet machine it takes five seconds, under KVM
@@ -34,13 +35,13 @@ impl Guests {
         plan: &Plan,
         cache: Option<PathBuf>,
         mirror: String,
-        fetching: &mut dyn FnMut(bundle::Progress<'_>),
+        observer: &dyn Observer,
     ) -> Self {
         let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.ask().netns);
         let wanted = plan.buildable_cells().any(|key| machine(&key.path))
             || plan.sock_cells().any(|cell| machine(&cell.path));
         let bundle = match wanted {
-            true => fetch(cache, mirror, fetching),
+            true => fetch(cache, mirror, observer),
             false => Err(NoBundle {
                 why: "the plan has no guests".to_owned(),
                 remedy: Remedy::plan("write a [[path]] with kind = \"vm\""),
@@ -63,14 +64,14 @@ impl Guests {
         ))
     }
 
-    /// Boots the guest `vm`, or makes its namespace. `say` is told what takes time.
+    /// Boots the guest `vm`, or makes its namespace. `observer` is told what takes time.
     pub fn path(
         &mut self,
         vm: &VmParams,
         largest: FrameSize,
         placement: &Placement,
         stop: &Stop,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) -> Result<Box<dyn Path>, PathError> {
         let ask = vm.ask();
         if ask.netns {
@@ -80,8 +81,8 @@ impl Guests {
         let bundle = self.bundle.as_ref().map_err(NoBundle::refusal)?;
         let spec = machine_spec(ask, largest, placement);
         VmPath::check(&spec)?;
-        let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, say)?;
-        booting(&spec.ask, accelerator, say);
+        let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, observer)?;
+        booting(&spec.ask, accelerator, observer);
         let path = VmPath::build(&spec, bundle, accelerator, &|| stop.is_set())?;
         Ok(Box::new(path))
     }
@@ -109,7 +110,7 @@ impl Guests {
         serve: &[Serve],
         (largest, neighbours): (FrameSize, u32),
         stop: &Stop,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) -> Result<VmPath, PathError> {
         let bundle = self.bundle.as_ref().map_err(NoBundle::refusal)?;
         let spec = VmSpec {
@@ -123,8 +124,8 @@ impl Guests {
             boot_limit: BOOT_LIMIT,
         };
         VmPath::check(&spec)?;
-        let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, say)?;
-        booting(&spec.ask, accelerator, say);
+        let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, observer)?;
+        booting(&spec.ask, accelerator, observer);
         VmPath::serving(&spec, serve, bundle, accelerator, &|| stop.is_set())
     }
 }
@@ -158,7 +159,7 @@ fn accelerator<'a>(
     known: &'a mut BTreeMap<VmAccel, Accelerator>,
     bundle: &Bundle,
     ask: &VmAsk,
-    say: &dyn Fn(&str),
+    observer: &dyn Observer,
 ) -> Result<&'a Accelerator, PathError> {
     let untried = match known.entry(ask.accel) {
         Entry::Occupied(known) => return Ok(known.into_mut()),
@@ -170,7 +171,9 @@ fn accelerator<'a>(
         VmAccel::Auto => Accel::Auto,
     };
     let chosen = accel
-        .choose(bundle, &mut |step| say(step))
+        .choose(bundle, &mut |step| {
+            observer.on(Event::Stage(Stage::Accelerator(step)))
+        })
         .map_err(|error| match &error {
             QemuError::NoKvm { .. } => PathError::Guest {
                 why: error.what(),
@@ -181,27 +184,22 @@ fn accelerator<'a>(
     Ok(untried.insert(chosen))
 }
 
-fn booting(ask: &VmAsk, accelerator: &Accelerator, say: &dyn Fn(&str)) {
-    let what = match ask.vms {
-        1 => "a guest".to_owned(),
-        several => format!("{several} guests"),
-    };
-    say(&format!(
-        "booting {what}: {}, {} virtual CPU{}, {}",
-        ask.nic,
-        ask.vcpus,
-        if ask.vcpus == 1 { "" } else { "s" },
-        match accelerator {
+fn booting(ask: &VmAsk, accelerator: &Accelerator, observer: &dyn Observer) {
+    observer.on(Event::Stage(Stage::Boot {
+        guests: ask.vms,
+        nic: ask.nic,
+        vcpus: ask.vcpus,
+        accelerator: match accelerator {
             Accelerator::Kvm => "KVM",
             Accelerator::Tcg(_) => "TCG",
-        }
-    ));
+        },
+    }));
 }
 
 fn fetch(
     cache: Option<PathBuf>,
     mirror: String,
-    fetching: &mut dyn FnMut(bundle::Progress<'_>),
+    observer: &dyn Observer,
 ) -> Result<Bundle, NoBundle> {
     if !cfg!(target_arch = "x86_64") {
         return Err(NoBundle {
@@ -218,7 +216,9 @@ fn fetch(
         mirror,
         purpose: Purpose::Guests,
     };
-    Ok(Bundle::get(&spec, fetching)?)
+    let got = Bundle::get(&spec, &mut |now| observer.on(Event::Fetching(now)));
+    observer.on(Event::Fetched);
+    Ok(got?)
 }
 
 /// Why there are no QEMU and kernel for guests, which every cell with guests meets.

@@ -1,13 +1,29 @@
 //! Runs a plan: builds its paths, opens engines, measures cell after cell and writes everything down.
+//! Also runs socket workloads alone ([`sock`]).
 //!
-//! What is decided on the way is decided in [`nicety_search`]; nothing here is printed.
+//! What is decided on the way is decided in [`nicety_search`]; nothing here is printed: whoever shows a
+//! run is an [`event::Observer`].
 
+pub mod assemble;
+mod bench;
 pub mod engines;
-pub mod guests;
-pub mod links;
-pub mod machine;
-pub mod paths;
+pub mod error;
+pub mod event;
+mod guests;
+mod links;
+mod machine;
+mod paths;
+mod record;
+pub mod request;
+pub mod session;
 pub mod setup;
+pub mod sock;
+mod sockets;
 pub mod stamps;
-pub mod switches;
-pub mod tester_limit;
+mod switches;
+mod tester_limit;
+
+pub use error::RunError;
+pub use event::{Event, Observer, Stage};
+pub use request::{NewDir, Place, Request};
+pub use session::{Ending, Session};

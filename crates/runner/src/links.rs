@@ -9,26 +9,31 @@ use nicety_host::netns::NetNs;
 use nicety_port::Stop;
 use nicety_testbed::PathError;
 
+use crate::event::{Event, Observer, Stage};
 use crate::setup::SetupError;
 
 /// Longest time for hardware to agree with its neighbour on speed and mode.
 const NEGOTIATION: Duration = Duration::from_secs(30);
 /// The same where there is nothing to agree on: the kernel tells of a change within a second
 /// (`linkwatch_schedule_work` in net/core/link_watch.c).
-const NEWS: Duration = Duration::from_secs(2);
+const NO_NEGOTIATION: Duration = Duration::from_secs(2);
 /// Waits shorter than this are not worth a word.
 const QUIETLY: Duration = Duration::from_secs(1);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Waits until every one of `ports` that is set up has a link; `say` is told when that takes time. A port
+/// Waits until every one of `ports` that is set up has a link; `observer` is told when that takes time. A port
 /// that is not there, or down, is left to whoever opens it.
 ///
 /// # Errors
 /// The port that has none after half a minute; [`PathError::Stopped`].
-pub fn wait(ports: &[(&NetNs, &str)], stop: &Stop, say: &dyn Fn(&str)) -> Result<(), SetupError> {
+pub fn wait(
+    ports: &[(&NetNs, &str)],
+    stop: &Stop,
+    observer: &dyn Observer,
+) -> Result<(), SetupError> {
     let begun = Instant::now();
-    let mut said = false;
+    let mut reported = false;
     for (ns, name) in ports {
         let links = Links::open(ns)?;
         while let Some(longest) = links.get(name).ok().as_ref().and_then(longest) {
@@ -40,12 +45,12 @@ pub fn wait(ports: &[(&NetNs, &str)], stop: &Stop, say: &dyn Fn(&str)) -> Result
                 let name = (*name).to_owned();
                 return Err(PathError::NoCarrier { name }.into());
             }
-            if !said && waited >= QUIETLY && longest > NEWS {
-                say(&format!(
-                    "waiting for the link of {name}, {} s at most",
-                    (longest - waited).as_secs()
-                ));
-                said = true;
+            if !reported && waited >= QUIETLY && longest > NO_NEGOTIATION {
+                observer.on(Event::Stage(Stage::Link {
+                    port: name,
+                    at_most: longest - waited,
+                }));
+                reported = true;
             }
             std::thread::sleep(LOOK);
         }
@@ -57,9 +62,9 @@ pub fn wait(ports: &[(&NetNs, &str)], stop: &Stop, say: &dyn Fn(&str)) -> Result
 ///
 /// # Errors
 /// Those of [`wait`].
-pub fn wait_here(a: &str, b: &str, stop: &Stop, say: &dyn Fn(&str)) -> Result<(), SetupError> {
+pub fn wait_here(a: &str, b: &str, stop: &Stop, observer: &dyn Observer) -> Result<(), SetupError> {
     let here = NetNs::current()?;
-    wait(&[(&here, a), (&here, b)], stop, say)
+    wait(&[(&here, a), (&here, b)], stop, observer)
 }
 
 /// How long a link is worth waiting for; `None` when there is nothing to wait for.
@@ -67,7 +72,7 @@ fn longest(link: &Link) -> Option<Duration> {
     // Interfaces made of software have a kind.
     let limit = match link.kind.as_str() {
         "" => NEGOTIATION,
-        _ => NEWS,
+        _ => NO_NEGOTIATION,
     };
     (link.up && !link.is_running()).then_some(limit)
 }

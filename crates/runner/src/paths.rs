@@ -5,15 +5,14 @@ use nicety_host::placement::Placement;
 use nicety_model::path::VmParams;
 use nicety_model::{CellKey, FrameSize, PathSpec};
 use nicety_port::Stop;
+use nicety_search::keep::{Keep, is_short};
 use nicety_testbed::{ExternalPath, Path, vm};
 
+use crate::event::Observer;
 use crate::guests::Guests;
 use crate::links;
 use crate::setup::{self, SetupError};
 use crate::switches;
-
-/// Memory in MiB that is left to the rest of the machine when guests are kept.
-const RESERVE_MIB: u64 = 1024;
 
 /// Paths of one run, of which one works at a time.
 pub struct Paths {
@@ -35,35 +34,6 @@ struct Built {
     path: Box<dyn Path>,
 }
 
-/// How long a path is worth keeping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
-    /// It is made in no time.
-    Never,
-    /// While the next cell wants it too, with frames that need this MTU.
-    Next(u32),
-    /// The same, but nothing else can be measured beside it: its threads never sleep.
-    NextAlone(u32),
-    /// To the end of the run, as long as there is memory.
-    Run,
-}
-
-impl Keep {
-    fn of(key: &CellKey) -> Self {
-        // Frames below have the same MTU and with it the same buffers.
-        let mtu = key.frame_size_bytes.mtu_needed().max(1500);
-        match &key.path {
-            PathSpec::Vm(_) => Self::Run,
-            PathSpec::Ovs { .. } => Self::Next(mtu),
-            PathSpec::OvsDpdk(_) | PathSpec::Testpmd { .. } => Self::NextAlone(mtu),
-            PathSpec::Bridge
-            | PathSpec::Ports { .. }
-            | PathSpec::VlanBridge { .. }
-            | PathSpec::Foreign(_) => Self::Never,
-        }
-    }
-}
-
 impl Paths {
     /// None yet.
     pub fn new(guests: Guests, largest: Option<FrameSize>) -> Self {
@@ -76,7 +46,7 @@ impl Paths {
         }
     }
 
-    /// The path of a cell. `say` is told what takes time.
+    /// The path of a cell. `observer` is told what takes time.
     ///
     /// # Errors
     /// When it cannot be had.
@@ -85,7 +55,7 @@ impl Paths {
         key: &CellKey,
         placement: &Placement,
         stop: &Stop,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) -> Result<&dyn Path, SetupError> {
         let name = key.path_name();
         if let Some((failed, error)) = self.failed.take()
@@ -110,7 +80,7 @@ impl Paths {
                 None => {
                     self.make_room(key.path.vm());
                     let pf = key.path.vm().and_then(|vm| vm.pf.clone());
-                    let path = self.build(key, placement, stop, say)?;
+                    let path = self.build(key, placement, stop, observer)?;
                     Built {
                         name,
                         keep,
@@ -146,15 +116,15 @@ impl Paths {
         key: &CellKey,
         placement: &Placement,
         stop: &Stop,
-        say: &dyn Fn(&str),
+        observer: &dyn Observer,
     ) -> Result<Box<dyn Path>, SetupError> {
         if let PathSpec::Vm(vm) = &key.path {
             let largest = self.largest.unwrap_or(key.frame_size_bytes);
-            let built = self.guests.path(vm, largest, placement, stop, say);
+            let built = self.guests.path(vm, largest, placement, stop, observer);
             return Ok(built?);
         }
         if let PathSpec::Ports { a, b } = &key.path {
-            links::wait_here(a, b, stop, say)?;
+            links::wait_here(a, b, stop, observer)?;
         }
         setup::path(key, placement)
     }
@@ -172,11 +142,7 @@ impl Paths {
         self.aside
             .retain(|built| pf.is_none() || built.pf.as_deref() != pf);
         let wanted = u64::from(vm.map_or(1, |vm| vm.ask().vms)) * u64::from(vm::spec::MEMORY_MIB);
-        let short = || {
-            let available = vm::spec::available_mib();
-            available.is_none_or(|mib| mib < wanted + RESERVE_MIB)
-        };
-        while !self.aside.is_empty() && short() {
+        while !self.aside.is_empty() && is_short(vm::spec::available_mib(), wanted) {
             self.aside.remove(0);
         }
     }
@@ -193,34 +159,6 @@ impl Paths {
 
     /// Gives up what is not worth keeping, or is not quiet, before something else is measured.
     pub fn rest(&mut self) {
-        let quiet = |now: &Built| matches!(now.keep, Keep::Run | Keep::Next(_));
-        self.now = self.now.take().filter(quiet);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use nicety_model::Plan;
-
-    use super::Keep;
-
-    #[test]
-    fn what_takes_seconds_to_start_is_kept() {
-        for (kind, expected) in [
-            ("bridge", Keep::Never),
-            ("vlan-bridge", Keep::Never),
-            ("ovs", Keep::Next(1500)),
-            ("ovs-dpdk", Keep::NextAlone(1500)),
-            ("testpmd", Keep::NextAlone(1500)),
-            ("vm", Keep::Run),
-        ] {
-            let plan = Plan::parse(
-                "plan.toml",
-                &format!("[traffic]\nframe_sizes = [64]\n[[path]]\nkind = \"{kind}\"\n"),
-            );
-            let plan = plan.unwrap();
-            let key = plan.cells().next().unwrap();
-            assert_eq!(Keep::of(&key), expected, "{kind}");
-        }
+        self.now = self.now.take().filter(|now| now.keep.is_quiet());
     }
 }

@@ -5,19 +5,20 @@ use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
+use nicety_model::{CellKey, Direction, EngineName, FrameSize, PathSpec, Remedy};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
-use nicety_port::auto::{CheckError, Choice};
+use nicety_port::auto::CheckError;
 use nicety_port::pktgen::{self, Pktgen};
 use nicety_port::probes::ProbeError;
 use nicety_port::xdp::{Opening, Xdp};
-use nicety_port::{PortError, Stop};
+use nicety_port::{Engine, PortError, Stop};
 use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
 };
 
+use crate::event::Observer;
 use crate::{links, switches};
 
 /// Receive and transmit queues of the veth ends of paths made here.
@@ -39,7 +40,7 @@ pub enum SetupError {
     #[error("engine {engine} reaches one of the host's {queues} receive queues only")]
     OneQueue {
         /// The engine.
-        engine: Choice,
+        engine: EngineName,
         /// Queues of either interface.
         queues: u32,
     },
@@ -199,12 +200,12 @@ pub fn check(
     plan: &PathPlan,
     size: FrameSize,
     stop: &Stop,
-    say: &dyn Fn(&str),
+    observer: &dyn Observer,
 ) -> Result<(), SetupError> {
     let PathPlan::Ports { a, b } = plan else {
         return Ok(());
     };
-    links::wait_here(a, b, stop, say)?;
+    links::wait_here(a, b, stop, observer)?;
     let path = ExternalPath::open(a, b, size)?;
     let traffic = TrafficSpec {
         frame_size: size,
@@ -237,8 +238,22 @@ pub fn traffic(key: &CellKey, path: &dyn Path) -> TrafficSpec {
     }
 }
 
-/// Opens the `af_packet` engine on both ports of `path`.
-pub fn af_packet(
+/// Opens an engine on both ports of `path`.
+pub fn engine(
+    name: EngineName,
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<Box<dyn Engine>, SetupError> {
+    Ok(match name {
+        EngineName::Xdp => Box::new(xdp(path, traffic, placement)?),
+        EngineName::AfXdp => Box::new(af_xdp(path, traffic, placement)?),
+        EngineName::Pktgen => Box::new(pktgen(path, traffic, placement)?),
+        EngineName::AfPacket => Box::new(af_packet(path, traffic, placement)?),
+    })
+}
+
+fn af_packet(
     path: &dyn Path,
     traffic: TrafficSpec,
     placement: &Placement,
@@ -256,12 +271,7 @@ pub fn af_packet(
     )?)
 }
 
-/// Opens the `xdp` engine on both ports of `path`.
-pub fn xdp(
-    path: &dyn Path,
-    traffic: TrafficSpec,
-    placement: &Placement,
-) -> Result<Xdp, SetupError> {
+fn xdp(path: &dyn Path, traffic: TrafficSpec, placement: &Placement) -> Result<Xdp, SetupError> {
     let mut opening = Opening::new(specs(path)?, traffic, cpus(placement))?;
     open_both(path, |side| opening.open(side))?;
     Ok(opening.finish())
@@ -278,8 +288,7 @@ fn open_both(
     Ok(())
 }
 
-/// Opens the `af_xdp` engine on both ports of `path`.
-pub fn af_xdp(
+fn af_xdp(
     path: &dyn Path,
     traffic: TrafficSpec,
     placement: &Placement,
@@ -289,8 +298,7 @@ pub fn af_xdp(
     Ok(opening.finish())
 }
 
-/// Opens the `pktgen` engine on both ports of `path`.
-pub fn pktgen(
+fn pktgen(
     path: &dyn Path,
     traffic: TrafficSpec,
     placement: &Placement,

@@ -58,7 +58,7 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
 }
 
 /// What is to be built for a cell.
-enum Ask {
+enum Wanted {
     Vlan(RigSpec, Tagging),
     Ovs(OvsSpec),
     OvsDpdk(DpdkSpec),
@@ -66,7 +66,7 @@ enum Ask {
     Nics(NicsSpec),
 }
 
-impl Ask {
+impl Wanted {
     fn of(key: &CellKey, placement: &Placement) -> Result<Self, SetupError> {
         let rig = |queues| RigSpec {
             path_cpus: path_cpus(placement),
@@ -110,24 +110,24 @@ impl Ask {
 
 /// Builds the path of a cell.
 pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
-    Ok(match Ask::of(key, placement)? {
-        Ask::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
-        Ask::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
-        Ask::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
-        Ask::Testpmd(spec) => Box::new(TestpmdPath::build(&spec)?),
-        Ask::Nics(spec) => Box::new(TestpmdNicsPath::build(&spec)?),
+    Ok(match Wanted::of(key, placement)? {
+        Wanted::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
+        Wanted::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
+        Wanted::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
+        Wanted::Testpmd(spec) => Box::new(TestpmdPath::build(&spec)?),
+        Wanted::Nics(spec) => Box::new(TestpmdNicsPath::build(&spec)?),
     })
 }
 
 /// Refuses what this machine cannot do, in no time: programs are looked for and not started.
 pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
-    match Ask::of(key, placement)? {
+    match Wanted::of(key, placement)? {
         // The kernel says what it has only when it is asked to make it.
-        Ask::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop)?,
-        Ask::Ovs(spec) => OvsPath::check(&spec)?,
-        Ask::OvsDpdk(spec) => OvsDpdkPath::check(&spec)?,
-        Ask::Testpmd(spec) => TestpmdPath::check(&spec)?,
-        Ask::Nics(spec) => TestpmdNicsPath::check(&spec)?,
+        Wanted::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop)?,
+        Wanted::Ovs(spec) => OvsPath::check(&spec)?,
+        Wanted::OvsDpdk(spec) => OvsDpdkPath::check(&spec)?,
+        Wanted::Testpmd(spec) => TestpmdPath::check(&spec)?,
+        Wanted::Nics(spec) => TestpmdNicsPath::check(&spec)?,
     }
     Ok(())
 }
@@ -174,7 +174,7 @@ mod tests {
             path: vec![2, 3, 4],
             ..Placement::default()
         };
-        let Ok(Ask::Nics(spec)) = Ask::of(&key, &placement) else {
+        let Ok(Wanted::Nics(spec)) = Wanted::of(&key, &placement) else {
             panic!("a path through interfaces of the kernel");
         };
         assert_eq!(spec.devices, ["0000:03:00.0", "0000:03:00.1"]);

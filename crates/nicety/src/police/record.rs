@@ -8,12 +8,14 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime};
 
+use nicety_host::fingerprint::{self, Measurer};
+use nicety_host::topology::Roots;
 use nicety_model::policed::PolicedPeriod;
 use nicety_police::{Decision, Policy, record};
 use nicety_store::{PolicedDir, StoreError};
 
 use crate::exit::Failure;
-use crate::{bench, output, report};
+use crate::{output, report};
 
 /// Periods that may wait for the disk.
 const WAITING: usize = 64;
@@ -34,7 +36,11 @@ impl Recorder {
         let command = again(dir);
         let head = record::head(policy, file, started, command);
         let privileged = rustix::process::geteuid().is_root();
-        let host = bench::host::read(privileged, &[]);
+        let measurer = Measurer {
+            version: env!("CARGO_PKG_VERSION"),
+            privileged,
+        };
+        let host = fingerprint::read(&Roots::live(), measurer);
         let dir = PolicedDir::create(dir, text, &head, &host).map_err(Failure::store)?;
         let (to, from) = sync_channel(WAITING);
         let writer = std::thread::Builder::new()

@@ -2,9 +2,9 @@
 
 use nicety_host::placement::Placement;
 use nicety_model::probe::{Ability, Answer, Area};
-use nicety_model::{CellKey, Direction, FrameSize, Plan};
-use nicety_port::auto::{Choice, self_check};
-use nicety_port::{Engine, Stop};
+use nicety_model::{CellKey, Direction, EngineName, FrameSize, Plan};
+use nicety_port::Stop;
+use nicety_port::auto::self_check;
 use nicety_testbed::Path;
 
 use nicety_runner::setup::{self, SetupError};
@@ -19,7 +19,7 @@ pub fn all() -> Vec<Ability> {
         // That no path can be built is told among the paths.
         return Vec::new();
     };
-    [Choice::Xdp, Choice::AfXdp, Choice::Pktgen, Choice::AfPacket]
+    EngineName::ALL
         .into_iter()
         .map(|choice| judge(choice, attempt(choice, path.as_ref(), &key, &placement)))
         .collect()
@@ -34,22 +34,17 @@ pub fn key() -> Option<CellKey> {
 }
 
 fn attempt(
-    choice: Choice,
+    choice: EngineName,
     path: &dyn Path,
     key: &CellKey,
     placement: &Placement,
 ) -> Result<(), SetupError> {
     let traffic = setup::traffic(key, path);
-    let mut engine: Box<dyn Engine> = match choice {
-        Choice::Xdp => Box::new(setup::xdp(path, traffic, placement)?),
-        Choice::AfXdp => Box::new(setup::af_xdp(path, traffic, placement)?),
-        Choice::Pktgen => Box::new(setup::pktgen(path, traffic, placement)?),
-        Choice::AfPacket | Choice::Auto => Box::new(setup::af_packet(path, traffic, placement)?),
-    };
+    let mut engine = setup::engine(choice, path, traffic, placement)?;
     Ok(self_check(engine.as_mut(), &Stop::default())?)
 }
 
-fn judge(choice: Choice, tried: Result<(), SetupError>) -> Ability {
+fn judge(choice: EngineName, tried: Result<(), SetupError>) -> Ability {
     let ability =
         |answer, finding: String| Ability::new(Area::Engine, choice.to_string(), answer, finding);
     let why = match tried {
@@ -63,14 +58,14 @@ fn judge(choice: Choice, tried: Result<(), SetupError>) -> Ability {
     };
     let refused = ability(Answer::No, why.clone());
     let refused = match choice {
-        Choice::Xdp => refused.costs(
+        EngineName::Xdp => refused.costs(
             "af_packet measures instead: it makes a fraction of the frames per second, so fast \
              paths come out as tester-limited",
         ),
-        Choice::AfXdp => {
+        EngineName::AfXdp => {
             refused.costs("drivers that do not send xdp's frames are measured with af_packet")
         }
-        Choice::Pktgen => refused.costs(
+        EngineName::Pktgen => refused.costs(
             "interfaces that take neither xdp nor af_xdp, and frames too large for them, are \
              measured with af_packet",
         ),
@@ -110,14 +105,14 @@ mod tests {
     #[test]
     fn a_refusal_says_what_it_costs_and_what_to_do() {
         let error = |why: &str| Err(SetupError::Check(CheckError::Counts(why.to_owned())));
-        let ability = judge(Choice::Xdp, error("BPF programs may not be loaded: …"));
+        let ability = judge(EngineName::Xdp, error("BPF programs may not be loaded: …"));
         assert_eq!(ability.answer, Answer::No);
         assert!(ability.costs.unwrap().contains("tester-limited"));
         assert_eq!(ability.remedy.as_deref(), Some("run as root"));
-        let ability = judge(Choice::AfPacket, error("0 of 100 frames arrived"));
+        let ability = judge(EngineName::AfPacket, error("0 of 100 frames arrived"));
         assert_eq!(ability.costs.as_deref(), Some("nothing can be measured"));
         assert_eq!(ability.remedy, None);
-        assert_eq!(judge(Choice::Xdp, Ok(())).answer, Answer::Yes);
+        assert_eq!(judge(EngineName::Xdp, Ok(())).answer, Answer::Yes);
     }
 
     #[test]

@@ -174,7 +174,7 @@ fn leg(plan: &Path, out: &Path, signals: &Signals) -> Result<Run, Failure> {
         return Err(Failure { exit, error });
     }
     let run = nicety_store::RunContents::read(out).map_err(Failure::environment)?;
-    crate::bench::assemble::run(run).map_err(Failure::environment)
+    nicety_runner::assemble::run(run).map_err(Failure::environment)
 }
 
 fn undo(work: &Work, id: u32, file: &mut JournalFile, why: &str) -> Result<(), Failure> {

@@ -12,7 +12,6 @@ use nicety_host::{napi, sysctl};
 use nicety_model::plan::{SockCell, VmAsk};
 use nicety_model::sock::{EndReport, Ending, Family, SockAsk};
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
-use nicety_runner::{setup, switches};
 use nicety_socket::{Ran, Token};
 use nicety_testbed::vm::wire::Serve;
 use nicety_testbed::{
@@ -20,9 +19,11 @@ use nicety_testbed::{
 };
 
 use super::{Making, Missing};
-use crate::lab::guest::{Outcome, Test};
-use crate::sock::args::{PORT, threads_on};
+use crate::sock::PORT;
+use crate::sock::guest::{Outcome, Test};
 use crate::sock::inside::Inside;
+use crate::sock::workers::threads_on;
+use crate::{setup, switches};
 
 /// Both ends and what lies between them; gone when dropped.
 pub(super) struct Stage {
@@ -87,8 +88,7 @@ impl Stage {
             | PathSpec::Ovs { .. }
             | PathSpec::OvsDpdk(_)
             | PathSpec::Testpmd { nics: None, .. } => {
-                let ipv6 = wants_ipv6(making);
-                switch(cell, making.placement, ipv6, neighbours)
+                switch(cell, making.placement, making.ipv6, neighbours)
             }
             PathSpec::Ports { .. } | PathSpec::Testpmd { .. } => Err(Missing {
                 reason:
@@ -127,7 +127,7 @@ impl Stage {
             Family::Ipv6 => site.ipv6.ok_or_else(no_ipv6)?,
         };
         let server = Inside::pinned(&site.ns, ip, threads_on(None, pin), pin);
-        let server = server.map_err(|failure| Missing::server(&failure))?;
+        let server = server.map_err(|error| Missing::server(&error))?;
         Ok(Far {
             address: server.address.clone(),
             token: server.token.clone(),
@@ -224,7 +224,7 @@ fn guest(
     from_guest: bool,
 ) -> Result<Stage, Missing> {
     let token = Token::random().map_err(|error| missing(&error))?;
-    let ipv6 = wants_ipv6(making);
+    let ipv6 = making.ipv6;
     let end = |number: u8| {
         let mut addresses = vec![(address(Family::Ipv4, number), 24)];
         if ipv6 {
@@ -240,14 +240,12 @@ fn guest(
     if from_guest {
         serve.push(end(FROM));
     }
-    let progress = making.progress;
-    let say = |step: &str| progress.stage(step);
-    let stop = making.signals.stop();
     let largest = FrameSize::new(LARGEST).map_err(|error| missing(&error))?;
     let switch = ask.switch;
+    let (stop, observer) = (making.stop, making.observer);
     let path = making
         .guests
-        .serving(ask, &serve, (largest, pairs), &stop, &say);
+        .serving(ask, &serve, (largest, pairs), stop, observer);
     let mut path = path.map_err(|error| refused(error.into()))?;
     let neighbours = beside(&mut path, pairs);
     let client = near(&path, ipv6)?;
@@ -267,7 +265,7 @@ fn guest(
 
 /// A namespace at either end, of which the far one stands for a guest.
 fn namespace(making: &mut Making<'_>, ask: VmAsk, pairs: u32) -> Result<Stage, Missing> {
-    let ipv6 = wants_ipv6(making);
+    let ipv6 = making.ipv6;
     let path = NetnsPath::build(&NetnsSpec {
         ask,
         stations: Vec::new(),
@@ -334,12 +332,6 @@ fn tagged(path: &dyn Path, port: &Port) -> Result<String, Missing> {
     })?;
     links.set_up(&name).map_err(|error| missing(&error))?;
     Ok(name)
-}
-
-/// Whether any test of the plan is over IPv6.
-fn wants_ipv6(making: &Making<'_>) -> bool {
-    let ipv6 = |cell: SockCell| cell.family == Family::Ipv6;
-    making.plan.sock_cells().any(ipv6)
 }
 
 /// Pairs on the same switch: without them the other tests can run all the same.

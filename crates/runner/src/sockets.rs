@@ -3,50 +3,58 @@
 mod neighbours;
 mod stage;
 
-use std::time::Instant;
-
 use nicety_host::placement::Placement;
-use nicety_model::cell::SkippedCell;
 use nicety_model::plan::{SockCell, SockClient};
-use nicety_model::sock::{Ending as TestEnding, Neighbours, SockAsk, SockResult};
+use nicety_model::sock::{Ending as TestEnding, Family, Neighbours, SockAsk};
 use nicety_model::{PathSpec, Plan, Remedy};
-use nicety_runner::guests::Guests;
-use nicety_runner::setup;
+use nicety_port::Stop;
 use nicety_search::order::shuffled;
+use nicety_search::time_box::SocketBox;
 use nicety_socket::{Connection, Ran, SocketError};
-use nicety_store::{RunDir, RunMeta};
 use nicety_workload::{Ends, Steps, result};
 
-use super::progress::Progress;
-use super::run::Ending;
-use super::signals::Signals;
-use crate::exit::Failure;
-use crate::sock::args;
+use crate::bench::Bench;
+use crate::error::RunError;
+use crate::event::{self, Observer};
+use crate::guests::Guests;
+use crate::record::{Clock, Record};
+use crate::session::Ending;
+use crate::setup;
+use crate::sock::inside::ServeError;
+use crate::sock::{Event, workers};
 use stage::Stage;
-
-/// Seconds a test takes beyond its own time: namespaces, connections, reports.
-const OVERHEAD_S: f64 = 0.3;
 
 /// What paths for sockets are made of.
 pub(super) struct Making<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) placement: &'a Placement,
-    pub(super) guests: &'a mut Guests,
-    pub(super) signals: &'a Signals,
-    pub(super) progress: &'a Progress,
+    placement: &'a Placement,
+    guests: &'a mut Guests,
+    /// Whether any test of the plan is over IPv6.
+    ipv6: bool,
+    stop: &'a Stop,
+    observer: &'a dyn Observer,
+}
+
+impl<'a> Making<'a> {
+    /// Paths of `plan`, made of what `bench` has.
+    pub(super) fn of(plan: &Plan, bench: &'a mut Bench, observer: &'a dyn Observer) -> Self {
+        let ipv6 = |cell: SockCell| cell.family == Family::Ipv6;
+        Self {
+            placement: &bench.machine.placement,
+            guests: bench.paths.guests(),
+            ipv6: plan.sock_cells().any(ipv6),
+            stop: &bench.stop,
+            observer,
+        }
+    }
 }
 
 /// What the socket tests of a run need.
 pub(super) struct SocketRun<'a> {
     pub(super) making: Making<'a>,
-    pub(super) dir: &'a mut RunDir,
-    pub(super) meta: &'a mut RunMeta,
-    /// Results of earlier sittings; those of this one are added.
-    pub(super) done: &'a mut Vec<SockResult>,
-    pub(super) started: Instant,
-    pub(super) elapsed_before: f64,
-    /// When they have to be over, in seconds of the whole run.
-    pub(super) until_s: Option<f64>,
+    pub(super) record: &'a mut Record,
+    pub(super) clock: Clock,
+    /// When they have to be over.
+    pub(super) time_box: SocketBox,
 }
 
 /// Why a test has no result: what is missing and what to do.
@@ -77,10 +85,10 @@ impl Missing {
     }
 
     /// Of a server that could not be started.
-    fn server(failure: &Failure) -> Self {
-        match failure.error.downcast_ref::<SocketError>() {
-            Some(error) => Self::socket(error),
-            None => Self::of(failure),
+    fn server(error: &ServeError) -> Self {
+        match error {
+            ServeError::Socket(error) => Self::socket(error),
+            other => Self::of(other),
         }
     }
 }
@@ -94,9 +102,10 @@ enum Went {
 
 impl SocketRun<'_> {
     /// Runs every test that has no result yet.
-    pub(super) fn all(&mut self, seed: u64) -> Result<Ending, Failure> {
+    pub(super) fn all(&mut self) -> Result<Ending, RunError> {
+        let seed = self.record.meta.seed;
         let mut paths: Vec<(PathSpec, Vec<SockCell>)> = Vec::new();
-        for cell in self.making.plan.sock_cells() {
+        for cell in self.record.plan.sock_cells() {
             match paths.iter_mut().find(|(path, _)| *path == cell.path) {
                 Some((_, cells)) => cells.push(cell),
                 None => paths.push((cell.path.clone(), vec![cell])),
@@ -105,17 +114,13 @@ impl SocketRun<'_> {
         let mut ending = Ending::Complete;
         for at in shuffled(paths.len(), seed) {
             let (_, cells) = &paths[at];
-            ending = match (ending, self.path(cells, seed)?) {
-                (Ending::Complete, then) => then,
-                (before, Ending::Complete) => before,
-                (_, then) => then,
-            };
+            ending = ending.max(self.path(cells, seed)?);
         }
         Ok(ending)
     }
 
     /// Runs the tests over one path.
-    fn path(&mut self, cells: &[SockCell], seed: u64) -> Result<Ending, Failure> {
+    fn path(&mut self, cells: &[SockCell], seed: u64) -> Result<Ending, RunError> {
         let mut stage: Option<Result<Stage, Missing>> = None;
         let mut ending = Ending::Complete;
         for at in shuffled(cells.len(), seed) {
@@ -124,20 +129,20 @@ impl SocketRun<'_> {
             let Some(mut steps) = self.steps(cell, &name) else {
                 continue;
             };
-            if self.making.signals.stopped() {
-                self.meta.left_out.push(name);
-                ending = Ending::Interrupted;
+            let not_now = if self.making.stop.is_set() {
+                Ending::Interrupted
+            } else if self.time_box.fits(cell, self.clock.elapsed_s()) {
+                Ending::Complete
+            } else {
+                Ending::OutOfTime
+            };
+            let meta = &mut self.record.meta;
+            if not_now != Ending::Complete {
+                meta.left_out.push(name);
+                ending = not_now;
                 continue;
             }
-            if self
-                .until_s
-                .is_some_and(|until| self.elapsed_s() + OVERHEAD_S + cell.least_s() > until)
-            {
-                self.meta.left_out.push(name);
-                ending = Ending::OutOfTime;
-                continue;
-            }
-            self.meta.skipped.retain(|skipped| skipped.cell != name);
+            meta.skipped.retain(|skipped| skipped.cell != name);
             let most = cells.iter().map(|cell| cell.neighbours).max().unwrap_or(0);
             let from_guest = cells.iter().any(|cell| cell.client == SockClient::Guest);
             let making = &mut self.making;
@@ -149,65 +154,57 @@ impl SocketRun<'_> {
             match went {
                 Went::Done => {}
                 Went::Interrupted => {
-                    self.meta.left_out.push(name);
+                    self.record.meta.left_out.push(name);
                     ending = Ending::Interrupted;
                 }
                 Went::Missing(Missing { reason, remedy }) => {
-                    self.meta.skipped.push(SkippedCell {
-                        cell: name,
-                        reason,
-                        remedy,
-                    });
+                    self.record.skip(name, reason, remedy);
                 }
             }
-            self.meta.elapsed_s = self.elapsed_s();
-            self.dir.write_meta(self.meta).map_err(Failure::store)?;
+            self.record.save(self.clock)?;
         }
         if let Some(Ok(stage)) = stage {
-            for note in stage.notes {
-                if !self.meta.notes.contains(&note) {
-                    self.meta.notes.push(note);
-                }
-            }
+            self.record.note(stage.notes);
         }
         Ok(ending)
     }
 
-    fn elapsed_s(&self) -> f64 {
-        self.elapsed_before + self.started.elapsed().as_secs_f64()
-    }
-
-    /// The series of a cell with what earlier sittings measured of it; none when that is all.
+    /// The series of a cell with what earlier sessions measured of it; none when that is all.
     fn steps(&self, cell: &SockCell, name: &str) -> Option<Steps> {
         // The plan has been checked for what a series can be.
         let mut steps = Steps::new(cell.how_often).ok()?;
-        let earlier = self.done.iter().filter(|result| result.cell == name);
+        let earlier = self
+            .record
+            .sockets
+            .iter()
+            .filter(|result| result.cell == name);
         earlier.for_each(|result| steps.observe(result.clone()));
         steps.next().map(|_| steps)
     }
 
-    fn cell(&mut self, stage: &Stage, cell: &SockCell, steps: &mut Steps) -> Result<Went, Failure> {
+    fn cell(
+        &mut self,
+        stage: &Stage,
+        cell: &SockCell,
+        steps: &mut Steps,
+    ) -> Result<Went, RunError> {
         let name = cell.name();
         while let Some(step) = steps.next() {
-            let late = |until: f64| self.elapsed_s() + cell.ask.duration().as_secs_f64() > until;
-            if step.repeat > 1 && self.until_s.is_some_and(late) {
-                self.meta
-                    .left_out
-                    .push(format!("{name} repeat {}", step.repeat));
+            let fits = self.time_box.fits_again(cell, self.clock.elapsed_s());
+            if step.repeat > 1 && !fits {
+                let left_out = &mut self.record.meta.left_out;
+                left_out.push(format!("{name} repeat {}", step.repeat));
                 return Ok(Went::Done);
             }
             let ask = SockAsk {
                 parallel: step.parallel.unwrap_or(cell.ask.parallel),
                 ..cell.ask.clone()
             };
-            let what = match (step.parallel, step.repeat) {
-                (Some(pairs), _) => format!("{name}, {pairs} pairs"),
-                (None, 1) => name.clone(),
-                (None, repeat) => format!("{name}, repeat {repeat}"),
-            };
-            self.making
-                .progress
-                .doing(&format!("{what}, {} s", ask.duration().as_secs_f64()));
+            self.show(Event::Begins {
+                name: &name,
+                step,
+                duration: ask.duration(),
+            });
             let mut went = self.once(stage, cell, &ask);
             if let Ok((ran, _)) = &went
                 && ran.ending == TestEnding::PeerLost
@@ -237,14 +234,20 @@ impl SocketRun<'_> {
             let mut result = result(&ask, step.repeat, ends);
             result.cell.clone_from(&name);
             result.neighbours = neighbours;
-            self.dir.append_socket(&result).map_err(Failure::store)?;
-            self.making
-                .progress
-                .line(&format!("{what}: {}", told(&result)));
-            self.done.push(result.clone());
+            self.record.dir.append_socket(&result)?;
+            self.show(Event::Ended {
+                name: &name,
+                step,
+                result: &result,
+            });
+            self.record.sockets.push(result.clone());
             steps.observe(result);
         }
         Ok(Went::Done)
+    }
+
+    fn show(&self, event: Event<'_>) {
+        self.making.observer.on(event::Event::Socket(event));
     }
 
     fn once(
@@ -254,15 +257,15 @@ impl SocketRun<'_> {
         ask: &SockAsk,
     ) -> Result<(Ran, Option<Neighbours>), Missing> {
         let server = stage.server(cell)?;
-        let stop = self.making.signals.flag();
-        let threads = args::threads_on(None, &cell.pin);
+        let stop = self.making.stop.flag();
+        let threads = workers::threads_on(None, &cell.pin);
         let test = || -> Result<Ran, SocketError> {
             let mut connection = Connection::open(&server.address, &server.token, None)?;
             connection.pin(&cell.pin)?;
-            connection.run(ask, threads, &stop, &mut |_| ())
+            connection.run(ask, threads, stop, &mut |_| ())
         };
         let run = || match cell.client {
-            SockClient::Guest => stage.run_in_guest(&server, ask, &stop),
+            SockClient::Guest => stage.run_in_guest(&server, ask, stop),
             SockClient::Host => {
                 let ran = stage.client.ns.run(test);
                 let ran = ran.map_err(Missing::of)?;
@@ -286,14 +289,4 @@ impl SocketRun<'_> {
         };
         Ok((ran?, neighbours))
     }
-}
-
-/// The figure of one result in words.
-fn told(result: &SockResult) -> String {
-    let figure = match (result.transactions_per_s, result.goodput_mbps) {
-        (Some(rate), _) => format!("{rate:.0} transactions/s"),
-        (None, Some(mbps)) => format!("{mbps:.0} Mbit/s"),
-        (None, None) => "no result".to_owned(),
-    };
-    format!("{figure} ({})", result.ending.word())
 }

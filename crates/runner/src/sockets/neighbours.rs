@@ -38,7 +38,7 @@ pub(super) fn beside<T>(
     let mut servers = Vec::new();
     for [_, far] in pairs {
         let server = Inside::start(&far.ns, address(far, family)?, 1);
-        servers.push(server.map_err(|failure| Missing::server(&failure))?);
+        servers.push(server.map_err(|error| Missing::server(&error))?);
     }
     let stop = AtomicBool::new(false);
     let (flood, stop) = (&flood, &stop);

@@ -3,7 +3,7 @@
 use nicety_model::Plan;
 use nicety_model::plan::Preset;
 
-use nicety_runner::machine::Machine;
+use crate::machine::Machine;
 
 /// The preset of `plan`, or the one that suits `machine`, and why.
 pub(super) fn of(plan: &Plan, machine: &Machine) -> (Preset, Option<String>) {

@@ -1,16 +1,31 @@
 //! A server in a namespace of this machine.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use anyhow::anyhow;
+use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_socket::{Server, ServerConfig, Token};
+use nicety_socket::{Server, ServerConfig, SocketError, Token};
 
-use super::failure;
-use crate::exit::Failure;
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// No token can be made up.
+    #[error("the kernel gives no random numbers: {0}")]
+    Random(#[source] io::Error),
+    /// The namespace cannot be entered.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// It cannot listen, or not on these CPUs.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// Its address cannot be read, or its thread not be started.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
 
 /// Serves until dropped.
 #[derive(Debug)]
@@ -25,24 +40,31 @@ pub struct Inside {
 
 impl Inside {
     /// Starts it at `ip` on a port that the kernel chooses.
-    pub fn start(ns: &NetNs, ip: IpAddr, threads: usize) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// [`ServeError`].
+    pub fn start(ns: &NetNs, ip: IpAddr, threads: usize) -> Result<Self, ServeError> {
         Self::pinned(ns, ip, threads, &[])
     }
 
     /// As [`Inside::start`], with the workers on these CPUs in turn.
-    pub fn pinned(ns: &NetNs, ip: IpAddr, threads: usize, cpus: &[u32]) -> Result<Self, Failure> {
-        let token = Token::random().map_err(|error| {
-            Failure::environment(anyhow!("the kernel gives no random numbers: {error}"))
-        })?;
+    ///
+    /// # Errors
+    /// [`ServeError`].
+    pub fn pinned(
+        ns: &NetNs,
+        ip: IpAddr,
+        threads: usize,
+        cpus: &[u32],
+    ) -> Result<Self, ServeError> {
+        let token = Token::random().map_err(ServeError::Random)?;
         let config = ServerConfig {
             listen: SocketAddr::new(ip, 0),
             token: token.clone(),
             threads,
         };
-        let bound = ns.run(|| Server::bind(config));
-        let server = bound.map_err(Failure::environment)?.map_err(failure)?;
-        let server = server.pinned(cpus).map_err(failure)?;
-        let address = server.address().map_err(Failure::environment)?.to_string();
+        let server = ns.run(|| Server::bind(config))??.pinned(cpus)?;
+        let address = server.address()?.to_string();
         let over = Arc::new(AtomicBool::new(false));
         let (inner, ns) = (Arc::clone(&over), ns.clone());
         let thread = std::thread::Builder::new().name("sock-serve".to_owned());
@@ -54,7 +76,7 @@ impl Inside {
         });
         Ok(Self {
             over,
-            thread: Some(thread.map_err(Failure::environment)?),
+            thread: Some(thread?),
             address,
             token,
         })

@@ -1,18 +1,13 @@
 //! One test after another over one control connection: repeats, saturation, results.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use nicety_model::plan::HowOften;
-use nicety_model::sock::{SockAsk, SockResult, SockSeries};
+use nicety_model::sock::{Ending, Second, SockAsk, SockResult, SockSeries};
+use nicety_port::Stop;
 use nicety_search::stats;
 use nicety_socket::{Connection, SocketError, Token};
-use nicety_workload::{Ends, Steps, result};
+use nicety_workload::{Ends, Step, Steps, result};
 
-use crate::bench::signals::Signals;
-
-use super::progress::Progress;
-use super::request::Request;
+use super::{Event, Request};
 
 /// What was measured, and why there is no more of it.
 #[derive(Debug, Default)]
@@ -29,13 +24,20 @@ struct Runner<'a> {
     request: &'a Request,
     path: &'a str,
     connection: Connection,
-    stop: Arc<AtomicBool>,
-    progress: Progress,
+    stop: &'a Stop,
+    observer: &'a dyn Fn(Event<'_>),
 }
 
-/// Runs all tests of `request` against the server at `to`; `path` is its name in the results.
+/// Runs all tests of `request` against the server at `to`, which wants to be shown `token`; `path` is
+/// its name in the results.
 /// Must be called in the client's network namespace.
-pub fn run(request: &Request, path: &str, to: &str, token: &Token, signals: &Signals) -> Done {
+pub fn run(
+    request: &Request,
+    path: &str,
+    (to, token): (&str, &Token),
+    stop: &Stop,
+    observer: &dyn Fn(Event<'_>),
+) -> Done {
     let mut done = Done::default();
     let opened = Connection::open(to, token, request.family).and_then(|mut connection| {
         connection.pin(&request.cpus)?;
@@ -55,11 +57,11 @@ pub fn run(request: &Request, path: &str, to: &str, token: &Token, signals: &Sig
         );
     }
     let mut runner = Runner {
-        progress: Progress::start(request),
         request,
         path,
         connection,
-        stop: signals.flag(),
+        stop,
+        observer,
     };
     for ask in &request.asks {
         let mut name = format!("{path}/{}", ask.name());
@@ -75,7 +77,6 @@ pub fn run(request: &Request, path: &str, to: &str, token: &Token, signals: &Sig
             break;
         }
     }
-    runner.progress.finish();
     done
 }
 
@@ -83,15 +84,26 @@ pub fn run(request: &Request, path: &str, to: &str, token: &Token, signals: &Sig
 type Early = Option<SocketError>;
 
 impl Runner<'_> {
-    fn once(&mut self, ask: &SockAsk, repeat: u32) -> Result<SockResult, Early> {
-        self.progress.test(&ask.name(), repeat, ask.duration());
-        let progress = &self.progress;
+    fn once(&mut self, ask: &SockAsk, step: Step) -> Result<SockResult, Early> {
+        let name = &ask.name();
+        let observer = self.observer;
+        observer(Event::Begins {
+            name,
+            step,
+            duration: ask.duration(),
+        });
+        let threads = self.request.threads;
+        let stop = self.stop.flag();
         let test = ask.test;
-        let ran = self
-            .connection
-            .run(ask, self.request.threads, &self.stop, &mut |second| {
-                progress.second(test, second);
-            })?;
+        let mut second = |second: &Second| {
+            observer(Event::Second {
+                name,
+                step,
+                test,
+                second,
+            });
+        };
+        let ran = self.connection.run(ask, threads, stop, &mut second)?;
         let ends = Ends {
             path: self.path.to_owned(),
             family: self.connection.family(),
@@ -100,8 +112,12 @@ impl Runner<'_> {
             client: ran.client,
             server: ran.server,
         };
-        let result = result(ask, repeat, ends);
-        self.progress.done(&result);
+        let result = result(ask, step.repeat, ends);
+        observer(Event::Ended {
+            name,
+            step,
+            result: &result,
+        });
         Ok(result)
     }
 
@@ -113,7 +129,7 @@ impl Runner<'_> {
                 parallel: step.parallel.unwrap_or(ask.parallel),
                 ..ask.clone()
             };
-            match self.once(&ask, step.repeat) {
+            match self.once(&ask, step) {
                 Ok(result) => {
                     let last = is_last(result.ending);
                     steps.observe(result);
@@ -143,7 +159,6 @@ pub fn finish(steps: Steps, name: String) -> SockSeries {
 }
 
 /// Whether nothing more can be measured after it.
-pub fn is_last(ending: nicety_model::sock::Ending) -> bool {
-    use nicety_model::sock::Ending::{Interrupted, PeerLost};
-    matches!(ending, Interrupted | PeerLost)
+fn is_last(ending: Ending) -> bool {
+    matches!(ending, Ending::Interrupted | Ending::PeerLost)
 }

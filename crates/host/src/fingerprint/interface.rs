@@ -1,41 +1,32 @@
-//! The machine's fingerprint, with the ports' facts.
+//! Facts about the ports of a run.
 
-use nicety_host::ethtool::Ethtool;
-use nicety_host::fingerprint::{self, Measurer};
-use nicety_host::link::Links;
-use nicety_host::netns::NetNs;
-use nicety_host::topology::Roots;
 use nicety_model::Fingerprint;
-use nicety_model::plan::PathPlan;
 use nicety_model::run::InterfaceFacts;
 
-/// Reads the fingerprint. Must be called before namespaces are entered: some settings are only
-/// seen from the first one.
-pub fn read(privileged: bool, paths: &[PathPlan]) -> Fingerprint {
-    let measurer = Measurer {
-        version: env!("CARGO_PKG_VERSION"),
-        privileged,
-    };
-    let mut host = fingerprint::read(&Roots::live(), measurer);
-    for path in paths {
-        for name in path.interfaces().into_iter().flatten() {
-            if let Some(facts) = interface(name) {
-                host.interfaces.insert(name.to_owned(), facts);
-            }
+use crate::ethtool::{Driver, Ethtool};
+use crate::link::Links;
+use crate::netns::NetNs;
+
+/// Adds the facts about these interfaces of this thread's network namespace.
+pub fn add_interfaces<'a>(host: &mut Fingerprint, names: impl IntoIterator<Item = &'a str>) {
+    for name in names {
+        if let Some(facts) = read(name) {
+            host.interfaces.insert(name.to_owned(), facts);
         }
     }
-    host
 }
 
-/// Facts about an interface of this namespace, as far as its driver tells.
-fn interface(name: &str) -> Option<InterfaceFacts> {
+/// As far as the driver reports.
+fn read(name: &str) -> Option<InterfaceFacts> {
     let ns = NetNs::current().ok()?;
     let link = Links::open(&ns).ok()?.get(name).ok()?;
     let ethtool = Ethtool::open(&ns).ok()?;
     let driver = ethtool.driver(name).ok();
-    let said = |text: String| (!text.is_empty()).then_some(text);
-    let part = |of: fn(&nicety_host::ethtool::Driver) -> &String| {
-        driver.as_ref().and_then(|driver| said(of(driver).clone()))
+    let reported = |text: String| (!text.is_empty()).then_some(text);
+    let part = |of: fn(&Driver) -> &String| {
+        driver
+            .as_ref()
+            .and_then(|driver| reported(of(driver).clone()))
     };
     Some(InterfaceFacts {
         driver: part(|driver| &driver.driver),
