@@ -1,6 +1,7 @@
 //! What a run needs before its first trial: rights, CPUs, a path, an engine.
 
 use nicety_host::link::{Links, Mac};
+use nicety_host::net_error::NetError;
 use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_host::topology::{FactError, Roots, Topology};
@@ -13,7 +14,7 @@ use nicety_port::auto::CheckError;
 use nicety_port::pktgen::{self, Pktgen};
 use nicety_port::probes::ProbeError;
 use nicety_port::xdp::{Opening, Xdp};
-use nicety_port::{Engine, PortError, Stop};
+use nicety_port::{Engine, Lack, PortError, Stop};
 use nicety_testbed::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
 };
@@ -52,7 +53,7 @@ pub enum SetupError {
     Stamps(ProbeError),
     /// The kernel refused something.
     #[error(transparent)]
-    Net(#[from] nicety_host::net_error::NetError),
+    Net(#[from] NetError),
 }
 
 impl SetupError {
@@ -73,6 +74,16 @@ impl SetupError {
             _ => None,
         };
         and_then(&known.unwrap_or_else(|| Remedy::here("put it right")))
+    }
+
+    /// What an engine lacks, where somebody can give it.
+    pub fn lacks(&self) -> Option<Lack> {
+        match self {
+            Self::Port(error) | Self::Check(CheckError::Port(error)) => error.lacks(),
+            Self::Net(NetError::NotPermitted { .. })
+            | Self::Path(PathError::Net(NetError::NotPermitted { .. })) => Some(Lack::Root),
+            _ => None,
+        }
     }
 
     /// Whether every cell of the same path meets it.

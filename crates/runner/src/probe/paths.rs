@@ -8,14 +8,14 @@ use nicety_testbed::switch;
 use nicety_testbed::{PathError, RigSpec, Tagging, VlanBridgePath};
 
 use super::engines;
-use nicety_runner::setup;
+use crate::setup;
 
 fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
     Ability::new(Area::Path, name, answer, finding)
 }
 
 /// Builds the paths that are made of the kernel alone.
-pub fn built(before: Privilege) -> Vec<Ability> {
+pub(super) fn built(before: Privilege) -> Vec<Ability> {
     let Some(key) = engines::key() else {
         return Vec::new();
     };
@@ -81,13 +81,13 @@ fn ports(before: Privilege) -> Ability {
 }
 
 /// Where no namespaces can be made nothing can be tried.
-pub fn no_namespaces(why: &PrivilegeError) -> Ability {
+pub(super) fn no_namespaces(why: &PrivilegeError) -> Ability {
     let ability = ability("bridge", Answer::No, why.what()).costs("no path can be built here");
     with_remedy(ability, why.remedy())
 }
 
 /// Looks for the programs that switch.
-pub fn switches() -> Vec<Ability> {
+pub(super) fn switches() -> Vec<Ability> {
     let mut all = Vec::new();
     for (kind, found) in switch::installed() {
         all.push(match found {
@@ -143,33 +143,33 @@ mod tests {
             program: "ovs-vswitchd",
             package: "openvswitch-switch",
         };
-        let told = missing("ovs", &error);
-        assert_eq!(told.finding, "ovs-vswitchd is not installed");
+        let reported = missing("ovs", &error);
+        assert_eq!(reported.finding, "ovs-vswitchd is not installed");
         assert_eq!(
-            told.remedy.as_deref(),
+            reported.remedy.as_deref(),
             Some("apt install openvswitch-switch")
         );
-        assert_eq!(told.costs.as_deref(), Some("cells of ovs are skipped"));
+        assert_eq!(reported.costs.as_deref(), Some("cells of ovs are skipped"));
     }
 
     #[test]
-    fn restrictions_are_told() {
+    fn restrictions_are_reported() {
         assert_eq!(bridge(Privilege::Privileged, false).answer, Answer::Yes);
-        for told in [
+        for reported in [
             bridge(Privilege::Privileged, true),
             bridge(Privilege::Ordinary, false),
             ovs(false),
         ] {
-            assert_eq!(told.answer, Answer::Partly);
-            assert!(told.costs.is_some() && told.remedy.is_some());
+            assert_eq!(reported.answer, Answer::Partly);
+            assert!(reported.costs.is_some() && reported.remedy.is_some());
         }
-        let told = no_namespaces(&PrivilegeError::Forbidden {
+        let reported = no_namespaces(&PrivilegeError::Forbidden {
             cause: "a setting".to_owned(),
             remedy: "change it".to_owned(),
             source: std::io::ErrorKind::PermissionDenied.into(),
         });
         assert_eq!(
-            (told.finding.as_str(), told.remedy.as_deref()),
+            (reported.finding.as_str(), reported.remedy.as_deref()),
             (
                 "enter user namespace: forbidden on this host (a setting)",
                 Some("run as root, or change it")

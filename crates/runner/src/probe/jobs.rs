@@ -7,7 +7,7 @@ use nicety_model::finding::Goal;
 use nicety_model::probe::{Ability, Answer, Area};
 
 /// What this user may do with this host.
-pub fn of_user(privilege: Privilege, facts: &HostFacts) -> Vec<Ability> {
+pub(super) fn of_user(privilege: Privilege, facts: &HostFacts) -> Vec<Ability> {
     let advice = advise(facts, Goal::default(), Wishes::default());
     let root = privilege == Privilege::Privileged;
     vec![
@@ -58,9 +58,9 @@ mod tests {
             tune(true, 1).finding,
             "one setting may slow this host's network"
         );
-        let told = tune(false, 7);
-        assert_eq!(told.finding, "7 settings may slow this host's network");
-        assert_eq!(told.answer, Answer::Partly);
+        let reported = tune(false, 7);
+        assert_eq!(reported.finding, "7 settings may slow this host's network");
+        assert_eq!(reported.answer, Answer::Partly);
         assert_eq!(limits(false, "police", "x").answer, Answer::No);
     }
 }

@@ -8,10 +8,10 @@ use nicety_model::HostFacts;
 use nicety_model::facts::{InterfaceClass, VfFacts};
 use nicety_model::probe::{Ability, Answer, Area};
 
-use nicety_runner::stamps::{LOST, in_words, usable};
+use crate::stamps::{LOST, in_words, usable};
 
 /// All of them.
-pub fn all(facts: &HostFacts) -> Vec<Ability> {
+pub(super) fn all(facts: &HostFacts) -> Vec<Ability> {
     let Ok(ns) = NetNs::current() else {
         return Vec::new();
     };
@@ -50,9 +50,9 @@ fn ability(interface: &str, what: &str, answer: Answer, finding: impl Into<Strin
     )
 }
 
-fn xdp(interface: &str, told: Result<XdpFeatures, NetError>) -> Ability {
+fn xdp(interface: &str, reported: Result<XdpFeatures, NetError>) -> Ability {
     let ability = |answer, finding: &str| ability(interface, "XDP in the driver", answer, finding);
-    match told {
+    match reported {
         Err(_) => ability(
             Answer::Unknown,
             "this kernel does not tell (Linux 6.3 does)",
@@ -79,10 +79,10 @@ fn xdp(interface: &str, told: Result<XdpFeatures, NetError>) -> Ability {
     }
 }
 
-fn stamps(interface: &str, told: Result<HardwareStamps, NetError>) -> Ability {
+fn stamps(interface: &str, reported: Result<HardwareStamps, NetError>) -> Ability {
     let ability = |answer, finding| ability(interface, "hardware time stamps", answer, finding);
-    let finding = in_words(&told);
-    match told {
+    let finding = in_words(&reported);
+    match reported {
         Ok(stamps) if usable(&stamps) => ability(Answer::Yes, finding),
         Err(error) if !matches!(error, NetError::Unsupported { .. }) => {
             ability(Answer::Unknown, finding)

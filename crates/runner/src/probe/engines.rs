@@ -3,14 +3,14 @@
 use nicety_host::placement::Placement;
 use nicety_model::probe::{Ability, Answer, Area};
 use nicety_model::{CellKey, Direction, EngineName, FrameSize, Plan};
-use nicety_port::Stop;
 use nicety_port::auto::self_check;
+use nicety_port::{Lack, Stop};
 use nicety_testbed::Path;
 
-use nicety_runner::setup::{self, SetupError};
+use crate::setup::{self, SetupError};
 
 /// Tries all of them, the fastest first.
-pub fn all() -> Vec<Ability> {
+pub(super) fn all() -> Vec<Ability> {
     let opened = key().map(|key| {
         let placement = setup::placement(&[]).unwrap_or_default();
         (setup::path(&key, &placement), key, placement)
@@ -26,7 +26,7 @@ pub fn all() -> Vec<Ability> {
 }
 
 /// A cell of the plain bridge with the smallest frames.
-pub fn key() -> Option<CellKey> {
+pub(super) fn key() -> Option<CellKey> {
     let mut plan = Plan::default_bridge();
     plan.traffic.frame_sizes = vec![FrameSize::new(64).ok()?];
     plan.traffic.directions = vec![Direction::Uni];
@@ -47,16 +47,16 @@ fn attempt(
 fn judge(choice: EngineName, tried: Result<(), SetupError>) -> Ability {
     let ability =
         |answer, finding: String| Ability::new(Area::Engine, choice.to_string(), answer, finding);
-    let why = match tried {
+    let error = match tried {
         Ok(()) => {
             return ability(
                 Answer::Yes,
                 "frames crossed a bridge, all counted".to_owned(),
             );
         }
-        Err(error) => error.to_string(),
+        Err(error) => error,
     };
-    let refused = ability(Answer::No, why.clone());
+    let refused = ability(Answer::No, error.to_string());
     let refused = match choice {
         EngineName::Xdp => refused.costs(
             "af_packet measures instead: it makes a fraction of the frames per second, so fast \
@@ -71,60 +71,65 @@ fn judge(choice: EngineName, tried: Result<(), SetupError>) -> Ability {
         ),
         _ => refused.costs("nothing can be measured"),
     };
-    match remedy(&why) {
-        Some(remedy) => refused.remedy(remedy),
+    match error.lacks() {
+        Some(lack) => refused.remedy(remedy(lack)),
         None => refused,
     }
 }
 
 /// What to do about an engine's refusal.
-fn remedy(why: &str) -> Option<&'static str> {
-    let known = [
-        (
-            "not built in",
-            "apt install clang libbpf-dev linux-libc-dev, then build nicety again",
-        ),
-        ("may not be loaded", "run as root"),
-        ("not permitted", "run as root"),
-        ("Permission denied", "run as root"),
-        ("modprobe pktgen", "modprobe pktgen"),
-        ("Linux 6.6", "use Linux 6.6 or newer"),
-        ("Linux 5.18", "use Linux 5.18 or newer"),
-    ];
-    let found = known.iter().find(|(words, _)| why.contains(words));
-    found.map(|(_, remedy)| *remedy)
+fn remedy(lack: Lack) -> String {
+    match lack {
+        Lack::Build => {
+            "apt install clang libbpf-dev linux-libc-dev, then build nicety again".into()
+        }
+        Lack::Root => "run as root".into(),
+        Lack::Pktgen => "modprobe pktgen".into(),
+        Lack::Linux(version) => format!("use Linux {version} or newer"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use nicety_port::PortError;
     use nicety_port::auto::CheckError;
+    use nicety_port::xdp::probe::Unsupported;
 
     use super::*;
 
+    fn lacking(source: Unsupported) -> Result<(), SetupError> {
+        Err(SetupError::Port(PortError::Xdp {
+            interface: "v0".to_owned(),
+            source,
+        }))
+    }
+
     #[test]
     fn a_refusal_says_what_it_costs_and_what_to_do() {
-        let error = |why: &str| Err(SetupError::Check(CheckError::Counts(why.to_owned())));
-        let ability = judge(EngineName::Xdp, error("BPF programs may not be loaded: …"));
+        let ability = judge(EngineName::Xdp, lacking(Unsupported::NotPermitted));
         assert_eq!(ability.answer, Answer::No);
         assert!(ability.costs.unwrap().contains("tester-limited"));
         assert_eq!(ability.remedy.as_deref(), Some("run as root"));
-        let ability = judge(EngineName::AfPacket, error("0 of 100 frames arrived"));
+        let counts = CheckError::Counts("0 of 100 frames arrived".to_owned());
+        let ability = judge(EngineName::AfPacket, Err(SetupError::Check(counts)));
         assert_eq!(ability.costs.as_deref(), Some("nothing can be measured"));
         assert_eq!(ability.remedy, None);
         assert_eq!(judge(EngineName::Xdp, Ok(())).answer, Answer::Yes);
     }
 
     #[test]
-    fn words_that_remedies_hang_on_are_those_of_the_errors() {
-        use nicety_port::xdp::probe::Unsupported;
-        for error in [
-            Unsupported::NotBuilt("x"),
-            Unsupported::NotPermitted,
-            Unsupported::NoLiveFrames,
+    fn what_an_engine_lacks_can_be_had() {
+        for (why, expected) in [
+            (
+                Unsupported::NotBuilt("x"),
+                Some("apt install clang libbpf-dev linux-libc-dev, then build nicety again"),
+            ),
+            (Unsupported::NotPermitted, Some("run as root")),
+            (Unsupported::NoLiveFrames, Some("use Linux 5.18 or newer")),
+            (Unsupported::FrameTooLarge { bytes: 9000 }, None),
         ] {
-            assert!(remedy(&error.to_string()).is_some(), "{error}");
+            let ability = judge(EngineName::Xdp, lacking(why));
+            assert_eq!(ability.remedy.as_deref(), expected);
         }
-        let _: fn(PortError) -> SetupError = SetupError::Port;
     }
 }

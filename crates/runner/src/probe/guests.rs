@@ -11,7 +11,7 @@ use nicety_host::tap;
 use nicety_model::probe::{Ability, Answer, Area};
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, QemuError, bundle};
 
-use crate::output;
+use crate::event::{Event, Observer, Stage};
 
 const VHOST: &str = "/dev/vhost-net";
 const KVM: &str = "/dev/kvm";
@@ -22,7 +22,7 @@ fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
 }
 
 /// What guests hang on, tried inside `ns`, a new namespace.
-pub fn nics(ns: &NetNs) -> Vec<Ability> {
+pub(super) fn nics(ns: &NetNs) -> Vec<Ability> {
     let tap = tap::create(ns, "t0", 1).map(drop);
     let vhost = File::options().read(true).write(true).open(VHOST).map(drop);
     vec![
@@ -78,15 +78,15 @@ fn describe(path: &str, error: &io::Error) -> String {
     }
 }
 
-/// How guests run: KVM is believed only when a kernel has booted on it.
-pub fn accelerator(cache: Option<PathBuf>) -> Vec<Ability> {
+/// How guests run: KVM counts only when a kernel has booted on it.
+pub(super) fn accelerator(cache: Option<PathBuf>, observer: &dyn Observer) -> Vec<Ability> {
     let cache = cache.map_or_else(bundle::default_cache, Ok);
     let found = cache.and_then(|cache| Bundle::cached(&cache));
     let device = File::options().read(true).write(true).open(KVM).map(drop);
     let chosen = match (&device, &found) {
         (Ok(()), Ok(Some(bundle))) => {
-            let mut say = |step: &str| output::say(&format!("nicety: {step}"));
-            Accel::Auto.choose(bundle, &mut say).ok()
+            let mut show = |step: &str| observer.on(Event::Stage(Stage::Accelerator(step)));
+            Accel::Auto.choose(bundle, &mut show).ok()
         }
         _ => None,
     };
@@ -160,10 +160,10 @@ mod tests {
         assert_eq!(kvm(opens(), Some(Accelerator::Kvm)).answer, Answer::Yes);
         assert_eq!(kvm(opens(), None).answer, Answer::Unknown);
         let why = "/dev/kvm opens, but no kernel boots on it".to_owned();
-        let told = kvm(opens(), Some(Accelerator::Tcg(Some(why))));
-        assert_eq!(told.answer, Answer::No);
+        let reported = kvm(opens(), Some(Accelerator::Tcg(Some(why))));
+        assert_eq!(reported.answer, Answer::No);
         assert_eq!(
-            told.finding,
+            reported.finding,
             "/dev/kvm opens, but no kernel boots on it, using TCG"
         );
         let refused = io::Error::from(io::ErrorKind::PermissionDenied);
@@ -175,15 +175,15 @@ mod tests {
     #[test]
     fn a_missing_device_names_the_plans_word() {
         let absent = describe(VHOST, &io::Error::from(io::ErrorKind::NotFound));
-        let told = nic(
+        let reported = nic(
             "vhost-net",
             "",
             Err::<(), _>(absent),
             "modprobe vhost_net as root",
         );
-        assert_eq!(told.finding, "/dev/vhost-net does not exist");
+        assert_eq!(reported.finding, "/dev/vhost-net does not exist");
         assert_eq!(
-            told.costs.as_deref(),
+            reported.costs.as_deref(),
             Some("cells with nic = \"vhost-net\" are skipped")
         );
     }
