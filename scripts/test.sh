@@ -21,6 +21,7 @@ late=()
 : >"$work/passed"
 : >"$work/skips"
 : >"$work/again"
+: >"$work/times"
 
 step() { echo "== $*"; }
 
@@ -97,11 +98,31 @@ failed_names() {
     } | sort -u
 }
 
+# Notes how long each test of the program of `run` takes, to the second, while it runs.
+clock() {
+    local seen=0 last=$SECONDS ended now
+    while sleep 1; do
+        mapfile -t ended < <(sed -n 's/^test \([^ ]*\) .*\.\.\. \(ok\|FAILED\)$/\1/p' "$work/one" |
+            tail -n +$((seen + 1)))
+        [ ${#ended[@]} -gt 0 ] || continue
+        now=$SECONDS
+        echo "$((now - last)) $label: $name: ${ended[*]}" >>"$work/times"
+        seen=$((seen + ${#ended[@]})) last=$now
+    done
+}
+
 # attempt ARGUMENTS…: runs the program of `run`; its output is in $work/one.
 attempt() {
+    local clock status=0
+    : >"$work/one"
+    clock &
+    clock=$!
     # Descriptor 3 is the list of programs: a browser takes it for its own.
     (cd "$folder" && CARGO_MANIFEST_DIR=$folder INSTA_WORKSPACE_ROOT=$root timeout --kill-after=10 "$limit" \
-        "${below[@]}" "$program" "${arguments[@]}" "$@") >"$work/one" 2>&1 </dev/null 3<&-
+        "${below[@]}" "$program" "${arguments[@]}" "$@") >"$work/one" 2>&1 </dev/null 3<&- || status=$?
+    kill "$clock"
+    wait "$clock" 2>/dev/null || true
+    return "$status"
 }
 
 # Adds what the last program passed and skipped to the sums.
@@ -239,6 +260,7 @@ echo
 if [ "$skipped" -gt 0 ]; then
     cut -c 6- "$work/skips" | sed 's/^/skipped: /'
 fi
+sort -rn "$work/times" | head -n "${NICETY_TEST_SLOWEST:-15}" | sed 's/^\([0-9]*\) /slow: \1 s /'
 sed 's/^/passed only at a later attempt: /' "$work/again"
 echo "$passed tests passed ($(wc -l <"$work/again") of them only at a later attempt), $skipped skipped, ${#failed[@]} programs or checks failed"
 if [ ${#failed[@]} -gt 0 ]; then
