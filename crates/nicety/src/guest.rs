@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use nicety_host::guest_channel::{GuestChannel, virtio_port};
+use nicety_lab::spec::GUEST_PORT;
 use nicety_model::BitRate;
 use nicety_police::explain::readable;
 use nicety_police::guest::{Ask, Record, Reply, Request, VSOCK_PORT, soft_limit};
-use nicety_testbed::lab::spec::GUEST_PORT;
 
 use crate::cli::guest::{GuestArgs, GuestCommand};
 use crate::exit::{Exit, Failure};

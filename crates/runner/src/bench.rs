@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use nicety_host::programs::Programs;
 use nicety_host::topology::ProcRoot;
 use nicety_model::{CellKey, CellResult, Disturbance, Fps, LimitKey};
+use nicety_paths::Coupling;
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::Task;
 use nicety_search::visits::FAR;
 use nicety_search::{Cell, CellContext, CellPlan};
-use nicety_testbed::Coupling;
 use nicety_trial::TrialAsk;
 
 use crate::engines::{Engines, Opened};
@@ -91,7 +91,7 @@ impl Bench {
         let path = paths
             .get(key, placement, stop, observer)
             .map_err(interrupted)?;
-        record.note(path.notes().iter().cloned());
+        record.note(path.facts().notes.iter().cloned());
         let mut prober = None;
         if !visit.plan.latency_shares.is_empty() {
             let (found, note) = stamps::prober(path, key.direction, self.stamps)?;
@@ -110,7 +110,7 @@ impl Bench {
         let first = (earlier.len() as u8).wrapping_mul(31);
         let proc = ProcRoot::live();
         let (programs, begun) = (Programs::read(&proc), Instant::now());
-        let threads = path.threads();
+        let threads = &path.facts().threads;
         let own: BTreeSet<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
         let by_windows = visit.plan.settings.judges_windows();
         let nearest = visit.plan.nearest_ns.filter(|_| by_windows);
@@ -158,7 +158,7 @@ impl Bench {
             // Another engine's limit says nothing about this one.
             tester_limit: visit.tester_limit.filter(|_| as_limited),
             line_rate: visit.line_rate,
-            in_sender: path.coupling() == Coupling::SenderContext,
+            in_sender: path.facts().coupling == Coupling::SenderContext,
             drift: None,
             disturbance: Some(disturbance),
         });

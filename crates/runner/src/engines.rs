@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
 use nicety_model::{CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, PathSpec};
+use nicety_paths::Path;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::self_check;
 use nicety_port::{Engine, Stop, pktgen};
 use nicety_search::engine::{self, order};
-use nicety_testbed::Path;
 
 use crate::event::Observer;
 use crate::links;
@@ -41,7 +41,7 @@ impl Tried {
     fn on(path: &dyn Path, traffic: TrafficSpec, engine: EngineName) -> Self {
         Self {
             engine,
-            kind: path.kind(),
+            kind: path.facts().kind,
             ports: path.ports().each_ref().map(|port| port.name.clone()),
             frame_size: traffic.frame_size,
             direction: traffic.direction,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use nicety_guests::bundle;
 use nicety_model::path::VmNic;
 use nicety_model::run::CellSummary;
 use nicety_model::{CellResult, Direction, Fps, FrameSize, Purpose, SearchBounds};
-use nicety_testbed::qemu::bundle;
 
 use crate::sock;
 

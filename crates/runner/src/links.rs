@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use nicety_host::link::{Link, Links};
 use nicety_host::netns::NetNs;
+use nicety_paths::PathError;
 use nicety_port::Stop;
-use nicety_testbed::PathError;
 
 use crate::event::{Event, Observer, Stage};
 use crate::setup::SetupError;

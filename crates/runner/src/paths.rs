@@ -1,12 +1,13 @@
 //! The paths under measurement: made when a cell asks for one, and kept where making them takes
 //! seconds. Guests that are not being measured stand still meanwhile.
 
+use nicety_guests::devices::MEMORY_MIB;
 use nicety_host::placement::Placement;
 use nicety_model::path::VmParams;
 use nicety_model::{CellKey, FrameSize, PathSpec};
+use nicety_paths::{ExternalPath, Path, Pausable, memory};
 use nicety_port::Stop;
 use nicety_search::keep::{Keep, is_short};
-use nicety_testbed::{ExternalPath, Path, vm};
 
 use crate::event::Observer;
 use crate::guests::Guests;
@@ -32,6 +33,16 @@ struct Built {
     /// The host's port whose virtual functions it has.
     pf: Option<String>,
     path: Box<dyn Path>,
+}
+
+/// Lets a path stand still, where that can be.
+fn pauses(built: &Built) -> bool {
+    built.path.pausable().is_some_and(Pausable::pause)
+}
+
+/// Lets it go on.
+fn resumes(built: &Built) -> bool {
+    built.path.pausable().is_some_and(Pausable::resume)
 }
 
 impl Paths {
@@ -74,7 +85,7 @@ impl Paths {
             self.put_aside();
             let found = self.aside.iter().position(|built| built.name == name);
             let found = found.map(|at| self.aside.remove(at));
-            let found = found.filter(|built| built.path.go_on() && same(built));
+            let found = found.filter(|built| resumes(built) && same(built));
             self.now = Some(match found {
                 Some(built) => built,
                 None => {
@@ -92,7 +103,7 @@ impl Paths {
         }
         match &self.now {
             Some(now) => Ok(now.path.as_ref()),
-            None => Err(nicety_testbed::PathError::Stopped.into()),
+            None => Err(nicety_paths::PathError::Stopped.into()),
         }
     }
 
@@ -131,7 +142,7 @@ impl Paths {
 
     /// Lets the path of the last cell stand still, or removes it where that cannot be.
     fn put_aside(&mut self) {
-        let stands = |built: &Built| built.keep == Keep::Run && built.path.stand_still();
+        let stands = |built: &Built| built.keep == Keep::Run && pauses(built);
         self.aside.extend(self.now.take().filter(stands));
     }
 
@@ -141,8 +152,8 @@ impl Paths {
         let pf = vm.and_then(|vm| vm.pf.as_deref());
         self.aside
             .retain(|built| pf.is_none() || built.pf.as_deref() != pf);
-        let wanted = u64::from(vm.map_or(1, |vm| vm.ask().vms)) * u64::from(vm::spec::MEMORY_MIB);
-        while !self.aside.is_empty() && is_short(vm::spec::available_mib(), wanted) {
+        let wanted = u64::from(vm.map_or(1, |vm| vm.ask().vms)) * u64::from(MEMORY_MIB);
+        while !self.aside.is_empty() && is_short(memory::available_mib(), wanted) {
             self.aside.remove(0);
         }
     }

@@ -84,7 +84,7 @@ impl Session {
         facts.privileged = privileged;
         notes.extend(guests.note());
         // What a killed run has left of its switches.
-        nicety_testbed::switch::sweep();
+        nicety_paths::sweep();
         check_ports(&plan, stop, observer)?;
         for restored in stamps::restore() {
             observer.on(Event::Restored(&restored));

@@ -1,9 +1,9 @@
 //! `nicety guest-init`: what this program does as the first processes of a guest. Not for users.
 
 use anyhow::anyhow;
+use nicety_guests::init as guest;
+use nicety_lab::agent;
 use nicety_runner::sock::guest::{serve, work};
-use nicety_testbed::lab::{agent, init};
-use nicety_testbed::vm;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -12,19 +12,19 @@ use crate::output;
 pub fn run(part: &str) -> Result<Exit, Failure> {
     match part {
         "lab" if rustix::process::getpid().is_init() => {
-            let error = match init::run() {
+            let error = match nicety_lab::init::run() {
                 Ok(never) => match never {},
                 Err(error) => error,
             };
             // The last line on the console, which the host shows.
             output::error(&format!("the lab's first process: {error}"));
-            init::power_off();
+            guest::power_off();
             Err(Failure::environment(error))
         }
         "vm" if rustix::process::getpid().is_init() => {
-            let Err(error) = vm::init::run(&serve, &work);
+            let Err(error) = guest::run(&serve, &work);
             output::error(&format!("the guest's first process: {error}"));
-            init::power_off();
+            guest::power_off();
             Err(Failure::environment(error))
         }
         "agent" => agent::run()

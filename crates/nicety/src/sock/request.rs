@@ -7,13 +7,13 @@ use anyhow::{Context, anyhow};
 use nicety_model::SCHEMA;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{Ending, Family, SockAsk, SockReport, SockTest};
+use nicety_paths::Between;
 use nicety_runner::sock;
 use nicety_runner::sock::inside::ServeError;
 use nicety_runner::sock::local::{self, LocalError};
 use nicety_runner::sock::series;
 use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Token, check_cpus};
-use nicety_testbed::Between;
 use nicety_workload::Steps;
 
 use crate::bench::signals::Signals;

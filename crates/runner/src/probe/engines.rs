@@ -3,9 +3,9 @@
 use nicety_host::placement::Placement;
 use nicety_model::probe::{Ability, Answer, Area};
 use nicety_model::{CellKey, Direction, EngineName, FrameSize, Plan};
+use nicety_paths::Path;
 use nicety_port::auto::self_check;
 use nicety_port::{Lack, Stop};
-use nicety_testbed::Path;
 
 use crate::setup::{self, SetupError};
 

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
+use nicety_guests::wire::Serve;
 use nicety_model::sock::{EndReport, Ending, SockAsk};
 use nicety_socket::{Connection, Server, ServerConfig, SocketError, Token};
-use nicety_testbed::vm::wire::Serve;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

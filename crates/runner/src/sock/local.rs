@@ -3,8 +3,8 @@
 use nicety_host::net_error::NetError;
 use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_model::sock::Family;
+use nicety_paths::{Between, Endpoints, PathError};
 use nicety_port::Stop;
-use nicety_testbed::{Between, Endpoints, PathError};
 
 use super::inside::{Inside, ServeError};
 use super::series::{self, Done};
