@@ -32,7 +32,7 @@ pub struct Record {
     pub(crate) results: Vec<CellResult>,
     /// Socket tests of this and earlier sessions.
     pub(crate) sockets: Vec<SockResult>,
-    /// Speed of the slower port in Mbit/s, where a driver states one to be believed.
+    /// Speed of the slower port in Mbit/s, where a driver reports one that holds.
     pub(crate) line_mbps: Option<f64>,
 }
 

@@ -19,9 +19,9 @@ pub fn usable(stamps: &HardwareStamps) -> bool {
     stamps.tx && stamps.rx && stamps.clock.is_some() && ptp::wanted(stamps.rx_filters).is_some()
 }
 
-/// What a driver says of its hardware.
-pub fn in_words(told: &Result<HardwareStamps, NetError>) -> &'static str {
-    match told {
+/// What a driver reports of its hardware.
+pub fn in_words(reported: &Result<HardwareStamps, NetError>) -> &'static str {
+    match reported {
         Ok(stamps) if stamps.tx && stamps.rx && stamps.clock.is_some() => {
             match (stamps.rx_all, ptp::wanted(stamps.rx_filters)) {
                 (true, _) => "of every received frame; latency trials use them for probes",

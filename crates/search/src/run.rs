@@ -44,7 +44,7 @@ pub struct RunView<'a> {
 pub struct Before {
     /// The tester's own limit for such a cell.
     pub tester_limit: Option<Fps>,
-    /// Speed of the slower port in Mbit/s, where a driver states one to be believed.
+    /// Speed of the slower port in Mbit/s, where a driver reports one that holds.
     pub line_mbps: Option<f64>,
     /// Seconds that the visit may take.
     pub share_s: Option<f64>,

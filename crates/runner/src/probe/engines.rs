@@ -16,7 +16,7 @@ pub(super) fn all() -> Vec<Ability> {
         (setup::path(&key, &placement), key, placement)
     });
     let Some((Ok(path), key, placement)) = opened else {
-        // That no path can be built is told among the paths.
+        // That no path can be built is reported among the paths.
         return Vec::new();
     };
     EngineName::ALL
