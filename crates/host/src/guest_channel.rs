@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,18 +15,6 @@ use crate::vsock;
 
 /// Longest answer in bytes.
 const LONGEST: usize = 16 << 10;
-
-/// The port of this virtual machine that is called `name`, where nobody makes links below /dev.
-pub fn virtio_port(name: &str) -> Option<PathBuf> {
-    let ports = fs::read_dir("/sys/class/virtio-ports").ok()?;
-    let wanted = |dir: &Path| {
-        let found = fs::read_to_string(dir.join("name"));
-        found.is_ok_and(|found| found.trim() == name)
-    };
-    let mut ports = ports.flatten().map(|entry| entry.path());
-    let found = ports.find(|dir| wanted(dir))?;
-    Some(Path::new("/dev").join(found.file_name()?))
-}
 
 /// A channel, opened.
 #[derive(Debug)]

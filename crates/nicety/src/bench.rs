@@ -26,7 +26,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let opened = Session::open(request.run, &signals.stop(), &Preparing::default());
     let mut session = match opened {
         Err(RunError::Interrupted) => return Ok(Exit::Interrupted),
-        opened => opened.map_err(Failure::run)?,
+        opened => opened?,
     };
     for note in session.notes() {
         output::say(&format!("note: {note}"));
@@ -36,9 +36,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let mut progress = Progress::start(Board::of(&session), web)?;
     let ending = session.measure(&progress);
     progress.finish();
-    let ending = ending.map_err(Failure::run)?;
+    let ending = ending?;
     let dir = session.dir().to_owned();
-    let run = session.close(ending).map_err(Failure::run)?;
+    let run = session.close(ending)?;
     let exit = exit(ending, &run);
     if request.json {
         report::print_json(run)?

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use nicety_host::guest_channel::{GuestChannel, virtio_port};
+use nicety_guests::virtio_ports;
+use nicety_host::guest_channel::GuestChannel;
 use nicety_lab::spec::GUEST_PORT;
 use nicety_model::BitRate;
 use nicety_police::explain::readable;
-use nicety_police::guest::{Ask, Record, Reply, Request, VSOCK_PORT, soft_limit};
+use nicety_police::guest::{Command, Record, Reply, Request, VSOCK_PORT, soft_limit};
 
 use crate::cli::guest::{GuestArgs, GuestCommand};
 use crate::exit::{Exit, Failure};
@@ -23,19 +24,23 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the command.
 pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
-    let (channel, json, ask) = match &args.command {
-        GuestCommand::Status(args) => (&args.channel, args.json, Ask::Status),
+    let (channel, json, command) = match &args.command {
+        GuestCommand::Status(args) => (&args.channel, args.json, Command::Status),
         GuestCommand::Limit(args) => {
             let limit = Some(args.rate).filter(|rate| rate.0 > 0);
             let lease = args.lease;
-            (&args.at.channel, args.at.json, Ask::Limit { limit, lease })
+            (
+                &args.at.channel,
+                args.at.json,
+                Command::Limit { limit, lease },
+            )
         }
     };
     let path = find(channel.as_deref())?;
     let request = Request {
         // Answers to somebody who did not wait for them have another.
         id: format!("p{:x}", std::process::id()),
-        ask,
+        command,
     };
     let reply = exchange(&path, &request).map_err(|error| {
         Failure::environment(anyhow!(
@@ -90,11 +95,17 @@ fn find(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     }
     let usual = [SOCKET, PORT].map(PathBuf::from);
     let found = usual.into_iter().find(|path| path.exists());
-    found.or_else(|| virtio_port(GUEST_PORT)).ok_or_else(|| {
+    found.or_else(port_of_sysfs).ok_or_else(|| {
         Failure::environment(anyhow!(
             "the host has given no channel: there is neither {SOCKET} nor {PORT}; ask whoever runs the host, or give --channel"
         ))
     })
+}
+
+/// The port by its name, where nobody makes links below /dev.
+fn port_of_sysfs() -> Option<PathBuf> {
+    let ports = virtio_ports::devices(|name| name == GUEST_PORT).ok()?;
+    ports.into_iter().next()
 }
 
 fn exchange(path: &Path, request: &Request) -> io::Result<Reply> {

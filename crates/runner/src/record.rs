@@ -142,7 +142,7 @@ impl Record {
     pub(crate) fn report(&self) -> Result<Run, RunError> {
         let run = read_back(self.dir.path())?;
         let mut html = Vec::new();
-        nicety_report::html::render(&run, &mut html).map_err(RunError::Report)?;
+        nicety_report::html(&run, &mut html).map_err(RunError::Report)?;
         self.dir.write_report(file::REPORT, &html)?;
         Ok(run)
     }

@@ -187,6 +187,3 @@ impl VmAsk {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
