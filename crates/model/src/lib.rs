@@ -58,7 +58,7 @@ pub use frame::{Direction, FrameSize};
 pub use frames::{BurstLengths, FrameCounts, StationCounts, StreamCounts};
 pub use hardware::{HardwareLatency, HardwareProbes, STAMPS_NOT_USED};
 pub use latency::LatencySummary;
-pub use limit::{EngineName, LimitKey};
+pub use limit::{EngineChoice, EngineName, LimitKey};
 pub use loss::LossEntry;
 pub use pacing::PacingReport;
 pub use path::PathSpec;

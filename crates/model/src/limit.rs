@@ -22,6 +22,43 @@ crate::words::words! {
     }
 }
 
+/// The engine that a run is asked to measure with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// The fastest that proves itself on the ports.
+    #[default]
+    Auto,
+    /// No other than this one.
+    Only(EngineName),
+}
+
+impl fmt::Display for EngineChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Only(engine) => engine.fmt(f),
+        }
+    }
+}
+
+/// Not the name of an engine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no engine: write auto, xdp, af_xdp, pktgen or af_packet")]
+pub struct NoEngine(String);
+
+impl FromStr for EngineChoice {
+    type Err = NoEngine;
+
+    fn from_str(text: &str) -> Result<Self, NoEngine> {
+        let mut all = EngineName::ALL.into_iter();
+        match all.find(|engine| engine.word() == text) {
+            Some(engine) => Ok(Self::Only(engine)),
+            None if text == "auto" => Ok(Self::Auto),
+            None => Err(NoEngine(text.to_owned())),
+        }
+    }
+}
+
 /// Key of a limit: what the tester sent when it was found. Keys are in order of frame size, then
 /// one direction before both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -189,5 +226,17 @@ mod tests {
             let json = serde_json::to_string(&key).unwrap();
             prop_assert_eq!(serde_json::from_str::<LimitKey>(&json).unwrap(), key);
         }
+    }
+
+    #[test]
+    fn names_of_engines_are_what_asks_for_them() {
+        let named = EngineName::ALL.map(EngineChoice::Only);
+        for choice in named.into_iter().chain([EngineChoice::Auto]) {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        assert_eq!(
+            "dpdk".parse::<EngineChoice>().unwrap_err().to_string(),
+            "\"dpdk\" is no engine: write auto, xdp, af_xdp, pktgen or af_packet"
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use nicety_model::problem::error_line;
 use nicety_policed::Fault;
-use nicety_store::StoreError;
+use nicety_runner::RunError;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,14 +62,6 @@ impl Failure {
             error: error.into(),
         }
     }
-
-    /// A run directory that is refused is bad input; one that fails is the environment.
-    pub fn store(error: StoreError) -> Self {
-        match error.is_bad_input() {
-            true => Self::usage(error),
-            false => Self::environment(error),
-        }
-    }
 }
 
 impl std::fmt::Display for Failure {
@@ -83,6 +75,15 @@ impl From<nicety_policed::Error> for Failure {
         match error.fault() {
             Fault::Input => Self::usage(error),
             Fault::Host => Self::environment(error),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error.is_bad_input() {
+            true => Self::usage(error),
+            false => Self::environment(error),
         }
     }
 }

@@ -71,7 +71,8 @@ impl Senders for AfXdpSenders {
                     "it sends frames of up to {} bytes, not of {}: use the engine xdp or af_packet",
                     FRAME_SIZE_MAX,
                     size.bytes()
-                ),
+                )
+                .into(),
             });
         }
         Ok(Self {

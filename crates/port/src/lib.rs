@@ -36,5 +36,5 @@ pub mod xdp;
 pub use engine::{
     Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,
 };
-pub use error::PortError;
+pub use error::{Lack, PortError, Why};
 pub use rest::Rest;

@@ -19,11 +19,7 @@ use nicety_report::page::Page;
 pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
     let state = read(args.state.as_deref())?;
     if args.json {
-<<<<<<< HEAD
-        crate::output::print_json(&state)?;
-=======
         output::print_json(&state)?;
->>>>>>> tuner
         return Ok(Exit::Done);
     }
     let decision = &state.decision;
@@ -100,11 +96,7 @@ pub fn status(args: &AskArgs) -> Result<Exit, Failure> {
         &["port", "tenant", "sends", "limit", "limit is"],
         &rows,
     );
-<<<<<<< HEAD
-    crate::output::print(&page.into_text())?;
-=======
     output::print(&page.into_text())?;
->>>>>>> tuner
     Ok(Exit::Done)
 }
 
@@ -113,13 +105,8 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     let state = read(args.ask.state.as_deref())?;
     let explained = client::find(&state, &args.name)?;
     match args.ask.json {
-<<<<<<< HEAD
-        true => crate::output::print_json(&explained)?,
-        false => crate::output::print(&format!("{explained}\n"))?,
-=======
         true => output::print_json(&explained)?,
         false => output::print(&format!("{explained}\n"))?,
->>>>>>> tuner
     }
     Ok(Exit::Done)
 }
@@ -129,11 +116,7 @@ pub fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
     let directory = directory(args.state.as_deref())?;
     let report = client::reload(&directory)?;
     if args.json {
-<<<<<<< HEAD
-        crate::output::print_json(&report)?;
-=======
         output::print_json(&report)?;
->>>>>>> tuner
     }
     if let Some(why) = report.why {
         return Err(Failure {

@@ -113,7 +113,7 @@ fn bench(plan: &Path, out: &Path, signals: &Signals) -> Result<Run, Failure> {
         return Err(Failure { exit, error });
     }
     let run = nicety_store::RunContents::read(out).map_err(Failure::environment)?;
-    crate::bench::assemble::run(run).map_err(Failure::environment)
+    nicety_runner::assemble::run(run).map_err(Failure::environment)
 }
 
 /// Writes the page and its numbers; returns the page.

@@ -2,10 +2,6 @@
 
 use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
 use nicety_police::explain::readable;
-<<<<<<< HEAD
-
-=======
->>>>>>> tuner
 use nicety_report::page::{Page, said};
 
 /// What there is.
