@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_and_masks_are_the_kernels() {
+    fn masks_are_the_kernels() {
         assert_eq!(mask(&[0, 1], 2), "3");
         assert_eq!(mask(&[], 8), "00");
         assert_eq!(mask(&[0, 33], 40), "02,00000001");

@@ -134,26 +134,6 @@ impl CpuUse {
     }
 }
 
-/// Numbers of CPUs or nodes as the kernel prints them: `0-3,8` (lib/bitmap-str.c,
-/// `bitmap_print_list_str`); sorted, each once.
-pub fn list(numbers: &[u32]) -> String {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let mut parts: Vec<(u32, u32)> = Vec::new();
-    for number in sorted {
-        match parts.last_mut() {
-            Some((_, last)) if number == last.saturating_add(1) => *last = number,
-            _ => parts.push((number, number)),
-        }
-    }
-    let words = parts.iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    });
-    words.collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

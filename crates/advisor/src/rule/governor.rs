@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nicety_model::cpu::list;
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::finding::{Certainty, Risk};
 use nicety_model::knob::Knob;
 
@@ -57,7 +57,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         "host",
         format!(
             "CPUs {} carry frames under governor {governor}",
-            list(&slow)
+            format_cpu_list(&slow)
         ),
         "performance on these",
         &FAST,

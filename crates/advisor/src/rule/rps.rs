@@ -1,6 +1,6 @@
 //! Receive packet steering (T06): spreads one queue's work, or is in the way.
 
-use nicety_model::cpu::list;
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
@@ -86,7 +86,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 share * 100.0,
                 case.softnet_time()
             ),
-            format!("steered to CPUs {}", list(&helpers)),
+            format!("steered to CPUs {}", format_cpu_list(&helpers)),
             &STEER,
         );
         finding.formula = Some(format!(

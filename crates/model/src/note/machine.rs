@@ -23,12 +23,12 @@ notes! {
 
         "N004" "nodes-crossed" Caution
         NodesCrossed { nodes: Vec<u32> }
-            => ("tester and path lie on NUMA nodes {}: frames cross between them", crate::cpu::list(nodes)),
+            => ("tester and path lie on NUMA nodes {}: frames cross between them", crate::cpu_list::format_cpu_list(nodes)),
 
         "N005" "nic-node-unused" Caution
         NicNodeUnused { nic_node: u32, nodes: Vec<u32> }
             => ("the NIC is on NUMA node {nic_node}, but no CPU there may be used: everything runs on node {}",
-                crate::cpu::list(nodes)),
+                crate::cpu_list::format_cpu_list(nodes)),
 
         "N006" "path-cpus-shared" Caution
         PathCpusShared { workers: usize, cpus: Vec<u32> }
@@ -41,7 +41,7 @@ notes! {
 
         "N008" "isolated" Info
         Isolated { cpus: Vec<u32> }
-            => ("isolated CPUs {} are outside the affinity of this process", crate::cpu::list(cpus))
+            => ("isolated CPUs {} are outside the affinity of this process", crate::cpu_list::format_cpu_list(cpus))
             + "start it with `taskset -c` to let it use them",
 
         "N009" "housekeeping" Caution

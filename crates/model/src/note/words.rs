@@ -6,7 +6,7 @@ use std::fmt::Display;
 pub(super) fn cpus(numbers: &[u32]) -> String {
     match numbers {
         [cpu] => format!("CPU {cpu}"),
-        _ => format!("CPUs {}", crate::cpu::list(numbers)),
+        _ => format!("CPUs {}", crate::cpu_list::format_cpu_list(numbers)),
     }
 }
 
