@@ -28,7 +28,7 @@ trait Transport: fmt::Debug {
 
 impl Transport for Channel {
     fn ask(&self, message: GenlMessage, flags: u16) -> io::Result<Vec<GenlMessage>> {
-        Channel::ask(self, message, flags)
+        Channel::query(self, message, flags)
     }
 
     fn change(&self, message: GenlMessage) -> io::Result<()> {

@@ -31,7 +31,7 @@ impl Family {
         let mut request = GenlMessage::new(Self(GENL_ID_CTRL), CTRL_CMD_GETFAMILY);
         request.put_str(CTRL_ATTR_FAMILY_NAME, name);
         channel
-            .ask(request, 0)?
+            .query(request, 0)?
             .iter()
             .find_map(|answer| answer.u16(CTRL_ATTR_FAMILY_ID))
             .map(Self)

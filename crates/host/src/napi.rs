@@ -189,7 +189,7 @@ fn pids(ns: &NetNs, index: u32) -> Result<Vec<u32>, NetError> {
     let family = Family::find(&channel, "netdev").map_err(error)?;
     let mut request = GenlMessage::new(family, NETDEV_CMD_NAPI_GET);
     request.put_u32(NETDEV_A_NAPI_IFINDEX, index);
-    let answers = channel.ask(request, NLM_F_DUMP).map_err(error)?;
+    let answers = channel.query(request, NLM_F_DUMP).map_err(error)?;
     Ok(answers
         .iter()
         .filter(|answer| answer.u32(NETDEV_A_NAPI_ID).is_some())

@@ -110,7 +110,7 @@ impl Channel {
     }
 
     /// Sends `message` and collects its answers: one, or all of them with [`NLM_F_DUMP`].
-    pub(crate) fn ask<I>(&self, message: I, flags: u16) -> io::Result<Vec<I>>
+    pub(crate) fn query<I>(&self, message: I, flags: u16) -> io::Result<Vec<I>>
     where
         I: NetlinkSerializable + NetlinkDeserializable + Clone,
     {

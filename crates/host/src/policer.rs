@@ -142,7 +142,7 @@ impl Policers {
 
     fn filters(&self, at: Representor<'_>) -> Result<Vec<RawMessage>, NetError> {
         self.channel
-            .ask(tc::dump_filters(at.index, tc::INGRESS), NLM_F_DUMP)
+            .query(tc::dump_filters(at.index, tc::INGRESS), NLM_F_DUMP)
             .map_err(|e| NetError::new("list filters of", at.name, e))
     }
 

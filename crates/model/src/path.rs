@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 pub use read::{NoPath, Words};
-pub use vm::{VmAsk, VmParams, VmSwitch};
+pub use vm::{VmConfig, VmParams, VmSwitch};
 pub use word::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev, VmAccel, VmNic};
 
 pub use crate::words::UnknownWord;

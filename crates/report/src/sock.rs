@@ -31,7 +31,7 @@ pub(crate) fn text(series: &[SockSeries], more: &[String], options: Options) -> 
     let (transactions, streams): (Vec<&SockSeries>, Vec<&SockSeries>) = series
         .iter()
         .filter(|series| !series.results.is_empty())
-        .partition(|series| series.results[0].ask.test.has_transactions());
+        .partition(|series| series.results[0].spec.test.has_transactions());
     for (rows, columns) in [(transactions, TRANSACTIONS), (streams, STREAMS)] {
         if !rows.is_empty() {
             text.push_str(&table(&rows, columns, options));
@@ -144,7 +144,7 @@ fn neighbours(result: &SockResult) -> String {
 
 /// CPU time per unit of work with its unit.
 pub(crate) fn service_demand(result: &SockResult) -> String {
-    let (text, unit) = match result.ask.test.has_transactions() {
+    let (text, unit) = match result.spec.test.has_transactions() {
         true => (
             demand(result, |d| {
                 (d.client_us_per_transaction, d.server_us_per_transaction)
@@ -196,7 +196,7 @@ pub(crate) fn sentences(series: &[SockSeries]) -> Vec<String> {
 fn rate(series: &SockSeries) -> Option<(String, Option<String>)> {
     let result = series.results.last()?;
     let rate = series.headline.map(|h| h.ave).or(result.headline())?;
-    if !result.ask.test.has_transactions() {
+    if !result.spec.test.has_transactions() {
         return Some((number::bit_rate(rate), None));
     }
     let p99 = result.latency_us.map(|l| number::micros(l.p99));
@@ -246,7 +246,7 @@ pub(crate) fn tables(series: &[SockSeries]) -> Vec<(Vec<&'static str>, Vec<Vec<S
     let (transactions, streams): (Vec<&SockSeries>, Vec<&SockSeries>) = series
         .iter()
         .filter(|series| !series.results.is_empty())
-        .partition(|series| series.results[0].ask.test.has_transactions());
+        .partition(|series| series.results[0].spec.test.has_transactions());
     let both = [(transactions, TRANSACTIONS), (streams, STREAMS)];
     both.into_iter()
         .filter(|(series, _)| !series.is_empty())
@@ -400,7 +400,7 @@ fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nicety_model::sock::{EndReport, Family, SockAsk, SockTest};
+    use nicety_model::sock::{EndReport, Family, SockSpec, SockTest};
     use nicety_model::{LatencySummary, SCHEMA};
 
     use super::*;
@@ -410,7 +410,7 @@ mod tests {
             schema: SCHEMA,
             path: "veth".to_owned(),
             family: Family::Ipv4,
-            ask: SockAsk::new(test, std::time::Duration::from_secs(1)),
+            spec: SockSpec::new(test, std::time::Duration::from_secs(1)),
             cell: String::new(),
             repeat: 1,
             neighbours: None,
@@ -438,7 +438,7 @@ mod tests {
 
     fn text(results: Vec<SockResult>) -> String {
         let series = results.into_iter().map(|result| SockSeries {
-            name: format!("veth/{}", result.ask.name()),
+            name: format!("veth/{}", result.spec.name()),
             results: vec![result],
             headline: None,
             confidence: None,

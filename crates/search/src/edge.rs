@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use nicety_model::Fps;
 
-use crate::machine::{Ask, Left, Outcome, Search, Seen, out_of_time};
+use crate::machine::{Left, Outcome, Search, Seen, TrialRequest, out_of_time};
 use crate::preset::Settings;
 use posterior::Posterior;
 
@@ -105,7 +105,7 @@ pub struct EdgeSearch {
     forwards: Option<f64>,
     again: bool,
     posterior: Posterior,
-    next: Option<Ask>,
+    next: Option<TrialRequest>,
     trials: u32,
     wall: Duration,
     first: f64,
@@ -185,9 +185,9 @@ impl EdgeSearch {
         self.next = Some(self.trial(centre));
     }
 
-    fn trial(&self, load: f64) -> Ask {
+    fn trial(&self, load: f64) -> TrialRequest {
         let window = window::of(load, self.loss_goal);
-        Ask {
+        TrialRequest {
             load: Fps(load),
             duration: window::trial(window, WINDOWS).max(TRIAL),
             window: Some(window),
@@ -318,13 +318,13 @@ impl EdgeSearch {
         self.next = Some(match is_short {
             true => {
                 let (window, count) = window::strict(load, self.loss_goal);
-                Ask {
+                TrialRequest {
                     load: Fps(load),
                     duration: window::trial(window, count),
                     window: Some(window),
                 }
             }
-            false => Ask {
+            false => TrialRequest {
                 duration: LONGER,
                 ..self.trial(load)
             },
@@ -386,7 +386,7 @@ impl EdgeSearch {
 }
 
 impl Search for EdgeSearch {
-    fn next_trial(&self) -> Option<Ask> {
+    fn next_trial(&self) -> Option<TrialRequest> {
         self.next
     }
 
@@ -440,14 +440,14 @@ impl Search for EdgeSearch {
         }
         self.max = max.0.max(self.min);
         self.at_max = 0;
-        if let Some(ask) = self.next {
-            self.next = Some(self.trial(ask.load.0.min(self.max)));
+        if let Some(request) = self.next {
+            self.next = Some(self.trial(request.load.0.min(self.max)));
         }
     }
 
     fn skip(&mut self) {
         self.skipped += 1;
-        let lower = self.next.map(|ask| ask.load.0 * SKIPPED);
+        let lower = self.next.map(|request| request.load.0 * SKIPPED);
         self.next = lower
             .filter(|load| self.skipped < SKIPS && *load >= self.min)
             .map(|load| self.trial(load));
@@ -506,7 +506,7 @@ impl Search for EdgeSearch {
             return Left::default();
         }
         let trials = self.enough().saturating_sub(self.trials).max(1);
-        let each = self.next.map_or(TRIAL, |ask| ask.duration);
+        let each = self.next.map_or(TRIAL, |request| request.duration);
         Left {
             trials,
             seconds: f64::from(trials) * each.as_secs_f64(),

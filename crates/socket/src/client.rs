@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nicety_model::sock::{EndReport, Ending, Family, Second, SockAsk, SockTest};
+use nicety_model::sock::{EndReport, Ending, Family, Second, SockSpec, SockTest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cpu;
@@ -136,19 +136,19 @@ impl Connection {
     /// When the test could not begin.
     pub fn run(
         &mut self,
-        ask: &SockAsk,
+        spec: &SockSpec,
         threads: usize,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(&Second),
     ) -> Result<Ran, SocketError> {
-        ask.check()?;
-        files::ensure(ask.parallel)?;
-        self.say(&ToServer::Order { ask: ask.clone() })?;
+        spec.check()?;
+        files::ensure(spec.parallel)?;
+        self.say(&ToServer::Order { spec: spec.clone() })?;
         let (port, key) = match self.hear("prepare the test", JOIN_LIMIT)? {
             ToClient::Ready { port, key } => (port, key),
             other => return Err(self.unexpected(&other)),
         };
-        let parts = self.parts(ask, port, &key, threads)?;
+        let parts = self.parts(spec, port, &key, threads)?;
         match self.hear("take all flows", JOIN_LIMIT + GREET_LIMIT)? {
             ToClient::Joined => {}
             other => return Err(self.unexpected(&other)),
@@ -159,7 +159,7 @@ impl Connection {
             other => return Err(self.unexpected(&other)),
         }
         let job = Job {
-            ask: ask.clone(),
+            spec: spec.clone(),
             key,
             start: Instant::now(),
             stop: Arc::new(AtomicBool::new(false)),
@@ -204,14 +204,14 @@ impl Connection {
 
     fn parts(
         &self,
-        ask: &SockAsk,
+        spec: &SockSpec,
         port: u16,
         key: &Key,
         threads: usize,
     ) -> Result<Vec<Part>, SocketError> {
         let mut data = self.server;
         data.set_port(port);
-        let count = ask.parallel;
+        let count = spec.parallel;
         let tcp = |part: fn(Vec<_>) -> Part| {
             let flows = join::tcp_client(data, key, count)?;
             Ok(deal(flows, threads).into_iter().map(part).collect())
@@ -220,7 +220,7 @@ impl Connection {
             let flows = join::udp_client(data, key, count)?;
             Ok(deal(flows, threads).into_iter().map(part).collect())
         };
-        match ask.test {
+        match spec.test {
             SockTest::TcpRr => tcp(Part::TcpRequest),
             SockTest::TcpStream => tcp(Part::TcpPush),
             SockTest::TcpMaerts => tcp(Part::TcpPull),

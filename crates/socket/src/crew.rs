@@ -53,7 +53,7 @@ impl Part {
             Self::UdpRespond(flows) => udp_rr::respond(flows, job, live),
             Self::UdpPush(flows) => udp_stream::push(flows, job, live),
             Self::UdpPull(flows) => udp_stream::pull(flows, job, live),
-            Self::Connect(flows, server) => tcp_crr::connect_and_ask(flows, server, job, live),
+            Self::Connect(flows, server) => tcp_crr::connect_and_request(flows, server, job, live),
             Self::Accept(listener, client) => {
                 tcp_crr::accept_and_answer(&listener, client, job, live)
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nicety_model::sock::{EndReport, SockAsk, SockTest};
+use nicety_model::sock::{EndReport, SockSpec, SockTest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cpu;
@@ -105,7 +105,7 @@ impl Session<'_> {
         })?;
         loop {
             match self.hear(IDLE_LIMIT)? {
-                ToServer::Order { ask } => self.test(&ask)?,
+                ToServer::Order { spec } => self.test(&spec)?,
                 _ => return Err(Some("spoke out of turn; closed".to_owned())),
             }
         }
@@ -163,29 +163,29 @@ impl Session<'_> {
         self.stop.load(Ordering::Relaxed) || self.readable(0)
     }
 
-    fn test(&self, ask: &SockAsk) -> Result<(), End> {
+    fn test(&self, spec: &SockSpec) -> Result<(), End> {
         let running = &self.server.running;
         let others = running.fetch_add(1, Ordering::Relaxed);
         let result = match others {
             MOST_TESTS.. => self.refuse("too many tests run already", Some(LATER)),
-            _ => self.run(ask, others),
+            _ => self.run(spec, others),
         };
         running.fetch_sub(1, Ordering::Relaxed);
         result
     }
 
-    fn run(&self, ask: &SockAsk, others: usize) -> Result<(), End> {
-        if let Err(error) = ask.check() {
+    fn run(&self, spec: &SockSpec, others: usize) -> Result<(), End> {
+        if let Err(error) = spec.check() {
             return self.refuse_for(&error.into());
         }
-        if let Err(error) = files::ensure(ask.parallel) {
+        if let Err(error) = files::ensure(spec.parallel) {
             return self.refuse_for(&error);
         }
         let key: Key = match wire::random() {
             Ok(key) => key,
             Err(error) => return self.refuse(&format!("no random numbers: {error}"), None),
         };
-        let parts = match self.parts(ask, &key)? {
+        let parts = match self.parts(spec, &key)? {
             Ok(parts) => parts,
             Err(why) => return self.refuse(&why, None),
         };
@@ -194,7 +194,7 @@ impl Session<'_> {
             return Err(Some("spoke out of turn; closed".to_owned()));
         };
         let job = Job {
-            ask: ask.clone(),
+            spec: spec.clone(),
             key,
             start: Instant::now(),
             stop: Arc::new(AtomicBool::new(false)),
@@ -202,7 +202,7 @@ impl Session<'_> {
             round_trip_ns: None,
             cpus: Arc::clone(&self.server.cpus),
         };
-        let limit = ask.duration() + OVERTIME;
+        let limit = spec.duration() + OVERTIME;
         let (started, stop) = (job.start, Arc::clone(&job.stop));
         let mut crew = match Crew::start(parts, job) {
             Ok(crew) => crew,
@@ -218,11 +218,11 @@ impl Session<'_> {
                 break match wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT).map_err(heard) {
                     Ok(ToServer::Stop) => Ok(()),
                     Ok(_) => Err(Some("spoke out of turn; closed".to_owned())),
-                    Err(_) => Err(Some(format!("went away during {}", ask.name()))),
+                    Err(_) => Err(Some(format!("went away during {}", spec.name()))),
                 };
             }
             if started.elapsed() > limit {
-                break Err(Some(format!("did not end {} in time; closed", ask.name())));
+                break Err(Some(format!("did not end {} in time; closed", spec.name())));
             }
             most_others = most_others.max(self.server.running.load(Ordering::Relaxed) - 1);
             crew.tick();
@@ -236,34 +236,34 @@ impl Session<'_> {
                     .to_owned(),
             );
         }
-        self.told(ask, &report);
+        self.told(spec, &report);
         self.answer(&ToClient::Report {
             report: Box::new(report),
         })
     }
 
-    fn told(&self, ask: &SockAsk, report: &EndReport) {
+    fn told(&self, spec: &SockSpec, report: &EndReport) {
         let faults = match report.faults.len() {
             0 => String::new(),
             count => format!(", {count} faults"),
         };
-        (self.say)(&format!("{}: {} done{faults}", self.from, ask.name()));
+        (self.say)(&format!("{}: {} done{faults}", self.from, spec.name()));
     }
 
     /// Opens the data port and takes the flows: the outer error ends the session, the inner one
     /// is told to the client.
-    fn parts(&self, ask: &SockAsk, key: &Key) -> Result<Result<Vec<Part>, String>, End> {
+    fn parts(&self, spec: &SockSpec, key: &Key) -> Result<Result<Vec<Part>, String>, End> {
         let mut at = self.server.config.listen;
         if let Ok(own) = self.stream.local_addr() {
             at.set_ip(own.ip());
         }
         at.set_port(0);
         let threads = self.server.config.threads;
-        let count = ask.parallel;
+        let count = spec.parallel;
         let gone = || self.gone();
         let ready = |port| self.answer(&ToClient::Ready { port, key: *key });
         let open = |error: std::io::Error| format!("cannot open a data port: {error}");
-        if ask.test.is_udp() {
+        if spec.test.is_udp() {
             let opened = join::udp_socket(at, None).and_then(|s| Ok((s.local_addr()?.port(), s)));
             let (port, entrance) = match opened {
                 Ok(opened) => opened,
@@ -271,7 +271,7 @@ impl Session<'_> {
             };
             ready(port)?;
             let flows = join::udp_server(&entrance, self.from.ip(), key, count, &gone);
-            let part = match ask.test {
+            let part = match spec.test {
                 SockTest::UdpRr => Part::UdpRespond,
                 _ => Part::UdpPull,
             };
@@ -286,14 +286,14 @@ impl Session<'_> {
             Err(error) => return Ok(Err(open(error))),
         };
         ready(port)?;
-        if ask.test == SockTest::TcpCrr {
+        if spec.test == SockTest::TcpCrr {
             let listener = Arc::new(listener);
             let workers = threads.clamp(1, count as usize);
             let part = |_| Part::Accept(Arc::clone(&listener), self.from.ip());
             return Ok(Ok((0..workers).map(part).collect()));
         }
         let flows = join::tcp_server(&listener, key, count, &gone);
-        let part = match ask.test {
+        let part = match spec.test {
             SockTest::TcpRr => Part::TcpRespond,
             SockTest::TcpStream => Part::TcpPull,
             _ => Part::TcpPush,

@@ -63,10 +63,10 @@ mod tests {
     use nicety_model::{Fps, FrameCounts, HardwareProbes, Purpose, StreamCounts};
 
     use super::*;
-    use crate::{TrialAsk, record};
+    use crate::{TrialSpec, record};
 
     fn trial() -> TrialRecord {
-        let ask = TrialAsk {
+        let spec = TrialSpec {
             cell: "ports/64/bi".to_owned(),
             repeat: 1,
             control: None,
@@ -76,7 +76,7 @@ mod tests {
             duration: Duration::from_secs(1),
             window: None,
         };
-        let mut record = record::broken(&ask, Duration::ZERO, Duration::ZERO, String::new());
+        let mut record = record::broken(&spec, Duration::ZERO, Duration::ZERO, String::new());
         let stream = |foreign| StreamCounts {
             frames: FrameCounts {
                 foreign,

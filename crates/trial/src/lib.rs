@@ -38,7 +38,7 @@ pub const DRAIN_QUIET: Duration = Duration::from_millis(40);
 
 /// A trial to run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TrialAsk {
+pub struct TrialSpec {
     /// Cell name.
     pub cell: String,
     /// Repeat of the cell, from 1.
@@ -169,16 +169,16 @@ impl<'a> Trials<'a> {
     ///
     /// # Errors
     /// [`TrialError::Interrupted`] when `stop` was set before the end.
-    pub fn run(&mut self, ask: &TrialAsk, stop: &Stop) -> Result<TrialRecord, TrialError> {
+    pub fn run(&mut self, spec: &TrialSpec, stop: &Stop) -> Result<TrialRecord, TrialError> {
         self.counter = self.counter.wrapping_add(1);
         let order = TrialOrder {
-            load: ask.load,
-            duration: ask.duration,
+            load: spec.load,
+            duration: spec.duration,
             drain_max: DRAIN_MAX,
             drain_quiet: DRAIN_QUIET,
             trial: self.counter,
-            rest: self.memory.rest(self.rest, ask.load.0),
-            catch_up: overload(ask.purpose),
+            rest: self.memory.rest(self.rest, spec.load.0),
+            catch_up: overload(spec.purpose),
         };
         let started = nicety_host::clock::unix_time();
         let begun = nicety_host::clock::monotonic();
@@ -186,19 +186,19 @@ impl<'a> Trials<'a> {
         let watch = self.watch();
         let before = match self.before(&watch) {
             Ok(before) => before,
-            Err(Trouble::Path(why)) => return Ok(record::broken(ask, started, begun, why)),
+            Err(Trouble::Path(why)) => return Ok(record::broken(spec, started, begun, why)),
             Err(Trouble::Facts(error)) => return Err(error.into()),
         };
         if let Some(stalls) = self.stalls {
             stalls.forget();
         }
-        let asked = matches!(ask.purpose, Purpose::Latency { .. });
+        let asked = matches!(spec.purpose, Purpose::Latency { .. });
         let prober = self.prober.filter(|_| asked);
         let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
         let report = match report {
             Ok(report) => report,
             Err(error) => {
-                return Ok(record::broken(ask, started, begun, error.to_string()));
+                return Ok(record::broken(spec, started, begun, error.to_string()));
             }
         };
         if report.interrupted {
@@ -208,7 +208,7 @@ impl<'a> Trials<'a> {
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
         let polling = self.path.polling();
-        let mut record = record::of(ask, &report);
+        let mut record = record::of(spec, &report);
         if let Some(hardware) = hardware {
             hardware::add(&mut record, hardware);
         }
@@ -216,7 +216,7 @@ impl<'a> Trials<'a> {
         if let Some(stalls) = stalls::report(stalls.as_deref(), &self.path_cpus, self.engine) {
             record::set_apart(&mut record, stalls);
         }
-        if let Some(window) = ask.window {
+        if let Some(window) = spec.window {
             let slots = self.engine.slots();
             record.windows = slots.and_then(|s| windows::of(&s, window, &record.frames));
         }

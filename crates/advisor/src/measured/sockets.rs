@@ -71,7 +71,7 @@ pub(super) fn value(target: MeasuredTarget, test: &SockSeries) -> Option<f64> {
 /// Whether it has transactions, and so a latency.
 pub(super) fn has_transactions(test: &SockSeries) -> bool {
     let mut results = test.results.iter();
-    results.any(|result| result.ask.test.has_transactions())
+    results.any(|result| result.spec.test.has_transactions())
 }
 
 /// Every repeat, fewest pairs first.
@@ -81,7 +81,7 @@ fn rates(runs: &[Run], name: &str) -> Vec<RatePoint> {
     let mut points: Vec<RatePoint> = results
         .filter_map(|result| {
             let rate = result.headline()?;
-            let parallel = result.ask.parallel;
+            let parallel = result.spec.parallel;
             Some(RatePoint { parallel, rate })
         })
         .collect();
@@ -95,7 +95,7 @@ mod tests {
 
     use nicety_model::finding::Goal;
     use nicety_model::measured::MeasuredDecision;
-    use nicety_model::sock::{Family, SockAsk, SockTest};
+    use nicety_model::sock::{Family, SockSpec, SockTest};
 
     use super::*;
     use crate::measured::{failed, judge, mend, target};
@@ -106,7 +106,7 @@ mod tests {
             cell: String::new(),
             path: "veth".to_owned(),
             family: Family::Ipv4,
-            ask: SockAsk::new(test, Duration::from_secs(1)),
+            spec: SockSpec::new(test, Duration::from_secs(1)),
             repeat: 1,
             neighbours: None,
             ending: Ending::Complete,

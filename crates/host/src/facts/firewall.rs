@@ -30,13 +30,13 @@ pub(super) fn read(source: &Source) -> Option<Vec<FirewallChain>> {
         return None;
     }
     let mut chains = match may_ask(&source.roots) {
-        true => parse(&source.ask(&["nft", "-j", "list", "ruleset"])?)?,
+        true => parse(&source.run(&["nft", "-j", "list", "ruleset"])?)?,
         false => Vec::new(),
     };
     for (family, program, names) in OLDER {
         let names = source.roots.proc.text(names).unwrap_or_default();
         if !names.trim().is_empty() {
-            chains.extend(older(family, &source.ask(&[program])?));
+            chains.extend(older(family, &source.run(&[program])?));
         }
     }
     source.keep(RECORDED, || {

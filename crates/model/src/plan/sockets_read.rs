@@ -7,7 +7,7 @@ use crate::path::{Cpus, PathSpec};
 use crate::plan::file::{Confidence, SockFile};
 use crate::plan::parse::numbers;
 use crate::plan::{HowOften, Plan, SockClient, SockPlan};
-use crate::sock::{Family, SockAskError};
+use crate::sock::{Family, SockSpecError};
 use crate::source::{Found, List};
 
 /// Length of a test when the plan does not say.
@@ -50,13 +50,13 @@ impl SockFile {
             found.push(Found::new(repeats.span().start, what, remedy));
         }
         let plan = self.plan();
-        let mut asks = plan.asks();
-        if let Some(error) = asks.find_map(|ask| ask.check().err()) {
+        let mut specs = plan.specs();
+        if let Some(error) = specs.find_map(|spec| spec.check().err()) {
             let place = match error {
-                SockAskError::MessageBytes { .. } => self.message_bytes.as_ref().map(List::at),
-                SockAskError::Flows { .. } => self.parallel.as_ref().map(List::at),
-                SockAskError::Duration { .. } => self.time.as_ref().map(|time| time.span().start),
-                SockAskError::Rate { .. } | SockAskError::NoRate { .. } => {
+                SockSpecError::MessageBytes { .. } => self.message_bytes.as_ref().map(List::at),
+                SockSpecError::Flows { .. } => self.parallel.as_ref().map(List::at),
+                SockSpecError::Duration { .. } => self.time.as_ref().map(|time| time.span().start),
+                SockSpecError::Rate { .. } | SockSpecError::NoRate { .. } => {
                     self.rate.as_ref().map(List::at)
                 }
             };

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
 use nicety_host::placement::Placement;
-use nicety_model::path::{VmAccel, VmAsk, VmParams};
+use nicety_model::path::{VmAccel, VmConfig, VmParams};
 use nicety_model::{FrameSize, PathSpec, Plan, Remedy};
 use nicety_port::Stop;
 use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
@@ -32,7 +32,7 @@ impl Guests {
     /// Fetches QEMU and a kernel where the plan has guests and they are not in the cache. To be
     /// called before a user namespace is entered.
     pub fn prepare(plan: &Plan, cache: Option<PathBuf>, mirror: String) -> Self {
-        let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.ask().netns);
+        let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.config().netns);
         let wanted = plan.buildable_cells().any(|key| machine(&key.path))
             || plan.sock_cells().any(|cell| machine(&cell.path));
         let bundle = match wanted {
@@ -68,7 +68,7 @@ impl Guests {
         stop: &Stop,
         say: &dyn Fn(&str),
     ) -> Result<Box<dyn Path>, PathError> {
-        let ask = vm.ask();
+        let ask = vm.config();
         if ask.netns {
             let spec = namespace_spec(ask, largest, placement);
             return Ok(Box::new(NetnsPath::build(&spec)?));
@@ -89,7 +89,7 @@ impl Guests {
         largest: FrameSize,
         placement: &Placement,
     ) -> Result<(), PathError> {
-        let ask = vm.ask();
+        let ask = vm.config();
         if ask.netns {
             return NetnsPath::check(&namespace_spec(ask, largest, placement));
         }
@@ -101,7 +101,7 @@ impl Guests {
     /// beside it, so it may use every CPU.
     pub fn serving(
         &mut self,
-        ask: VmAsk,
+        ask: VmConfig,
         serve: &[Serve],
         (largest, neighbours): (FrameSize, u32),
         stop: &Stop,
@@ -125,7 +125,7 @@ impl Guests {
     }
 }
 
-fn namespace_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> NetnsSpec {
+fn namespace_spec(ask: VmConfig, largest: FrameSize, placement: &Placement) -> NetnsSpec {
     NetnsSpec {
         stations: setup::stations(ask.vms),
         ask,
@@ -136,7 +136,7 @@ fn namespace_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> Netn
     }
 }
 
-fn machine_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> VmSpec {
+fn machine_spec(ask: VmConfig, largest: FrameSize, placement: &Placement) -> VmSpec {
     VmSpec {
         stations: setup::stations(ask.vms),
         ask,
@@ -153,7 +153,7 @@ fn machine_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> VmSpec
 fn accelerator<'a>(
     known: &'a mut BTreeMap<VmAccel, Accelerator>,
     bundle: &Bundle,
-    ask: &VmAsk,
+    ask: &VmConfig,
     say: &dyn Fn(&str),
 ) -> Result<&'a Accelerator, PathError> {
     let untried = match known.entry(ask.accel) {
@@ -177,7 +177,7 @@ fn accelerator<'a>(
     Ok(untried.insert(chosen))
 }
 
-fn booting(ask: &VmAsk, accelerator: &Accelerator, say: &dyn Fn(&str)) {
+fn booting(ask: &VmConfig, accelerator: &Accelerator, say: &dyn Fn(&str)) {
     let what = match ask.vms {
         1 => "a guest".to_owned(),
         several => format!("{several} guests"),

@@ -13,7 +13,7 @@ use nicety_search::visits::FAR;
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
 use nicety_store::{RunDir, StoreError};
 use nicety_testbed::Coupling;
-use nicety_trial::{TrialAsk, TrialError};
+use nicety_trial::{TrialError, TrialSpec};
 
 use super::engines::{Engines, Opened};
 use super::machine::Machine;
@@ -156,7 +156,7 @@ impl Bench<'_> {
                 step.load.0,
                 cell.bounds(),
             );
-            let ask = TrialAsk {
+            let ask = TrialSpec {
                 cell: name.clone(),
                 repeat: visit.repeat,
                 control: visit.control,

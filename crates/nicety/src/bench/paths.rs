@@ -171,7 +171,8 @@ impl Paths {
         let pf = vm.and_then(|vm| vm.pf.as_deref());
         self.aside
             .retain(|built| pf.is_none() || built.pf.as_deref() != pf);
-        let wanted = u64::from(vm.map_or(1, |vm| vm.ask().vms)) * u64::from(vm::spec::MEMORY_MIB);
+        let wanted =
+            u64::from(vm.map_or(1, |vm| vm.config().vms)) * u64::from(vm::spec::MEMORY_MIB);
         let short = || {
             let available = vm::spec::available_mib();
             available.is_none_or(|mib| mib < wanted + RESERVE_MIB)

@@ -8,7 +8,7 @@ use std::time::Instant;
 use nicety_host::placement::Placement;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::{SockCell, SockClient};
-use nicety_model::sock::{Ending as TestEnding, Neighbours, SockAsk, SockResult};
+use nicety_model::sock::{Ending as TestEnding, Neighbours, SockResult, SockSpec};
 use nicety_model::{PathSpec, Plan, Remedy};
 use nicety_search::order::shuffled;
 use nicety_socket::{Connection, Ran, SocketError};
@@ -189,16 +189,16 @@ impl SocketRun<'_> {
     fn cell(&mut self, stage: &Stage, cell: &SockCell, steps: &mut Steps) -> Result<Went, Failure> {
         let name = cell.name();
         while let Some(step) = steps.next() {
-            let late = |until: f64| self.elapsed_s() + cell.ask.duration().as_secs_f64() > until;
+            let late = |until: f64| self.elapsed_s() + cell.spec.duration().as_secs_f64() > until;
             if step.repeat > 1 && self.until_s.is_some_and(late) {
                 self.meta
                     .left_out
                     .push(format!("{name} repeat {}", step.repeat));
                 return Ok(Went::Done);
             }
-            let ask = SockAsk {
-                parallel: step.parallel.unwrap_or(cell.ask.parallel),
-                ..cell.ask.clone()
+            let ask = SockSpec {
+                parallel: step.parallel.unwrap_or(cell.spec.parallel),
+                ..cell.spec.clone()
             };
             let what = match (step.parallel, step.repeat) {
                 (Some(pairs), _) => format!("{name}, {pairs} pairs"),
@@ -251,7 +251,7 @@ impl SocketRun<'_> {
         &self,
         stage: &Stage,
         cell: &SockCell,
-        ask: &SockAsk,
+        ask: &SockSpec,
     ) -> Result<(Ran, Option<Neighbours>), Missing> {
         let server = stage.server(cell)?;
         let stop = self.making.signals.flag();

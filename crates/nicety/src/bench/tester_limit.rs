@@ -6,7 +6,7 @@ use nicety_model::{Direction, Fps, FrameSize, Purpose, Validity};
 use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::Choice;
-use nicety_trial::{TrialAsk, TrialError};
+use nicety_trial::{TrialError, TrialSpec};
 
 use super::engines::Engines;
 use super::machine::Machine;
@@ -95,8 +95,8 @@ pub fn measure(
     Ok((counted.0 >= 1.0).then_some(limit))
 }
 
-fn ask(load: Fps, index: u32) -> TrialAsk {
-    TrialAsk {
+fn ask(load: Fps, index: u32) -> TrialSpec {
+    TrialSpec {
         cell: "tester".to_owned(),
         repeat: 1,
         control: None,

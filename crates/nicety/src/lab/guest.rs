@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
-use nicety_model::sock::{EndReport, Ending, SockAsk};
+use nicety_model::sock::{EndReport, Ending, SockSpec};
 use nicety_socket::{Connection, Server, ServerConfig, SocketError, Token};
 use nicety_testbed::lab::{agent, init};
 use nicety_testbed::vm;
@@ -65,7 +65,7 @@ pub struct Test {
     /// What it wants to be shown.
     pub token: String,
     /// The test.
-    pub ask: SockAsk,
+    pub ask: SockSpec,
 }
 
 /// What came of it.

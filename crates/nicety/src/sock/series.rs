@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use nicety_model::plan::HowOften;
-use nicety_model::sock::{SockAsk, SockResult, SockSeries};
+use nicety_model::sock::{SockResult, SockSeries, SockSpec};
 use nicety_search::stats;
 use nicety_socket::{Connection, SocketError, Token};
 use nicety_workload::{Ends, Steps, result};
@@ -83,7 +83,7 @@ pub fn run(request: &Request, path: &str, to: &str, token: &Token, signals: &Sig
 type Early = Option<SocketError>;
 
 impl Runner<'_> {
-    fn once(&mut self, ask: &SockAsk, repeat: u32) -> Result<SockResult, Early> {
+    fn once(&mut self, ask: &SockSpec, repeat: u32) -> Result<SockResult, Early> {
         self.progress.test(&ask.name(), repeat, ask.duration());
         let progress = &self.progress;
         let test = ask.test;
@@ -105,11 +105,11 @@ impl Runner<'_> {
         Ok(result)
     }
 
-    fn series(&mut self, ask: &SockAsk, name: String) -> (SockSeries, Result<(), Early>) {
+    fn series(&mut self, ask: &SockSpec, name: String) -> (SockSeries, Result<(), Early>) {
         let mut ended = Ok(());
         let mut steps = self.request.steps.clone();
         while let Some(step) = steps.next() {
-            let ask = SockAsk {
+            let ask = SockSpec {
                 parallel: step.parallel.unwrap_or(ask.parallel),
                 ..ask.clone()
             };

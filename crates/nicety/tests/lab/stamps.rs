@@ -16,7 +16,7 @@ use nicety_port::Stop;
 use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
 use nicety_port::probes::{ProbePort, Prober};
 use nicety_testbed::{ExternalPath, Path};
-use nicety_trial::{TrialAsk, Trials};
+use nicety_trial::{TrialSpec, Trials};
 
 /// RXSATRH of the 82576 (datasheet 8.16.3).
 const RXSATRH: usize = 0xb630;
@@ -97,7 +97,7 @@ fn latency_trial(path: &ExternalPath, prober: &Prober) -> TrialRecord {
         Port::open(&spec, frame_size).unwrap()
     });
     let mut engine = AfPacket::new(a, b, traffic, vec![None]).unwrap();
-    let ask = TrialAsk {
+    let ask = TrialSpec {
         cell: "ports/128/bi".to_owned(),
         repeat: 1,
         control: None,

@@ -124,12 +124,12 @@ fn edge(clock: &mut Clock<'_>, known: Option<f64>) -> f64 {
     if let Some(known) = known {
         search.expect(Fps(known));
     }
-    while let Some(ask) = search.next_trial() {
-        let (good, bad, forwarding) = clock.trial(ask.load, ask.duration.as_secs_f64());
+    while let Some(request) = search.next_trial() {
+        let (good, bad, forwarding) = clock.trial(request.load, request.duration.as_secs_f64());
         search.observe(&Seen {
-            load: ask.load,
-            duration: ask.duration,
-            wall: ask.duration,
+            load: request.load,
+            duration: request.duration,
+            wall: request.duration,
             loss_ratio: nicety_model::LossRatio(0.0),
             single: None,
             windows: Some((good, bad)),

@@ -14,12 +14,12 @@ fn mlr(preset: Preset) -> Mlr {
     Mlr::new(vec![settings.goal()], MIN, REFERENCE_MAX, settings.timeout).unwrap()
 }
 
-fn seen(sut: &mut Sut, ask: Ask) -> Seen {
-    let seconds = ask.duration.as_secs_f64();
-    let shot = sut.trial(ask.load, seconds);
+fn seen(sut: &mut Sut, request: TrialRequest) -> Seen {
+    let seconds = request.duration.as_secs_f64();
+    let shot = sut.trial(request.load, seconds);
     Seen {
-        load: ask.load,
-        duration: ask.duration,
+        load: request.load,
+        duration: request.duration,
         wall: Duration::from_secs_f64(sut.wall_s(seconds)),
         loss_ratio: shot.loss_ratio,
         single: None,
@@ -31,13 +31,13 @@ fn seen(sut: &mut Sut, ask: Ask) -> Seen {
 /// Runs to the end; returns what was asked and seen.
 fn run(search: &mut Mlr, sut: &mut Sut) -> Vec<Seen> {
     let mut all = Vec::new();
-    while let Some(ask) = search.next_trial() {
+    while let Some(request) = search.next_trial() {
         assert_eq!(
             search.next_trial(),
-            Some(ask),
+            Some(request),
             "asking again changes nothing"
         );
-        let seen = seen(sut, ask);
+        let seen = seen(sut, request);
         search.observe(&seen);
         all.push(seen);
         assert!(all.len() < 20_000, "does not end");
@@ -400,12 +400,12 @@ proptest! {
         let all = run(&mut search, &mut Sut::new(path, seed));
         let mut again = mlr(preset);
         for seen in all.iter().take(cut) {
-            let ask = again.next_trial().unwrap();
-            prop_assert_eq!((ask.load, ask.duration), (seen.load, seen.duration));
+            let request = again.next_trial().unwrap();
+            prop_assert_eq!((request.load, request.duration), (seen.load, seen.duration));
             again.observe(seen);
         }
         let next = all.get(cut).map(|seen| (seen.load, seen.duration));
-        prop_assert_eq!(again.next_trial().map(|ask| (ask.load, ask.duration)), next);
+        prop_assert_eq!(again.next_trial().map(|request| (request.load, request.duration)), next);
     }
 
     /// Once capped, at any moment, nothing above the cap is asked for, and the search ends.
@@ -414,8 +414,8 @@ proptest! {
         let mut sut = Sut::new(path, seed);
         let mut search = mlr(preset);
         for _ in 0..at {
-            let Some(ask) = search.next_trial() else { break };
-            let seen = seen(&mut sut, ask);
+            let Some(request) = search.next_trial() else { break };
+            let seen = seen(&mut sut, request);
             search.observe(&seen);
         }
         search.cap(Fps(max));
@@ -431,12 +431,12 @@ proptest! {
     fn arbitrary_answers_end(answers in proptest::collection::vec((0.0f64..1.0, 0.0f64..2e7), 50)) {
         let mut search = mlr(Preset::Std);
         for (loss, rate) in answers.iter().cycle().take(20_000) {
-            let Some(ask) = search.next_trial() else { return Ok(()) };
+            let Some(request) = search.next_trial() else { return Ok(()) };
             let loss = if *loss < 0.5 { 0.0 } else { *loss };
             search.observe(&Seen {
-                load: ask.load,
-                duration: ask.duration,
-                wall: ask.duration,
+                load: request.load,
+                duration: request.duration,
+                wall: request.duration,
                 loss_ratio: LossRatio(loss),
                 single: None,
                 windows: None,

@@ -3,7 +3,7 @@
 use super::*;
 
 fn refusal(words: &[(&str, &str)]) -> Option<Problem> {
-    VmAsk::refusal_of(&crate::path::tests::vm(words))
+    VmConfig::refusal_of(&crate::path::tests::vm(words))
 }
 
 #[test]
