@@ -23,7 +23,7 @@ use postgres::types::FromSql;
 use postgres::{Client, Config, NoTls, Row, Transaction};
 
 use crate::error::HistoryError;
-use crate::{Added, History, NewRun, Point, pack};
+use crate::{Added, History, HistoryPoint, NewRun, pack};
 
 pub use address::{is_url, without_password};
 
@@ -481,7 +481,7 @@ impl History for Postgres {
         self.all_but(id, nicety_store::file::TRIALS)
     }
 
-    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<Point>, HistoryError> {
+    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<HistoryPoint>, HistoryError> {
         let sql = format!(
             "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
              {LABELS} FROM nicety.figures JOIN nicety.runs ON runs.id = figures.run \
@@ -490,7 +490,7 @@ impl History for Postgres {
         self.read(|client| {
             let rows = client.query(&sql, &[&cell, &metric.word()])?;
             let points = rows.iter().map(|row| {
-                Ok(Point {
+                Ok(HistoryPoint {
                     point: TrendPoint {
                         id: row.try_get(0)?,
                         started: row.try_get(1)?,

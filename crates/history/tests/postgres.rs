@@ -67,7 +67,7 @@ fn refused(server: &Server) {
     let raise = "UPDATE nicety.version SET version = 99";
     newer.batch_execute(raise).unwrap();
     match open(server, "newer", true) {
-        Err(HistoryError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 1)),
+        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 1)),
         other => panic!("{other:?}"),
     }
     // Somebody who may only look.

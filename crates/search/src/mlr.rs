@@ -3,9 +3,9 @@
 //! Trials at discrete loads classify each load for each goal; strategies choose loads that
 //! bring the relevant bounds of every goal within its width.
 
+mod capacity;
 mod initial;
 mod interval;
-mod law;
 mod selector;
 mod strategy;
 mod stretch;

@@ -220,10 +220,10 @@ pub(crate) fn decode<T: DeserializeOwned>(
     }
     let head: Head = serde_json::from_slice(bytes).map_err(broken)?;
     match head.schema {
-        Some(found) if found > SCHEMA => Err(StoreError::Newer {
+        Some(version) if version > SCHEMA => Err(StoreError::Newer {
             path: path.to_owned(),
             line,
-            found,
+            version,
             known: SCHEMA,
         }),
         _ => serde_json::from_slice(bytes).map_err(broken),

@@ -7,7 +7,7 @@ use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
 use nicety_packet::{MacAddr, VlanTag};
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::{CheckError, Choice};
 use nicety_port::pktgen::{self, Pktgen};
@@ -240,9 +240,9 @@ pub fn af_packet(
     placement: &Placement,
 ) -> Result<AfPacket, SetupError> {
     let [a, b] = specs(path)?;
-    let open = |spec: &PortSpec, side: usize| -> Result<Port, SetupError> {
+    let open = |spec: &PortSpec, side: usize| -> Result<PortSockets, SetupError> {
         let ns = &path.ports()[side].ns;
-        Ok(ns.run(|| Port::open(spec, traffic.frame_size))??)
+        Ok(ns.run(|| PortSockets::open(spec, traffic.frame_size))??)
     };
     Ok(AfPacket::new(
         open(&a, 0)?,

@@ -7,7 +7,7 @@ use nicety_host::policer::Policed;
 use nicety_host::shaper::{Found, Shapers, Survey};
 use nicety_host::vf::{FunctionState, Functions, Holder, Limiter, Places, Registers, VfHolders};
 use nicety_model::SCHEMA;
-use nicety_model::vf::{Abilities, PhysicalFunction, Port, VfReport, VirtualFunction};
+use nicety_model::vf::{Abilities, HostPort, PhysicalFunction, VfReport, VirtualFunction};
 use nicety_police::Driver;
 use nicety_police::driver::{Minimum, VfCounters, Way};
 
@@ -177,7 +177,7 @@ impl Eyes {
         flags.is_some_and(|flags| flags & 1 != 0)
     }
 
-    fn port(&self, link: &Link, survey: &Survey) -> Port {
+    fn port(&self, link: &Link, survey: &Survey) -> HostPort {
         // A port may go while it is looked at.
         let face = survey.face(&link.name);
         let found = face.and_then(|face| self.shapers.found(face, survey).ok());
@@ -185,7 +185,7 @@ impl Eyes {
         let limited = matches!(found, Found::Limited(_));
         let bucket = face.filter(|_| limited);
         let bucket = bucket.and_then(|face| self.shapers.bucket_of(face, survey));
-        Port {
+        HostPort {
             interface: link.name.clone(),
             kind: match link.kind.as_str() {
                 "tun" if self.is_tun(&link.name) => "tun".to_owned(),

@@ -13,7 +13,7 @@ use nicety_host::netns::NetNs;
 use nicety_model::{Direction, Fps, FrameSize, Purpose, TrialRecord};
 use nicety_packet::MacAddr;
 use nicety_port::Stop;
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::probes::{ProbePort, Prober};
 use nicety_testbed::{ExternalPath, Path};
 use nicety_trial::{TrialSpec, Trials};
@@ -94,7 +94,7 @@ fn latency_trial(path: &ExternalPath, prober: &Prober) -> TrialRecord {
             refusal: Refusal::NotSent,
             promiscuous: true,
         };
-        Port::open(&spec, frame_size).unwrap()
+        PortSockets::open(&spec, frame_size).unwrap()
     });
     let mut engine = AfPacket::new(a, b, traffic, vec![None]).unwrap();
     let ask = TrialSpec {

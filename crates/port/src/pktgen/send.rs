@@ -23,7 +23,7 @@ use account::Run;
 
 /// A port as a sender.
 #[derive(Debug)]
-struct Port {
+struct PktgenPort {
     spec: PortSpec,
     template: Template,
     shape: Shape,
@@ -47,7 +47,7 @@ struct Loaded {
 /// The sending halves of both ports.
 #[derive(Debug)]
 pub(super) struct Senders {
-    ports: [Port; 2],
+    ports: [PktgenPort; 2],
     /// One per network namespace.
     controls: Vec<Control>,
     direction: Direction,
@@ -62,7 +62,7 @@ impl Senders {
     ) -> Result<Self, PortError> {
         let [a, b] = templates(specs.each_ref(), traffic)?;
         let [spec_a, spec_b] = specs;
-        let port = |side: usize, spec, template: Template| Port {
+        let port = |side: usize, spec, template: Template| PktgenPort {
             spec,
             shape: Shape::of(&template),
             template,

@@ -68,7 +68,7 @@ struct Attached {
 
 /// A port as a sender.
 #[derive(Debug)]
-struct Port {
+struct XdpPort {
     spec: PortSpec,
     shape: Shape,
     attached: Option<Attached>,
@@ -77,7 +77,7 @@ struct Port {
 /// The sending halves of both ports.
 #[derive(Debug)]
 pub(crate) struct Senders {
-    ports: [Port; 2],
+    ports: [XdpPort; 2],
     /// One per sending thread: one for both ports, or one each.
     transmitters: Vec<Transmitter>,
     cpus: Vec<Option<u32>>,
@@ -135,7 +135,7 @@ impl Senders {
         let shapes = templates.each_ref().map(Shape::of);
         let [a, b] = specs;
         let [shape_a, shape_b] = shapes;
-        let port = |spec, shape| Port {
+        let port = |spec, shape| XdpPort {
             spec,
             shape,
             attached: None,

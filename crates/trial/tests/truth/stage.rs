@@ -13,7 +13,7 @@ use nicety_model::{
     CellKey, CellResult, Direction, Fps, FrameSize, PathSpec, Purpose, TrialRecord, Validity,
 };
 use nicety_packet::MacAddr;
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::xdp::object;
 use nicety_port::xdp::probe::Unsupported;
 use nicety_port::xdp::{Opening, Xdp};
@@ -93,7 +93,7 @@ fn af_packet(path: &dyn Path, traffic: TrafficSpec) -> AfPacket {
     let open = |spec: &PortSpec, side: usize| {
         let opened = path.ports()[side]
             .ns
-            .run(|| Port::open(spec, traffic.frame_size));
+            .run(|| PortSockets::open(spec, traffic.frame_size));
         opened.unwrap().unwrap()
     };
     AfPacket::new(open(&a, 0), open(&b, 1), traffic, cpus(path)).unwrap()

@@ -5,7 +5,7 @@ use nicety_host::qdisc;
 
 use super::super::control::Control;
 use super::super::text::Tally;
-use super::{Loaded, Port};
+use super::{Loaded, PktgenPort};
 use crate::af_packet::Refusal;
 use crate::af_packet::tx::TxSocket;
 use crate::engine::WorkerUse;
@@ -19,7 +19,7 @@ const POLLS_BELOW_NS: u64 = 100_000;
 /// One port in one trial.
 pub(super) struct Run<'s> {
     pub(super) side: usize,
-    pub(super) port: &'s Port,
+    pub(super) port: &'s PktgenPort,
     pub(super) loaded: &'s Loaded,
     pub(super) control: &'s Control,
     /// Drops of the port's queueing discipline before.
