@@ -15,7 +15,7 @@ pub use read::{NoPath, Words};
 pub use vm::{VmConfig, VmParams, VmSwitch};
 pub use word::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev, VmAccel, VmNic};
 
-pub use crate::words::UnknownWord;
+pub use crate::keywords::UnknownKeyword;
 
 /// A path. Parameters that are absent were not given; methods have the values they stand for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

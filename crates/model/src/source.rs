@@ -10,9 +10,9 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::keywords::instead;
 use crate::plan::PlanError;
 use crate::problem::Problem;
-use crate::words::instead;
 
 pub use list::{List, only_list, written_as_list};
 pub use value::{Kind, Rate, Raw, Time, Wrong, read_kind};

@@ -4,6 +4,7 @@
 //! Receiving: a program on the port accounts and drops ([`receive`]). What was measured to choose
 //! this: `docs/methodology/engines.md`.
 
+pub(crate) mod abi;
 pub mod attach;
 mod engine;
 mod interrupt;
@@ -15,6 +16,5 @@ pub mod receive;
 pub(crate) mod receivers;
 mod send;
 pub(crate) mod transmit;
-pub(crate) mod words;
 
 pub use engine::{Opening, Xdp};

@@ -49,7 +49,7 @@ pub(crate) fn blocking(stream: &TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(TICK))
 }
 
-/// Waits in the kernel without a time limit: [`Crew`](crate::crew::Crew) shuts the connection down
+/// Waits in the kernel without a time limit: [`Workers`](crate::workers::Workers) shuts the connection down
 /// when waiting has become hopeless.
 fn request_one(flow: &TcpFlow, job: &Job, live: &Live, tally: &mut Tally) -> io::Result<()> {
     let stream = &flow.stream;

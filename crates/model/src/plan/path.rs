@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
+use crate::keywords::keywords;
 use crate::path::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev, VmAccel, VmNic};
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
 use crate::problem::Problem;
 use crate::source::{Diagnostic, List, Source, Wrong, only_list, written_as_list};
-use crate::words::words;
 use crate::{kind, whole_numbers};
 
-words! {
+keywords! {
     /// What is measured.
     PathKind {
         /// Two namespaces joined by a kernel bridge.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::cell::SkippedCell;
+use crate::keywords::keywords;
 use crate::path::{PathSpec, VmNic};
 use crate::plan::Plan;
 use crate::plan::cells::product;
 use crate::plan::vm_refusal::first;
 use crate::problem::Problem;
 use crate::sock::{Family, SockSpec, SockTest};
-use crate::words::words;
 
 /// Most pairs of neighbours: each has two namespaces of its own.
 pub const MAX_NEIGHBOURS: u32 = 64;
@@ -40,7 +40,7 @@ pub struct SockPlan {
     pub how_often: HowOften,
 }
 
-words! {
+keywords! {
     /// Where the client of a socket test runs.
     SockClient {
         /// In a namespace of this host.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::keywords::keywords;
 use crate::problem::Problem;
-use crate::words::words;
 
 /// Largest UDP payload over IPv4: 65,535 less 20 bytes of IPv4 and 8 bytes of UDP header
 /// (RFC 768, RFC 791).
@@ -23,7 +23,7 @@ const SHORTEST_TEST: Duration = Duration::from_millis(100);
 /// Highest rate of an open-loop schedule, per second: its intervals are whole nanoseconds.
 const HIGHEST_RATE: f64 = 1e9;
 
-words! {
+keywords! {
     /// What the endpoints do with each other.
     SockTest {
         /// Request and response on one TCP connection, one outstanding.
@@ -83,7 +83,7 @@ impl std::str::FromStr for SockTest {
     }
 }
 
-words! {
+keywords! {
     /// IP version of the data flows.
     #[derive(Default)]
     Family {

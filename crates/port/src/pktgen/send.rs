@@ -18,7 +18,7 @@ use crate::error::PortError;
 use crate::marks::Marks;
 use crate::pace::Arrears;
 use crate::sending::{LEARNING_FRAMES, Sending};
-use crate::xdp::words::{self, Sent, Shape};
+use crate::xdp::abi::{self, Sent, Shape};
 use account::Run;
 
 /// A port as a sender.
@@ -212,8 +212,8 @@ impl Senders {
 }
 
 /// The stream of `side` as the program wants it: its schedule is pktgen's.
-fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) -> words::Words {
-    words::Sending {
+fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) -> abi::StreamWords {
+    abi::Sending {
         shape,
         stream: side as u8,
         trial: order.trial,

@@ -7,9 +7,9 @@
 
 mod device;
 mod layout;
+mod modes;
 mod program;
 mod totals;
-mod ways;
 
 use std::io;
 use std::ops::Range;
@@ -30,9 +30,9 @@ use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, TrafficSpec};
 use crate::error::PortError;
 use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
+use modes::{describe, modes, try_mode};
 use program::{LoadError, Program, Settings};
 use totals::Judged;
-use ways::{in_words, try_way, ways};
 
 /// Most frames of a stream in one trial: their bits fill 256 MiB.
 pub const FRAMES_MAX: u64 = 1 << 31;
@@ -127,7 +127,7 @@ impl Receiver {
         let driver = device::driver(&socket);
         let mut settings = settings(traffic, expected_streams, Bench::default());
         let mut refusals = Vec::new();
-        for (mode, fragments) in ways(spec.mtu) {
+        for (mode, fragments) in modes(spec.mtu) {
             settings.fragments = fragments;
             settings.lane_is_cpu = mode == Mode::Generic;
             settings.lanes = match mode {
@@ -140,14 +140,14 @@ impl Receiver {
                 Err(LoadError::Program(_)) if fragments => continue,
                 Err(error) => return Err(unloadable(name, &settings, &error)),
             };
-            match try_way(&program, &socket, mode)? {
+            match try_mode(&program, &socket, mode)? {
                 Ok(link) => {
                     return Ok(Self {
                         attached: Some(Attached { link, socket }),
                         program,
                         settings,
                         interface: name.to_owned(),
-                        mode: in_words(mode, &refusals),
+                        mode: describe(mode, &refusals),
                         taken_as_dropped: mode == Mode::Native
                             && driver.as_deref().is_some_and(device::counts_as_dropped),
                         limit: 0,

@@ -9,10 +9,10 @@ use nicety_model::{Direction, Fps, FrameSize};
 use nicety_packet::Template;
 use nicety_packet::stamp::STREAM_LEARNING;
 
+use super::abi::{self, Sent, Shape};
 use super::interrupt::wake_in_time;
 use super::probe::Unsupported;
 use super::transmit::Transmitter;
-use super::words::{self, Sent, Shape};
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
@@ -266,10 +266,10 @@ impl Senders {
         Ok((sendings, workers))
     }
 
-    fn words(&self, job: &Job, side: usize, pace: Fps) -> words::Words {
+    fn words(&self, job: &Job, side: usize, pace: Fps) -> abi::StreamWords {
         let port = &self.ports[side];
         let interface = port.attached.as_ref();
-        words::Sending {
+        abi::Sending {
             shape: &port.shape,
             stream: if job.learning {
                 STREAM_LEARNING

@@ -11,7 +11,7 @@ use crate::af_packet::tx::TxSocket;
 use crate::engine::WorkerUse;
 use crate::error::PortError;
 use crate::sending::Sending;
-use crate::xdp::words::Sent;
+use crate::xdp::abi::Sent;
 
 /// Waits shorter than this are spent polling (`spin` in net/core/pktgen.c).
 const POLLS_BELOW_NS: u64 = 100_000;
@@ -136,10 +136,10 @@ fn busy_us(tally: &Tally, delay_ns: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::xdp::words;
+    use crate::xdp::abi;
 
     fn sent(made: u64, unsent: u64) -> Sent {
-        let mut words = [0; words::STREAM_WORDS];
+        let mut words = [0; abi::STREAM_WORDS];
         (words[24], words[34]) = (made, unsent);
         Sent::read(&words)
     }
