@@ -60,7 +60,7 @@ install -D -m 644 packaging/nicety-police.service "$root/lib/systemd/system/nice
 doc=$root/usr/share/doc/nicety
 install -D -m 644 -t "$doc/plans" plans/*.toml
 install -D -m 644 -t "$doc/policies" policies/*.toml
-install -D -m 644 -t "$doc/examples" packaging/examples/policy.toml
+install -D -m 644 -t "$doc/examples" packaging/examples/*
 install -D -m 644 -t "$doc/dashboards" packaging/dashboards/*.json
 install -D -m 644 -t "$doc/guide" docs/guide/*.md
 install -D -m 644 -t "$doc/methodology" docs/methodology/*.md

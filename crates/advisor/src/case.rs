@@ -6,6 +6,7 @@ use nicety_model::HostFacts;
 use nicety_model::facts::{InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, VmFacts, WindowFacts};
 use nicety_model::finding::Goal;
 use nicety_model::path_mtu::PathProbe;
+use nicety_model::total;
 
 use crate::draft::Report;
 use crate::stacks::Stacks;
@@ -226,7 +227,7 @@ impl<'a> Case<'a> {
     /// Share of received frames that the busiest CPU took in, with that CPU; `None` when there
     /// are too few to say anything: a million since boot, 10000 a second in a window.
     pub fn busiest_receiver(&self) -> Option<(u32, f64)> {
-        let total: u64 = self.softnet().iter().map(|cpu| cpu.processed).sum();
+        let total = total(self.softnet().iter().map(|cpu| cpu.processed));
         let busiest = self.softnet().iter().max_by_key(|cpu| cpu.processed)?;
         let least = match &self.facts.window {
             Some(window) => (window.seconds * 10_000.0) as u64,

@@ -7,7 +7,9 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
 /// Largest file that is given back: more is damage, not a run.
-const LARGEST: u64 = 4 << 30;
+///
+/// Whoever may write into a shared database chooses what is unpacked here.
+const LARGEST: u64 = 256 << 20;
 
 /// Compresses.
 pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
@@ -20,9 +22,15 @@ pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     ZlibDecoder::new(packed)
-        .take(LARGEST)
+        .take(LARGEST + 1)
         .read_to_end(&mut bytes)?;
-    Ok(bytes)
+    match bytes.len() as u64 > LARGEST {
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("larger than {LARGEST} bytes"),
+        )),
+        false => Ok(bytes),
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,22 @@
 //! Journals of transactions on disk: one file each, every line synced before the next step.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_model::journal::{Event, Journal};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::time::ClockId;
 
 use crate::topology::ProcRoot;
+use crate::tree::read_regular;
+
+/// A journal of every setting of a large host is far smaller.
+const LARGEST: u64 = 64 << 20;
 
 /// A state directory that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +40,14 @@ pub enum JournalError {
         /// Line, from 1.
         line: usize,
     },
+    /// Somebody else could have written what would be undone here.
+    #[error("{} {why}; what it says is not done: give --state a directory that only you can write", path.display())]
+    NotOurs {
+        /// Directory or file.
+        path: PathBuf,
+        /// Why it is not trusted.
+        why: &'static str,
+    },
     /// Somebody else works here.
     #[error("another nicety tune works in {}; wait until it has ended", path.display())]
     Busy {
@@ -42,9 +56,22 @@ pub enum JournalError {
     },
 }
 
-/// A directory of journals.
+/// A directory of journals. Its files are opened in the directory that was checked, whatever becomes of
+/// its name.
 #[derive(Debug, Clone)]
-pub struct StateDir(PathBuf);
+pub struct StateDir {
+    path: PathBuf,
+    dir: Arc<OwnedFd>,
+}
+
+/// What a state directory holds.
+#[derive(Debug, Default)]
+pub struct Journals {
+    /// Number and events of each journal, the oldest first.
+    pub readable: Vec<(u32, Journal)>,
+    /// Why others cannot be read.
+    pub unreadable: Vec<JournalError>,
+}
 
 /// The right to change journals and settings, given up when dropped or when the process ends.
 #[derive(Debug)]
@@ -58,10 +85,11 @@ pub struct JournalFile {
 }
 
 impl StateDir {
-    /// Uses a directory; makes it, closed to others, when it is missing.
+    /// Uses a directory; makes it, closed to others, when it is missing. What a journal says is done with
+    /// the rights of the caller, so nobody else may be able to write one.
     ///
     /// # Errors
-    /// [`JournalError::Io`].
+    /// [`JournalError::NotOurs`], [`JournalError::Io`].
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let error = |source| JournalError::Io {
             operation: "make",
@@ -75,12 +103,21 @@ impl StateDir {
             .create(path)
             .map_err(error)?;
         // A guard of this directory lives on when the terminal's folder is gone.
-        Ok(Self(path.canonicalize().map_err(error)?))
+        let path = path.canonicalize().map_err(error)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir =
+            rustix::fs::open(&path, flags, Mode::empty()).map_err(|source| error(source.into()))?;
+        let dir = File::from(dir);
+        trusted(&path, &dir)?;
+        Ok(Self {
+            path,
+            dir: Arc::new(dir.into()),
+        })
     }
 
     /// The absolute path.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Takes the lock; waits at most `patience` for it, as long as a guard may need to undo.
@@ -108,18 +145,14 @@ impl StateDir {
     }
 
     fn lock_with(&self, operation: FlockOperation) -> Result<Lock, JournalError> {
-        let path = self.0.join("lock");
+        let path = self.path.join("lock");
         let error = |source: io::Error| JournalError::Io {
             operation: "lock",
             path: path.clone(),
             source,
         };
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
+        let file = self
+            .file("lock", OFlags::WRONLY | OFlags::CREATE)
             .map_err(error)?;
         loop {
             match rustix::fs::flock(&file, operation) {
@@ -127,7 +160,7 @@ impl StateDir {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     return Err(JournalError::Busy {
-                        path: self.0.clone(),
+                        path: self.path.clone(),
                     });
                 }
                 Err(source) => return Err(error(source.into())),
@@ -140,15 +173,16 @@ impl StateDir {
     /// # Errors
     /// [`JournalError::Io`].
     pub fn ids(&self) -> Result<Vec<u32>, JournalError> {
-        let entries = std::fs::read_dir(&self.0).map_err(|source| JournalError::Io {
+        let error = |source: rustix::io::Errno| JournalError::Io {
             operation: "list",
-            path: self.0.clone(),
-            source,
-        })?;
+            path: self.path.clone(),
+            source: source.into(),
+        };
+        let entries = rustix::fs::Dir::read_from(&*self.dir).map_err(error)?;
         let mut ids: Vec<u32> = entries
             .flatten()
             .filter_map(|entry| {
-                let name = entry.file_name().into_string().ok()?;
+                let name = entry.file_name().to_str().ok()?;
                 name.strip_prefix("txn-")?
                     .strip_suffix(".jsonl")?
                     .parse()
@@ -162,15 +196,38 @@ impl StateDir {
     /// Reads a journal.
     ///
     /// # Errors
-    /// [`JournalError::Io`], [`JournalError::Malformed`].
+    /// [`JournalError::Io`], [`JournalError::NotOurs`], [`JournalError::Malformed`].
     pub fn read(&self, id: u32) -> Result<Journal, JournalError> {
-        let path = self.file(id);
-        let text = std::fs::read_to_string(&path).map_err(|source| JournalError::Io {
+        let path = self.path.join(file_name(id));
+        let error = |source| JournalError::Io {
             operation: "read",
             path: path.clone(),
             source,
-        })?;
-        Journal::parse(&text).map_err(|line| JournalError::Malformed { path, line })
+        };
+        let file = self
+            .file(&file_name(id), OFlags::RDONLY | OFlags::NONBLOCK)
+            .map_err(error)?;
+        trusted(&path, &file)?;
+        let bytes = read_regular(file, LARGEST).map_err(error)?;
+        // Bytes that are no text are no event either; the parser names their line.
+        Journal::parse(&String::from_utf8_lossy(&bytes))
+            .map_err(|line| JournalError::Malformed { path, line })
+    }
+
+    /// Every journal that can be read, by number, and what is wrong with the others: one that a newer
+    /// nicety wrote, or somebody else, keeps nobody from undoing the rest.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] when the directory cannot be listed.
+    pub fn journals(&self) -> Result<Journals, JournalError> {
+        let mut journals = Journals::default();
+        for id in self.ids()? {
+            match self.read(id) {
+                Ok(journal) => journals.readable.push((id, journal)),
+                Err(error) => journals.unreadable.push(error),
+            }
+        }
+        Ok(journals)
     }
 
     /// Makes a new journal and syncs its name.
@@ -178,22 +235,20 @@ impl StateDir {
     /// # Errors
     /// [`JournalError::Io`].
     pub fn create(&self, id: u32) -> Result<JournalFile, JournalError> {
-        let path = self.file(id);
+        let path = self.path.join(file_name(id));
         let error = |source| JournalError::Io {
             operation: "make",
             path: path.clone(),
             source,
         };
         // Not in append mode: a file system that writes whole pages back (9p) would append these.
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
+        let file = self
+            .file(
+                &file_name(id),
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+            )
             .map_err(error)?;
-        File::open(&self.0)
-            .and_then(|dir| dir.sync_all())
-            .map_err(error)?;
+        rustix::fs::fsync(&*self.dir).map_err(|source| error(source.into()))?;
         Ok(JournalFile { file, path })
     }
 
@@ -202,11 +257,10 @@ impl StateDir {
     /// # Errors
     /// [`JournalError::Io`].
     pub fn append_to(&self, id: u32) -> Result<JournalFile, JournalError> {
-        let path = self.file(id);
+        let path = self.path.join(file_name(id));
         let open = || -> io::Result<File> {
-            let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
+            let mut file = self.file(&file_name(id), OFlags::RDWR | OFlags::NONBLOCK)?;
+            let bytes = read_regular(file.try_clone()?, LARGEST)?;
             let whole = bytes
                 .iter()
                 .rposition(|byte| *byte == b'\n')
@@ -228,9 +282,36 @@ impl StateDir {
         }
     }
 
-    fn file(&self, id: u32) -> PathBuf {
-        self.0.join(format!("txn-{id:04}.jsonl"))
+    fn file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        Ok(rustix::fs::openat(&*self.dir, name, flags, mode)?.into())
     }
+}
+
+fn file_name(id: u32) -> String {
+    format!("txn-{id:04}.jsonl")
+}
+
+/// Whether nobody but this user can have written an open file or directory.
+fn trusted(path: &Path, file: &File) -> Result<(), JournalError> {
+    let of = file.metadata().map_err(|source| JournalError::Io {
+        operation: "look at",
+        path: path.to_owned(),
+        source,
+    })?;
+    let why = match (
+        of.uid() == rustix::process::geteuid().as_raw(),
+        of.mode() & 0o022,
+    ) {
+        (false, _) => "belongs to another user",
+        (true, 1..) => "can be written by others",
+        (true, 0) => return Ok(()),
+    };
+    Err(JournalError::NotOurs {
+        path: path.to_owned(),
+        why,
+    })
 }
 
 impl JournalFile {
@@ -299,11 +380,45 @@ mod tests {
         assert_eq!(journal.events, [Event::Confirmed, Event::RolledBack]);
         assert_eq!(state.ids().unwrap(), [3]);
 
-        std::fs::write(state.file(4), "no event\n").unwrap();
+        std::fs::write(state.path().join(file_name(4)), b"no event\xff\n").unwrap();
         assert!(matches!(
             state.read(4),
             Err(JournalError::Malformed { line: 1, .. })
         ));
+        let all = state.journals().unwrap();
+        assert_eq!((all.readable.len(), all.unreadable.len()), (1, 1));
+    }
+
+    #[test]
+    fn what_others_can_write_is_not_trusted() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let open_to_all = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(dir.path(), open_to_all.clone()).unwrap();
+        let refused = |result: Result<(), JournalError>| {
+            assert!(
+                matches!(result, Err(JournalError::NotOurs { .. })),
+                "{result:?}"
+            );
+        };
+        refused(StateDir::open(dir.path()).map(drop));
+
+        let state = StateDir::open(&dir.path().join("mine")).unwrap();
+        let path = state.path().join(file_name(1));
+        state.create(1).unwrap();
+        state.read(1).unwrap();
+        std::fs::set_permissions(&path, open_to_all).unwrap();
+        refused(state.read(1).map(drop));
+        std::fs::remove_file(&path).unwrap();
+        symlink("/etc/passwd", &path).unwrap();
+        assert!(state.read(1).is_err() && state.append_to(1).is_err());
+
+        // Its name may be given to another directory; the one that was opened is used.
+        let state = StateDir::open(&dir.path().join("moved")).unwrap();
+        std::fs::rename(state.path(), dir.path().join("away")).unwrap();
+        std::fs::create_dir(dir.path().join("moved")).unwrap();
+        state.create(7).unwrap();
+        assert!(dir.path().join("away").join(file_name(7)).exists());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Reads and changes the host: procfs, sysfs, netlink, ethtool, namespaces, topology.
 
+pub mod child;
 pub mod clock;
 pub mod cpu_load;
 pub mod cpu_set;
@@ -35,6 +36,7 @@ pub mod tap;
 pub mod tasks;
 mod tc;
 pub mod topology;
+pub mod tree;
 pub mod undo_log;
 pub mod vf;
 pub mod vsock;

@@ -145,8 +145,12 @@ pub fn enter_user_namespace() -> Result<(), PrivilegeError> {
     }
     let uid = rustix::process::geteuid().as_raw();
     let gid = rustix::process::getegid().as_raw();
+    let with_parent = rustix::process::parent_process_death_signal().unwrap_or(None);
     unshare_thread(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
         .map_err(|e| forbidden(e.into(), Path::new("/proc/sys")))?;
+    // Whoever gains capabilities loses the signal at the end of its parent (`commit_creds` in
+    // kernel/cred.c); a refusal leaves a process that outlives it.
+    let _ = rustix::process::set_parent_process_death_signal(with_parent);
     // user_namespaces(7): an unprivileged writer of gid_map must give up setgroups(2) first.
     write("/proc/self/setgroups", "deny")?;
     // AppArmor lets the namespace be made but takes its capabilities away; then this write is

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use nicety_guests::bundle::MIRROR;
 use nicety_model::plan::{Preset, parse_duration};
 use nicety_port::auto::Choice;
 use nicety_port::probes::Stamps;
-use nicety_testbed::qemu::bundle::MIRROR;
 
 /// Measures, tunes and polices the network path of virtual machines.
 #[derive(Debug, Parser)]

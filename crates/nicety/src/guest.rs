@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use nicety_lab::spec::GUEST_PORT;
 use nicety_model::BitRate;
 use nicety_police::explain::readable;
 use nicety_police::guest::{Ask, Record, Reply, Request, VSOCK_PORT, soft_limit};
-use nicety_testbed::lab::spec::GUEST_PORT;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cli::guest::{GuestArgs, GuestCommand};

@@ -1,14 +1,11 @@
 //! `nicety lab`: a KVM host in a box.
 
 pub mod args;
-mod command;
 pub mod guest;
 pub mod progress;
 mod run;
 mod setup;
 mod share;
-mod signals;
-mod terminal;
 mod up;
 
 use crate::exit::{Exit, Failure};

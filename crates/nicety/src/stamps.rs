@@ -5,8 +5,8 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_model::{Direction, STAMPS_NOT_USED};
 use nicety_packet::{MacAddr, ptp};
+use nicety_paths::Path;
 use nicety_port::probes::{ProbeError, ProbePort, Prober, Stamps, restore_left};
-use nicety_testbed::Path;
 
 use crate::bench::setup::SetupError;
 
@@ -50,7 +50,7 @@ pub fn prober(
     direction: Direction,
     asked: Stamps,
 ) -> Result<(Option<Prober>, Option<String>), SetupError> {
-    if asked == Stamps::Software || asked == Stamps::Auto && !path.existing_ports() {
+    if asked == Stamps::Software || asked == Stamps::Auto && !path.facts().existing_ports {
         return Ok((None, None));
     }
     let ports = path.ports().each_ref().map(|port| ProbePort {

@@ -1,8 +1,10 @@
 //! A small web server for live pages: a thread of its own that takes nothing but GET and answers
 //! from what others have left for it. Everything it serves is made here; nothing is read from disk.
 
+mod places;
+
 use std::convert::Infallible;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use anyhow::anyhow;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue,
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::server::conn::http1;
@@ -18,12 +20,10 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::Serialize;
-use tokio::sync::Semaphore;
 
 use crate::exit::Failure;
+use places::Places;
 
-/// Connections at the same time; more are closed at once.
-const CONNECTIONS: usize = 64;
 /// A request's head must be there within, and a connection ends after: who reads nothing or
 /// sends byte by byte holds a place no longer.
 const HEAD: Duration = Duration::from_secs(5);
@@ -47,45 +47,47 @@ pub fn bind(address: SocketAddr, option: &str) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Begins to serve: `answer` is given the head of a request.
+/// Begins to serve: `answer` is given the head of a request. Requests are answered that name this
+/// server by an address, as `localhost`, by this machine's host name, or by one of `names`.
 pub fn serve(
     listener: TcpListener,
+    names: &[String],
     answer: impl Fn(&Request<()>) -> Answer + Send + Sync + 'static,
 ) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::environment)?;
+    let own = rustix::system::uname();
+    let own = own.nodename().to_string_lossy().into_owned();
+    let names = names.iter().cloned().chain([own]).collect();
     // Ends with the process.
     std::thread::Builder::new()
         .name("serve".to_owned())
-        .spawn(move || runtime.block_on(accept(listener, Arc::new(answer))))
+        .spawn(move || runtime.block_on(accept(listener, names, Arc::new(answer))))
         .map_err(Failure::environment)?;
     Ok(())
 }
 
-async fn accept<A>(listener: TcpListener, answer: Arc<A>)
+async fn accept<A>(listener: TcpListener, names: Vec<String>, answer: Arc<A>)
 where
     A: Fn(&Request<()>) -> Answer + Send + Sync + 'static,
 {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let (names, places) = (Arc::new(names), Places::default());
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             // No descriptors left, most likely.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            continue;
-        };
-        let answer = Arc::clone(&answer);
-        tokio::spawn(async move {
-            let _place = place;
+        let (answer, names) = (Arc::clone(&answer), Arc::clone(&names));
+        places.spawn(peer.ip(), async move {
             let answer = service_fn(|request: Request<Incoming>| {
                 let response = match *request.method() {
+                    _ if !is_meant(&request, &names) => misdirected(&names),
                     Method::GET | Method::HEAD => answer(&request.map(|_| ())),
                     _ => refused(),
                 };
@@ -100,6 +102,36 @@ where
             let _ = tokio::time::timeout(WHOLE, connection).await;
         });
     }
+}
+
+/// Whether a request names this server. A page of a stranger whose name was made to point here (DNS
+/// rebinding) asks by the stranger's name, and could read what is served otherwise.
+fn is_meant<B>(request: &Request<B>, names: &[String]) -> bool {
+    let Some(host) = request.headers().get(HOST) else {
+        // No browser leaves it out.
+        return true;
+    };
+    let Some(host) = host.to_str().ok().and_then(|host| {
+        let authority: hyper::http::uri::Authority = host.parse().ok()?;
+        Some(authority.host().to_owned())
+    }) else {
+        return false;
+    };
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    literal.parse::<IpAddr>().is_ok()
+        || host.eq_ignore_ascii_case("localhost")
+        || names.iter().any(|name| name.eq_ignore_ascii_case(&host))
+}
+
+fn misdirected(names: &[String]) -> Answer {
+    text(
+        StatusCode::MISDIRECTED_REQUEST,
+        format!(
+            "This server does not go by that name. Ask it by its address, as localhost or as {}; \
+             police run --listen-as NAME adds a name.\n",
+            names.join(" or ")
+        ),
+    )
 }
 
 fn refused() -> Answer {
@@ -144,4 +176,34 @@ pub fn with(kind: &'static str, body: impl Into<Bytes>) -> Answer {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_requests_that_name_this_server_are_answered() {
+        let names = ["web01".to_owned()];
+        for (host, meant) in [
+            (Some("127.0.0.1:9471"), true),
+            (Some("[::1]:9471"), true),
+            (Some("[::1]"), true),
+            (Some("LOCALHOST"), true),
+            (Some("web01:9471"), true),
+            (Some("web01.evil.example:9471"), false),
+            (Some("evil.example"), false),
+            (Some("localhost.evil.example"), false),
+            (Some("a b"), false),
+            (Some(""), false),
+            (None, true),
+        ] {
+            let mut request = Request::builder().uri("/state.json");
+            if let Some(host) = host {
+                request = request.header(HOST, host);
+            }
+            let request = request.body(()).unwrap();
+            assert_eq!(is_meant(&request, &names), meant, "{host:?}");
+        }
+    }
 }

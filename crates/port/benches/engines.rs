@@ -9,9 +9,9 @@ use std::time::Duration;
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::{Direction, Fps, FrameSize};
 use nicety_packet::MacAddr;
+use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::{Engine, Stop, TrialOrder, af_xdp, xdp};
-use nicety_testbed::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 
 const ROUNDS: usize = 5;
 const ENGINES: [&str; 3] = ["xdp", "af_xdp", "af_packet"];

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use nicety_model::{Direction, Fps, FrameSize};
 use nicety_packet::MacAddr;
+use nicety_paths::{DirectPath, DirectSpec, Path};
 use nicety_port::af_packet::{PortSpec, Refusal, TrafficSpec};
 use nicety_port::xdp::Opening;
 use nicety_port::{Engine, Stop, TrialOrder, xdp};
-use nicety_testbed::{DirectPath, DirectSpec, Path};
 
 /// Frames per second, slowest first; the last is more than anything sends.
 const LOADS: [f64; 7] = [1e3, 1e4, 1e5, 5e5, 1e6, 2e6, 50e6];

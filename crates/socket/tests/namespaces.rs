@@ -10,8 +10,8 @@ use std::time::Duration;
 use nicety_host::link::Links;
 use nicety_host::privilege::Privilege;
 use nicety_model::sock::{Ending, SockSpec, SockTest};
+use nicety_paths::{Between, EndpointSite, Endpoints};
 use nicety_socket::{Connection, Ran, Server, ServerConfig, Token};
-use nicety_testbed::{Between, EndpointSite, Endpoints};
 
 #[path = "../../host/tests/net_harness/mod.rs"]
 mod net_harness;

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, ExitCode};
 
+use nicety_host::child::tie;
 use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::{Privilege, enter_user_namespace, privilege};
@@ -168,13 +169,14 @@ fn again_as_user(selection: &Selection) -> Result<bool, Failure> {
     let program = directory.path().join("test");
     std::fs::copy(std::env::current_exe()?, &program)?;
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
-    let status = Command::new(&program)
+    let mut command = Command::new(&program);
+    command
         .args(&selection.names)
         .args(selection.exact.then_some("--exact"))
         .env(ROOT_ONLY, "1")
         .current_dir("/")
         .uid(NOBODY)
-        .gid(NOBODY)
-        .status()?;
+        .gid(NOBODY);
+    let status = tie(&mut command).status()?;
     Ok(status.success())
 }

@@ -22,8 +22,8 @@ use nicety_host::link::{LinkChange, Links};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
-use nicety_testbed::counters::{InterfaceCounters, PathCounters, Role};
-use nicety_testbed::{Coupling, Path, PathThread, Port};
+use nicety_paths::counters::{InterfaceCounters, PathCounters};
+use nicety_paths::{Coupling, Path, PathFacts, PathPort};
 
 use fault::Way;
 pub use fault::{Fault, WireCounts};
@@ -50,7 +50,7 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Wire {
     links: [Links; 2],
-    ports: [Port; 2],
+    facts: PathFacts,
     ways: Arc<[Mutex<Way>; 2]>,
     pause_us: Arc<AtomicU64>,
     end: Arc<AtomicBool>,
@@ -77,7 +77,7 @@ impl Wire {
             };
             links.change(name, &up)?;
             let link = links.wait_carrier(name, Duration::from_secs(3))?;
-            let port = Port {
+            let port = PathPort {
                 ns,
                 name: link.name,
                 index: link.index,
@@ -103,7 +103,7 @@ impl Wire {
             })?;
         Ok(Self {
             links: [a.0, b.0],
-            ports: [a.1, b.1],
+            facts: PathFacts::new("wire", [a.1, b.1], Coupling::Decoupled),
             ways,
             pause_us,
             end,
@@ -158,37 +158,16 @@ impl Drop for Wire {
 }
 
 impl Path for Wire {
-    fn kind(&self) -> &'static str {
-        "wire"
-    }
-
-    fn ports(&self) -> &[Port; 2] {
-        &self.ports
+    fn facts(&self) -> &PathFacts {
+        &self.facts
     }
 
     fn counters(&self) -> Result<PathCounters, NetError> {
-        let mut places = Vec::new();
-        for (links, name) in self.links.iter().zip(NAMES) {
-            places.push(InterfaceCounters {
-                interface: name.to_owned(),
-                role: Role::Port,
-                counters: links.get(name)?.counters,
-                qdiscs: Vec::new(),
-            });
-        }
-        Ok(PathCounters(places))
-    }
-
-    fn notes(&self) -> &[String] {
-        &[]
-    }
-
-    fn threads(&self) -> &[PathThread] {
-        &[]
-    }
-
-    fn coupling(&self) -> Coupling {
-        Coupling::Decoupled
+        let ports = self.links.iter().zip(NAMES).map(|(links, name)| {
+            let counters = links.get(name)?.counters;
+            Ok(InterfaceCounters::port(name, counters))
+        });
+        Ok(ports.collect::<Result<Vec<_>, _>>()?.into())
     }
 }
 

@@ -12,17 +12,17 @@ mod windows;
 
 use std::time::Duration;
 
-use nicety_host::cpu_load::{CpuSnapshot, StatSample, Watch};
+use nicety_host::cpu_load::{CpuSnapshot, Watch};
 use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
 use nicety_host::topology::{FactError, ProcRoot};
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
+use nicety_paths::counters::PathCounters;
+use nicety_paths::path::Path;
 use nicety_port::distance;
 use nicety_port::probes::Prober;
 use nicety_port::stalls::StallWatch;
 use nicety_port::{Engine, EngineReport, PortError, Rest, Stop, TrialOrder};
-use nicety_testbed::counters::PathCounters;
-use nicety_testbed::path::{Path, Polling};
 
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
 pub use stalls::STALLED_MAX;
@@ -92,8 +92,6 @@ struct Before {
     cpu: CpuSnapshot,
     softnet: Option<SoftnetSample>,
     counters: PathCounters,
-    guests: Vec<(String, StatSample)>,
-    polling: Vec<Polling>,
 }
 
 impl<'a> Trials<'a> {
@@ -151,7 +149,7 @@ impl<'a> Trials<'a> {
     /// others than tester and path: one of the path's, where these are known.
     #[must_use]
     pub fn watching(mut self, stalls: Option<&'a StallWatch>) -> Self {
-        let threads = self.path.threads();
+        let threads = &self.path.facts().threads;
         let path: Vec<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
         self.stalls = stalls.filter(|stalls| stalls.spare(&path).is_ok());
         self
@@ -207,7 +205,6 @@ impl<'a> Trials<'a> {
         let cpu_after = CpuSnapshot::take(&self.proc, &watch)?;
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
-        let polling = self.path.polling();
         let mut record = record::of(spec, &report);
         if let Some(hardware) = hardware {
             hardware::add(&mut record, hardware);
@@ -227,8 +224,8 @@ impl<'a> Trials<'a> {
         match counters {
             Ok(after) => {
                 if let Some(cpu) = &mut record.cpu {
-                    cpu.guests = record::guests(&before.guests, &self.path.guests());
-                    cpu.polling = record::polling(&before.polling, &polling);
+                    cpu.guests = record::guests(&before.counters.guests, &after.guests);
+                    cpu.polling = record::polling(&before.counters.polling, &after.polling);
                 }
                 let softnet = before
                     .softnet
@@ -275,7 +272,7 @@ impl<'a> Trials<'a> {
     /// The path's threads, for CPU accounting.
     fn watch(&self) -> Watch {
         let mut watch = Watch::default();
-        for thread in self.path.threads() {
+        for thread in &self.path.facts().threads {
             watch.add(thread.thread.pid, label_of(&thread.thread.name));
         }
         watch
@@ -285,8 +282,6 @@ impl<'a> Trials<'a> {
         let counters = self.path.counters();
         Ok(Before {
             counters: counters.map_err(|error| Trouble::Path(error.to_string()))?,
-            guests: self.path.guests(),
-            polling: self.path.polling(),
             softnet: SoftnetSample::read(&self.proc).ok(),
             cpu: CpuSnapshot::take(&self.proc, watch).map_err(Trouble::Facts)?,
         })

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use nicety_host::softnet::{self, SoftnetCpu};
 use nicety_model::LossEntry;
+use nicety_paths::counters::{self, PathCounters, Role, UNEXPLAINED};
 use nicety_port::EngineReport;
-use nicety_testbed::counters::{self, PathCounters, Role, UNEXPLAINED};
 
 /// Place name of the tester's own receive ring.
 const TESTER_RING: &str = "tester receive ring";
@@ -55,7 +55,7 @@ pub(crate) fn without_xdp(
     report: &EngineReport,
 ) -> PathCounters {
     let mut places: Vec<_> = after
-        .0
+        .interfaces
         .iter_mut()
         .filter(|place| place.role != Role::Bridge)
         .collect();

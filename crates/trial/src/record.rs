@@ -10,8 +10,8 @@ use nicety_model::{
     CpuUse, FrameCounts, GuestFrames, GuestUse, LossRatio, PacingReport, PollUse, SCHEMA,
     StallReport, StreamCounts, TrialRecord, Validity,
 };
+use nicety_paths::Polling;
 use nicety_port::{EngineReport, SenderReport};
-use nicety_testbed::Polling;
 
 use crate::TrialSpec;
 use crate::stalls;

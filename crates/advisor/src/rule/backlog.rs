@@ -2,6 +2,7 @@
 
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
+use nicety_model::total;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
@@ -52,12 +53,12 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         }
         return;
     }
-    let before: u64 = case.facts.softnet.iter().map(|cpu| cpu.dropped).sum();
+    let before = total(case.facts.softnet.iter().map(|cpu| cpu.dropped));
     let what = format!("frames dropped by full backlogs ({before} since boot)");
     let Some(window) = case.window(report, &what) else {
         return;
     };
-    let dropped: u64 = window.softnet.iter().map(|cpu| cpu.dropped).sum();
+    let dropped = total(window.softnet.iter().map(|cpu| cpu.dropped));
     if dropped > 0 && now < MOST {
         let wanted = now.saturating_mul(2).min(MOST);
         let finding = report.find(

@@ -2,6 +2,7 @@
 
 use nicety_model::finding::{Certainty, Effect, Goal, Risk};
 use nicety_model::knob::Knob;
+use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
@@ -32,7 +33,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         if !user || vm.huge_mib > 0 {
             continue;
         }
-        let memory: u64 = vm.memory_mib.values().sum();
+        let memory = total(vm.memory_mib.values());
         let node = case
             .nic_of(vm)
             .and_then(|net| case.node_of(net))

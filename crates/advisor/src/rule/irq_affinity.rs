@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nicety_model::facts::{IrqFacts, NetFacts};
 use nicety_model::finding::{Certainty, Effect, Risk};
 use nicety_model::knob::Knob;
+use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
@@ -101,7 +102,7 @@ fn problem(case: &Case<'_>, irqs: &[&IrqFacts], local: &[u32], room: usize) -> O
     {
         return Some(format!("{count} of {} go to CPU {cpu}", irqs.len()));
     }
-    let rx: u64 = case.softnet().iter().filter_map(|cpu| cpu.net_rx).sum();
+    let rx = total(case.softnet().iter().filter_map(|cpu| cpu.net_rx));
     let first = case.softnet().iter().find(|cpu| cpu.cpu == 0)?.net_rx?;
     let share = first as f64 / rx.max(1) as f64;
     (on.contains_key(&0) && share > CROWDED).then(|| {

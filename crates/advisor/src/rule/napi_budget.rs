@@ -2,6 +2,7 @@
 
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
+use nicety_model::total;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
@@ -26,13 +27,13 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal == Goal::Latency {
         return;
     }
-    let before: u64 = case.facts.softnet.iter().map(|cpu| cpu.time_squeeze).sum();
+    let before = total(case.facts.softnet.iter().map(|cpu| cpu.time_squeeze));
     let what = format!("rounds cut short ({before} since boot)");
     let Some(window) = case.window(report, &what) else {
         return;
     };
-    let processed: u64 = window.softnet.iter().map(|cpu| cpu.processed).sum();
-    let squeezed: u64 = window.softnet.iter().map(|cpu| cpu.time_squeeze).sum();
+    let processed = total(window.softnet.iter().map(|cpu| cpu.processed));
+    let squeezed = total(window.softnet.iter().map(|cpu| cpu.time_squeeze));
     if (squeezed as f64) <= processed as f64 * OFTEN {
         return;
     }

@@ -3,6 +3,7 @@
 use nicety_model::facts::NetFacts;
 use nicety_model::finding::{Certainty, Risk};
 use nicety_model::knob::{Knob, Side};
+use nicety_model::total;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
@@ -21,7 +22,7 @@ const LONGER: Reason = Reason {
 const PAUSE_US: f64 = 200.0;
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
-    let before: u64 = case.nics().map(NetFacts::ring_drops).sum();
+    let before = total(case.nics().map(NetFacts::ring_drops));
     let Some(window) = case.window(
         report,
         &format!("drops for want of descriptors ({before} since boot)"),

@@ -2,6 +2,7 @@
 
 use nicety_model::facts::NetFacts;
 use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::total;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report};
@@ -98,7 +99,7 @@ fn spread(
     let Some(frames) = window.queue_frames.get(net.name()) else {
         return;
     };
-    let sum: u64 = frames.values().sum();
+    let sum = total(frames.values());
     let Some((queue, most)) = frames.iter().max_by_key(|(_, frames)| **frames) else {
         return;
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nicety_model::facts::{NetFacts, VmFacts, VmKind};
 use nicety_model::finding::{Certainty, Effect, Risk};
 use nicety_model::knob::Knob;
+use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
@@ -133,7 +134,7 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
 
 /// More than a tenth of the memory elsewhere counts.
 fn memory(vm: &VmFacts, node: u32, net: &NetFacts, report: &mut Report) {
-    let total: u64 = vm.memory_mib.values().sum();
+    let total = total(vm.memory_mib.values());
     let here = vm.memory_mib.get(&node).copied().unwrap_or(0);
     let far = total - here;
     if total == 0 || far * 10 <= total {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::source::Source;
+use crate::tree::read_at_most;
 
 /// Largest file that is read, in bytes: a hundred times that of a large host.
 const LARGEST: u64 = 512 << 20;
@@ -105,20 +106,18 @@ impl Source {
             path: file.to_owned(),
             why,
         };
-        let read = || -> io::Result<Result<String, String>> {
-            match std::fs::metadata(file)?.len() {
-                bytes if bytes > LARGEST => Ok(Err(format!("{bytes} bytes"))),
-                _ => std::fs::read_to_string(file).map(Ok),
-            }
-        };
-        let text = read().map_err(|source| CaptureError::Io {
-            operation: "read",
-            path: file.to_owned(),
-            source,
+        // May be a pipe: its path is the caller's own.
+        let read = std::fs::File::open(file).and_then(|file| read_at_most(file, LARGEST));
+        let bytes = read.map_err(|source| match source.kind() {
+            io::ErrorKind::FileTooLarge => malformed(source.to_string()),
+            _ => CaptureError::Io {
+                operation: "read",
+                path: file.to_owned(),
+                source,
+            },
         })?;
-        let capture: Capture = text
-            .and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()))
-            .map_err(malformed)?;
+        let capture: Capture =
+            serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
         if capture.schema > nicety_model::SCHEMA {
             return Err(malformed("of a newer nicety".to_owned()));
         }

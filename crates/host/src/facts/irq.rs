@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nicety_model::facts::IrqFacts;
+use nicety_model::total;
 
 use crate::topology::{ProcRoot, Roots, parse_cpu_list, parse_cpu_mask};
 
@@ -98,7 +99,7 @@ impl Interrupts {
 
 /// The one CPU that had more than nine tenths of the interrupts, among those allowed.
 fn counted(counts: &BTreeMap<u32, u64>, allowed: &[u32]) -> Option<Vec<u32>> {
-    let total: u64 = counts.values().sum();
+    let total = total(counts.values());
     let (&cpu, &most) = counts.iter().max_by_key(|(_, count)| **count)?;
     let one = most > 0 && most.saturating_mul(10) > total.saturating_mul(9);
     (one && (allowed.is_empty() || allowed.contains(&cpu))).then(|| vec![cpu])

@@ -28,10 +28,7 @@ pub(super) struct Processes {
 
 impl Processes {
     pub(super) fn read(proc: &ProcRoot) -> Self {
-        let folder = std::fs::read_dir(proc.path(""));
-        let numbers = folder.into_iter().flatten().flatten();
-        let names = numbers.filter_map(|entry| {
-            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let names = proc.processes().into_iter().filter_map(|pid| {
             let name = proc.text_if(format!("{pid}/comm"), |name| {
                 let wanted = SERVICES.contains(&name) || is_qemu(name) || is_vhost(name);
                 wanted.then(|| name.to_owned())

@@ -1,14 +1,13 @@
 //! Files that keep settings for the next boot. Only those that bear nicety's name are touched.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use nicety_model::knob::Knob;
 
 use super::KnobError;
 use crate::net_error::NetError;
+use crate::tree::Tree;
 
 /// Folders below the root and what the names of their files look like: first and last part.
 const KEPT: [(&str, &str, &str); 10] = [
@@ -36,14 +35,16 @@ const LARGEST: u64 = 16 << 20;
 /// The files of settings that are there below `root`, by path.
 pub fn kept_below(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
+    let Ok(tree) = Tree::open(root) else {
+        return found;
+    };
     for (folder, first, last) in KEPT {
-        let folder = root.join(folder);
-        let names = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        let names = tree.names(Path::new(folder)).unwrap_or_default();
+        let names = names.into_iter().filter_map(|name| name.into_string().ok());
         found.extend(
             names
                 .filter(|name| named(name, first, last))
-                .map(|name| folder.join(name)),
+                .map(|name| root.join(folder).join(name)),
         );
     }
     found.sort();
@@ -56,70 +57,39 @@ fn named(name: &str, first: &str, last: &str) -> bool {
 }
 
 pub(super) fn read(knob: &Knob, path: &str) -> Result<String, KnobError> {
-    check(knob, path)?;
-    let text = File::open(path).and_then(|file| {
-        let size = file.metadata()?.len();
-        if size > LARGEST {
-            return Err(io::Error::other("far larger than what nicety writes"));
-        }
-        io::read_to_string(file)
-    });
+    let (root, below) = check(knob, path)?;
+    let text = Tree::open(&root)
+        .and_then(|tree| tree.read(&below, LARGEST))
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
     match text {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         text => text.map_err(|error| NetError::new("read", path, error).into()),
     }
 }
 
-/// Writes a file by rename, so that it is old or new whatever happens; an empty text removes it.
+/// Writes a file by rename, so that it is old or new whatever happens; an empty text removes it. No link
+/// below the root leads out of it.
 pub(super) fn write(knob: &Knob, path: &str, text: &str) -> Result<(), KnobError> {
-    let root = check(knob, path)?;
-    let path = Path::new(path);
-    let done = match text.is_empty() {
-        true => remove(path, &root),
-        false => replace(path, text),
-    };
-    done.map_err(|error| NetError::new("write", path.display().to_string(), error).into())
+    let (root, below) = check(knob, path)?;
+    let done = Tree::open(&root).and_then(|tree| match text.is_empty() {
+        true => remove(&tree, &below),
+        false => tree.replace(&below, text.as_bytes()),
+    });
+    done.map_err(|error| NetError::new("write", path, error).into())
 }
 
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    fs::create_dir_all(folder)?;
-    // A name that none of the readers of these folders takes for one of theirs.
-    let new = folder.join(format!(".{}.new", name.to_string_lossy()));
-    let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o644)
-            .open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        File::open(folder)?.sync_all()
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&new)))
-}
-
-fn remove(path: &Path, root: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        result => result?,
-    }
-    if let Some(folder) = path.parent() {
-        File::open(folder)?.sync_all()?;
-    }
-    for folder in OWN_FOLDERS {
-        // Fails where something is left in it, as it should.
-        let _ = fs::remove_dir(root.join(folder));
+fn remove(tree: &Tree, path: &Path) -> io::Result<()> {
+    if tree.remove(path)? {
+        for folder in OWN_FOLDERS {
+            // Fails where something is left in it, as it should.
+            let _ = tree.remove_dir(Path::new(folder));
+        }
     }
     Ok(())
 }
 
-/// Checks the name; returns the root that the path is below.
-fn check(knob: &Knob, path: &str) -> Result<PathBuf, KnobError> {
+/// Checks the name; returns the root that the path is below, and the path from there.
+fn check(knob: &Knob, path: &str) -> Result<(PathBuf, PathBuf), KnobError> {
     let refused = || KnobError::refused(knob, "is no file that keeps settings of nicety");
     let path = Path::new(path);
     let plain = path
@@ -135,16 +105,18 @@ fn check(knob: &Knob, path: &str) -> Result<PathBuf, KnobError> {
     KEPT.iter()
         .find(|(below, first, last)| folder.ends_with(below) && named(name, first, last))
         .and_then(|(below, _, _)| {
-            folder
+            let root = folder
                 .ancestors()
-                .nth(Path::new(below).components().count())
+                .nth(Path::new(below).components().count())?;
+            Some((root.to_owned(), Path::new(below).join(name)))
         })
-        .map(Path::to_owned)
         .ok_or_else(refused)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn knob(path: &Path) -> Knob {
@@ -167,8 +139,12 @@ mod tests {
             ("", None),
         ] {
             let path = Path::new(path);
-            let found = check(&knob(path), path.to_str().unwrap()).ok();
+            let checked = check(&knob(path), path.to_str().unwrap()).ok();
+            let (found, below) = checked.unzip();
             assert_eq!(found.as_deref(), root.map(Path::new), "{path:?}");
+            if let (Some(found), Some(below)) = (found, below) {
+                assert_eq!(found.join(below), path);
+            }
         }
     }
 

@@ -4,7 +4,13 @@
 //! tree as it was read. What was not read is not recorded, and reading the record gives what
 //! reading the machine gave.
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::tree::{Tree, read_regular};
+
+/// No file that facts are read from comes near it: the largest, kallsyms and the like, are not read.
+const LARGEST: u64 = 16 << 20;
 
 /// A fact that could not be read although the caller cannot go on without it.
 #[derive(Debug, thiserror::Error)]
@@ -42,24 +48,78 @@ impl FactError {
     }
 }
 
+/// Where a root is. Links of the running system are followed wherever they lead; those of a recorded
+/// tree, which may be somebody else's, stay in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Live(&'static str),
+    Recorded { tree: PathBuf, below: &'static str },
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Live(path) => PathBuf::from(path),
+            Self::Recorded { tree, below } => tree.join(below),
+        }
+    }
+
+    fn read(&self, relative: &Path) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Live(path) => read_regular(
+                std::fs::File::open(Path::new(path).join(relative))?,
+                LARGEST,
+            ),
+            Self::Recorded { tree, below } => {
+                Tree::open(tree)?.read(&Path::new(below).join(relative), LARGEST)
+            }
+        }
+    }
+
+    fn names(&self, relative: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+        match self {
+            Self::Live(path) => std::fs::read_dir(Path::new(path).join(relative))?
+                .map(|entry| Ok(entry?.file_name()))
+                .collect(),
+            Self::Recorded { tree, below } => {
+                Tree::open(tree)?.names(&Path::new(below).join(relative))
+            }
+        }
+    }
+
+    fn link(&self, relative: &Path) -> io::Result<PathBuf> {
+        match self {
+            Self::Live(path) => std::fs::read_link(Path::new(path).join(relative)),
+            Self::Recorded { tree, below } => {
+                Tree::open(tree)?.link(&Path::new(below).join(relative))
+            }
+        }
+    }
+}
+
 macro_rules! root {
     ($(#[$doc:meta])* $name:ident, $live:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct $name {
-            root: PathBuf,
+            place: Place,
             record: Option<PathBuf>,
         }
 
         impl $name {
-            /// A tree at `path`, live or recorded.
+            /// A recorded tree at `path`, which no lookup leaves.
             pub fn new(path: impl Into<PathBuf>) -> Self {
-                Self { root: path.into(), record: None }
+                Self::below(path, "")
+            }
+
+            /// The part `below` of a recorded tree at `path`.
+            fn below(path: impl Into<PathBuf>, below: &'static str) -> Self {
+                Self { place: Place::Recorded { tree: path.into(), below }, record: None }
             }
 
             /// The running system's.
             pub fn live() -> Self {
-                Self::new($live)
+                Self { place: Place::Live($live), record: None }
             }
 
             /// The same tree; what is read from it is written to `record` as well.
@@ -70,7 +130,7 @@ macro_rules! root {
             /// A file or directory below the root; `relative` has no leading slash. What is read
             /// by that path is not recorded.
             pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
-                self.root.join(relative)
+                self.place.path().join(relative)
             }
 
             /// Trimmed text of a file; `None` when it is unreadable or empty.
@@ -95,7 +155,7 @@ macro_rules! root {
                 wanted: impl FnOnce(&str) -> Option<String>,
             ) -> Option<String> {
                 let relative = relative.as_ref();
-                let text = wanted(&text(&self.path(relative))?)?;
+                let text = wanted(&text(&self.place.read(relative).ok()?)?)?;
                 if let Some(record) = &self.record {
                     keep_file(&record.join(relative), text.as_bytes());
                 }
@@ -114,11 +174,9 @@ macro_rules! root {
                 wanted: impl Fn(&str) -> bool,
             ) -> Vec<String> {
                 let relative = relative.as_ref();
-                let mut names: Vec<String> = std::fs::read_dir(self.path(relative))
-                    .into_iter()
-                    .flatten()
-                    .flatten()
-                    .filter_map(|entry| entry.file_name().into_string().ok())
+                let names = self.place.names(relative).unwrap_or_default().into_iter();
+                let mut names: Vec<String> = names
+                    .filter_map(|name| name.into_string().ok())
                     .filter(|name| wanted(name))
                     .collect();
                 names.sort_unstable();
@@ -131,7 +189,7 @@ macro_rules! root {
             /// Last part of what a symbolic link points to; `None` when it is no link.
             pub fn link_name(&self, relative: impl AsRef<Path>) -> Option<String> {
                 let relative = relative.as_ref();
-                let target = std::fs::read_link(self.path(relative)).ok()?;
+                let target = self.place.link(relative).ok()?;
                 let name = target.file_name()?.to_str()?.to_owned();
                 if let Some(record) = &self.record {
                     keep_link(&record.join(relative), &name);
@@ -205,10 +263,17 @@ root!(
 );
 
 impl ProcRoot {
+    /// Numbers of the processes, in no order; not recorded.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let names = self.place.names(Path::new("")).unwrap_or_default();
+        let numbers = names.iter().filter_map(|name| name.to_str()?.parse().ok());
+        numbers.collect()
+    }
+
     /// Untrimmed text of a file that must be there.
     pub(crate) fn require(&self, relative: &str, what: &'static str) -> Result<String, FactError> {
         let path = self.path(relative);
-        match std::fs::read(&path) {
+        match self.place.read(Path::new(relative)) {
             Ok(bytes) => {
                 if let Some(record) = &self.record {
                     keep_file(&record.join(relative), &bytes);
@@ -244,9 +309,9 @@ impl Roots {
     /// `proc`, `sys` and `etc` below one recorded tree.
     pub fn under(sysroot: &Path) -> Self {
         Self {
-            proc: ProcRoot::new(sysroot.join("proc")),
-            sys: SysRoot::new(sysroot.join("sys")),
-            etc: EtcRoot::new(sysroot.join("etc")),
+            proc: ProcRoot::below(sysroot, "proc"),
+            sys: SysRoot::below(sysroot, "sys"),
+            etc: EtcRoot::below(sysroot, "etc"),
         }
     }
 
@@ -260,10 +325,9 @@ impl Roots {
     }
 }
 
-/// Trimmed text of a file; `None` when it is unreadable or holds nothing but white space.
-fn text(path: &Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
+/// Trimmed text; `None` where there is nothing but white space.
+fn text(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
     // DMI strings of some firmware end in NUL.
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!trimmed.is_empty()).then(|| trimmed.to_owned())

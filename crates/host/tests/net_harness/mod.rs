@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, ExitCode};
 
+use nicety_host::child::tie;
 use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::{Privilege, enter_user_namespace, privilege};
@@ -93,7 +94,7 @@ fn again_as_user(filters: &[String]) -> bool {
         .current_dir("/")
         .uid(NOBODY)
         .gid(NOBODY);
-    let passed = command.status().unwrap().success();
+    let passed = tie(&mut command).status().unwrap().success();
     match std::fs::metadata(directory.path().join("owner")) {
         // Written in the user namespace, seen from outside.
         Ok(file) => passed && file.uid() == NOBODY && file.gid() == NOBODY,

@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
+use nicety_host::child;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
@@ -57,7 +58,7 @@ impl<'a> Run<'a> {
             .stderr(File::create(&said)?);
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
         Ok(Running {
-            child: command.spawn()?,
+            child: child::spawn(command)?,
             started_unix_s: now.as_secs_f64(),
             trials: self.dir.join("run/trials.jsonl"),
             said,

@@ -26,8 +26,8 @@ use nicety_host::cpu_set;
 use nicety_host::privilege::{self, Privilege};
 use nicety_host::topology::ProcRoot;
 use nicety_model::sock::{Ending, Family, SockSpec, SockTest};
+use nicety_paths::{Between, Endpoints};
 use nicety_socket::{Connection, Server, ServerConfig, Token};
-use nicety_testbed::{Between, Endpoints};
 use nicety_workload::{Ends, result};
 use serde_json::{Map, json};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nicety_model::sock::SockTest;
-use nicety_testbed::Endpoints;
+use nicety_paths::Endpoints;
 
 use crate::{DATAGRAM, Got, Killed, MESSAGE, Pinning};
 

@@ -8,7 +8,7 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use anyhow::{Context as _, Result};
-use nicety_testbed::Port;
+use nicety_paths::PathPort;
 
 /// Room in the socket; the kernel charges some 800 bytes per 64-byte frame.
 const ROOM_BYTES: libc::c_int = 256 << 20;
@@ -21,7 +21,7 @@ pub struct Arrivals(OwnedFd);
 
 impl Arrivals {
     /// Starts keeping frames that arrive at `port`.
-    pub fn open(port: &Port) -> Result<Self> {
+    pub fn open(port: &PathPort) -> Result<Self> {
         let index = libc::c_int::try_from(port.index)?;
         port.ns
             .run(|| Self::bound(index))?

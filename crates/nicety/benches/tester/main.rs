@@ -26,8 +26,8 @@ use nicety_host::cpu_load::StatSample;
 use nicety_host::privilege::{self, Privilege};
 use nicety_host::topology::ProcRoot;
 use nicety_model::Fps;
+use nicety_paths::Path;
 use nicety_port::{EngineReport, Stop};
-use nicety_testbed::Path;
 use serde_json::{Map, json};
 
 use figures::Figures;
@@ -80,7 +80,7 @@ struct Bench<'a> {
     /// The bridge as peers find it.
     plain: Stand<'a>,
     /// A port at which nothing ever arrives, so that nicety only sends.
-    nowhere: &'a nicety_testbed::Port,
+    nowhere: &'a nicety_paths::PathPort,
     senders: Vec<Sender>,
     parts: Vec<String>,
     files: Files,
@@ -133,7 +133,7 @@ fn main() -> Result<()> {
         stage::bridge(cpus)?,
         stage::plain(cpus)?,
     );
-    for note in bridge.notes() {
+    for note in &bridge.facts().notes {
         println!("note: {note}");
     }
     let stand = |name, path| -> Result<Stand<'_>> {

@@ -9,8 +9,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use nicety_paths::PathPort;
 use nicety_port::pin;
-use nicety_testbed::Port;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::stage::{self, Cpus};
@@ -193,7 +193,7 @@ impl Running {
     /// Starts `peer` on `port`, flat out or at `rate` frames per second.
     pub fn start(
         peer: Peer,
-        port: &Port,
+        port: &PathPort,
         rate: Option<u32>,
         files: &Files,
         cpus: Cpus,

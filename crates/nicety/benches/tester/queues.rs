@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use nicety_host::napi;
+use nicety_paths::{DirectPath, Path};
 use nicety_port::{EngineReport, Stop};
-use nicety_testbed::{DirectPath, Path};
 
 use super::sink::Sink;
 use super::stage::{self, BoxedEngine, Counters, Cpus, Kind};
@@ -45,7 +45,7 @@ impl Stand {
             path: cpus.sender,
         };
         let cpus: Vec<_> = [cpus, turned].into_iter().take(queues as usize).collect();
-        let of_b = pair.threads().iter().filter(|t| t.interface == "b");
+        let of_b = pair.facts().threads.iter().filter(|t| t.interface == "b");
         for (thread, cpus) in of_b.zip(&cpus) {
             napi::pin(&thread.thread, cpus.path)?;
         }

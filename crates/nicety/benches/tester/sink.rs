@@ -7,7 +7,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use anyhow::{Context as _, Result};
-use nicety_testbed::Port;
+use nicety_paths::PathPort;
 
 /// Commands and types of linux/bpf.h.
 const BPF_PROG_LOAD: libc::c_long = 5;
@@ -48,7 +48,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    pub fn open(port: &Port) -> Result<Self> {
+    pub fn open(port: &PathPort) -> Result<Self> {
         let load = Load {
             kind: BPF_PROG_TYPE_XDP,
             instructions: DROP.len() as u32,

@@ -10,10 +10,10 @@ use nicety_host::netns::NetNs;
 use nicety_host::topology::{Roots, Topology};
 use nicety_model::{Direction, FrameSize};
 use nicety_packet::{FlowRange, MacAddr, Side, Template, TemplateSpec};
+use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 use nicety_port::Engine;
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::xdp::{Opening, probe};
-use nicety_testbed::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 
 /// Numbers of the tester's stations in [`MacAddr::local`].
 const STATIONS: [u32; 2] = [1, 2];
@@ -130,12 +130,12 @@ impl Kind {
     /// ever arrives: the engine then only sends.
     pub fn open(
         self,
-        from: &nicety_testbed::Port,
-        to: &nicety_testbed::Port,
+        from: &nicety_paths::PathPort,
+        to: &nicety_paths::PathPort,
         cpus: Cpus,
         flows: u32,
     ) -> Result<BoxedEngine> {
-        let spec = |port: &nicety_testbed::Port, station| PortSpec {
+        let spec = |port: &nicety_paths::PathPort, station| PortSpec {
             interface: port.name.clone(),
             mac: MacAddr::local(station),
             mtu: port.mtu,

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use nicety_model::Fps;
+use nicety_paths::PathPort;
 use nicety_port::{EngineReport, PortError, Stop, TrialOrder};
-use nicety_testbed::Port;
 
 use super::arrivals::Arrivals;
 use super::peer::Running;
@@ -103,7 +103,7 @@ pub fn measure(
     source: &mut Source,
     counters: &Counters,
     window: Duration,
-    watched: Option<&Port>,
+    watched: Option<&PathPort>,
     interrupted: &AtomicBool,
 ) -> Result<Seen> {
     let idle = counters.read()?;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
 use nicety_model::{CellKey, Direction, FrameSize, LimitKey, PathSpec};
+use nicety_paths::Path;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop, pktgen};
-use nicety_testbed::Path;
 
 use super::links;
 use super::setup::{self, SetupError};
@@ -263,7 +263,7 @@ fn receives_elsewhere(taken: Choice, placement: &Placement) -> Option<String> {
 
 /// The same ports: paths made here are alike, existing ones have names.
 fn found_key(choice: Choice, path: &dyn Path, traffic: TrafficSpec) -> String {
-    let ([a, b], kind) = (path.ports(), path.kind());
+    let ([a, b], kind) = (path.ports(), path.facts().kind);
     let (size, direction) = (traffic.frame_size, traffic.direction);
     format!("{choice} {kind} {},{} {size} {direction}", a.name, b.name)
 }

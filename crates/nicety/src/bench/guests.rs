@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
+use nicety_guests::wire::Serve;
+use nicety_guests::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
 use nicety_host::placement::Placement;
 use nicety_model::path::{VmAccel, VmConfig, VmParams};
 use nicety_model::{FrameSize, PathSpec, Plan, Remedy};
+use nicety_paths::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 use nicety_port::Stop;
-use nicety_testbed::qemu::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
-use nicety_testbed::vm::wire::Serve;
-use nicety_testbed::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 
 use super::{setup, switches};
 use crate::lab::progress::Progress;

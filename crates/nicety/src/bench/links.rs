@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use nicety_host::link::{Link, Links};
 use nicety_host::netns::NetNs;
+use nicety_paths::PathError;
 use nicety_port::Stop;
-use nicety_testbed::PathError;
 
 use super::setup::SetupError;
 

@@ -1,10 +1,10 @@
 //! What all trials of a run have in common: the CPUs, and what may happen to them.
 
 use nicety_host::placement::Placement;
+use nicety_paths::Path;
 use nicety_port::stalls::StallWatch;
 use nicety_port::stillness::{RestChoice, Stillness, choose_rest};
 use nicety_port::{Engine, Rest, Stop};
-use nicety_testbed::Path;
 use nicety_trial::Trials;
 
 /// The machine as a run uses it.

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use nicety_host::programs::Programs;
 use nicety_host::topology::ProcRoot;
 use nicety_model::{CellKey, CellResult, Disturbance, Fps, TrialRecord};
+use nicety_paths::Coupling;
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::visits::FAR;
 use nicety_search::{Cell, CellContext, CellPlan, GoalError};
 use nicety_store::{RunDir, StoreError};
-use nicety_testbed::Coupling;
 use nicety_trial::{TrialError, TrialSpec};
 
 use super::engines::{Engines, Opened};
@@ -117,7 +117,7 @@ impl Bench<'_> {
             Err(_) if self.stop.is_set() => return Err(MeasureError::Interrupted),
             Err(error) => return Err(error.into()),
         };
-        self::note(&mut self.notes, path.notes());
+        self::note(&mut self.notes, &path.facts().notes);
         let mut prober = None;
         if !visit.plan.latency_shares.is_empty() {
             let (found, note) = stamps::prober(path, visit.key.direction, self.stamps)?;
@@ -138,7 +138,7 @@ impl Bench<'_> {
         let first = (earlier.len() as u8).wrapping_mul(31);
         let proc = ProcRoot::live();
         let (programs, begun) = (Programs::read(&proc), Instant::now());
-        let threads = path.threads();
+        let threads = &path.facts().threads;
         let own: BTreeSet<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
         let by_windows = visit.plan.settings.judges_windows();
         let nearest = visit.plan.nearest_ns.filter(|_| by_windows);
@@ -185,7 +185,7 @@ impl Bench<'_> {
             // Another engine's limit says nothing about this one.
             tester_limit: visit.tester_limit.filter(|_| as_limited),
             line_rate: visit.line_rate,
-            in_sender: path.coupling() == Coupling::SenderContext,
+            in_sender: path.facts().coupling == Coupling::SenderContext,
             drift: None,
             disturbance: Some(disturbance),
         });

@@ -1,11 +1,12 @@
 //! The paths under measurement: made when a cell asks for one, and kept where making them takes
 //! seconds. Guests that are not being measured stand still meanwhile.
 
+use nicety_guests::devices::MEMORY_MIB;
 use nicety_host::placement::Placement;
 use nicety_model::path::VmParams;
 use nicety_model::{CellKey, FrameSize, PathSpec};
+use nicety_paths::{ExternalPath, Path, Pausable, memory};
 use nicety_port::Stop;
-use nicety_testbed::{ExternalPath, Path, vm};
 
 use super::guests::Guests;
 use super::links;
@@ -33,6 +34,16 @@ struct Built {
     /// The host's port whose virtual functions it has.
     pf: Option<String>,
     path: Box<dyn Path>,
+}
+
+/// Lets a path stand still, where that can be.
+fn pauses(built: &Built) -> bool {
+    built.path.pausable().is_some_and(Pausable::pause)
+}
+
+/// Lets it go on.
+fn resumes(built: &Built) -> bool {
+    built.path.pausable().is_some_and(Pausable::resume)
 }
 
 /// How long a path is worth keeping.
@@ -104,7 +115,7 @@ impl Paths {
             self.put_aside();
             let found = self.aside.iter().position(|built| built.name == name);
             let found = found.map(|at| self.aside.remove(at));
-            let found = found.filter(|built| built.path.go_on() && same(built));
+            let found = found.filter(|built| resumes(built) && same(built));
             self.now = Some(match found {
                 Some(built) => built,
                 None => {
@@ -122,7 +133,7 @@ impl Paths {
         }
         match &self.now {
             Some(now) => Ok(now.path.as_ref()),
-            None => Err(nicety_testbed::PathError::Stopped.into()),
+            None => Err(nicety_paths::PathError::Stopped.into()),
         }
     }
 
@@ -161,7 +172,7 @@ impl Paths {
 
     /// Lets the path of the last cell stand still, or removes it where that cannot be.
     fn put_aside(&mut self) {
-        let stands = |built: &Built| built.keep == Keep::Run && built.path.stand_still();
+        let stands = |built: &Built| built.keep == Keep::Run && pauses(built);
         self.aside.extend(self.now.take().filter(stands));
     }
 
@@ -171,10 +182,9 @@ impl Paths {
         let pf = vm.and_then(|vm| vm.pf.as_deref());
         self.aside
             .retain(|built| pf.is_none() || built.pf.as_deref() != pf);
-        let wanted =
-            u64::from(vm.map_or(1, |vm| vm.config().vms)) * u64::from(vm::spec::MEMORY_MIB);
+        let wanted = u64::from(vm.map_or(1, |vm| vm.config().vms)) * u64::from(MEMORY_MIB);
         let short = || {
-            let available = vm::spec::available_mib();
+            let available = memory::available_mib();
             available.is_none_or(|mib| mib < wanted + RESERVE_MIB)
         };
         while !self.aside.is_empty() && short() {

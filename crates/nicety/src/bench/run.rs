@@ -104,7 +104,7 @@ pub fn run(mut request: Request, signals: &Signals) -> Result<Exit, Failure> {
     facts.privileged = privileged;
     given_up.extend(guests.note());
     // What a killed run has left of its switches.
-    nicety_testbed::switch::sweep();
+    nicety_paths::sweep();
     match check_ports(&request.plan, &signals.stop()) {
         Err(_) if signals.stopped() => return Ok(Exit::Interrupted),
         checked => checked?,

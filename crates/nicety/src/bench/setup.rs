@@ -7,6 +7,7 @@ use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
 use nicety_packet::{MacAddr, VlanTag};
+use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::{CheckError, Choice};
@@ -14,9 +15,6 @@ use nicety_port::pktgen::{self, Pktgen};
 use nicety_port::probes::ProbeError;
 use nicety_port::xdp::{Opening, Xdp};
 use nicety_port::{PortError, Stop};
-use nicety_testbed::{
-    BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError,
-};
 
 use super::{links, switches};
 use crate::output;
@@ -227,9 +225,9 @@ pub fn traffic(key: &CellKey, path: &dyn Path) -> TrafficSpec {
         frame_size: key.frame_size_bytes,
         direction: key.direction,
         flows: key.flows,
-        stations: path.stations(),
+        stations: path.facts().stations,
         // Paths have identifiers that a tag can hold.
-        vlan: path.vlan().and_then(|id| VlanTag::new(id, 0).ok()),
+        vlan: path.facts().vlan.and_then(|id| VlanTag::new(id, 0).ok()),
     }
 }
 
@@ -310,8 +308,8 @@ fn cpus(placement: &Placement) -> Vec<Option<u32>> {
 
 /// Both ports of `path`, as engines want them.
 fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
-    let own = path.own_stations();
-    let spec = |port: &nicety_testbed::Port, number| -> Result<PortSpec, SetupError> {
+    let own = path.facts().own_stations;
+    let spec = |port: &nicety_paths::PathPort, number| -> Result<PortSpec, SetupError> {
         let veth = Links::open(&port.ns)?.get(&port.name)?.kind == "veth";
         Ok(PortSpec {
             interface: port.name.clone(),
@@ -328,7 +326,7 @@ fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
             } else {
                 Refusal::NotSent
             },
-            promiscuous: path.existing_ports(),
+            promiscuous: path.facts().existing_ports,
         })
     };
     let [a, b] = path.ports();

@@ -4,7 +4,7 @@ use nicety_host::placement::Placement;
 use nicety_model::path::DpdkParams;
 use nicety_model::plan::{PathPlan, SwitchKind};
 use nicety_model::{CellKey, PathSpec};
-use nicety_testbed::{
+use nicety_paths::{
     DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, RigSpec, Tagging, TestpmdNicsPath,
     TestpmdPath, VlanBridgePath,
 };

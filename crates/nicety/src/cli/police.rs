@@ -78,6 +78,9 @@ pub struct RunArgs {
     /// who can reach the address may look.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "dry_run", value_parser = listen)]
     pub listen: Option<SocketAddr>,
+    /// Also answer requests for this host name; without it, for addresses, localhost and this host's name.
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    pub listen_as: Vec<String>,
     /// Record every period in this new directory, which nicety report draws.
     #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
     pub out: Option<PathBuf>,

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use nicety_testbed::lab::spec::LEAST_MEMORY_MIB;
-use nicety_testbed::qemu::{Accel, bundle::MIRROR};
+use nicety_guests::{Accel, bundle::MIRROR};
+use nicety_lab::spec::LEAST_MEMORY_MIB;
 
 /// `nicety lab`.
 #[derive(Debug, Args)]

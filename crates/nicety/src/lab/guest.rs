@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
+use nicety_guests::init as guest;
+use nicety_guests::wire::Serve;
+use nicety_lab::agent;
 use nicety_model::sock::{EndReport, Ending, SockSpec};
 use nicety_socket::{Connection, Server, ServerConfig, SocketError, Token};
-use nicety_testbed::lab::{agent, init};
-use nicety_testbed::vm;
-use nicety_testbed::vm::wire::Serve;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,19 +20,19 @@ use crate::sock::args::threads;
 pub fn run(part: &str) -> Result<Exit, Failure> {
     match part {
         "lab" if rustix::process::getpid().is_init() => {
-            let error = match init::run() {
+            let error = match nicety_lab::init::run() {
                 Ok(never) => match never {},
                 Err(error) => error,
             };
             // The last line on the console, which the host shows.
             output::error(&format!("the lab's first process: {error}"));
-            init::power_off();
+            guest::power_off();
             Err(Failure::environment(error))
         }
         "vm" if rustix::process::getpid().is_init() => {
-            let Err(error) = vm::init::run(&serve, &work);
+            let Err(error) = guest::run(&serve, &work);
             output::error(&format!("the guest's first process: {error}"));
-            init::power_off();
+            guest::power_off();
             Err(Failure::environment(error))
         }
         "agent" => agent::run()

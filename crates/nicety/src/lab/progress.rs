@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nicety_testbed::qemu::bundle;
+use nicety_guests::bundle;
 
 use crate::output;
 

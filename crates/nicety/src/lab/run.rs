@@ -1,32 +1,23 @@
 //! `nicety lab run` and `nicety lab shell`.
 
-use std::fs::File;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use nicety_testbed::lab::wire::Start;
-use nicety_testbed::lab::{self, Ended, Home, Session, SessionError};
-use nicety_testbed::qemu::{Machine, QemuError};
+use nicety_guests::{Machine, QemuError};
+use nicety_lab::attach::{ANSWER_LIMIT, BOOT_LIMIT, attach};
+use nicety_lab::runs::Runs;
+use nicety_lab::signals::Signals;
+use nicety_lab::wire::{Size, Start};
+use nicety_lab::{Ended, Home, SessionError, boot, command, terminal};
 
 use super::args::{MachineArgs, RunArgs, ShellArgs};
-use super::setup::Setup;
-use super::share::{self, Runs};
-use super::signals::Signals;
-use super::{command, terminal};
+use super::setup::{self, announce};
+use super::share;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Longest way to the prompt: seconds under KVM, 5 to 15 s under TCG, more on a busy host.
-pub const BOOT_LIMIT: Duration = Duration::from_secs(120);
-/// Longest wait for a lab that is up.
-const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Longest time without a sign of life of all the lab's CPUs: they give one every two seconds, on a
-/// busy host fewer.
-const SILENCE: Duration = Duration::from_secs(60);
 /// As a shell reports a command that a signal ended.
 const SIGNALLED: u8 = 128;
 const SIGPIPE: u8 = 13;
@@ -41,7 +32,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         )));
     }
     let out = args.out.as_deref().map(share::named).transpose()?;
-    let start = command::start(args.command.clone(), None)?;
+    let start = start(args.command.clone(), None)?;
     let fresh = args.fresh || args.out.is_some() || args.guest_channel.is_some();
     enter(
         &args.machine,
@@ -58,8 +49,14 @@ pub fn shell(args: &ShellArgs) -> Result<Exit, Failure> {
             "lab shell needs a terminal; for a command write nicety lab run -- COMMAND"
         )));
     }
-    let start = command::start(vec![command::shell()], terminal::size())?;
+    let start = start(vec![command::shell()], terminal::size())?;
     enter(&args.machine, args.fresh, (None, None), start)
+}
+
+fn start(words: Vec<OsString>, terminal: Option<Size>) -> Result<Start, Failure> {
+    command::start(words, terminal)
+        .context("cannot tell the working directory")
+        .map_err(Failure::environment)
 }
 
 /// Runs a command in the lab that is up, or in a new one.
@@ -79,16 +76,16 @@ fn enter(
                 output::say(&format!("nicety: {line}"));
             }
             let (port, _held) = running.connect().map_err(Failure::environment)?;
-            let result = follow(&port, start, &mut signals, ANSWER_LIMIT);
+            let result = attach(&port, start, &mut signals, ANSWER_LIMIT);
             return end(result, None);
         }
     }
-    let mut setup = Setup::new(args)?;
+    let mut setup = setup::get(args)?;
     setup.spec.guest_channel = guest_channel;
     // Looked at again when the lab has ended.
     let runs = match out {
         Some(_) => None,
-        None => Runs::here(),
+        None => share::runs(),
     };
     setup.spec.shares = out
         .into_iter()
@@ -97,45 +94,11 @@ fn enter(
     if signals.ended() {
         return Ok(Exit::Interrupted);
     }
-    setup.announce();
-    // On this thread, which lives as long as the program: QEMU ends with it.
+    announce(&setup);
     let mut lab =
-        lab::boot(&setup.bundle, &setup.spec, &setup.accelerator).map_err(Failure::environment)?;
-    let result = follow(&lab.port, start, &mut signals, BOOT_LIMIT);
+        boot::boot(&setup.bundle, &setup.spec, &setup.accelerator).map_err(Failure::environment)?;
+    let result = attach(&lab.port, start, &mut signals, BOOT_LIMIT);
     end(result, Some(&mut lab.machine))
-}
-
-/// Carries streams, signals and keys until the command ends.
-fn follow(
-    port: &UnixStream,
-    start: Start,
-    signals: &mut Signals,
-    limit: Duration,
-) -> Result<Ended, SessionError> {
-    let wake = signals.wake().map_err(SessionError::Io)?;
-    let raw = match start.terminal {
-        Some(_) => Some(terminal::Raw::enter().map_err(SessionError::Io)?),
-        None => None,
-    };
-    let stdin = io::stdin();
-    let mut events = || signals.take();
-    let result = Session {
-        input: Some(stdin.as_fd()),
-        output: &mut unbuffered(io::stdout()).map_err(SessionError::Io)?,
-        errors: &mut unbuffered(io::stderr()).map_err(SessionError::Io)?,
-        wake: wake.as_fd(),
-        events: &mut events,
-        limit,
-        silence: SILENCE,
-    }
-    .run(port, start);
-    drop(raw);
-    result
-}
-
-/// The stream itself: a command's bytes go out as they come, whole lines or not.
-fn unbuffered(stream: impl AsFd) -> io::Result<File> {
-    stream.as_fd().try_clone_to_owned().map(File::from)
 }
 
 /// What the end of a command means for us.
@@ -178,26 +141,4 @@ fn end(
             (_, error) => anyhow::Error::new(error),
         })),
     }
-}
-
-/// Waits until a lab that is to be left running answers.
-pub fn wait_until_up(port: &UnixStream, signals: &mut Signals) -> Result<Ended, SessionError> {
-    let wake = signals.wake().map_err(SessionError::Io)?;
-    let start = Start {
-        words: vec!["/bin/true".into()],
-        environment: Vec::new(),
-        directory: "/".into(),
-        terminal: None,
-    };
-    let mut events = || signals.take();
-    Session {
-        input: None,
-        output: &mut io::sink(),
-        errors: &mut io::sink(),
-        wake: wake.as_fd(),
-        events: &mut events,
-        limit: BOOT_LIMIT,
-        silence: SILENCE,
-    }
-    .run(port, start)
 }

@@ -1,17 +1,14 @@
-//! Directories of the host that the lab may write to.
+//! Directories of the host that the lab may write to: what the user named, and what is said of them.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use nicety_testbed::lab::state::RunsDir;
+use nicety_lab::runs::{RUNS, Runs};
+use nicety_lab::state::RunsDir;
 
 use crate::exit::Failure;
 use crate::output;
-
-/// Where `nicety bench` and its like leave what they measured when nothing else is said.
-const RUNS: &str = "runs";
 
 /// The directory named with `--out`, made and in full.
 pub fn named(out: &Path) -> Result<PathBuf, Failure> {
@@ -28,69 +25,15 @@ pub fn named(out: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The caller's `./runs`, for a lab that nobody named a directory for.
-#[derive(Debug)]
-pub struct Runs {
-    dir: RunsDir,
-    /// Locked by all who use it, so that none takes it away from another.
-    hold: File,
-}
-
-impl Runs {
-    /// Opened, and made when it is not there; says why when it cannot be had.
-    pub fn here() -> Option<Self> {
-        match Self::of(Path::new(RUNS)) {
-            Ok(runs) => Some(runs),
-            Err(error) => {
-                output::say(&format!(
-                    "nicety: ./{RUNS}: {error}; nothing that is written in the lab stays, name a directory with lab run --out DIR"
-                ));
-                None
-            }
-        }
-    }
-
-    fn of(path: &Path) -> io::Result<Self> {
-        let made = match fs::create_dir(path) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => false,
-            other => other.map(|()| true)?,
-        };
-        let directory = path.canonicalize()?;
-        if !directory.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
-        let hold = File::open(&directory)?;
-        // Where there are no locks, as on some network file systems, the directory may stay.
-        let _ = hold.try_lock_shared();
-        Ok(Self {
-            dir: RunsDir { directory, made },
-            hold,
+/// The caller's `./runs`; says why when it cannot be had.
+pub fn runs() -> Option<Runs> {
+    Runs::here()
+        .inspect_err(|error| {
+            output::say(&format!(
+                "nicety: ./{RUNS}: {error}; nothing that is written in the lab stays, name a directory with lab run --out DIR"
+            ));
         })
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> PathBuf {
-        self.dir.directory.clone()
-    }
-
-    /// The same, to be remembered.
-    pub fn dir(&self) -> RunsDir {
-        self.dir.clone()
-    }
-
-    /// Leaves it to a lab that goes on.
-    pub fn leave(mut self) {
-        self.dir.made = false;
-    }
-}
-
-impl Drop for Runs {
-    fn drop(&mut self) {
-        // Ours alone becomes one that nobody else uses.
-        if self.dir.made && self.hold.try_lock().is_ok() {
-            self.dir.remove_empty();
-        }
-    }
+        .ok()
 }
 
 /// What a lab that is up keeps, when that is not what is written to the caller's `./runs`.
@@ -105,57 +48,4 @@ pub fn kept_elsewhere(runs: Option<&RunsDir>) -> Option<String> {
     Some(format!(
         "of the lab that is up {kept} stays; --fresh boots one for ./{RUNS}, --out DIR one for another directory"
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_that_was_made_and_stayed_empty_goes() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(RUNS);
-        let runs = Runs::of(&path).unwrap();
-        assert_eq!(runs.path(), path.canonicalize().unwrap());
-        // Another caller uses it.
-        let other = Runs::of(&path).unwrap();
-        drop(runs);
-        assert!(path.exists());
-        drop(other);
-        assert!(path.exists(), "it was there before this one came");
-
-        // There before: it stays.
-        drop(Runs::of(&path).unwrap());
-        assert!(path.exists());
-        fs::remove_dir(&path).unwrap();
-
-        drop(Runs::of(&path).unwrap());
-        assert!(!path.exists());
-        // Somebody has written.
-        let runs = Runs::of(&path).unwrap();
-        fs::write(path.join("report"), "").unwrap();
-        drop(runs);
-        assert!(path.join("report").exists());
-    }
-
-    #[test]
-    fn one_that_is_left_to_a_lab_goes_with_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(RUNS);
-        let runs = Runs::of(&path).unwrap();
-        let left = runs.dir();
-        runs.leave();
-        assert!(path.exists() && left.made);
-        left.remove_empty();
-        assert!(!path.exists());
-    }
-
-    #[test]
-    fn a_file_is_no_directory() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(RUNS);
-        fs::write(&path, "").unwrap();
-        assert!(Runs::of(&path).is_err());
-        assert!(path.exists());
-    }
 }

@@ -1,20 +1,18 @@
 //! `nicety lab up` and `nicety lab down`.
 
 use std::io::{self, Write};
-use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use nicety_testbed::lab::boot::{boot_in, port_name};
-use nicety_testbed::lab::{Ended, Home, LabState, Running, SessionError};
-use nicety_testbed::qemu::{Accel, Machine, QemuError};
+use nicety_guests::Accel;
+use nicety_lab::runs::Runs;
+use nicety_lab::signals::Signals;
+use nicety_lab::up::boot_up;
+use nicety_lab::{Home, LabState, Running};
 use serde::Serialize;
 
 use super::args::{DownArgs, MachineArgs, UpArgs};
-use super::run::{BOOT_LIMIT, wait_until_up};
-use super::setup::Setup;
-use super::share::Runs;
-use super::signals::Signals;
+use super::setup::{self, announce};
+use super::share;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -45,14 +43,14 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
     let mut signals = Signals::install()
         .context("cannot take over signals")
         .map_err(Failure::environment)?;
-    let mut setup = Setup::new(&args.machine)?;
+    let mut setup = setup::get(&args.machine)?;
     if signals.ended() {
         return Ok(Exit::Interrupted);
     }
     // Without one that goes on it is removed again.
-    let runs = Runs::here();
+    let runs = share::runs();
     setup.spec.shares = runs.iter().map(Runs::path).collect();
-    setup.announce();
+    announce(&setup);
     let mut state = LabState {
         schema: 1,
         cpus: setup.spec.cpus,
@@ -62,7 +60,7 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
         runs: runs.as_ref().map(Runs::dir),
     };
     home.begin(&state).map_err(Failure::environment)?;
-    let result = start(&home, &setup, &mut signals);
+    let result = boot_up(&home, &setup, &mut signals);
     match result {
         Ok(Some(machine)) => {
             state.up = true;
@@ -110,46 +108,6 @@ fn other_machine(asked: &MachineArgs, state: &LabState) -> Option<String> {
     Some(format!(
         "a lab is up already and {has}; end it with nicety lab down first"
     ))
-}
-
-/// Boots it; none when the user gave up.
-fn start(home: &Home, setup: &Setup, signals: &mut Signals) -> Result<Option<Machine>, QemuError> {
-    let mut machine = boot_in(&setup.bundle, &setup.spec, &setup.accelerator, home.dir())?;
-    let port = connect(home, &mut machine)?;
-    let gone = || {
-        QemuError::io(
-            "use",
-            "the lab",
-            io::Error::from(io::ErrorKind::ConnectionReset),
-        )
-    };
-    match wait_until_up(&port, signals) {
-        Ok(Ended::Exited(0)) => Ok(Some(machine)),
-        Ok(Ended::Abandoned) => Ok(None),
-        Ok(ended) => Err(QemuError::Answer {
-            what: "the first command in the lab".into(),
-            text: format!("{ended:?}"),
-        }),
-        Err(SessionError::Late(limit)) => Err(machine.late("its prompt", limit)),
-        Err(SessionError::Gone) => Err(machine.why_ended("its prompt", gone())),
-        Err(error) => Err(QemuError::io("use", "the lab", io::Error::other(error))),
-    }
-}
-
-/// The first port, as soon as QEMU has made it.
-fn connect(home: &Home, machine: &mut Machine) -> Result<UnixStream, QemuError> {
-    let socket = home.dir().join(port_name(0));
-    let end = Instant::now() + BOOT_LIMIT;
-    loop {
-        let error = match UnixStream::connect(&socket) {
-            Ok(port) => return Ok(port),
-            Err(error) => QemuError::io("connect to", &socket, error),
-        };
-        if machine.ended()?.is_some() || Instant::now() > end {
-            return Err(machine.why_ended("its start", error));
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn report(home: &Home, running: &Running, as_json: bool) -> Result<Exit, Failure> {
@@ -203,7 +161,7 @@ pub fn down(_: &DownArgs) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use nicety_testbed::qemu::Accelerator;
+    use nicety_guests::Accelerator;
 
     use super::*;
 

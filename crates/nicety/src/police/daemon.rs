@@ -89,7 +89,7 @@ pub fn run(policy: &Policy, file: &str, text: &str, args: &RunArgs) -> Result<Ex
         record: None,
     };
     if let Some(address) = args.listen {
-        let at = serve::start(address, Arc::clone(&daemon.board))?;
+        let at = serve::start(address, &args.listen_as, Arc::clone(&daemon.board))?;
         output::say(&format!(
             "http://{at}/ shows what happens, http://{at}/metrics is for Prometheus"
         ));

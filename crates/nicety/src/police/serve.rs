@@ -33,11 +33,15 @@ struct News<'a> {
     history: Vec<&'a Point>,
 }
 
-/// Begins to serve; returns where.
-pub fn start(address: SocketAddr, board: Arc<Board>) -> Result<SocketAddr, Failure> {
+/// Begins to serve, also to who asks for one of these host names; returns where.
+pub fn start(
+    address: SocketAddr,
+    names: &[String],
+    board: Arc<Board>,
+) -> Result<SocketAddr, Failure> {
     let listener = web::bind(address, "--listen")?;
     let at = listener.local_addr().map_err(Failure::environment)?;
-    web::serve(listener, move |request| answer(request, &board))?;
+    web::serve(listener, names, move |request| answer(request, &board))?;
     Ok(at)
 }
 

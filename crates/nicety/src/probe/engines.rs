@@ -3,9 +3,9 @@
 use nicety_host::placement::Placement;
 use nicety_model::probe::{Ability, Answer, Area};
 use nicety_model::{CellKey, Direction, FrameSize, Plan};
+use nicety_paths::Path;
 use nicety_port::auto::{Choice, self_check};
 use nicety_port::{Engine, Stop};
-use nicety_testbed::Path;
 
 use crate::bench::setup::{self, SetupError};
 

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
+use nicety_guests::{Accel, Accelerator, Bundle, QemuError, bundle};
 use nicety_host::link::{Links, Share, VethEnd};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::tap;
 use nicety_model::probe::{Ability, Answer, Area};
-use nicety_testbed::qemu::{Accel, Accelerator, Bundle, QemuError, bundle};
 
 use crate::output;
 

@@ -4,8 +4,8 @@ use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
 use nicety_host::privilege::{Privilege, PrivilegeError};
 use nicety_model::probe::{Ability, Answer, Area};
-use nicety_testbed::switch;
-use nicety_testbed::{PathError, RigSpec, Tagging, VlanBridgePath};
+use nicety_paths::switch;
+use nicety_paths::{PathError, RigSpec, Tagging, VlanBridgePath};
 
 use super::engines;
 use crate::bench::setup;

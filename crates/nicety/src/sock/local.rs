@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use nicety_host::privilege::{self, Privilege};
 use nicety_model::sock::Family;
-use nicety_testbed::{Between, Endpoints};
+use nicety_paths::{Between, Endpoints};
 
 use crate::bench::signals::Signals;
 use crate::exit::Failure;

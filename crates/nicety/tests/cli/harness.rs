@@ -9,6 +9,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use nicety_host::child;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -118,7 +119,15 @@ impl Call {
         self.program = READABLE.1.clone().into();
         self.bare = true;
         let (user, group) = (format!("--reuid={uid}"), format!("--regid={uid}"));
-        self.below(["setpriv", &user, &group, "--clear-groups"])
+        // Who changes users loses the signal at the end of the test.
+        self.below([
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            &user,
+            &group,
+            "--clear-groups",
+        ])
     }
 
     fn command(&self) -> Command {
@@ -165,9 +174,7 @@ impl Call {
         }
         change(&mut command);
         let what = format!("{command:?}");
-        let child = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("{what}: {error}"));
+        let child = child::spawn(command).unwrap_or_else(|error| panic!("{what}: {error}"));
         Running {
             child,
             outputs,

@@ -9,6 +9,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use nicety_host::child;
 use serde_json::Value;
 
 use crate::harness::{Call, root};
@@ -25,6 +26,10 @@ for port in q0 q1; do ip link set $port master sw; done
 for port in sw q0 q1 p0 p1; do ip link set $port up; done
 tc qdisc add dev q1 root tbf rate 40mbit burst 16kb limit 32kb
 ";
+
+/// Has the kernel kill what follows at the end of whoever started it. Who enters a user namespace loses
+/// that (`commit_creds` in kernel/cred.c), so it comes after.
+const WITH_PARENT: [&str; 3] = ["setpriv", "--pdeathsig", "KILL"];
 
 /// The namespace; the kernel removes it with the process that holds it.
 #[derive(Debug)]
@@ -47,13 +52,15 @@ impl Lab {
             println!("SKIP {test}: unshare {unshare} cannot make a namespace here");
             return None;
         }
-        let mut holder = Command::new("unshare")
-            .args([unshare, "sh", "-c"])
+        let mut holder = Command::new("unshare");
+        holder
+            .arg(unshare)
+            .args(WITH_PARENT)
+            .args(["sh", "-c"])
             .arg(format!("{setup}\necho ready\nexec sleep 600"))
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        let mut holder = child::spawn(holder).unwrap();
         let mut said = String::new();
         let stdout = holder.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut said).unwrap();
@@ -69,6 +76,7 @@ impl Lab {
         if !root() {
             words.extend(["-U".to_owned(), "--preserve-credentials".to_owned()]);
         }
+        words.extend(WITH_PARENT.map(str::to_owned));
         words
     }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use nicety_host::child;
 use rustix::process::Signal;
 
 use crate::harness::{alone, open_dir, root};
@@ -201,15 +202,15 @@ fn a_shell_has_a_terminal_of_the_same_size() {
         crate::harness::NICETY,
         cache.display()
     );
-    let mut script = Command::new("script")
+    let mut script = Command::new("script");
+    script
         .args(["-qec", &line, "/dev/null"])
         .env("SHELL", "/bin/sh")
         .current_dir(dir.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .stderr(Stdio::null());
+    let mut script = child::spawn(script).unwrap();
     let mut keys = script.stdin.take().unwrap();
     std::io::Write::write_all(&mut keys, b"stty size; tty; exit 5\n").unwrap();
     let out = script.wait_with_output().unwrap();

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use nicety_testbed::qemu::initramfs::{Archive, segments};
-use nicety_testbed::qemu::{Accelerator, Bundle, Machine, MachineSpec};
+use nicety_guests::initramfs::{Archive, segments};
+use nicety_guests::{Accelerator, Bundle, Machine, MachineSpec};
 use serde_json::Value;
 
 use crate::harness::{alone, once, open_dir, static_binary};

@@ -12,10 +12,10 @@ use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_model::{Direction, Fps, FrameSize, Purpose, TrialRecord};
 use nicety_packet::MacAddr;
+use nicety_paths::{ExternalPath, Path};
 use nicety_port::Stop;
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::probes::{ProbePort, Prober};
-use nicety_testbed::{ExternalPath, Path};
 use nicety_trial::{TrialSpec, Trials};
 
 /// RXSATRH of the 82576 (datasheet 8.16.3).

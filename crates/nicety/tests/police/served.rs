@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nicety_host::child;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -351,6 +352,6 @@ impl Uplink {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        command.spawn().unwrap()
+        child::spawn(command).unwrap()
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use nicety_host::child;
 use rustix::process::Signal;
 
 use crate::harness::{Running, alone};
@@ -22,12 +23,12 @@ impl Hang {
         let path = threads.map(|entry| entry.unwrap().path()).find(is_it);
         let path = path.unwrap_or_else(|| panic!("no thread {thread}"));
         let id = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let child = Command::new("strace")
+        let mut command = Command::new("strace");
+        command
             .args(["-qq", "-o", "/dev/null", "-p", &id])
             .args(["-e", "inject=sendto:delay_enter=600s"])
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(child) = child else {
+            .stderr(Stdio::null());
+        let Ok(child) = child::spawn(command) else {
             println!("SKIP {test}: the program strace is not installed");
             return None;
         };

@@ -1,9 +1,12 @@
 //! `nicety vf limit` on a vhost-user port, which only Open vSwitch can limit.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use nicety_host::child;
 
 use crate::harness::{Ended, alone, nicety, root};
 use crate::lab::Lab;
@@ -11,15 +14,18 @@ use crate::lab::Lab;
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const DAEMON: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 const SENDER: &str = "/usr/bin/dpdk-testpmd";
-/// A switch of our own with memory of its own, and a port that somebody may send into.
+/// A switch of our own with memory of its own, and a port that somebody may send into. Its programs end
+/// with the shell, and that with its standard input.
 const SETUP: &str = "
 set -e
 export PATH=$PATH:/usr/sbin OVS_RUNDIR=@ RUNTIME_DIRECTORY=@
 ovsdb-tool create @/conf.db SCHEMA
-ovsdb-server @/conf.db --remote=punix:@/db.sock --pidfile=@/server.pid --unixctl=@/server.ctl --log-file=@/server.log --detach --no-chdir
-ovs-vsctl --timeout=60 --no-wait init -- set Open_vSwitch . other_config:dpdk-init=true other_config:pmd-cpu-mask=0x2 other_config:dpdk-extra='--no-pci --no-huge --legacy-mem --iova-mode=va -m 512 --no-telemetry' other_config:stats-update-interval=1000
-DAEMON unix:@/db.sock --pidfile=@/switch.pid --unixctl=@/switch.ctl --log-file=@/switch.log --detach --no-chdir
+setpriv --pdeathsig KILL ovsdb-server @/conf.db --remote=punix:@/db.sock --unixctl=@/server.ctl --log-file=@/server.log --no-chdir 2>/dev/null &
+ovs-vsctl --retry --timeout=60 --no-wait init -- set Open_vSwitch . other_config:dpdk-init=true other_config:pmd-cpu-mask=0x2 other_config:dpdk-extra='--no-pci --no-huge --legacy-mem --iova-mode=va -m 512 --no-telemetry' other_config:stats-update-interval=1000
+setpriv --pdeathsig KILL DAEMON unix:@/db.sock --unixctl=@/switch.ctl --log-file=@/switch.log --no-chdir 2>/dev/null &
 ovs-vsctl --timeout=60 add-br br0 -- set bridge br0 datapath_type=netdev -- add-port br0 vhu0 -- set Interface vhu0 type=dpdkvhostuserclient options:vhost-server-path=@/vhu0.sock
+echo ready
+read end
 ";
 /// Sends full frames into the port as fast as it can until its standard input ends. It polls on CPU 0 and
 /// the switch on CPU 1: on one they take turns of milliseconds, and a ring of 256 frames in each turn is
@@ -35,7 +41,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Switch {
     lab: Lab,
     dir: tempfile::TempDir,
+    daemons: Child,
     sender: Option<Child>,
+}
+
+fn words(text: &str, dir: &Path) -> String {
+    text.replace('@', dir.to_str().unwrap())
+        .replace("SCHEMA", SCHEMA)
+        .replace("DAEMON", DAEMON)
+        .replace("SENDER", SENDER)
 }
 
 impl Switch {
@@ -47,32 +61,42 @@ impl Switch {
             println!("SKIP {test}: needs root; apt install openvswitch-switch-dpdk dpdk-dev");
             return None;
         }
+        let lab = Lab::with(test, "ip link set lo up")?;
+        let dir = tempfile::tempdir().unwrap();
+        let enter = lab.enter();
+        let mut setup = Command::new(&enter[0]);
+        setup
+            .args(&enter[1..])
+            .args(["sh", "-c", &words(SETUP, dir.path())])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut daemons = child::spawn(setup).unwrap();
+        let mut said = String::new();
+        let stdout = daemons.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut said).unwrap();
         let switch = Self {
-            lab: Lab::with(test, "ip link set lo up")?,
-            dir: tempfile::tempdir().unwrap(),
+            lab,
+            dir,
+            daemons,
             sender: None,
         };
-        let setup = switch.words(SETUP);
-        switch.lab.sh(&setup);
+        assert_eq!(said, "ready\n", "the switch's setup failed");
         Some(switch)
     }
 
     fn words(&self, text: &str) -> String {
-        text.replace('@', self.dir.path().to_str().unwrap())
-            .replace("SCHEMA", SCHEMA)
-            .replace("DAEMON", DAEMON)
-            .replace("SENDER", SENDER)
+        words(text, self.dir.path())
     }
 
     fn send(&mut self) {
         let said = File::create(self.dir.path().join("said")).unwrap();
-        let child = Command::new("sh")
+        let mut sender = Command::new("sh");
+        sender
             .args(["-c", &self.words(SEND)])
             .stdin(Stdio::piped())
             .stdout(said.try_clone().unwrap())
-            .stderr(said)
-            .spawn();
-        self.sender = Some(child.unwrap());
+            .stderr(said);
+        self.sender = Some(child::spawn(sender).unwrap());
         if !self.moves("rx_packets") {
             let said = std::fs::read_to_string(self.dir.path().join("said"));
             panic!("no frame came: {said:?}");
@@ -115,18 +139,8 @@ impl Drop for Switch {
             let _ = sender.kill();
             let _ = sender.wait();
         }
-        for name in ["switch.pid", "server.pid"] {
-            let file = self.dir.path().join(name);
-            let Ok(id) = std::fs::read_to_string(&file) else {
-                continue;
-            };
-            let _ = Command::new("kill").arg(id.trim()).status();
-            // It removes the file when it ends.
-            let begin = Instant::now();
-            while file.exists() && begin.elapsed() < Duration::from_secs(10) {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        }
+        let _ = self.daemons.kill();
+        let _ = self.daemons.wait();
     }
 }
 

@@ -12,6 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use nicety_host::child;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -155,8 +156,9 @@ impl Uplink {
         if !root() {
             command.args(["-U", "--preserve-credentials"]);
         }
+        command.args(["setpriv", "--pdeathsig", "KILL"]);
         command.args(["bash", "-c", script]).stderr(Stdio::null());
-        Sender(command.spawn().unwrap())
+        Sender(child::spawn(command).unwrap())
     }
 
     /// As many datagrams as the tenant's system sends.

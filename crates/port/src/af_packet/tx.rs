@@ -39,11 +39,10 @@ pub(crate) struct TxSocket {
     frame_bytes: usize,
     frames: Box<[u8]>,
     messages: Box<[libc::mmsghdr]>,
-    // The messages point into these; they are never touched otherwise.
-    _vectors: Box<[libc::iovec]>,
+    vectors: Box<[libc::iovec]>,
 }
 
-// SAFETY: all raw pointers point into boxes owned by this value, which move with it.
+// SAFETY: all raw pointers are made anew before they are used and point into boxes of this value.
 unsafe impl Send for TxSocket {}
 
 impl TxSocket {
@@ -82,37 +81,41 @@ impl TxSocket {
             )?;
         }
         socket.bind(0)?;
-        let mut frames = vec![0u8; BATCH * frame_bytes].into_boxed_slice();
-        let mut vectors: Box<[libc::iovec]> = frames
-            .chunks_exact_mut(frame_bytes)
-            .map(|frame| libc::iovec {
-                iov_base: frame.as_mut_ptr().cast(),
-                iov_len: frame_bytes,
-            })
-            .collect();
-        let messages = vectors
-            .iter_mut()
-            .map(|vector| {
-                // SAFETY: an all-zero mmsghdr is valid.
-                let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
-                message.msg_hdr.msg_iov = vector;
-                message.msg_hdr.msg_iovlen = 1;
-                message
-            })
-            .collect();
+        let vector = libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: frame_bytes,
+        };
+        // SAFETY: an all-zero mmsghdr is valid.
+        let message: libc::mmsghdr = unsafe { std::mem::zeroed() };
         Ok(Self {
             socket,
             refusal,
             frame_bytes,
-            frames,
-            messages,
-            _vectors: vectors,
+            frames: vec![0; BATCH * frame_bytes].into_boxed_slice(),
+            messages: vec![message; BATCH].into_boxed_slice(),
+            vectors: vec![vector; BATCH].into_boxed_slice(),
         })
     }
 
     /// Buffer of frame `n` of the next batch.
     pub(crate) fn frame(&mut self, n: usize) -> &mut [u8] {
         &mut self.frames[n * self.frame_bytes..(n + 1) * self.frame_bytes]
+    }
+
+    /// Points the messages at the frames. Done for each batch: whoever filled a frame has borrowed all of
+    /// them since, and pointers made before that are not valid any more.
+    fn point(&mut self, count: usize) {
+        let vectors = self.vectors.as_mut_ptr();
+        let frames = self.frames.chunks_exact_mut(self.frame_bytes);
+        for (n, (frame, message)) in frames.zip(&mut self.messages).take(count).enumerate() {
+            // SAFETY: there are as many vectors as messages, and nobody else holds one.
+            unsafe {
+                let vector = vectors.add(n);
+                (*vector).iov_base = frame.as_mut_ptr().cast();
+                message.msg_hdr.msg_iov = vector;
+            }
+            message.msg_hdr.msg_iovlen = 1;
+        }
     }
 
     /// Sends the first `count` buffers, at most [`BATCH`]. On a veth every buffer is used up, accepted or refused;
@@ -127,6 +130,7 @@ impl TxSocket {
         debug_assert!(count <= BATCH, "{count}");
         // There are no more messages, whatever the caller believes.
         let count = count.min(BATCH);
+        self.point(count);
         let mut sent = Sent::default();
         let mut at = 0;
         while at < count {

@@ -13,7 +13,7 @@ mod net_harness;
 
 mod frames;
 mod model;
-#[path = "../../../testbed/tests/paths/packet.rs"]
+#[path = "../../../paths/tests/paths/packet.rs"]
 #[allow(dead_code)] // another test's helper, of which this one needs the socket
 mod packet;
 mod ports;

@@ -9,10 +9,10 @@ use nicety_host::link::Links;
 use nicety_host::privilege::Privilege;
 use nicety_model::{Fps, FrameSize};
 use nicety_packet::MacAddr;
+use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal};
 use nicety_port::xdp::receive::Receiver;
 use nicety_port::{Engine, EngineReport, PortError, Stop, TrialOrder};
-use nicety_testbed::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 
 use crate::packet::{PacketSocket, udp_frame};
 use crate::{can_run, traffic};
@@ -30,7 +30,7 @@ fn direct(largest: u16) -> DirectPath {
     .unwrap()
 }
 
-fn spec(port: &nicety_testbed::Port, number: u32) -> PortSpec {
+fn spec(port: &nicety_paths::PathPort, number: u32) -> PortSpec {
     PortSpec {
         interface: port.name.clone(),
         mac: MacAddr::local(number),
@@ -217,14 +217,15 @@ pub fn hold() -> ExitCode {
     };
     let receiver = Receiver::open(&spec, traffic(64, 1), &[0]).unwrap();
     println!("{}", receiver.mode());
-    loop {
-        std::thread::park();
-    }
+    // Until whoever started it ends.
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+    ExitCode::SUCCESS
 }
 
 fn start_holder() -> Child {
     Command::new(std::env::current_exe().unwrap())
         .env(HOLD, "1")
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use nicety_host::link::{LinkChange, Links};
 use nicety_host::netns::NetNs;
 use nicety_host::tap;
-use nicety_testbed::EndpointSite;
+use nicety_paths::EndpointSite;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Before every frame of a tap (include/uapi/linux/virtio_net.h).

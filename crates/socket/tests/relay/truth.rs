@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nicety_host::privilege::Privilege;
 use nicety_model::sock::{SockSpec, SockTest};
-use nicety_testbed::{Between, Endpoints};
+use nicety_paths::{Between, Endpoints};
 
 use super::{Relay, Spec};
 use crate::{run, run_between};

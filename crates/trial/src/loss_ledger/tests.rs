@@ -1,7 +1,7 @@
 use nicety_host::link::LinkCounters;
 use nicety_model::{PacingReport, StreamCounts};
+use nicety_paths::counters::InterfaceCounters;
 use nicety_port::{SenderReport, XdpCounts};
-use nicety_testbed::counters::InterfaceCounters;
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn path(moved: &[(&str, u64, u64)]) -> PathCounters {
             qdiscs: Vec::new(),
         }
     };
-    PathCounters(vec![
+    PathCounters::from(vec![
         place("a", Role::Port),
         place("d0", Role::Inner),
         place("br0", Role::Bridge),

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use nicety_host::link::{LinkChange, Links};
 use nicety_host::netns::NetNs;
 use nicety_model::{Direction, Fps, Validity};
+use nicety_paths::Path;
 use nicety_port::Stop;
-use nicety_testbed::Path;
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialError, Trials};
 

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nicety_host::child;
 use nicety_testkit::runner::Skip;
 
 use crate::commands::number;
@@ -43,14 +44,15 @@ pub fn take() {
 
 /// Starts it on `cpu`.
 fn start(cpu: u32) -> Result<Child, Skip> {
-    let child = Command::new("chrt")
+    let mut command = Command::new("chrt");
+    command
         .args(["--fifo", "1", "taskset", "--cpu-list", &cpu.to_string()])
         .arg(std::env::current_exe().unwrap())
         .arg(TAKE)
         .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
+        .stdout(Stdio::piped());
+    let child = child::spawn(command);
     child.map_err(|error| Skip(format!("cannot run chrt: {error}")))
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use nicety_host::netns::NetNs;
 use nicety_host::ns_sysfs::NsSysfs;
 use nicety_model::{Direction, Fps};
-use nicety_testbed::counters::UNEXPLAINED;
-use nicety_testbed::{BridgePath, Path};
+use nicety_paths::counters::UNEXPLAINED;
+use nicety_paths::{BridgePath, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 

@@ -1,7 +1,7 @@
 //! Frames that a rule in the kernel throws away: the rule counts them, no interface does.
 
 use nicety_model::{Direction, Fps};
-use nicety_testbed::counters::UNEXPLAINED;
+use nicety_paths::counters::UNEXPLAINED;
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 

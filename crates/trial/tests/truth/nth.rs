@@ -3,10 +3,10 @@
 
 use nicety_model::plan::Preset;
 use nicety_model::{Direction, Fps, TrialRecord};
+use nicety_paths::BridgePath;
+use nicety_paths::counters::UNEXPLAINED;
 use nicety_port::Stop;
 use nicety_search::Settings;
-use nicety_testbed::BridgePath;
-use nicety_testbed::counters::UNEXPLAINED;
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialSpec, Trials};
 

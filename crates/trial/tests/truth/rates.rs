@@ -6,10 +6,10 @@
 //! bucket and queue do not hold.
 
 use nicety_model::{Fps, Verdict};
+use nicety_paths::BridgePath;
 use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_search::edge::window;
-use nicety_testbed::BridgePath;
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialSpec, Trials};
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use nicety_model::plan::Preset;
 use nicety_model::{Direction, Fps, Verdict};
+use nicety_paths::BridgePath;
+use nicety_paths::counters::UNEXPLAINED;
 use nicety_search::{CellPlan, Settings};
-use nicety_testbed::BridgePath;
-use nicety_testbed::counters::UNEXPLAINED;
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 

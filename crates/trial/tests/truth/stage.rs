@@ -13,13 +13,13 @@ use nicety_model::{
     CellKey, CellResult, Direction, Fps, FrameSize, PathSpec, Purpose, TrialRecord, Validity,
 };
 use nicety_packet::MacAddr;
+use nicety_paths::{BridgePath, BridgeSpec, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::xdp::object;
 use nicety_port::xdp::probe::Unsupported;
 use nicety_port::xdp::{Opening, Xdp};
 use nicety_port::{Engine, PortError, Stop, af_xdp};
 use nicety_search::{Cell, CellContext, CellPlan, Settings};
-use nicety_testbed::{BridgePath, BridgeSpec, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialSpec, Trials};
 
@@ -81,7 +81,7 @@ fn specs(path: &dyn Path) -> [PortSpec; 2] {
 
 /// CPUs of the tester's threads.
 fn cpus(path: &dyn Path) -> Vec<Option<u32>> {
-    match path.kind() {
+    match path.facts().kind {
         // Its thread is one of this process; it needs the other CPU.
         "wire" => vec![None],
         _ => placement().tester.iter().map(|t| Some(t.cpu)).collect(),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use nicety_model::{Direction, Fps, TrialRecord, Windows};
+use nicety_paths::counters::UNEXPLAINED;
 use nicety_port::Stop;
-use nicety_testbed::counters::UNEXPLAINED;
 use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::{Direction as Way, Fault};
 use nicety_trial::{TrialSpec, Trials};

@@ -39,7 +39,7 @@ pub fn serve(
     board: Arc<Mutex<Board>>,
     started: Instant,
 ) -> Result<(), Failure> {
-    web::serve(listener, move |request| match request.uri().path() {
+    web::serve(listener, &[], move |request| match request.uri().path() {
         "/" => web::page("text/html; charset=utf-8", PAGE),
         "/page.css" => web::page("text/css; charset=utf-8", STYLE),
         "/page.js" => web::page("text/javascript; charset=utf-8", SCRIPT),

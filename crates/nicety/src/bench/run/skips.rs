@@ -158,7 +158,7 @@ fn by_size(
 
 #[cfg(test)]
 mod tests {
-    use nicety_testbed::PathError;
+    use nicety_paths::PathError;
 
     use super::*;
 

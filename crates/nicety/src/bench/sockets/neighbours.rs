@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use nicety_host::link::Links;
 use nicety_model::Remedy;
 use nicety_model::sock::{Family, Neighbours, SockSpec, SockTest};
+use nicety_paths::EndpointSite;
 use nicety_socket::{Connection, Ran, SocketError};
-use nicety_testbed::EndpointSite;
 
 use super::Missing;
 use crate::sock::inside::Inside;

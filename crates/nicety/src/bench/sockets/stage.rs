@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use nicety_guests::wire::Serve;
 use nicety_host::ethtool::Ethtool;
 use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
@@ -12,11 +13,11 @@ use nicety_host::{napi, sysctl};
 use nicety_model::plan::{SockCell, VmConfig};
 use nicety_model::sock::{EndReport, Ending, Family, SockSpec};
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
-use nicety_socket::{Ran, Token};
-use nicety_testbed::vm::wire::Serve;
-use nicety_testbed::{
-    EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, Port, VmPath,
+use nicety_paths::{
+    EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, PathPort, VmPath,
+    add_neighbours,
 };
+use nicety_socket::{Ran, Token};
 
 use super::{Making, Missing};
 use crate::bench::setup;
@@ -252,8 +253,13 @@ fn guest(
     let mut path = path.map_err(|error| refused(error.into()))?;
     let neighbours = beside(&mut path, pairs);
     let client = near(&path, ipv6)?;
-    let mut notes = path.notes().to_vec();
-    if path.middle().is_some_and(|middle| middle.userspace) {
+    let mut notes = path.facts().notes.clone();
+    if path
+        .facts()
+        .middle
+        .as_ref()
+        .is_some_and(|middle| middle.userspace)
+    {
         notes.push(carried_whole(&format!("guest on {switch}")));
     }
     Ok(Stage {
@@ -292,7 +298,7 @@ fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage
         far: FarEnd::Site(far.map_err(|error| missing(&error))?),
         neighbours,
         shared_host: true,
-        notes: path.notes().to_vec(),
+        notes: path.facts().notes.clone(),
         between: Between::Path(Box::new(path)),
     })
 }
@@ -300,12 +306,12 @@ fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage
 /// The client's end of a path to a guest.
 fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Missing> {
     let near = &path.ports()[0];
-    match path.middle() {
+    match &path.facts().middle {
         Some(middle) if middle.userspace => {
-            features(middle.ns, &["d0"], &[("rx-gro", false)])?;
+            features(&middle.ns, &["d0"], &[("rx-gro", false)])?;
             whole_frames(near)?;
         }
-        _ if path.coupling() != nicety_testbed::Coupling::Unknown => {
+        _ if path.facts().coupling != nicety_paths::Coupling::Unknown => {
             segmentation(&near.ns, &near.name)?;
         }
         _ => {}
@@ -320,8 +326,8 @@ fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Missing> {
 
 /// The interface of a port that gets addresses: one that tags its frames, where the path wants
 /// tags.
-fn tagged(path: &dyn Path, port: &Port) -> Result<String, Missing> {
-    let Some(id) = path.vlan() else {
+fn tagged(path: &dyn Path, port: &PathPort) -> Result<String, Missing> {
+    let Some(id) = path.facts().vlan else {
         return Ok(port.name.clone());
     };
     let links = Links::open(&port.ns).map_err(|error| missing(&error))?;
@@ -347,7 +353,7 @@ fn wants_ipv6(making: &Making<'_>) -> bool {
 fn beside(path: &mut dyn Path, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, Missing> {
     match pairs {
         0 => Ok(Vec::new()),
-        _ => path.neighbours(pairs).map_err(|e| refused(e.into())),
+        _ => add_neighbours(path, pairs).map_err(|e| refused(e.into())),
     }
 }
 
@@ -365,7 +371,7 @@ fn carried_whole(by: &str) -> String {
 }
 
 /// A program carries the frames: checksums are computed before it, which keeps segments small.
-fn whole_frames(port: &Port) -> Result<(), Missing> {
+fn whole_frames(port: &PathPort) -> Result<(), Missing> {
     features(
         &port.ns,
         &[&port.name],
@@ -396,10 +402,19 @@ fn switch(
     };
     let mut path = switches::path(&key, placement).map_err(refused)?;
     let neighbours = beside(path.as_mut(), pairs);
-    let mut notes = path.notes().to_vec();
-    let userspace = path.middle().is_some_and(|middle| middle.userspace);
-    if let Some(middle) = path.middle().filter(|middle| middle.userspace) {
-        features(middle.ns, &["d0", "d1"], &[("rx-gro", false)])?;
+    let mut notes = path.facts().notes.clone();
+    let userspace = path
+        .facts()
+        .middle
+        .as_ref()
+        .is_some_and(|middle| middle.userspace);
+    if let Some(middle) = path
+        .facts()
+        .middle
+        .as_ref()
+        .filter(|middle| middle.userspace)
+    {
+        features(&middle.ns, &["d0", "d1"], &[("rx-gro", false)])?;
         notes.push(carried_whole(cell.kind()));
     }
     let site = |side: usize, number| -> Result<EndpointSite, Missing> {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use nicety_host::child::tie;
 use serde_json::{Value, json};
 
 use super::{Bench, OLD};
@@ -38,10 +39,8 @@ fn every_kind_of_setting_goes_there_and_back() {
     let Some(bench) = Bench::new(NAME) else {
         return;
     };
-    let mut sleeper = std::process::Command::new("sleep")
-        .arg("60")
-        .spawn()
-        .unwrap();
+    let mut sleeper = std::process::Command::new("sleep");
+    let mut sleeper = tie(sleeper.arg("60")).spawn().unwrap();
     let status = fs::read_to_string(format!("/proc/{}/status", sleeper.id())).unwrap();
     let allowed = status
         .lines()

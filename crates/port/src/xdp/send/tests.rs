@@ -8,7 +8,7 @@ use nicety_host::link::{LinkChange, Links};
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::FrameSize;
 use nicety_packet::MacAddr;
-use nicety_testbed::{DirectPath, DirectSpec, Path};
+use nicety_paths::{DirectPath, DirectSpec, Path};
 
 use super::*;
 use crate::xdp::probe::live_frames;

@@ -1,0 +1,77 @@
+//! QEMU, a kernel and the way they run: what booting a lab needs.
+
+use std::path::PathBuf;
+
+use nicety_guests::bundle::{self, Progress};
+use nicety_guests::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError};
+
+use crate::spec::LabSpec;
+
+/// Memory where none is asked for: room for two guests of the lab's own.
+const MEMORY_MIB: u32 = 4096;
+
+/// The machine that is asked for.
+#[derive(Debug, Clone)]
+pub struct LabRequest {
+    /// Virtual CPUs; without it as many as the host has, 2 to 8.
+    pub cpus: Option<u16>,
+    /// Memory in MiB; without it 4096.
+    pub memory_mib: Option<u32>,
+    /// How its instructions run.
+    pub accel: Accel,
+    /// Where QEMU and the kernel are kept; without it the user's own cache.
+    pub cache: Option<PathBuf>,
+    /// Address of the Debian mirror that they are fetched from.
+    pub mirror: String,
+}
+
+/// What booting needs.
+#[derive(Debug)]
+pub struct Setup {
+    /// QEMU and the kernel.
+    pub bundle: Bundle,
+    /// The machine.
+    pub spec: LabSpec,
+    /// How its instructions run.
+    pub accelerator: Accelerator,
+}
+
+impl Setup {
+    /// Fetches what is not there, and finds out about KVM. `fetching` is told how far fetching has
+    /// come, once more without a step when it is over; `booting` when a kernel is booted to try KVM.
+    ///
+    /// # Errors
+    /// When QEMU or the kernel cannot be had, or KVM was asked for and does not work.
+    pub fn get(
+        request: LabRequest,
+        fetching: &mut dyn FnMut(Option<Progress<'_>>),
+        booting: &mut dyn FnMut(&str),
+    ) -> Result<Self, QemuError> {
+        let cache = match request.cache {
+            Some(cache) => cache,
+            None => bundle::default_cache()?,
+        };
+        let spec = BundleSpec {
+            cache,
+            mirror: request.mirror,
+            purpose: Purpose::Lab,
+        };
+        let bundle = Bundle::get(&spec, &mut |now| fetching(Some(now)))?;
+        fetching(None);
+        let accelerator = request.accel.choose(&bundle, booting)?;
+        let here =
+            std::thread::available_parallelism().map_or(2, |count| count.get().clamp(2, 8) as u16);
+        let spec = LabSpec {
+            cpus: request.cpus.unwrap_or(here),
+            memory_mib: request.memory_mib.unwrap_or(MEMORY_MIB),
+            accel: request.accel,
+            shares: Vec::new(),
+            guest_channel: None,
+        };
+        Ok(Self {
+            bundle,
+            spec,
+            accelerator,
+        })
+    }
+}

@@ -1,0 +1,365 @@
+//! A lab that is left running: where it is, and how the next nicety finds or removes it.
+//!
+//! The directory is the ledger: it is written before QEMU is started, the path of a file in it
+//! marks QEMU's command line, and it is removed when QEMU is known to have ended.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::boot::port_name;
+use crate::spec::PORTS;
+use nicety_guests::QemuError;
+use nicety_guests::machine::{CONSOLE, MONITOR, PID};
+use nicety_guests::qmp::Qmp;
+
+/// QEMU ends at once when asked; longer only on a busy host.
+const END_LIMIT: Duration = Duration::from_secs(10);
+const LEDGER: &str = "lab.json";
+
+/// What is known of a lab that is left running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabState {
+    /// Version of this file.
+    pub schema: u32,
+    /// Virtual CPUs.
+    pub cpus: u16,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// How its instructions run.
+    pub accelerator: String,
+    /// Whether its agent has answered.
+    pub up: bool,
+    /// The directory of the host in which its commands may write, if there is one.
+    #[serde(default)]
+    pub runs: Option<RunsDir>,
+}
+
+/// A directory for what is measured in a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunsDir {
+    /// The directory, absolute.
+    pub directory: PathBuf,
+    /// Made for the lab.
+    pub made: bool,
+}
+
+impl RunsDir {
+    /// Removes it if it was made for the lab and nothing was written to it.
+    pub fn remove_empty(&self) {
+        if self.made {
+            // Fails when there is something in it, which is to stay.
+            let _ = fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+impl LabState {
+    /// What is left to do when its machine has ended.
+    fn ended(&self) {
+        self.runs.iter().for_each(RunsDir::remove_empty);
+    }
+}
+
+/// The directory of the user's lab, whether there is one or not.
+#[derive(Debug)]
+pub struct Home {
+    dir: PathBuf,
+}
+
+/// A lab that is running.
+#[derive(Debug)]
+pub struct Running {
+    /// What is known of it.
+    pub state: LabState,
+    dir: PathBuf,
+    /// QEMU.
+    pid: Pid,
+}
+
+impl Home {
+    /// The place for the user's lab: below `XDG_RUNTIME_DIR`, else `/run` for root and `/tmp`
+    /// for others.
+    pub fn of_user() -> Self {
+        let user = rustix::process::geteuid();
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR")
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute());
+        let dir = match runtime {
+            Some(dir) => dir.join("nicety/lab"),
+            None if user.is_root() => "/run/nicety/lab".into(),
+            None => format!("/tmp/nicety-{}/lab", user.as_raw()).into(),
+        };
+        Self { dir }
+    }
+
+    /// The same at another place, for tests.
+    pub fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The running lab; what one that has ended left behind is removed.
+    ///
+    /// # Errors
+    /// When the directory cannot be read or removed.
+    pub fn running(&self) -> Result<Option<Running>, QemuError> {
+        let path = self.dir.join(LEDGER);
+        let text = match fs::read_to_string(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(|e| QemuError::io("read", &path, e))?,
+        };
+        let state: Option<LabState> = serde_json::from_str(&text).ok();
+        match (state, self.qemu()) {
+            (Some(state), Some(pid)) => Ok(Some(Running {
+                state,
+                dir: self.dir.clone(),
+                pid,
+            })),
+            (state, _) => {
+                state.iter().for_each(LabState::ended);
+                self.clear().map(|()| None)
+            }
+        }
+    }
+
+    /// Makes the directory and writes the ledger, before QEMU is started.
+    ///
+    /// # Errors
+    /// When it cannot be written, or belongs to somebody else.
+    pub fn begin(&self, state: &LabState) -> Result<(), QemuError> {
+        self.clear()?;
+        let error = |e| QemuError::io("make directory", &self.dir, e);
+        // Its sockets give root in the lab and the user's rights on files: for the user only.
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)
+            .map_err(error)?;
+        for dir in self.dir.ancestors().take(2) {
+            let owner = fs::symlink_metadata(dir).map_err(error)?.uid();
+            let me = rustix::process::geteuid().as_raw();
+            if owner != me && owner != 0 {
+                return Err(error(io::Error::other(format!(
+                    "{} belongs to user {owner}",
+                    dir.display()
+                ))));
+            }
+        }
+        self.write(state)
+    }
+
+    /// Replaces the ledger.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, state: &LabState) -> Result<(), QemuError> {
+        let (path, new) = (self.dir.join(LEDGER), self.dir.join("lab.new"));
+        let text =
+            serde_json::to_vec_pretty(state).map_err(|e| QemuError::io("write", &path, e))?;
+        fs::write(&new, text)
+            .and_then(|()| File::open(&new)?.sync_all())
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(|e| QemuError::io("write", &path, e))
+    }
+
+    /// Removes the directory.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn clear(&self) -> Result<(), QemuError> {
+        match fs::remove_dir_all(&self.dir) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(QemuError::io("remove", &self.dir, e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for its turn to change whether there is a lab; others wait until the file is
+    /// dropped.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn lock(&self) -> Result<File, QemuError> {
+        let path = self.dir.with_extension("lock");
+        let error = |e| QemuError::io("lock", &path, e);
+        if let Some(parent) = path.parent() {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(parent)
+                .map_err(error)?;
+        }
+        let file = File::create(&path).map_err(error)?;
+        file.lock().map_err(error)?;
+        Ok(file)
+    }
+
+    /// The QEMU that was started with our directory, also when nicety was killed before it
+    /// could note the process.
+    fn qemu(&self) -> Option<Pid> {
+        let ours = self.dir.join(PID);
+        let ours = ours.as_os_str().as_bytes();
+        fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+            let id: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let words = fs::read(entry.path().join("cmdline")).ok()?;
+            words
+                .split(|byte| *byte == 0)
+                .any(|word| word == ours)
+                .then(|| Pid::from_raw(id))?
+        })
+    }
+}
+
+impl Running {
+    /// A free port of it.
+    ///
+    /// # Errors
+    /// When all are in use, or it does not answer.
+    pub fn connect(&self) -> Result<(UnixStream, File), QemuError> {
+        for number in 0..PORTS {
+            let lock = self.dir.join(format!("{}.lock", port_name(number)));
+            let file = File::create(&lock).map_err(|e| QemuError::io("open", &lock, e))?;
+            if file.try_lock().is_ok() {
+                let socket = self.dir.join(port_name(number));
+                let stream = UnixStream::connect(&socket)
+                    .map_err(|e| QemuError::io("connect to", &socket, e))?;
+                return Ok((stream, file));
+            }
+        }
+        let busy = io::Error::other(format!("all {PORTS} sessions are in use"));
+        Err(QemuError::io("enter", &self.dir, busy))
+    }
+
+    /// The last lines of its console.
+    pub fn console(&self) -> PathBuf {
+        self.dir.join(CONSOLE)
+    }
+
+    /// QEMU's process id.
+    pub fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Ends it and removes what it leaves.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub fn end(self) -> Result<(), QemuError> {
+        let error = |e: io::Error| QemuError::io("end", format!("QEMU, process {}", self.id()), e);
+        let handle = match rustix::process::pidfd_open(self.pid, PidfdFlags::empty()) {
+            Ok(handle) => handle,
+            Err(rustix::io::Errno::SRCH) => {
+                self.state.ended();
+                return Home::at(self.dir).clear();
+            }
+            Err(e) => return Err(error(e.into())),
+        };
+        // Asked first, so that it writes what it has; one that does not listen is killed.
+        if let Ok(stream) = UnixStream::connect(self.dir.join(MONITOR))
+            && let Ok(mut qmp) = Qmp::connect(stream, Duration::from_secs(2))
+        {
+            let _ = qmp.execute("quit", &json!({}));
+        } else {
+            rustix::process::pidfd_send_signal(&handle, Signal::KILL)
+                .map_err(|e| error(e.into()))?;
+        }
+        let end = Instant::now() + END_LIMIT;
+        while !has_ended(&handle) {
+            if Instant::now() > end {
+                rustix::process::pidfd_send_signal(&handle, Signal::KILL)
+                    .map_err(|e| error(e.into()))?;
+                break;
+            }
+        }
+        self.state.ended();
+        Home::at(self.dir).clear()
+    }
+}
+
+/// Waits a little for the end.
+fn has_ended(handle: &rustix::fd::OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut fds = [PollFd::new(handle, PollFlags::IN)];
+    let limit = Timespec {
+        tv_sec: 0,
+        tv_nsec: 100_000_000,
+    };
+    matches!(poll(&mut fds, Some(&limit)), Ok(1..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state() -> LabState {
+        LabState {
+            schema: 1,
+            cpus: 2,
+            memory_mib: 4096,
+            accelerator: "TCG".into(),
+            up: false,
+            runs: None,
+        }
+    }
+
+    #[test]
+    fn a_ledger_without_its_process_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("nicety/lab"));
+        assert!(home.running().unwrap().is_none());
+        home.begin(&state()).unwrap();
+        // Killed before QEMU was started.
+        assert!(home.running().unwrap().is_none());
+        assert!(!home.dir().exists());
+        // The directory it had made for runs goes too, one that was there stays.
+        for made in [true, false] {
+            let directory = dir.path().join("runs");
+            fs::create_dir(&directory).unwrap();
+            let runs = Some(RunsDir {
+                directory: directory.clone(),
+                made,
+            });
+            home.begin(&LabState { runs, ..state() }).unwrap();
+            assert!(home.running().unwrap().is_none());
+            assert_eq!(directory.exists(), !made);
+        }
+    }
+
+    #[test]
+    fn a_running_process_is_found_and_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("lab"));
+        home.begin(&state()).unwrap();
+        let pid_file = home.dir().join(PID);
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "while :; do sleep 0.1; done", "sh"])
+            .arg(&pid_file)
+            .spawn()
+            .unwrap();
+        // The process exists before it has its command line.
+        let mut found = home.qemu();
+        while found.is_none() {
+            found = home.qemu();
+        }
+        let running = home.running().unwrap().unwrap();
+        assert_eq!((running.id(), &running.state), (child.id(), &state()));
+        // It has no monitor, so it is killed.
+        running.end().unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert!(!home.dir().exists());
+    }
+}

@@ -1,0 +1,325 @@
+//! Counters along a path, and the loss ledger made of two readings.
+
+use nicety_host::cpu_load::StatSample;
+use nicety_host::link::LinkCounters;
+use nicety_model::LossEntry;
+use nicety_model::facts::QdiscFacts;
+
+/// Place name of the line that holds what no counter accounts for.
+pub const UNEXPLAINED: &str = "unexplained";
+
+/// Counters of one interface of a path at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InterfaceCounters {
+    /// Interface: `a`, `d0`, `br0`, ...
+    pub interface: String,
+    /// Part it plays.
+    pub role: Role,
+    /// Its counters.
+    pub counters: LinkCounters,
+    /// Its queueing disciplines; none for a port, which the tester's frames leave past them.
+    pub qdiscs: Vec<QdiscFacts>,
+}
+
+/// Part an interface plays on the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The tester attaches here: every frame it receives has left the path.
+    Port,
+    /// Inside the path.
+    Inner,
+    /// The bridge itself: its counters are about frames from and to the host, of forwarded
+    /// frames it only ever sees copies.
+    Bridge,
+}
+
+/// A thread of the path that never sleeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Polling {
+    /// The name its time is booked under.
+    pub who: String,
+    /// What it has counted; absent where its program does not.
+    pub cycles: Option<Cycles>,
+}
+
+/// CPU cycles of a thread that polls, since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cycles {
+    /// With frames to carry.
+    pub busy: u64,
+    /// In rounds that found none.
+    pub idle: u64,
+}
+
+/// All counters of a path at one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PathCounters {
+    /// Those of its interfaces, in the order frames from A to B meet them.
+    pub interfaces: Vec<InterfaceCounters>,
+    /// Its threads that poll.
+    pub polling: Vec<Polling>,
+    /// CPU time of its guests by their own count.
+    pub guests: Vec<(String, StatSample)>,
+}
+
+impl From<Vec<InterfaceCounters>> for PathCounters {
+    fn from(interfaces: Vec<InterfaceCounters>) -> Self {
+        Self {
+            interfaces,
+            ..Self::default()
+        }
+    }
+}
+
+impl InterfaceCounters {
+    /// Of a port of the tester's.
+    pub fn port(interface: impl Into<String>, counters: LinkCounters) -> Self {
+        Self::plain(interface, Role::Port, counters)
+    }
+
+    /// Of a place inside the path without queueing disciplines of the kernel's.
+    pub fn inner(interface: impl Into<String>, counters: LinkCounters) -> Self {
+        Self::plain(interface, Role::Inner, counters)
+    }
+
+    fn plain(interface: impl Into<String>, role: Role, counters: LinkCounters) -> Self {
+        Self {
+            interface: interface.into(),
+            role,
+            counters,
+            qdiscs: Vec::new(),
+        }
+    }
+}
+
+impl PathCounters {
+    /// Every counter, named `interface counter`.
+    pub fn named(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        self.interfaces.iter().flat_map(|place| {
+            place
+                .counters
+                .named()
+                .map(|(name, value)| (format!("{} {name}", place.interface), value))
+        })
+    }
+
+    /// Counters of one interface.
+    pub fn of(&self, interface: &str) -> Option<&LinkCounters> {
+        self.place(interface).map(|place| &place.counters)
+    }
+
+    fn place(&self, interface: &str) -> Option<&InterfaceCounters> {
+        self.interfaces
+            .iter()
+            .find(|place| place.interface == interface)
+    }
+}
+
+/// Lines of the loss ledger: counters of lost frames that moved between two readings, then
+/// [`UNEXPLAINED`] for what is left of `lost` frames.
+///
+/// Counters that went back (the interface was made anew) give no line. The lines may add up to
+/// more than `lost`: counters see foreign frames too.
+pub fn ledger(before: &PathCounters, after: &PathCounters, lost: u64) -> Vec<LossEntry> {
+    let mut lines = Vec::new();
+    for place in &after.interfaces {
+        let Some(old) = before.place(&place.interface) else {
+            continue;
+        };
+        let moved = losses(&place.counters, place.role)
+            .into_iter()
+            .zip(losses(&old.counters, place.role))
+            .filter_map(|((name, new), (_, old))| Some((name.to_owned(), new.checked_sub(old)?)))
+            .chain(queued_out(&old.qdiscs, &place.qdiscs));
+        for (name, frames) in moved.filter(|(_, frames)| *frames > 0) {
+            lines.push(LossEntry {
+                place: format!("{} {name}", place.interface),
+                frames,
+            });
+        }
+    }
+    let explained = lines.iter().map(|line| line.frames).sum();
+    if let Some(frames) = lost.checked_sub(explained).filter(|frames| *frames > 0) {
+        lines.push(LossEntry {
+            place: UNEXPLAINED.to_owned(),
+            frames,
+        });
+    }
+    lines
+}
+
+/// What each queueing discipline dropped between two readings, where it is still the same one.
+/// These frames are in none of the interface's own counters (net/core/dev.c, __dev_xmit_skb).
+fn queued_out<'a>(
+    before: &'a [QdiscFacts],
+    after: &'a [QdiscFacts],
+) -> impl Iterator<Item = (String, u64)> + 'a {
+    // A root counts the drops of its classes too (mq_dump, htb_enqueue).
+    after.iter().filter(|new| new.root).filter_map(|new| {
+        let old = before.iter().find(|old| old.root && old.kind == new.kind)?;
+        // The kernel's counter has 32 bits. One that was made anew counts from 0, which looks
+        // like a step of more than half of them; one that wrapped moved by little.
+        let frames = (new.drops? as u32).wrapping_sub(old.drops? as u32);
+        (frames <= u32::MAX / 2).then(|| (format!("qdisc {}", new.kind), u64::from(frames)))
+    })
+}
+
+/// The counters that each stand for frames lost once. Details of `rx_errors` and `tx_errors`
+/// (length, CRC, FIFO, ...) are left out, they are counted in the sums already
+/// (Documentation/networking/statistics.rst). `rx_missed_errors` is in neither sum. A port's
+/// `rx_nohandler` and `rx_otherhost_dropped` count frames after the tester's socket had its
+/// copy, so they are no loss there; inside the path `rx_nohandler` is.
+fn losses(counters: &LinkCounters, role: Role) -> Vec<(&'static str, u64)> {
+    if role == Role::Bridge {
+        return Vec::new();
+    }
+    let mut losses = vec![
+        ("tx_dropped", counters.tx_dropped),
+        ("tx_errors", counters.tx_errors),
+        ("rx_errors", counters.rx_errors),
+        ("rx_dropped", counters.rx_dropped),
+        ("rx_missed_errors", counters.rx_missed_errors),
+    ];
+    if role == Role::Inner {
+        losses.push(("rx_nohandler", counters.rx_nohandler));
+    }
+    losses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(interface: &str, role: Role, counters: LinkCounters) -> InterfaceCounters {
+        InterfaceCounters {
+            interface: interface.to_owned(),
+            role,
+            counters,
+            qdiscs: Vec::new(),
+        }
+    }
+
+    fn lines(before: LinkCounters, after: LinkCounters, role: Role, lost: u64) -> Vec<LossEntry> {
+        let at = |counters| PathCounters::from(vec![reading("d0", role, counters)]);
+        ledger(&at(before), &at(after), lost)
+    }
+
+    fn line(place: &str, frames: u64) -> LossEntry {
+        LossEntry {
+            place: place.to_owned(),
+            frames,
+        }
+    }
+
+    #[test]
+    fn moved_counters_are_named_and_the_rest_is_unexplained() {
+        let before = LinkCounters {
+            tx_dropped: 100,
+            ..LinkCounters::default()
+        };
+        let after = LinkCounters {
+            tx_dropped: 112,
+            rx_missed_errors: 3,
+            ..before
+        };
+        assert_eq!(
+            lines(before, after, Role::Inner, 20),
+            [
+                line("d0 tx_dropped", 12),
+                line("d0 rx_missed_errors", 3),
+                line(UNEXPLAINED, 5)
+            ]
+        );
+    }
+
+    #[test]
+    fn frames_that_were_not_lost_leave_no_line() {
+        let flow = LinkCounters {
+            rx_packets: 5,
+            tx_packets: 5,
+            rx_bytes: 300,
+            tx_bytes: 300,
+            multicast: 5,
+            ..LinkCounters::default()
+        };
+        assert_eq!(lines(LinkCounters::default(), flow, Role::Inner, 0), []);
+    }
+
+    #[test]
+    fn details_are_not_counted_beside_their_sum() {
+        let crc = LinkCounters {
+            rx_errors: 4,
+            rx_crc_errors: 4,
+            ..LinkCounters::default()
+        };
+        assert_eq!(
+            lines(LinkCounters::default(), crc, Role::Port, 4),
+            [line("d0 rx_errors", 4)]
+        );
+    }
+
+    #[test]
+    fn what_a_port_drops_after_the_tester_saw_it_is_no_loss() {
+        let seen = LinkCounters {
+            rx_nohandler: 9,
+            rx_otherhost_dropped: 9,
+            ..LinkCounters::default()
+        };
+        assert_eq!(lines(LinkCounters::default(), seen, Role::Port, 0), []);
+        assert_eq!(
+            lines(LinkCounters::default(), seen, Role::Inner, 9),
+            [line("d0 rx_nohandler", 9)]
+        );
+    }
+
+    #[test]
+    fn copies_that_die_at_the_bridge_itself_are_no_loss() {
+        let copies = LinkCounters {
+            rx_dropped: 9,
+            ..LinkCounters::default()
+        };
+        assert_eq!(lines(LinkCounters::default(), copies, Role::Bridge, 0), []);
+    }
+
+    #[test]
+    fn a_counter_that_went_back_gives_no_line() {
+        let before = LinkCounters {
+            rx_dropped: 50,
+            ..LinkCounters::default()
+        };
+        assert_eq!(lines(before, LinkCounters::default(), Role::Inner, 0), []);
+    }
+
+    #[test]
+    fn frames_that_a_queueing_discipline_dropped_are_named() {
+        let at = |kind: &str, drops: u32| {
+            PathCounters::from(vec![InterfaceCounters {
+                qdiscs: vec![QdiscFacts {
+                    kind: kind.to_owned(),
+                    root: true,
+                    drops: Some(u64::from(drops)),
+                }],
+                ..reading("d1", Role::Inner, LinkCounters::default())
+            }])
+        };
+        let named = [line("d1 qdisc tbf", 7), line(UNEXPLAINED, 3)];
+        assert_eq!(ledger(&at("tbf", 5), &at("tbf", 12), 10), named);
+        assert_eq!(ledger(&at("tbf", u32::MAX - 1), &at("tbf", 5), 10), named);
+        // Another discipline, or one that began anew.
+        let unnamed = [line(UNEXPLAINED, 10)];
+        assert_eq!(ledger(&at("htb", 5), &at("tbf", 12), 10), unnamed);
+        assert_eq!(ledger(&at("tbf", 5), &at("tbf", 0), 10), unnamed);
+    }
+
+    #[test]
+    fn counters_seeing_more_than_was_lost_leave_nothing_unexplained() {
+        let after = LinkCounters {
+            rx_dropped: 50,
+            ..LinkCounters::default()
+        };
+        assert_eq!(
+            lines(LinkCounters::default(), after, Role::Inner, 40),
+            [line("d0 rx_dropped", 50)]
+        );
+    }
+}

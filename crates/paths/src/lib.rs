@@ -1,0 +1,55 @@
+//! Builds the paths that are measured, and removes them.
+//!
+//! Every path is a [`Path`]: two ports, the counters on the way, and what could not be had.
+//! Paths made here live in network namespaces that only this process holds, so that nothing is
+//! left of them however the process ends.
+
+pub mod bridge;
+pub mod counters;
+pub mod direct;
+mod driver;
+mod endpoint_site;
+pub mod endpoints;
+pub mod error;
+pub mod external;
+mod function_rig;
+mod guest;
+mod interface;
+mod inventory;
+pub mod memory;
+mod neighbours;
+pub mod netns_guest;
+mod nics;
+pub mod path;
+mod receive_threads;
+mod rig;
+mod routes;
+mod run_dir;
+mod site;
+mod sriov;
+pub mod switch;
+mod veth;
+mod vlan;
+pub mod vlan_bridge;
+pub mod vm;
+mod words;
+
+pub use bridge::{BridgePath, BridgeSpec};
+pub use counters::{Cycles, PathCounters, Polling, ledger};
+pub use direct::{DirectPath, DirectSpec};
+pub use endpoint_site::EndpointSite;
+pub use endpoints::{Between, Endpoints};
+pub use error::PathError;
+pub use external::ExternalPath;
+pub use netns_guest::{NetnsPath, NetnsSpec};
+pub use nicety_model::path::Tagging;
+pub use path::{
+    Coupling, Middle, Neighbours, Path, PathFacts, PathPort, PathThread, Pausable, add_neighbours,
+};
+pub use rig::RigSpec;
+pub use run_dir::sweep;
+pub use switch::{
+    Datapath, DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath, TestpmdPath, Vdev,
+};
+pub use vlan_bridge::VlanBridgePath;
+pub use vm::{VmPath, VmSpec};

@@ -1,0 +1,54 @@
+//! A namespace of a path.
+
+use nicety_host::ethtool::Ethtool;
+use nicety_host::link::Links;
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+use nicety_host::sysctl;
+
+use crate::interface::{CARRIER_LIMIT, UP};
+use crate::path::PathPort;
+
+/// A namespace with the handles needed to build in it.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) ns: NetNs,
+    pub(crate) links: Links,
+    pub(crate) ethtool: Ethtool,
+}
+
+impl Site {
+    /// A new namespace without IPv6 chatter; says so in `notes` where that cannot be had.
+    pub(crate) fn create(name: &str, notes: &mut Vec<String>) -> Result<Self, NetError> {
+        let ns = NetNs::create(name)?;
+        if let Err(error) = sysctl::disable_ipv6(&ns) {
+            notes.push(format!(
+                "IPv6 stays on in namespace {name}, its neighbour discovery adds a few foreign frames: {error}"
+            ));
+        }
+        Ok(Self {
+            links: Links::open(&ns)?,
+            ethtool: Ethtool::open(&ns)?,
+            ns,
+        })
+    }
+
+    /// The finished interface as a port of the tester.
+    pub(crate) fn port(&self, name: &str) -> Result<PathPort, NetError> {
+        let link = self.links.wait_carrier(name, CARRIER_LIMIT)?;
+        Ok(PathPort {
+            ns: self.ns.clone(),
+            name: link.name,
+            index: link.index,
+            mac: link.mac.unwrap_or_default(),
+            mtu: link.mtu,
+            // Only information: an interface whose driver does not say has none.
+            speed_mbps: self.ethtool.speed_mbps(name).unwrap_or(None),
+        })
+    }
+
+    /// Sets an interface up.
+    pub(crate) fn set_up(&self, name: &str) -> Result<(), NetError> {
+        self.links.change(name, &UP)
+    }
+}

@@ -1,0 +1,210 @@
+//! Open vSwitch between `d0` and `d1`, learning addresses like a bridge (action NORMAL): with the
+//! kernel's datapath, or with the one in its own process.
+//!
+//! The kernel's datapath works in the threads that receive on `d0` and `d1`; ovs-vswitchd only
+//! decides about the first frame of a flow. Without it the main thread of ovs-vswitchd does all:
+//! it reads frames from a packet socket per interface.
+
+use nicety_host::link::LinkCounters;
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+use nicety_host::openvswitch;
+use nicety_model::Remedy;
+use nicety_model::path::Datapath;
+
+use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
+use super::program::Packaged;
+use crate::counters::{InterfaceCounters, PathCounters};
+use crate::endpoint_site::EndpointSite;
+use crate::error::PathError;
+use crate::neighbours;
+use crate::path::{Neighbours, Path, PathFacts};
+use crate::rig::{Rig, RigSpec};
+use crate::vlan::{self, VLAN};
+
+/// Debian has the daemon twice, and may have made the one with DPDK the ordinary one.
+pub(super) const DAEMON: Packaged = Packaged {
+    name: "ovs-vswitchd",
+    places: &[
+        "/usr/lib/openvswitch-switch/ovs-vswitchd",
+        "/usr/sbin/ovs-vswitchd",
+        "/usr/local/sbin/ovs-vswitchd",
+    ],
+    package: "openvswitch-switch",
+};
+
+/// What the path shall be like.
+#[derive(Debug, Clone)]
+pub struct OvsSpec {
+    /// The two ways to it.
+    pub rig: RigSpec,
+    /// The datapath; when absent the kernel's where the kernel has it.
+    pub datapath: Option<Datapath>,
+    /// Whether frames carry the tag of a VLAN at both ports.
+    pub tagged: bool,
+    /// CPUs of ovs-vswitchd; any when empty.
+    pub cpus: Vec<u32>,
+}
+
+/// Two namespaces joined by Open vSwitch; gone when dropped.
+#[derive(Debug)]
+pub struct OvsPath {
+    // Dropped in this order: the program before what it uses.
+    instance: Instance,
+    rig: Rig,
+    datapath: Datapath,
+    tagged: bool,
+}
+
+/// The datapath that is wanted on a kernel that has one or not, and why where nobody asked.
+fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, &'static str), PathError> {
+    match (wanted, kernel) {
+        (Some(Datapath::Kernel), false) => Err(PathError::NoKernelSupport {
+            what: "openvswitch datapath",
+            remedy: Remedy::here_or_plan("modprobe openvswitch", "write datapath = \"userspace\""),
+        }),
+        (Some(datapath), _) => Ok((datapath, "")),
+        (None, true) => Ok((Datapath::Kernel, "")),
+        (None, false) => Ok((
+            Datapath::Userspace,
+            ", because the kernel has no openvswitch datapath",
+        )),
+    }
+}
+
+impl OvsPath {
+    /// Refuses what this machine cannot do; makes nothing.
+    ///
+    /// # Errors
+    /// As [`OvsPath::build`], as far as it can be known beforehand.
+    pub fn check(spec: &OvsSpec) -> Result<(), PathError> {
+        all_there(&DAEMON)?;
+        let kernel = openvswitch::has_kernel_datapath(&NetNs::current()?)?;
+        choose(spec.datapath, kernel).map(drop)
+    }
+
+    /// Builds the path and waits until both interfaces are switched. Its programs are killed
+    /// when this process ends.
+    ///
+    /// # Errors
+    /// [`PathError::NotInstalled`], [`PathError::NoKernelSupport`] for a kernel datapath that
+    /// was asked for and is not there, [`PathError::Program`] with what the switch said, and
+    /// those of [`BridgePath::build`](crate::BridgePath::build).
+    pub fn build(spec: &OvsSpec) -> Result<Self, PathError> {
+        DAEMON.find()?;
+        let mut rig = Rig::build("ovs", &spec.rig)?;
+        if spec.tagged {
+            vlan::keep_tags(&rig)?;
+        }
+        let member = match spec.tagged {
+            true => Member::Trunk,
+            false => Member::Plain,
+        };
+        let kernel = openvswitch::has_kernel_datapath(&rig.dut.ns)?;
+        let (datapath, why) = choose(spec.datapath, kernel)?;
+        let instance = Instance::start(&Setup {
+            ns: &rig.dut.ns,
+            daemon: &DAEMON,
+            cpus: &spec.cpus,
+            config: Vec::new(),
+            datapath_type: match datapath {
+                Datapath::Kernel => "system",
+                Datapath::Userspace => "netdev",
+            },
+            ports: ["d0", "d1"]
+                .map(|name| SwitchPort {
+                    member,
+                    ..SwitchPort::plain(name, Vec::new())
+                })
+                .into(),
+            dpdk: false,
+        })?;
+        let facts = &mut rig.facts;
+        facts.threads.extend(instance.threads(match datapath {
+            Datapath::Kernel => None,
+            Datapath::Userspace => Some("ovs-vswitchd"),
+        })?);
+        facts.vlan = spec.tagged.then_some(VLAN);
+        rig.joined(datapath == Datapath::Userspace);
+        rig.facts.notes.push(match datapath {
+            Datapath::Kernel => format!("ovs: {}, kernel datapath", instance.version()),
+            Datapath::Userspace => format!(
+                "ovs: {}, userspace datapath in one thread of ovs-vswitchd{why}",
+                instance.version()
+            ),
+        });
+        if spec.tagged {
+            rig.facts
+                .notes
+                .push(format!("ovs: both ports are trunks of VLAN {VLAN}"));
+        }
+        Ok(Self {
+            instance,
+            rig,
+            datapath,
+            tagged: spec.tagged,
+        })
+    }
+
+    /// The datapath that carries the frames.
+    pub fn datapath(&self) -> Datapath {
+        self.datapath
+    }
+}
+
+impl Path for OvsPath {
+    fn facts(&self) -> &PathFacts {
+        &self.rig.facts
+    }
+
+    fn counters(&self) -> Result<PathCounters, NetError> {
+        let mut counters = self.rig.counters(&[])?;
+        let arrived: u64 = ["d0", "d1"]
+            .into_iter()
+            .filter_map(|name| Some(counters.of(name)?.rx_packets))
+            .sum();
+        let switch = counted(&self.instance, self.datapath, arrived)?;
+        // After `a` and `d0`.
+        counters.interfaces.insert(2, switch);
+        Ok(counters)
+    }
+
+    fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
+        Some(self)
+    }
+}
+
+impl Neighbours for OvsPath {
+    fn add(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
+        let (instance, datapath) = (&mut self.instance, self.datapath);
+        let member = match self.tagged {
+            true => Member::Access,
+            false => Member::Plain,
+        };
+        neighbours::on_switch(&self.rig.dut.ns, pairs, &mut |joining| {
+            instance.join("br0", joining, datapath, member)
+        })
+    }
+}
+
+/// What a switch counted whose interfaces received `arrived` frames: each is looked up once.
+pub(super) fn counted(
+    instance: &Instance,
+    datapath: Datapath,
+    arrived: u64,
+) -> Result<InterfaceCounters, NetError> {
+    let seen = instance.counters()?;
+    let looked_up = seen.hit + seen.missed + seen.lost;
+    let switch = LinkCounters {
+        rx_packets: looked_up,
+        // Waiting for a decision there was no room for.
+        rx_dropped: seen.lost,
+        // What the interfaces received and the daemon never read: its sockets were full.
+        rx_missed_errors: match datapath {
+            Datapath::Kernel => 0,
+            Datapath::Userspace => arrived.saturating_sub(looked_up),
+        },
+        ..LinkCounters::default()
+    };
+    Ok(InterfaceCounters::inner("ovs", switch))
+}

@@ -1,0 +1,637 @@
+//! Paths through a real guest, with real frames on them, under emulation.
+//!
+//! QEMU and a kernel are shared with the tests of the lab: fetched once into the directory of the
+//! build, or looked for where `NICETY_TEST_LAB_CACHE` says.
+// A test with its own main function is not known as a test to the lints.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use nicety_guests::bundle::MIRROR;
+use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose};
+use nicety_host::child::tie;
+use nicety_host::link::Mac;
+use nicety_host::privilege::Privilege;
+use nicety_model::{FrameSize, PathSpec};
+use nicety_paths::counters::UNEXPLAINED;
+use nicety_paths::{Coupling, Path, PathError, VmPath, VmSpec, ledger};
+use nicety_testkit::runner::{self, Skip, Test};
+
+#[path = "../paths/packet.rs"]
+#[allow(dead_code, reason = "shared with the tests of the other paths")]
+mod packet;
+
+mod host_queues;
+
+use packet::PacketSocket;
+
+/// Set for the copy of this program that builds a path and waits to be killed.
+const HOLD: &str = "NICETY_TEST_HOLD_PATH";
+/// A boot takes seconds; on a machine that is busy elsewhere, a minute.
+const BOOT: Duration = Duration::from_secs(120);
+
+type Outcome = Result<(), Skip>;
+
+fn main() -> ExitCode {
+    // The guest starts this very program again.
+    if std::env::args().nth(1).as_deref() == Some("guest-init") {
+        return guest();
+    }
+    if std::env::var_os(HOLD).is_some() {
+        return hold();
+    }
+    runner::run(
+        "vm",
+        &[
+            Test::new("an_e1000_guest_carries_every_frame_both_ways", e1000),
+            Test::new("a_virtio_guest_carries_every_frame_both_ways", virtio),
+            Test::new("a_macvtap_guest_carries_every_frame_both_ways", macvtap),
+            Test::new("guests_that_share_a_bridge_carry_their_own_frames", several),
+            Test::new("guests_that_share_a_vlan_bridge_carry_tagged_frames", vlan),
+            Test::new(
+                "guests_that_share_open_vswitch_carry_their_own_frames",
+                several_on_ovs,
+            ),
+            Test::new(
+                "guests_at_access_ports_of_open_vswitch_carry_tagged_frames",
+                tagged_on_ovs,
+            ),
+            Test::new(
+                "guests_with_bridges_of_their_own_on_open_vswitch_carry_frames",
+                bridged_on_ovs,
+            ),
+            Test::new(
+                "guests_that_share_ovs_dpdk_carry_their_own_frames",
+                ovs_dpdk,
+            ),
+            Test::new("a_guest_on_testpmd_carries_frames_both_ways", testpmd),
+            Test::new(
+                "flows_are_spread_over_the_queues_of_the_host",
+                host_queues::spread,
+            ),
+            Test::new(
+                "a_switch_that_polls_reads_all_queues_of_the_host",
+                host_queues::polled,
+            ),
+            Test::new("threads_are_where_they_were_asked_to_be", pinned),
+            Test::new("a_cpu_that_is_not_there_is_refused", no_such_cpu),
+            Test::new("a_guest_that_says_nothing_is_given_up", silent),
+            Test::new("a_guest_nobody_waits_for_is_ended", stopped),
+            Test::new("a_guest_that_dies_is_missed", dies),
+            Test::new("qemu_ends_with_whoever_started_it", killed),
+        ],
+    )
+}
+
+#[allow(clippy::print_stderr, reason = "the guest's console")]
+fn guest() -> ExitCode {
+    let Err(error) =
+        nicety_guests::init::run(&|_, _| Err("no server here".to_owned()), &|work| work);
+    eprintln!("nicety: the guest's first process: {error}");
+    nicety_guests::init::power_off();
+    ExitCode::FAILURE
+}
+
+fn bundle() -> Result<Bundle, Skip> {
+    let cache = std::env::var_os("NICETY_TEST_LAB_CACHE").map_or_else(
+        || std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab"),
+        Into::into,
+    );
+    let mirror = MIRROR.to_owned();
+    let spec = BundleSpec {
+        cache,
+        mirror,
+        purpose: Purpose::Guests,
+    };
+    Bundle::get(&spec, &mut |_| ()).map_err(|error| Skip(error.to_string()))
+}
+
+/// Of the tester, as in `spec`.
+fn stations() -> [[Mac; 2]; 2] {
+    [0, 1].map(|guest| [0x0a, 0x0b].map(|port| Mac([0x02, 0x4e, 0, 0, guest, port])))
+}
+
+fn spec(words: &[(&str, &str)]) -> VmSpec {
+    let words = words.iter().copied().chain([("kind", "vm")]);
+    let words = words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    VmSpec {
+        ask: PathSpec::try_from(&words).unwrap().vm().unwrap().config(),
+        largest_frame: FrameSize::new(1518).unwrap(),
+        path_cpus: vec![0],
+        switch_cpus: vec![1],
+        stations: stations().to_vec(),
+        neighbours: 0,
+        tester_cpus: Vec::new(),
+        boot_limit: BOOT,
+    }
+}
+
+fn try_build(spec: &VmSpec) -> Result<Result<VmPath, PathError>, Skip> {
+    Ok(VmPath::build(
+        spec,
+        &bundle()?,
+        &Accelerator::Tcg(None),
+        &|| false,
+    ))
+}
+
+fn build(words: &[(&str, &str)]) -> Result<VmPath, Skip> {
+    Ok(try_build(&spec(words))?.unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Sends frames one by one, each after the one before has arrived.
+fn ping(path: &dyn Path, from: usize, count: usize, bytes: usize) {
+    let ports = path.ports();
+    let [source, destination] = [from, 1 - from].map(|port| ports[port].mac.0);
+    let frame = packet::udp_frame(source, destination, bytes);
+    let sender = PacketSocket::open(&ports[from]);
+    let receiver = PacketSocket::open(&ports[1 - from]);
+    for number in 0..count {
+        assert_eq!(sender.send(&frame), Ok(()), "frame {number}");
+        assert_eq!(receiver.receive().as_ref(), Some(&frame), "frame {number}");
+    }
+}
+
+fn carries(path: &dyn Path) {
+    carries_by(path, ["t0", "t1"]);
+}
+
+/// Frames both ways, counted at every place; the host's ends of the guest's NICs are `ends`.
+fn carries_by(path: &dyn Path, ends: [&str; 2]) {
+    assert_eq!(path.facts().kind, "vm");
+    assert_eq!(path.facts().coupling, Coupling::Decoupled);
+    // The bridges learn where both stations are.
+    ping(path, 0, 1, 60);
+    ping(path, 1, 1, 60);
+    let before = path.counters().unwrap();
+    ping(path, 0, 50, 60);
+    ping(path, 1, 50, 1514);
+    let after = path.counters().unwrap();
+    let [near, far] = ends;
+    let places = ["a", "d0", near, "guest eth0", "guest eth1", far, "d1", "b"];
+    let mut order: Vec<&str> = after
+        .interfaces
+        .iter()
+        .map(|p| p.interface.as_str())
+        .collect();
+    order.retain(|place| !place.starts_with("br"));
+    assert_eq!(order, places);
+    for place in places {
+        let moved = |counter: &str| {
+            let value = |counters: &nicety_paths::PathCounters| {
+                let name = format!("{place} {counter}");
+                counters.named().find(|(n, _)| *n == name).unwrap().1
+            };
+            value(&after) - value(&before)
+        };
+        let seen = (moved("rx_packets"), moved("tx_packets"));
+        assert_eq!(seen, (50, 50), "{place}");
+    }
+    assert_eq!(ledger(&before, &after, 0), []);
+    // The guest's own view of its CPU.
+    let guests = after.guests;
+    assert_eq!(guests.len(), 1);
+    assert_eq!(guests[0].1.cpus.len(), 1);
+}
+
+/// Sends more than the guest can carry; what it loses is lost at the interface `full`, and no
+/// frame is unexplained.
+fn overloads(path: &dyn Path, full: &str) {
+    let ports = path.ports();
+    let frame = packet::udp_frame(ports[0].mac.0, ports[1].mac.0, 60);
+    // Frames count against their sender's buffer until a macvtap's reader has them, so that one
+    // sender alone is slowed down and loses nothing.
+    let senders: Vec<_> = (0..8).map(|_| PacketSocket::open(&ports[0])).collect();
+    let before = path.counters().unwrap();
+    let value = |counters: &nicety_paths::PathCounters| {
+        let named = counters.named().find(|(name, _)| name == full);
+        named.unwrap().1
+    };
+    let mut sent = 0;
+    // A sender that shares its CPU with the path is slowed down until the other CPU helps out.
+    while value(&path.counters().unwrap()) == value(&before) {
+        assert!(sent < 400_000, "nothing is lost at {full}");
+        for sender in senders.iter().cycle().take(20_000) {
+            // What a full ring answers is counted as `a tx_dropped`.
+            if let Err(error) = sender.send(&frame) {
+                assert_eq!(error, libc::ENOBUFS);
+            }
+        }
+        sent += 20_000;
+    }
+    let received = || {
+        let at = |counters: &nicety_paths::PathCounters| counters.of("b").unwrap().rx_packets;
+        at(&path.counters().unwrap()) - at(&before)
+    };
+    let (mut last, mut still) = (0, 0);
+    while still < 5 {
+        std::thread::sleep(Duration::from_millis(200));
+        let now = received();
+        still = if now == last { still + 1 } else { 0 };
+        last = now;
+    }
+    assert!(last > 0);
+    let lines = ledger(&before, &path.counters().unwrap(), sent - last);
+    let named: u64 = lines.iter().map(|line| line.frames).sum();
+    assert_eq!(named, sent - last, "{lines:?}");
+    assert!(lines.iter().any(|line| line.place == full), "{lines:?}");
+    assert!(
+        lines.iter().all(|line| line.place != UNEXPLAINED),
+        "{lines:?}"
+    );
+}
+
+fn e1000(_: Privilege) -> Outcome {
+    let path = build(&[("nic", "e1000"), ("ring", "512")])?;
+    let nic = &path.hellos()[0].nics[1];
+    assert_eq!(
+        (nic.driver.as_str(), nic.rings),
+        ("e1000", Some((512, 512)))
+    );
+    carries(&path);
+    overloads(&path, "t0 tx_dropped");
+    Ok(())
+}
+
+fn virtio(_: Privilege) -> Outcome {
+    let path = build(&[("nic", "virtio-net"), ("ring", "512")])?;
+    let nic = &path.hellos()[0].nics[0];
+    assert_eq!(
+        (nic.driver.as_str(), nic.rings),
+        ("virtio_net", Some((512, 256)))
+    );
+    carries(&path);
+    Ok(())
+}
+
+fn macvtap(privilege: Privilege) -> Outcome {
+    let path = match try_build(&spec(&[("nic", "macvtap")]))? {
+        Ok(path) => path,
+        Err(PathError::Guest { why, .. }) if privilege != Privilege::Privileged => {
+            return Err(Skip(why));
+        }
+        Err(error) => panic!("{error}"),
+    };
+    carries_by(&path, ["m0", "m1"]);
+    overloads(&path, "m0 rx_dropped");
+    drop(path);
+    let path = build(&[("nic", "macvtap"), ("vms", "2")])?;
+    own_frames(&path);
+    assert_eq!(
+        order(&path),
+        "m0, guest0 eth0, guest0 eth1, m1, m2, guest1 eth0, guest1 eth1, m3"
+    );
+    Ok(())
+}
+
+/// Frames between the stations of every guest pass through it and no other.
+fn own_frames(path: &dyn Path) {
+    let ports = path.ports();
+    let sockets = [0, 1].map(|port| PacketSocket::open(&ports[port]));
+    let tag = path
+        .facts()
+        .vlan
+        .map(|id| [[0x81, 0], id.to_be_bytes()].concat());
+    let tagged = |frame: &[u8]| {
+        let tag = tag.clone().unwrap_or_default();
+        [&frame[..12], &tag, &frame[12..]].concat()
+    };
+    let before = path.counters().unwrap();
+    let guests = path.facts().stations as usize;
+    let mut carried = vec![0; guests];
+    for (guest, stations) in stations().into_iter().take(guests).enumerate() {
+        for _ in 0..10 * (guest + 1) {
+            for from in [0, 1] {
+                let (source, destination) = (stations[from].0, stations[1 - from].0);
+                let frame = packet::udp_frame(source, destination, [60, 1400][from]);
+                assert_eq!(sockets[from].send(&tagged(&frame)), Ok(()));
+                // The kernel takes a tag off before it hands the frame to a socket.
+                assert_eq!(sockets[1 - from].receive().as_ref(), Some(&frame));
+                carried[guest] += 1;
+            }
+        }
+    }
+    if guests > 1 {
+        // What nobody knows goes round nowhere.
+        let stranger = packet::udp_frame([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], 60);
+        assert_eq!(sockets[0].send(&tagged(&stranger)), Ok(()));
+    }
+    let after = path.counters().unwrap();
+    assert_eq!(ledger(&before, &after, 0), []);
+    let names: Vec<String> = path
+        .counters()
+        .unwrap()
+        .guests
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    for (name, carried) in names.iter().zip(carried) {
+        for nic in ["eth0", "eth1"] {
+            let seen = |counters: &nicety_paths::PathCounters| {
+                let counters = counters.of(&format!("{name} {nic}")).unwrap();
+                counters.rx_packets + counters.tx_packets
+            };
+            // A switch that floods what it does not know brings the stranger, too.
+            let moved = seen(&after) - seen(&before);
+            assert!((carried..carried + 4).contains(&moved), "{name}: {moved}");
+        }
+    }
+    let expected: &[&str] = match guests {
+        1 => &["guest"],
+        _ => &["guest0", "guest1"],
+    };
+    assert_eq!(names, expected);
+}
+
+/// Places of the path without the tester's ends.
+fn order(path: &dyn Path) -> String {
+    let places = path.counters().unwrap().interfaces;
+    let names: Vec<&str> = places.iter().map(|p| p.interface.as_str()).collect();
+    let all = names.join(", ");
+    let inner = all.strip_prefix("a, d0, ").unwrap();
+    inner.strip_suffix(", d1, b").unwrap().to_owned()
+}
+
+fn several(_: Privilege) -> Outcome {
+    let path = build(&[("vms", "2"), ("pin", "0+1")])?;
+    own_frames(&path);
+    assert_eq!(
+        order(&path),
+        "br0, t0, guest0 eth0, guest0 eth1, t1, t2, guest1 eth0, guest1 eth1, t3, br1"
+    );
+    for (name, cpu) in [("guest0/vcpu0", 0), ("guest1/vcpu0", 1)] {
+        let threads = &path.facts().threads;
+        let thread = threads.iter().find(|t| t.thread.name == name).unwrap();
+        assert_eq!(thread.cpus, [cpu], "{name}");
+    }
+    // Guests that stand still answer nobody, and go on as if nothing had been.
+    assert!(path.pausable().unwrap().pause());
+    let cpu = |path: &VmPath| -> u64 {
+        let vcpus = path.facts().threads.iter();
+        let vcpus = vcpus.filter(|thread| thread.thread.name.contains("/vcpu"));
+        vcpus.map(|thread| packet::cpu_ns(thread.thread.pid)).sum()
+    };
+    let before = cpu(&path);
+    std::thread::sleep(Duration::from_millis(200));
+    // What was under way when they were stopped may end: 5 % of the time, not all of it.
+    assert!(cpu(&path) - before < 10_000_000);
+    assert!(path.pausable().unwrap().resume());
+    own_frames(&path);
+    Ok(())
+}
+
+/// What takes long and is the same for everybody is seen as root.
+fn as_root(privilege: Privilege) -> Outcome {
+    match privilege {
+        Privilege::Privileged => Ok(()),
+        _ => Err(Skip("run as root".to_owned())),
+    }
+}
+
+fn vlan(privilege: Privilege) -> Outcome {
+    as_root(privilege)?;
+    let words = [
+        ("switch", "vlan-bridge"),
+        ("tagging", "filtering"),
+        ("vms", "2"),
+    ];
+    match try_build(&spec(&words))? {
+        Ok(path) => own_frames(&path),
+        Err(error @ PathError::NoKernelSupport { .. }) => return Err(Skip(error.to_string())),
+        Err(error) => panic!("{error}"),
+    }
+    Ok(())
+}
+
+/// A path on a switch that may not be installed; `said` begins the note about it.
+fn on_program(words: &[(&str, &str)], said: &str) -> Result<VmPath, Skip> {
+    let path = match try_build(&spec(words))? {
+        Ok(path) => path,
+        Err(error @ PathError::NotInstalled { .. }) => return Err(Skip(error.to_string())),
+        Err(error) => panic!("{error}"),
+    };
+    let said = path.facts().notes.iter().any(|note| note.starts_with(said));
+    assert!(said, "{:?}", &path.facts().notes);
+    Ok(path)
+}
+
+fn several_on_ovs(_: Privilege) -> Outcome {
+    let words = [("switch", "ovs"), ("vms", "2")];
+    let path = on_program(&words, "guest on ovs: Open vSwitch ")?;
+    let seen = || path.counters().unwrap().of("ovs").unwrap().rx_packets;
+    let before = seen();
+    own_frames(&path);
+    // Once on either side of the guest.
+    assert!(seen() - before >= 120);
+    assert_eq!(
+        order(&path),
+        "ovs, t0, guest0 eth0, guest0 eth1, t1, t2, guest1 eth0, guest1 eth1, t3"
+    );
+    Ok(())
+}
+
+fn tagged_on_ovs(_: Privilege) -> Outcome {
+    for guests in ["1", "2"] {
+        let words = [("switch", "ovs"), ("tagging", "filtering"), ("vms", guests)];
+        let path = on_program(&words, "guest on ovs: Open vSwitch ")?;
+        assert_eq!(path.facts().vlan, Some(100));
+        own_frames(&path);
+        // Beyond the switch nobody takes what has no tag.
+        let ports = path.ports();
+        let [source, destination] = stations()[0].map(|station| station.0);
+        let plain = packet::udp_frame(source, destination, 60);
+        let seen = || {
+            let counters = path.counters().unwrap();
+            let all = counters
+                .interfaces
+                .iter()
+                .filter(|p| p.interface.starts_with("guest"));
+            all.map(|p| p.counters.rx_packets).sum::<u64>()
+        };
+        let before = seen();
+        assert_eq!(PacketSocket::open(&ports[0]).send(&plain), Ok(()));
+        let tagged = [&plain[..12], &[0x81, 0, 0, 100], &plain[12..]].concat();
+        let receiver = PacketSocket::open(&ports[1]);
+        assert_eq!(PacketSocket::open(&ports[0]).send(&tagged), Ok(()));
+        assert_eq!(receiver.receive().as_ref(), Some(&plain));
+        assert_eq!(seen() - before, 1);
+    }
+    Ok(())
+}
+
+fn bridged_on_ovs(_: Privilege) -> Outcome {
+    let words = [
+        ("switch", "ovs-bridge"),
+        ("tagging", "filtering"),
+        ("vms", "2"),
+    ];
+    let path = on_program(&words, "guest on ovs: Open vSwitch ")?;
+    own_frames(&path);
+    assert_eq!(
+        order(&path),
+        "ovs, qvo0, qvb0, qbr0, t0, guest0 eth0, guest0 eth1, t1, qbr1, qvb1, qvo1, \
+         qvo2, qvb2, qbr2, t2, guest1 eth0, guest1 eth1, t3, qbr3, qvb3, qvo3"
+    );
+    drop(path);
+    let path = on_program(&words[..1], "guest on ovs: Open vSwitch ")?;
+    own_frames(&path);
+    // A frame lost between two ends of a pair is counted once.
+    let userspace = |note: &String| note.contains("userspace datapath");
+    overloads(
+        &path,
+        match path.facts().notes.iter().any(userspace) {
+            true => "ovs rx_missed_errors",
+            false => "t0 tx_dropped",
+        },
+    );
+    Ok(())
+}
+
+fn ovs_dpdk(privilege: Privilege) -> Outcome {
+    as_root(privilege)?;
+    let words = [("switch", "ovs-dpdk"), ("vms", "2"), ("ring", "512")];
+    let path = on_program(&words, "guest on ovs-dpdk: Open vSwitch ")?;
+    let nic = &path.hellos()[1].nics[1];
+    assert_eq!(
+        (nic.driver.as_str(), nic.rings),
+        ("virtio_net", Some((512, 512)))
+    );
+    own_frames(&path);
+    assert_eq!(
+        order(&path),
+        "ovs p0, ovs, ovs t0, guest0 eth0, guest0 eth1, ovs t1, ovs t2, guest1 eth0, guest1 eth1, ovs t3, ovs p1"
+    );
+    Ok(())
+}
+
+fn testpmd(privilege: Privilege) -> Outcome {
+    as_root(privilege)?;
+    let words = [("switch", "testpmd")];
+    let path = on_program(&words, "guest on testpmd: DPDK ")?;
+    own_frames(&path);
+    assert_eq!(
+        order(&path),
+        "testpmd port 0, testpmd port 1, guest eth0, guest eth1, testpmd port 2, testpmd port 3"
+    );
+    Ok(())
+}
+
+fn pinned(_: Privilege) -> Outcome {
+    let mut spec = spec(&[("vcpus", "2"), ("pin", "0"), ("queues", "2")]);
+    spec.largest_frame = FrameSize::new(9018).unwrap();
+    let path = try_build(&spec)?.unwrap();
+    let hello = path.hellos()[0];
+    assert_eq!((hello.cpus, hello.nics[0].queues), (2, 2));
+    let threads: BTreeMap<_, _> = path
+        .facts()
+        .threads
+        .iter()
+        .filter(|thread| thread.interface == "guest")
+        .map(|thread| (thread.thread.name.as_str(), thread))
+        .collect();
+    let names: Vec<_> = threads.keys().copied().collect();
+    assert_eq!(names, ["guest/qemu", "guest/vcpu0", "guest/vcpu1"]);
+    for vcpu in ["guest/vcpu0", "guest/vcpu1"] {
+        let thread = threads[vcpu];
+        assert_eq!(thread.cpus, [0], "{vcpu}");
+        // What the kernel itself says, and that it belongs to this QEMU.
+        let status = format!(
+            "/proc/{}/task/{}/status",
+            path.qemus()[0],
+            thread.thread.pid
+        );
+        let status = fs::read_to_string(status).unwrap();
+        assert!(status.contains("\nCpus_allowed_list:\t0\n"), "{status}");
+    }
+    assert!(
+        path.facts()
+            .notes
+            .iter()
+            .any(|note| note
+                .contains("vcpu0 pinned to CPU 0; vcpu1 pinned to CPU 0; qemu free on CPU")),
+        "{:?}",
+        &path.facts().notes
+    );
+    ping(&path, 0, 3, 9014);
+    ping(&path, 1, 3, 9014);
+    Ok(())
+}
+
+fn no_such_cpu(_: Privilege) -> Outcome {
+    let error = try_build(&spec(&[("pin", "8000")]))?.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("pin names CPU 8000, this process may use CPU"),
+        "{text}"
+    );
+    Ok(())
+}
+
+fn silent(_: Privilege) -> Outcome {
+    let mut spec = spec(&[]);
+    spec.boot_limit = Duration::from_millis(1);
+    let text = try_build(&spec)?.unwrap_err().to_string();
+    assert!(
+        text.starts_with("the guest did not reach its hello in 0 s, its console ends with: "),
+        "{text}"
+    );
+    Ok(())
+}
+
+fn stopped(_: Privilege) -> Outcome {
+    let bundle = bundle()?;
+    let built = VmPath::build(&spec(&[]), &bundle, &Accelerator::Tcg(None), &|| true);
+    assert!(matches!(built, Err(PathError::Stopped)), "{built:?}");
+    Ok(())
+}
+
+fn dies(_: Privilege) -> Outcome {
+    let path = build(&[])?;
+    let id = rustix::process::Pid::from_raw(path.qemus()[0] as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    let text = path.counters().unwrap_err().to_string();
+    assert!(
+        text.starts_with("the guest: it has ended; last on its console: "),
+        "{text}"
+    );
+    Ok(())
+}
+
+/// The program that is killed: builds a path, prints QEMU's process number, waits.
+fn hold() -> ExitCode {
+    match build(&[]) {
+        Ok(path) => println!("{}", path.qemus()[0]),
+        Err(Skip(why)) => println!("SKIP {why}"),
+    }
+    loop {
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+fn killed(_: Privilege) -> Outcome {
+    let mut holder = Command::new("/proc/self/exe");
+    holder.env(HOLD, "1").stdout(Stdio::piped());
+    let mut child = tie(&mut holder).spawn().unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    child.kill().unwrap(); // SIGKILL
+    child.wait().unwrap();
+    if let Some(why) = line.strip_prefix("SKIP ") {
+        return Err(Skip(why.trim().to_owned()));
+    }
+    let qemu = line.trim();
+    let alive = || {
+        fs::read_to_string(format!("/proc/{qemu}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while alive() {
+        assert!(Instant::now() < deadline, "QEMU {qemu} lives on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
