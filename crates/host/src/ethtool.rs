@@ -252,7 +252,7 @@ impl Ethtool {
     /// Switches features on or off, all in one call, and returns the old value of each.
     ///
     /// # Errors
-    /// [`NetError::NotTaken`] when the kernel keeps another value (a fixed feature, or one that
+    /// [`NetError::NotApplied`] when the kernel keeps another value (a fixed feature, or one that
     /// depends on another), [`NetError::NotFound`] for a feature this kernel does not know,
     /// [`NetError::NotPermitted`].
     pub fn set_features(
@@ -290,13 +290,13 @@ impl Ethtool {
         self.call(interface, OPERATION, request)?;
         let after = self.features(interface)?;
         for (feature, on) in wanted {
-            let found = after.get(*feature).map(|state| state.active);
-            if found != Some(*on) {
-                return Err(NetError::NotTaken {
+            let active = after.get(*feature).map(|state| state.active);
+            if active != Some(*on) {
+                return Err(NetError::NotApplied {
                     operation: OPERATION,
                     object: self.named(interface),
                     wanted: format!("{feature}={on}"),
-                    found: format!("{found:?}"),
+                    actual: format!("{active:?}"),
                 });
             }
         }

@@ -240,8 +240,8 @@ impl Engine for AfPacket {
     }
 
     fn slots(&self) -> Option<Slots> {
-        let ways = self.receivers.iter().zip(&self.senders);
-        let stretches: Option<Vec<_>> = ways
+        let streams = self.receivers.iter().zip(&self.senders);
+        let stretches: Option<Vec<_>> = streams
             .map(|(to, from)| from.times.stretch(to.account.arrived(from.stream)?))
             .collect();
         together(&stretches?)

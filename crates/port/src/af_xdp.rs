@@ -143,17 +143,17 @@ pub struct AfXdp {
 
 impl Engine for AfXdp {
     fn name(&self) -> String {
-        let mut ways: Vec<_> = self.senders[..self.receivers.directions()]
+        let mut copy_modes: Vec<_> = self.senders[..self.receivers.directions()]
             .iter()
             .map(|sender| match sender.socket.zero_copy() {
                 true => "zero-copy",
                 false => "copy",
             })
             .collect();
-        ways.dedup();
+        copy_modes.dedup();
         format!(
             "af_xdp ({}, wake-up when needed; receive program {})",
-            ways.join(" and "),
+            copy_modes.join(" and "),
             self.receivers.mode()
         )
     }

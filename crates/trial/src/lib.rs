@@ -179,24 +179,24 @@ impl<'a> Trials<'a> {
             catch_up: overload(spec.purpose),
         };
         let started = nicety_host::clock::unix_time();
-        let begun = nicety_host::clock::monotonic();
+        let start = nicety_host::clock::monotonic();
         let near = self.wait_until_near(stop);
         let watch = self.watch();
         let before = match self.before(&watch) {
             Ok(before) => before,
-            Err(Trouble::Path(why)) => return Ok(record::broken(spec, started, begun, why)),
+            Err(Trouble::Path(why)) => return Ok(record::broken(spec, started, start, why)),
             Err(Trouble::Facts(error)) => return Err(error.into()),
         };
         if let Some(stalls) = self.stalls {
             stalls.forget();
         }
-        let asked = matches!(spec.purpose, Purpose::Latency { .. });
-        let prober = self.prober.filter(|_| asked);
+        let wants_latency = matches!(spec.purpose, Purpose::Latency { .. });
+        let prober = self.prober.filter(|_| wants_latency);
         let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
         let report = match report {
             Ok(report) => report,
             Err(error) => {
-                return Ok(record::broken(spec, started, begun, error.to_string()));
+                return Ok(record::broken(spec, started, start, error.to_string()));
             }
         };
         if report.interrupted {
@@ -234,7 +234,7 @@ impl<'a> Trials<'a> {
                 let beside = loss_ledger::beside_path(softnet.as_ref(), report.tester_drops);
                 let after = loss_ledger::without_xdp(&before.counters, after, &report);
                 record.loss_ledger =
-                    loss_ledger::whole(record.frames.lost, &before.counters, &after, beside);
+                    loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);
             }
             Err(error) => {
                 record.validity = Validity::Broken {
@@ -245,7 +245,7 @@ impl<'a> Trials<'a> {
         record.cache_line_ns = near
             .zip(self.distance())
             .map(|(before, after)| [before, after]);
-        record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
+        record.wall_s = (nicety_host::clock::monotonic() - start).as_secs_f64();
         Ok(record)
     }
 

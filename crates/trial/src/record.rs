@@ -78,12 +78,12 @@ fn guest_frames(streams: &[StreamCounts], pacing: &PacingReport) -> Vec<GuestFra
 pub(crate) fn broken(
     spec: &TrialSpec,
     started: Duration,
-    begun: Duration,
+    start: Duration,
     why: String,
 ) -> TrialRecord {
     let mut record = empty(spec);
     record.started_unix_s = started.as_secs_f64();
-    record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
+    record.wall_s = (nicety_host::clock::monotonic() - start).as_secs_f64();
     record.validity = Validity::Broken { why };
     record
 }

@@ -262,13 +262,13 @@ mod tests {
             (SockTest::UdpStream, sender.clone(), receiver.clone()),
             (SockTest::TcpMaerts, receiver.clone(), sender.clone()),
         ] {
-            let found = result(&spec(test), 1, ends(client, Some(server)));
-            assert_eq!(found.goodput_mbps, Some(8.0), "{test}");
-            assert_eq!(found.elapsed_s, 2.5);
-            let demand = found.service_demand.unwrap();
+            let measured = result(&spec(test), 1, ends(client, Some(server)));
+            assert_eq!(measured.goodput_mbps, Some(8.0), "{test}");
+            assert_eq!(measured.elapsed_s, 2.5);
+            let demand = measured.service_demand.unwrap();
             assert_eq!(demand.client_us_per_kb, Some(2e6 / (2_500_000.0 / 1024.0)));
             let offered = (test == SockTest::UdpStream).then_some(16.0);
-            assert_eq!(found.offered_mbps, offered, "{test}");
+            assert_eq!(measured.offered_mbps, offered, "{test}");
         }
     }
 
@@ -298,8 +298,8 @@ mod tests {
             ..EndReport::default()
         };
         let both = ends(counts(100, None), Some(counts(95, Some(5))));
-        let found = result(&spec(SockTest::UdpStream), 1, both);
-        assert_eq!(found.loss_ratio, Some(LossRatio(0.1)));
+        let measured = result(&spec(SockTest::UdpStream), 1, both);
+        assert_eq!(measured.loss_ratio, Some(LossRatio(0.1)));
         let client = EndReport {
             requests: Some(RequestCounts {
                 sent: 50,
@@ -309,8 +309,8 @@ mod tests {
             }),
             ..EndReport::default()
         };
-        let found = result(&spec(SockTest::UdpRr), 1, ends(client, None));
-        assert_eq!(found.loss_ratio, Some(LossRatio(0.02)));
+        let measured = result(&spec(SockTest::UdpRr), 1, ends(client, None));
+        assert_eq!(measured.loss_ratio, Some(LossRatio(0.02)));
     }
 
     #[test]
@@ -335,19 +335,19 @@ mod tests {
             }),
             ..EndReport::default()
         };
-        let found = result(&spec(SockTest::TcpStream), 1, ends(client, None));
-        assert!((found.tcp_efficiency_ratio.unwrap() - 0.9804).abs() < 1e-4);
+        let measured = result(&spec(SockTest::TcpStream), 1, ends(client, None));
+        assert!((measured.tcp_efficiency_ratio.unwrap() - 0.9804).abs() < 1e-4);
         // §4.3.1: mean 32 over a baseline of 25 is 28 %.
-        assert!((found.buffer_delay_ratio.unwrap() - 0.28).abs() < 1e-9);
+        assert!((measured.buffer_delay_ratio.unwrap() - 0.28).abs() < 1e-9);
     }
 
     #[test]
     fn nothing_measured_is_nothing_said() {
         let nothing = ends(EndReport::default(), Some(EndReport::default()));
         for test in SockTest::ALL {
-            let found = result(&spec(test), 1, nothing.clone());
-            assert_eq!(found.headline(), None, "{test}");
-            assert_eq!(found.service_demand, None, "{test}");
+            let measured = result(&spec(test), 1, nothing.clone());
+            assert_eq!(measured.headline(), None, "{test}");
+            assert_eq!(measured.service_demand, None, "{test}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
 use crate::problem::Problem;
 use crate::source::{Diagnostic, List, Source, Wrong, only_list, written_as_list};
-use crate::{kind, whole_numbers};
+use crate::{integers, kind};
 
 keywords! {
     /// What is measured.
@@ -50,7 +50,7 @@ impl PathKind {
     }
 }
 
-whole_numbers! {
+integers! {
     HostQueues 1 to 1024, "receive queues of the host's interfaces, as in host_queues = [1, 4]";
     Vcpus 1 to 1024, "virtual CPUs of a guest, as in vcpus = [1, 2]";
     Queues 1 to 1024, "queues of an interface, as in queues = [1, 4]";

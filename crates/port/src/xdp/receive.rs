@@ -89,7 +89,7 @@ pub struct Receiver {
     settings: Settings,
     interface: String,
     mode: String,
-    taken_as_dropped: bool,
+    assumed_dropped: bool,
     limit: u64,
     judged: Judged,
 }
@@ -148,7 +148,7 @@ impl Receiver {
                         settings,
                         interface: name.to_owned(),
                         mode: describe(mode, &refusals),
-                        taken_as_dropped: mode == Mode::Native
+                        assumed_dropped: mode == Mode::Native
                             && driver.as_deref().is_some_and(device::counts_as_dropped),
                         limit: 0,
                         judged: Judged::default(),
@@ -185,15 +185,15 @@ impl Receiver {
             settings,
             interface,
             mode: "fed".to_owned(),
-            taken_as_dropped: false,
+            assumed_dropped: false,
             limit: 0,
             judged: Judged::default(),
         })
     }
 
     /// Whether the driver may count what the program has taken as `rx_dropped`.
-    pub(crate) fn counts_taken_as_dropped(&self) -> bool {
-        self.taken_as_dropped
+    pub(crate) fn counts_assumed_dropped(&self) -> bool {
+        self.assumed_dropped
     }
 
     /// Runs the program `repeat` times on a frame (without FCS) as if it arrived at queue 0.

@@ -399,7 +399,7 @@ impl Senders {
         let lost = sent.failed + sent.undelivered();
         if lost > 0 {
             self.check_up()?;
-            return Err(PortError::NotTaken {
+            return Err(PortError::NotApplied {
                 interface: spec.interface.clone(),
                 frames: lost,
                 why: why(&sent, spec.refusal),

@@ -38,7 +38,7 @@ fn run(search: &mut EdgeSearch, sut: &mut Sut) -> Vec<(f64, f64)> {
     trials
 }
 
-fn found(path: Path, seed: u64) -> f64 {
+fn search_fps(path: Path, seed: u64) -> f64 {
     let mut search = search(GOAL);
     search.expect_forwarding(Fps(1e6));
     run(&mut search, &mut Sut::new(path, seed));
@@ -49,12 +49,12 @@ fn found(path: Path, seed: u64) -> f64 {
 fn the_edge_is_found_from_below_on_paths_that_are_disturbed() {
     for (name, path) in reference_paths() {
         for seed in 0..10 {
-            let fps = found(path, seed);
+            let fps = search_fps(path, seed);
             assert!((0.97e6..=1.0e6).contains(&fps), "{name} {seed}: {fps}");
         }
     }
     for (name, path) in busy_paths() {
-        let mut all: Vec<f64> = (0..21).map(|seed| found(path, seed)).collect();
+        let mut all: Vec<f64> = (0..21).map(|seed| search_fps(path, seed)).collect();
         all.sort_by(f64::total_cmp);
         assert!((0.96e6..=1.02e6).contains(&all[10]), "{name}: {all:?}");
     }
@@ -147,7 +147,7 @@ fn loss_at_every_load_fails_with_the_loss_that_was_measured() {
     assert!(why.contains("at every load tried: 0.01"), "{why}");
     let lowest = trials.iter().map(|(load, _)| *load).fold(MAX.0, f64::min);
     assert!(lowest < 0.15e6, "{trials:?}");
-    let fps = found(every(11_000), 1);
+    let fps = search_fps(every(11_000), 1);
     assert!((0.97e6..=1.0e6).contains(&fps), "{fps}");
 }
 

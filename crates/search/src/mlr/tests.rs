@@ -199,8 +199,8 @@ fn a_hint_saves_the_first_trial_and_a_wrong_one_costs_two() {
         let mut search = mlr(Preset::Std);
         search.expect(hint);
         let count = run(&mut search, &mut Sut::new(path, 1)).len();
-        let found = search.outcome().throughput.unwrap().0;
-        assert!((0.985e6..=1e6).contains(&found), "{found}");
+        let fps = search.outcome().throughput.unwrap().0;
+        assert!((0.985e6..=1e6).contains(&fps), "{fps}");
         count
     };
     // Without a trial at the highest load, a second one at the upper load must agree.
@@ -468,11 +468,8 @@ fn a_path_that_forwards_ever_less_is_found_from_two_overloaded_trials() {
             let mut search = mlr(Preset::Std);
             search.expect_forwarding(sut.trial(REFERENCE_MAX, 1.0).forwarding);
             let trials = run(&mut search, &mut sut).len();
-            let found = search.outcome().throughput.unwrap().0 / capacity;
-            assert!(
-                (0.985..=1.0).contains(&found),
-                "{capacity}, {power}: {found}"
-            );
+            let fps = search.outcome().throughput.unwrap().0 / capacity;
+            assert!((0.985..=1.0).contains(&fps), "{capacity}, {power}: {fps}");
             assert!(trials <= most, "{capacity}, {power}: {trials} trials");
         }
     }

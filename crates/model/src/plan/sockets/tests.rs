@@ -94,7 +94,7 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
-    for (sockets, says) in [
+    for (sockets, message) in [
         (
             "",
             "3: a [[sockets]] without test; add test = \"tcp_rr\" or another test",
@@ -138,7 +138,7 @@ fn what_is_wrong_is_named_with_its_line() {
     ] {
         assert_eq!(
             plan(sockets).unwrap_err(),
-            format!("p.toml:{says}"),
+            format!("p.toml:{message}"),
             "{sockets}"
         );
     }
