@@ -65,7 +65,7 @@ static: ## one file without libraries, for any x86-64 Linux from 5.10 on; target
 	@scripts/setup.sh static
 	@scripts/static.sh $(ARGS)
 
-check: ## format, lints, layers and the tests of crates that only decide, in two minutes; ARGS=NAME picks tests
+check: ## format, lints, layers, cases and the tests of crates that only decide, in two minutes; ARGS=NAME picks tests
 	@scripts/setup.sh bench
 	@scripts/check.sh $(ARGS)
 
@@ -87,6 +87,8 @@ docs: ## README's first table and pictures from a real run of four minutes, or f
 api-docs: ## build the API documentation
 	@$(CARGO) doc --workspace --no-deps --locked
 
-golden: ## rewrite schemas and golden files after a wanted change
-	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --locked -p nicety-store --test schema
-	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --locked -p nicety-report --test golden --test compare --test history --test host --test policed
+golden: ## rewrite schemas, golden files and what tests/cases expects after a wanted change
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-model -p nicety-police -p nicety --test cases
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-store --test schema
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-report --test golden --test compare --test history --test host --test policed
+	@export INSTA_UPDATE=always; $(CARGO) test --quiet --locked -p nicety --bin nicety --test cli -- bench::live::draw probe::text help::

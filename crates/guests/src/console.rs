@@ -100,16 +100,16 @@ pub fn last_lines(lines: &[String]) -> String {
 fn death(lines: &[String]) -> Option<String> {
     const FAULTS: [&str; 4] = ["BUG: ", "Oops: ", "general protection fault", "PANIC: "];
     const END: &str = "Kernel panic";
-    let says = |line: &String, words: &[&str]| words.iter().any(|word| line.contains(word));
-    let end = lines.iter().position(|line| says(line, &[END]))?;
+    let has_any = |line: &String, words: &[&str]| words.iter().any(|word| line.contains(word));
+    let end = lines.iter().position(|line| has_any(line, &[END]))?;
     let before = &lines[..end];
-    let fault = before.iter().position(|line| says(line, &FAULTS));
+    let fault = before.iter().position(|line| has_any(line, &FAULTS));
     let place = before[fault.unwrap_or(end)..]
         .iter()
-        .find(|line| says(line, &["RIP: "]));
-    let told = fault.map(|at| &before[at]).into_iter().chain(place);
-    let told: Vec<&str> = told.chain([&lines[end]]).map(String::as_str).collect();
-    Some(told.join(" | "))
+        .find(|line| has_any(line, &["RIP: "]));
+    let reported = fault.map(|at| &before[at]).into_iter().chain(place);
+    let reported: Vec<&str> = reported.chain([&lines[end]]).map(String::as_str).collect();
+    Some(reported.join(" | "))
 }
 
 #[cfg(test)]

@@ -74,13 +74,13 @@ impl Emulator {
             modules,
             version: String::new(),
         };
-        let said = emulator.ask(&["--version"])?;
-        match version(&said) {
+        let output = emulator.output_of(&["--version"])?;
+        match version(&output) {
             Some(version) => emulator.version = version.to_owned(),
             None => {
                 return Err(QemuError::Answer {
                     what: "the version of QEMU".into(),
-                    text: said,
+                    text: output,
                 });
             }
         }
@@ -98,7 +98,7 @@ impl Emulator {
         command
     }
 
-    fn ask(&self, words: &[&str]) -> Result<String, QemuError> {
+    fn output_of(&self, words: &[&str]) -> Result<String, QemuError> {
         let error = |e| QemuError::io("run", &self.words[0], e);
         let out = self
             .command()
@@ -122,12 +122,12 @@ impl Emulator {
     }
 
     fn has_igb(&self) -> bool {
-        self.ask(&["-device", "help"])
+        self.output_of(&["-device", "help"])
             .is_ok_and(|text| text.contains("\"igb\""))
     }
 
     fn has_qboot(&self) -> bool {
-        self.ask(&["-L", "help"]).is_ok_and(|text| {
+        self.output_of(&["-L", "help"]).is_ok_and(|text| {
             text.lines()
                 .any(|dir| Path::new(dir.trim()).join(QBOOT).is_file())
         })
@@ -135,8 +135,9 @@ impl Emulator {
 }
 
 /// `10.0.2 (Debian …)` of `QEMU emulator version 10.0.2 (Debian …)`.
-fn version(said: &str) -> Option<&str> {
-    said.lines()
+fn version(output: &str) -> Option<&str> {
+    output
+        .lines()
         .next()?
         .strip_prefix("QEMU emulator version ")
         .map(str::trim)
@@ -152,8 +153,8 @@ mod tests {
 
     #[test]
     fn versions() {
-        let said = "QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)\nCopyright (c) …\n";
-        assert_eq!(version(said), Some("10.0.2 (Debian 1:10.0.2+ds-2)"));
+        let output = "QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)\nCopyright (c) …\n";
+        assert_eq!(version(output), Some("10.0.2 (Debian 1:10.0.2+ds-2)"));
         assert_eq!(major("10.0.2 (Debian)"), Some(10));
         assert_eq!(major("7.2.0"), Some(7));
         assert_eq!(version("qemu: no"), None);

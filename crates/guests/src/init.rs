@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nicety_host::ethtool::{Ethtool, QueueCounts, Rings};
@@ -20,11 +20,11 @@ use serde_json::Value;
 use crate::error::QemuError;
 use crate::files::mount;
 use crate::modules;
+use crate::virtio_ports;
 use crate::wire::{
     CONFIG, FromGuest, GuestConfig, Hello, NicFacts, PORT_NAME, Report, Request, Serve,
 };
 
-const PORTS_DIR: &str = "/sys/class/virtio-ports";
 /// Drivers look for their devices in their own time, and the e1000 for its link every 2 s.
 const DEVICE_LIMIT: Duration = Duration::from_secs(20);
 
@@ -271,16 +271,17 @@ fn cpu_lines() -> String {
 fn port() -> Result<PathBuf, QemuError> {
     let end = Instant::now() + DEVICE_LIMIT;
     loop {
-        let entries = fs::read_dir(PORTS_DIR).into_iter().flatten().flatten();
-        for entry in entries {
-            let name = fs::read_to_string(entry.path().join("name")).unwrap_or_default();
-            if name.trim() == PORT_NAME {
-                return Ok(Path::new("/dev").join(entry.file_name()));
-            }
+        let ports = virtio_ports::devices(|name| name == PORT_NAME);
+        if let Some(port) = ports.unwrap_or_default().into_iter().next() {
+            return Ok(port);
         }
         if Instant::now() > end {
             let none = std::io::Error::from(std::io::ErrorKind::NotFound);
-            return Err(QemuError::io("find the host's port in", PORTS_DIR, none));
+            return Err(QemuError::io(
+                "find the host's port in",
+                virtio_ports::DIR,
+                none,
+            ));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

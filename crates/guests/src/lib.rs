@@ -19,6 +19,7 @@ pub mod machine;
 pub mod modules;
 pub mod qmp;
 mod root;
+pub mod virtio_ports;
 pub mod wire;
 
 pub use accel::{Accel, Accelerator};

@@ -187,15 +187,12 @@ impl Machine {
             if let Ok(Some(status)) = self.ended() {
                 self.finish_console();
                 let mut lines = self.console();
-                let said = match &self.left_in {
+                let log = match &self.left_in {
                     Some(dir) => read_tail(&dir.join("qemu.log")),
                     None => self.complaints.lines(),
                 };
                 // Nothing ends of a warning.
-                lines.extend(
-                    said.into_iter()
-                        .filter(|line| !line.contains(": warning: ")),
-                );
+                lines.extend(log.into_iter().filter(|line| !line.contains(": warning: ")));
                 return QemuError::Ended {
                     what: self.name.clone(),
                     awaited,

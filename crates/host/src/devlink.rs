@@ -16,7 +16,7 @@ use crate::genetlink::{Family, GenlMessage};
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
-use message::Port;
+use message::DevlinkPort;
 
 pub use message::LeafRate;
 
@@ -102,7 +102,7 @@ impl Devlink {
             .iter()
             .filter_map(|one| message::leaf(one, nic))
             .collect();
-        let ports: Vec<Port> = ports
+        let ports: Vec<DevlinkPort> = ports
             .iter()
             .filter_map(|one| message::port(one, nic))
             .collect();
@@ -137,7 +137,7 @@ impl Devlink {
 
 /// The number that the NIC's own functions carry: one devlink instance may know the functions of
 /// several ports of a card, which are told apart by the PCI function's number then.
-fn own_number(nic: &str, ports: &[Port]) -> Option<u16> {
+fn own_number(nic: &str, ports: &[DevlinkPort]) -> Option<u16> {
     let first = ports.first()?.pf;
     if ports.iter().all(|port| port.pf == first) {
         return Some(first);

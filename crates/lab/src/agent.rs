@@ -1,8 +1,7 @@
 //! The guest's second process: runs the commands that come through the ports.
 
-use std::fs;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -11,9 +10,8 @@ use rustix::fs::{Mode, OFlags};
 use crate::beat::{self, Beats};
 use crate::spec::PORT_NAME;
 use crate::{init, limiter, serve};
-use nicety_guests::QemuError;
+use nicety_guests::{QemuError, virtio_ports};
 
-const PORTS_DIR: &str = "/sys/class/virtio-ports";
 /// How often a port without a caller is looked at: the kernel tells of a caller by a signal only.
 const IDLE: Duration = Duration::from_millis(50);
 
@@ -23,7 +21,11 @@ const IDLE: Duration = Duration::from_millis(50);
 /// When there are no ports.
 pub fn run() -> Result<(), QemuError> {
     loopback_up();
-    let ports = ports()?;
+    let ports = virtio_ports::devices(|name| name.starts_with(PORT_NAME))?;
+    if ports.is_empty() {
+        let none = std::io::Error::from(std::io::ErrorKind::NotFound);
+        return Err(QemuError::io("list", virtio_ports::DIR, none));
+    }
     std::thread::spawn(|| {
         let Err(error) = limiter::keep();
         init::note(&error.to_string());
@@ -44,31 +46,10 @@ pub fn run() -> Result<(), QemuError> {
     Ok(())
 }
 
-/// Devices of the ports that commands come through.
-fn ports() -> Result<Vec<PathBuf>, QemuError> {
-    let error = |e| QemuError::io("list", PORTS_DIR, e);
-    let mut ports = Vec::new();
-    for entry in fs::read_dir(PORTS_DIR).map_err(error)? {
-        let entry = entry.map_err(error)?;
-        let name = fs::read_to_string(entry.path().join("name")).unwrap_or_default();
-        if name.starts_with(PORT_NAME) {
-            ports.push(Path::new("/dev").join(entry.file_name()));
-        }
-    }
-    match ports.is_empty() {
-        true => Err(error(std::io::ErrorKind::NotFound.into())),
-        false => Ok(ports),
-    }
-}
-
 fn loopback_up() {
-    let up = nicety_host::link::LinkChange {
-        up: Some(true),
-        ..Default::default()
-    };
     let done = nicety_host::netns::NetNs::current()
         .and_then(|ns| nicety_host::link::Links::open(&ns))
-        .and_then(|links| links.change("lo", &up));
+        .and_then(|links| links.set_up("lo"));
     // Local services in the lab would miss it; nothing of nicety does.
     drop(done);
 }

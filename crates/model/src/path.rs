@@ -230,4 +230,4 @@ impl Serialize for PathSpec {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

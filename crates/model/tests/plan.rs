@@ -13,6 +13,13 @@ use nicety_model::plan::{PathPlan, Preset};
 use nicety_model::{Direction, Plan};
 use proptest::prelude::*;
 
+/// The message for a plan, without its file name.
+fn message(text: &str) -> String {
+    let error = Plan::parse("p.toml", text).unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 1, "one line: {error}");
+    error.strip_prefix("p.toml:").unwrap().to_owned()
+}
+
 fn parse(text: &str) -> Plan {
     Plan::parse("runs/p.toml", text).unwrap()
 }
@@ -23,19 +30,6 @@ fn what_is_left_out_is_the_default() {
     assert_eq!(plan.name, "p");
     plan.name = "bridge".to_owned();
     assert_eq!(plan, Plan::default_bridge());
-}
-
-#[test]
-fn a_single_value_stands_for_a_list() {
-    let one = parse(
-        "[traffic]\nframe_sizes = 64\ndirections = \"bi\"\nflows = 8\n[[path]]\nkind = \"vm\"\nvcpus = 2\nnic = \"e1000\"",
-    );
-    let list = parse(
-        "[traffic]\nframe_sizes = [64]\ndirections = [\"bi\"]\nflows = [8]\n[[path]]\nkind = \"vm\"\nvcpus = [2]\nnic = [\"e1000\"]",
-    );
-    assert_eq!(one, list);
-    let names: Vec<String> = one.cells().map(|cell| cell.name()).collect();
-    assert_eq!(names, ["vm,nic=e1000,vcpus=2/64/bi/flows=8"]);
 }
 
 #[test]
@@ -50,85 +44,12 @@ fn search_is_read() {
 }
 
 #[test]
-fn cells_come_in_the_plans_order() {
+fn interfaces_of_a_path_are_named() {
     let plan = parse(
-        "[traffic]\nframe_sizes = [128, 64]\ndirections = [\"bi\", \"uni\"]\nflows = [1, 2]\n[[path]]\nkind = \"ports\"\na = \"eth1\"\nb = \"eth2\"\n[[path]]\nkind = \"vm\"\npin = [[0], [4, 6]]\nvcpus = [1, 2]",
-    );
-    let names: Vec<String> = plan.cells().map(|cell| cell.name()).collect();
-    assert_eq!(names.len() as u64, plan.cell_count());
-    let first = [
-        "ports,a=eth1,b=eth2/128/bi",
-        "ports,a=eth1,b=eth2/128/bi/flows=2",
-        "ports,a=eth1,b=eth2/128/uni",
-        "ports,a=eth1,b=eth2/128/uni/flows=2",
-        "ports,a=eth1,b=eth2/64/bi",
-    ];
-    assert_eq!(names[..5], first);
-    let points: Vec<&str> = names[8..].iter().step_by(8).map(String::as_str).collect();
-    let guests = [
-        "vm,pin=0,vcpus=1/128/bi",
-        "vm,pin=4+6,vcpus=1/128/bi",
-        "vm,pin=0,vcpus=2/128/bi",
-        "vm,pin=4+6,vcpus=2/128/bi",
-    ];
-    assert_eq!(points, guests);
-    let distinct: BTreeSet<&String> = names.iter().collect();
-    assert_eq!(distinct.len(), names.len());
-}
-
-#[test]
-fn the_parameters_of_a_switch_multiply_the_matrix() {
-    let plan = parse(
-        "[traffic]\nframe_sizes = 64\n[[path]]\nkind = \"ovs\"\ndatapath = \"userspace\"\n\
-         [[path]]\nkind = \"testpmd\"\nvdev = [\"af_packet\", \"af_xdp\"]\nqueues = [1, 2]\ncores = 1",
-    );
-    let names: Vec<String> = plan.buildable_cells().map(|cell| cell.name()).collect();
-    assert_eq!(
-        names,
-        [
-            "ovs,datapath=userspace/64/uni",
-            "testpmd,cores=1,queues=1,vdev=af_packet/64/uni",
-            "testpmd,cores=1,queues=1,vdev=af_xdp/64/uni",
-            "testpmd,cores=1,queues=2,vdev=af_packet/64/uni",
-            "testpmd,cores=1,queues=2,vdev=af_xdp/64/uni",
-        ]
-    );
-}
-
-#[test]
-fn nics_by_address_are_a_pair_per_path() {
-    let plan = parse(
-        "[traffic]\nframe_sizes = 64\n[[path]]\nkind = \"testpmd\"\nb = \"eth3\"\na = \"eth2\"\nqueues = 2\n\
-         pci = [[\"0000:03:00.0\", \"3B:00.1\"], [\"10000:e1:1f.7\", \"0000:03:00.1\"]]",
-    );
-    let names: Vec<String> = plan.buildable_cells().map(|cell| cell.name()).collect();
-    assert_eq!(
-        names,
-        [
-            "testpmd,a=eth2,b=eth3,pci=0000:03:00.0+0000:3b:00.1,queues=2/64/uni",
-            "testpmd,a=eth2,b=eth3,pci=10000:e1:1f.7+0000:03:00.1,queues=2/64/uni",
-        ]
+        "[[path]]\nkind = \"testpmd\"\nb = \"eth3\"\na = \"eth2\"\npci = [[\"0000:03:00.0\", \"3B:00.1\"]]",
     );
     assert_eq!(plan.paths[0].interfaces(), Some(["eth2", "eth3"]));
     assert_eq!(Plan::default_bridge().paths[0].interfaces(), None);
-}
-
-#[test]
-fn kinds_that_cannot_be_built_are_skipped_with_reason_and_remedy() {
-    let plan = parse(
-        "[traffic]\nframe_sizes = [64, 128]\n[[path]]\nkind = \"vm\"\nnic = \"sriov\"\n[[path]]\nkind = \"bridge\"",
-    );
-    assert_eq!(plan.cell_count(), 4);
-    let buildable: Vec<String> = plan.buildable_cells().map(|cell| cell.name()).collect();
-    assert_eq!(buildable, ["bridge/64/uni", "bridge/128/uni"]);
-    let skipped: Vec<_> = plan.unavailable_cells().collect();
-    assert_eq!(skipped.len(), 2);
-    assert_eq!(skipped[1].cell, "vm,nic=sriov/128/uni");
-    assert_eq!(skipped[1].reason, "nic = \"sriov\" without pf");
-    assert_eq!(
-        skipped[1].remedy,
-        "name the port whose virtual functions may be used, as in pf = \"eth0\"; it must carry nothing else"
-    );
 }
 
 #[test]
@@ -146,6 +67,27 @@ fn exactly_the_most_cells_are_accepted() {
         plan.cells().last().unwrap().name(),
         "bridge/563/bi/flows=100"
     );
+}
+
+#[test]
+fn too_many_cells_are_counted_not_built() {
+    let flows: Vec<String> = (1..=14_286).map(|n| n.to_string()).collect();
+    let text = format!(
+        "[[path]]\nkind = \"bridge\"\n[traffic]\ndirections = \"uni\"\nflows = [{}]\n",
+        flows.join(",")
+    );
+    assert_eq!(
+        message(&text),
+        "5: the plan has 100,002 cells (1 path setting x 7 frame sizes x 1 direction x 14,286 flow counts), more than 100,000; shorten a list or split the plan"
+    );
+    // Far more than could ever be built: four lists of a thousand and a guest driver.
+    let list: Vec<String> = (1..=1000).map(|n| n.to_string()).collect();
+    let list = list.join(",");
+    let text = format!(
+        "[[path]]\nkind = \"vm\"\nvcpus = [{list}]\nqueues = [{list}]\nring = [{list}]\nvms = [{list}]\n"
+    );
+    let count = "7,000,000,000,000 cells (1,000,000,000,000 path settings x 7 frame sizes x 1 direction x 1 flow count)";
+    assert!(message(&text).contains(count), "{}", message(&text));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nicety_compare::{Input, Options};
 use nicety_model::compare::{Comparison, Metric};
-use nicety_report::compare as render;
+use nicety_report::{html, json, markdown, table};
 
 use crate::cli::compare::CompareArgs;
 use crate::exit::{Exit, Failure};
@@ -23,10 +23,10 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     };
     let found = nicety_compare::compare(&old, &new, &options).map_err(Failure::usage)?;
     if let Some(file) = &args.html {
-        write(file, |out| render::html(&found, out))?;
+        write(file, |out| html(&found, out))?;
     }
     if let Some(file) = &args.md {
-        write(file, |out| render::markdown(&found, out))?;
+        write(file, |out| markdown(&found, out))?;
     }
     // Standard output holds one thing.
     let taken = [&args.html, &args.md]
@@ -34,10 +34,10 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         .flatten()
         .any(|file| file.as_os_str() == "-");
     if args.json {
-        rendered(render::json(&found, &mut io::stdout().lock()))?;
+        rendered(json::pretty("comparison", &found, &mut io::stdout().lock()))?;
     } else if !taken {
         let options = output::table_options();
-        rendered(render::table(&found, &mut io::stdout().lock(), options))?;
+        rendered(table(&found, &mut io::stdout().lock(), options))?;
     }
     Ok(exit(&found, args.strict))
 }

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use nicety_model::problem::error_line;
+use nicety_policed::Fault;
 use nicety_store::StoreError;
 
 /// How a command ended.
@@ -72,23 +74,15 @@ impl Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Library errors carry their cause in their own text; anyhow contexts do not. What to do
-        // stays at the end of the line.
-        let text = self.error.to_string();
-        let (what, fix) = match text.split_once("; ") {
-            Some((what, fix)) => (what, Some(fix)),
-            None => (text.as_str(), None),
-        };
-        f.write_str(what)?;
-        for cause in self.error.chain().skip(1) {
-            let cause = cause.to_string();
-            if !text.contains(&cause) {
-                write!(f, ": {cause}")?;
-            }
-        }
-        match fix {
-            Some(fix) => write!(f, "; {fix}"),
-            None => Ok(()),
+        f.write_str(&error_line(self.error.as_ref()))
+    }
+}
+
+impl From<nicety_policed::Error> for Failure {
+    fn from(error: nicety_policed::Error) -> Self {
+        match error.fault() {
+            Fault::Input => Self::usage(error),
+            Fault::Host => Self::environment(error),
         }
     }
 }

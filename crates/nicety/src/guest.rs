@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use nicety_guests::virtio_ports;
 use nicety_lab::spec::GUEST_PORT;
 use nicety_model::BitRate;
 use nicety_police::explain::readable;
-use nicety_police::guest::{Ask, Record, Reply, Request, VSOCK_PORT, soft_limit};
+use nicety_police::guest::{Command, Record, Reply, Request, VSOCK_PORT, soft_limit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cli::guest::{GuestArgs, GuestCommand};
@@ -29,19 +30,23 @@ const LONGEST: usize = 16 << 10;
 
 /// Runs the command.
 pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
-    let (channel, json, ask) = match &args.command {
-        GuestCommand::Status(args) => (&args.channel, args.json, Ask::Status),
+    let (channel, json, command) = match &args.command {
+        GuestCommand::Status(args) => (&args.channel, args.json, Command::Status),
         GuestCommand::Limit(args) => {
             let limit = Some(args.rate).filter(|rate| rate.0 > 0);
             let lease = args.lease;
-            (&args.at.channel, args.at.json, Ask::Limit { limit, lease })
+            (
+                &args.at.channel,
+                args.at.json,
+                Command::Limit { limit, lease },
+            )
         }
     };
     let path = find(channel.as_deref())?;
     let request = Request {
         // Answers to somebody who did not wait for them have another.
         id: format!("p{:x}", std::process::id()),
-        ask,
+        command,
     };
     let reply = exchange(&path, &request).map_err(|error| {
         Failure::environment(anyhow!(
@@ -105,14 +110,8 @@ fn find(asked: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// The port by its name, where nobody makes links below /dev.
 fn port_of_sysfs() -> Option<PathBuf> {
-    let ports = std::fs::read_dir("/sys/class/virtio-ports").ok()?;
-    let wanted = |dir: &Path| {
-        let name = std::fs::read_to_string(dir.join("name"));
-        name.is_ok_and(|name| name.trim() == GUEST_PORT)
-    };
-    let mut ports = ports.flatten().map(|entry| entry.path());
-    let found = ports.find(|dir| wanted(dir))?;
-    Some(Path::new("/dev").join(found.file_name()?))
+    let ports = virtio_ports::devices(|name| name == GUEST_PORT).ok()?;
+    ports.into_iter().next()
 }
 
 /// A socket or a port.

@@ -66,7 +66,7 @@ fn picture(facts: &HostFacts, path: &Path) -> Result<Exit, Failure> {
     let written = output::sink(path)
         .map_err(anyhow::Error::from)
         .and_then(|mut out| {
-            nicety_report::html::host::render(facts, &nicety_advisor::picture(facts), &mut out)?;
+            nicety_report::host::render(facts, &nicety_advisor::picture(facts), &mut out)?;
             Ok(out.flush()?)
         });
     written

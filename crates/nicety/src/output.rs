@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use nicety_report::table;
+use nicety_report::Options;
 
 /// Width assumed when standard output is not a terminal.
 const PLAIN_WIDTH: u16 = 160;
@@ -28,13 +28,13 @@ pub fn error(what: &impl std::fmt::Display) {
 }
 
 /// How the table may look on standard output.
-pub fn table_options() -> table::Options {
+pub fn table_options() -> Options {
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
     let width = terminal_width().filter(|_| terminal).unwrap_or(PLAIN_WIDTH);
     // https://no-color.org: any non-empty value switches colours off.
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    table::Options {
+    Options {
         width,
         colour: terminal && !plain,
     }

@@ -41,7 +41,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         let run = read(path)?;
         let mut wrote = false;
         if let Some(file) = &args.html {
-            write(file, |out| html::render(&run, out))?;
+            write(file, |out| html(&run, out))?;
             wrote = true;
         }
         if let Some(file) = &args.csv {
@@ -65,7 +65,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             wrote = true;
         }
         if let Some(file) = &args.md {
-            write(file, |out| markdown::render(&run, out))?;
+            write(file, |out| markdown(&run, out))?;
             wrote = true;
         }
         if let Some(file) = &args.junit {
@@ -108,7 +108,7 @@ pub fn read_results(path: &Path) -> Result<Run, Failure> {
 
 /// The table on standard output.
 pub fn print_table(run: &Run) -> Result<(), Failure> {
-    rendered(table::render(
+    rendered(table(
         run,
         &mut io::stdout().lock(),
         output::table_options(),

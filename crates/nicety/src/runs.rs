@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nicety_history::{History, HistoryError};
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
-use nicety_report::history as render;
+use nicety_report::{json, table};
 use nicety_store::RunContents;
 
 use crate::bench::assemble;
@@ -80,9 +80,9 @@ fn list(store: &dyn History, args: &ListArgs) -> Result<Exit, Failure> {
     };
     let mut out = io::stdout().lock();
     rendered(if args.json {
-        render::json(&list, &mut out)
+        json::pretty("history", &list, &mut out)
     } else {
-        render::list(&list, &mut out, output::table_options())
+        table(&list, &mut out, output::table_options())
     })?;
     Ok(Exit::Done)
 }

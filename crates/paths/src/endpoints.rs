@@ -16,7 +16,7 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 
 use crate::endpoint_site::{EndpointSite, MOST_NEIGHBOURS};
-use crate::interface::{CARRIER_LIMIT, UP};
+use crate::interface::CARRIER_LIMIT;
 
 /// What lies between the two namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +53,8 @@ impl Endpoints {
                 let links = Links::open(&a)?;
                 links.add_veth(VethEnd::plain(&a, "a"), VethEnd::plain(&b, "b"))?;
                 // Neither end has carrier before the other is up.
-                links.change("a", &UP)?;
-                Links::open(&b)?.change("b", &UP)?;
+                links.set_up("a")?;
+                Links::open(&b)?.set_up("b")?;
                 Ok(Self {
                     a: settle(a, "a", 1)?,
                     b: settle(b, "b", 2)?,
@@ -75,7 +75,7 @@ impl Endpoints {
         let links = Links::open(&dut)?;
         links.add_bridge("br0")?;
         let bridge = links.get("br0")?.index;
-        links.change("br0", &UP)?;
+        links.set_up("br0")?;
         let join = |name: &str, port, inner: &str, number| {
             let ns = NetNs::create(name)?;
             links.add_veth(VethEnd::plain(&dut, inner), VethEnd::plain(&ns, port))?;
@@ -107,8 +107,8 @@ impl Endpoints {
 /// Sets the interface up and gives it addresses.
 fn settle(ns: NetNs, interface: &str, number: u8) -> Result<EndpointSite, NetError> {
     let links = Links::open(&ns)?;
-    links.change("lo", &UP)?;
-    links.change(interface, &UP)?;
+    links.set_up("lo")?;
+    links.set_up(interface)?;
     links.wait_carrier(interface, CARRIER_LIMIT)?;
     EndpointSite::address(ns, interface, number)
 }

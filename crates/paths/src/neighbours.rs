@@ -12,7 +12,7 @@ use nicety_host::netns::NetNs;
 
 use crate::endpoint_site::{EndpointSite, MOST_NEIGHBOURS};
 use crate::error::PathError;
-use crate::interface::{CARRIER_LIMIT, UP};
+use crate::interface::CARRIER_LIMIT;
 use crate::rig::Rig;
 use crate::sriov::{FunctionSet, LINK_LIMIT};
 
@@ -46,7 +46,7 @@ impl Joining<'_> {
         let name = format!("{PORT}.{id}");
         self.there
             .add_vlan(&name, self.there.get(PORT)?.index, id)?;
-        self.there.change(&name, &UP)?;
+        self.there.set_up(&name)?;
         Ok(name)
     }
 
@@ -69,7 +69,7 @@ pub(crate) fn on_switch(
         // `d0` and `d1` are the path's own.
         let inner = format!("d{}", number - 1);
         links.add_veth(VethEnd::plain(middle, &inner), VethEnd::plain(&ns, PORT))?;
-        links.change(&inner, &UP)?;
+        links.set_up(&inner)?;
         let there = raised(&ns, CARRIER_LIMIT)?;
         let interface = join(&Joining {
             middle: &links,
@@ -136,7 +136,7 @@ fn addressed(ns: NetNs, number: u8, limit: Duration) -> Result<EndpointSite, Pat
 fn raised(ns: &NetNs, limit: Duration) -> Result<Links, PathError> {
     let there = Links::open(ns)?;
     for name in ["lo", PORT] {
-        there.change(name, &UP)?;
+        there.set_up(name)?;
     }
     there.wait_carrier(PORT, limit)?;
     Ok(there)

@@ -6,7 +6,7 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
 
-use crate::interface::{CARRIER_LIMIT, UP};
+use crate::interface::CARRIER_LIMIT;
 use crate::path::PathPort;
 
 /// A namespace with the handles needed to build in it.
@@ -49,6 +49,6 @@ impl Site {
 
     /// Sets an interface up.
     pub(crate) fn set_up(&self, name: &str) -> Result<(), NetError> {
-        self.links.change(name, &UP)
+        self.links.set_up(name)
     }
 }

@@ -1,37 +1,168 @@
-//! A comparison of runs as terminal table, Markdown, JSON and a one-file HTML page.
+//! The report of a comparison of runs: what changed, what else differs, why some cannot be judged.
 
-mod html;
-mod markdown;
+mod answer;
+mod drawing;
 mod row;
-mod table;
-mod words;
 
-use std::io::Write;
+use maud::html;
+use nicety_model::compare::{ComparedCell, Comparison};
 
-use nicety_model::compare::Comparison;
+use crate::Report;
+use crate::document::Kind::{Main, Name, Number, Text, Wide};
+use crate::document::html::badge;
+use crate::document::table::Narrow::Named;
+use crate::document::{Badge, Block, Cell, Document, Medium, Table, Tone};
+use crate::error::ReportError;
+use crate::json;
+use crate::note;
+use crate::number::{self, plural};
+use crate::pick;
 
-use crate::error::{ReportError, write_text};
+/// Rows of a pull request shown without a click when nothing changed.
+const FEW: usize = 12;
 
-pub use html::render as html;
-pub use markdown::render as markdown;
-pub use table::render as table;
-
-/// Writes the comparison as JSON, ended by a newline.
-///
-/// # Errors
-/// [`ReportError::Json`], [`ReportError::Write`].
-pub fn json(comparison: &Comparison, out: &mut impl Write) -> Result<(), ReportError> {
-    let mut text = data(comparison, serde_json::to_string_pretty)?;
-    text.push('\n');
-    write_text(out, "JSON", &text)
+/// The answer in words, what could explain it, a row per cell and the reasons of those that could not be
+/// judged. In a pull request what did not change is shown on a click.
+impl Report for Comparison {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let comparison = self;
+        let title = match medium {
+            Medium::Markdown => "nicety compare",
+            _ => "New results against old ones",
+        };
+        let mut doc = Document::new(medium, title);
+        // It stands below the title of a pull request.
+        doc.level = 2;
+        let answer = answer::summary(comparison).into_iter();
+        doc.answer = answer.map(|sentence| vec![sentence]).collect();
+        if medium == Medium::Page {
+            doc.opening.push(counts(comparison));
+            doc.page.window = Some("Comparison");
+            doc.page.eyebrow = "nicety compare".to_owned();
+            doc.page.footer = format!(
+                "Preset {}, loss goal {}. Frame sizes include the FCS.",
+                comparison.preset,
+                number::loss(comparison.loss_goal)
+            );
+            doc.page.data = json::compact("comparison", comparison)?;
+            doc.page.save = ("Save this comparison as JSON", "nicety-compare.json");
+        }
+        doc.opening
+            .extend(answer::explanation(comparison).map(Block::Text));
+        let rows = row::ordered(comparison);
+        doc.main("cells", "Cell by cell", cells(comparison, &rows, medium));
+        let reasons = row::reasons(&rows).into_iter();
+        let reasons = reasons.map(|(reason, cells)| format!("{reason} ({})", pick::named(&cells)));
+        doc.list("why-not", "Why not", reasons.collect());
+        let differences = Table::of(
+            "The likeliest explanation first",
+            &comparison.differences,
+            &[
+                ("what", Name, &|difference| (&difference.what).into()),
+                ("old", Wide, &|difference| (&difference.old).into()),
+                ("new", Wide, &|difference| (&difference.new).into()),
+            ],
+        );
+        if differences.total > 0 {
+            doc.section(
+                "differences",
+                "What else differs",
+                vec![Block::Table(differences)],
+            );
+        }
+        for (id, title, cells) in [
+            ("only-old", "Only in the old", &comparison.only_old),
+            ("only-new", "Only in the new", &comparison.only_new),
+        ] {
+            if !cells.is_empty() {
+                doc.section(id, title, vec![Block::Text(cells.join(", "))]);
+            }
+        }
+        doc.list("notes", "Notes", note::lines(&comparison.notes));
+        let sides = vec![
+            ("old".into(), answer::side(&comparison.old)),
+            ("new".into(), answer::side(&comparison.new)),
+        ];
+        doc.section("compared", "Compared", vec![Block::Terms(sides)]);
+        Ok(doc)
+    }
 }
 
-fn data(
-    comparison: &Comparison,
-    write: fn(&Comparison) -> serde_json::Result<String>,
-) -> Result<String, ReportError> {
-    write(comparison).map_err(|source| ReportError::Json {
-        name: "comparison".to_owned(),
-        source,
+/// How many rows have which judgement.
+fn counts(comparison: &Comparison) -> Block {
+    let counts = comparison.counts;
+    let shown = [
+        (counts.lost, "lost", Tone::Fail),
+        (counts.worse, "worse", Tone::Fail),
+        (counts.better, "better", Tone::Good),
+        (counts.same, "same", Tone::Same),
+        (counts.cannot_tell, "cannot tell", Tone::Warn),
+        (counts.not_judged - counts.lost, "not judged", Tone::Warn),
+    ];
+    Block::Drawn(html! {
+        p.worth {
+            @for (count, word, tone) in shown.into_iter().filter(|(count, ..)| *count > 0) {
+                span.pair { (count) " " (badge(Badge::new(word, tone))) }
+            }
+        }
     })
+}
+
+/// Everything in one table; of a long one a pull request shows what changed.
+fn cells(comparison: &Comparison, rows: &[&ComparedCell], medium: Medium) -> Vec<Block> {
+    let (changed, rest): (Vec<&ComparedCell>, Vec<&ComparedCell>) =
+        rows.iter().partition(|row| row::changed(row));
+    let legend = answer::legend(comparison);
+    if medium != Medium::Markdown || rows.len() <= FEW || rest.is_empty() {
+        return vec![Block::Table(
+            table_of(comparison, rows, medium).legend(legend),
+        )];
+    }
+    let mut blocks = Vec::new();
+    if !changed.is_empty() {
+        blocks.push(Block::Table(table_of(comparison, &changed, medium)));
+    }
+    let more = format!("{} more", plural(rest.len(), "row"));
+    let rest = table_of(comparison, &rest, medium);
+    blocks.push(Block::Folded(more, vec![Block::Table(rest)]));
+    blocks.push(Block::Remark(legend));
+    blocks
+}
+
+fn table_of(comparison: &Comparison, rows: &[&ComparedCell], medium: Medium) -> Table {
+    let page = medium == Medium::Page;
+    let (reach, margin) = (drawing::reach(rows, comparison.margin), comparison.margin);
+    let interval = row::interval_heading(comparison);
+    let caption = format!(
+        "Change with its {interval}; drawn from {} to {}, the band is the margin of {}",
+        number::change((-reach).exp()),
+        number::change(reach.exp()),
+        row::percent(margin)
+    );
+    let mut table = Table::of(
+        caption,
+        rows,
+        &[
+            ("cell", Name, &|row| answer::name(comparison, row).into()),
+            ("old", Number, &|row| row::value(row, &row.old)),
+            ("new", Number, &|row| row::value(row, &row.new)),
+            ("change", Main, &|row| {
+                Cell::from(row::change(row)).by(row.ratio.map(|r| r.ratio))
+            }),
+            (&interval, Number, &|row| row::interval(row).into()),
+            ("judgement", Text, &|row| Cell::badge(row::judgement(row))),
+            ("drawn", Text, &|row| match page {
+                true => Cell::drawn(drawing::drawing(row, reach, margin)),
+                false => Cell::absent(),
+            }),
+            ("why not", Wide, &|row| {
+                row.reason.as_deref().unwrap_or_default().into()
+            }),
+        ],
+    )
+    .narrow(&[("old", Named), ("new", Named), (&interval, Named)]);
+    table.keep(&[true, true, true, true, true, true, page, page]);
+    table.whole = true;
+    table.folds = false;
+    table
 }

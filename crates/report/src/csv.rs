@@ -9,54 +9,74 @@ mod visits;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use nicety_model::{CellResult, LatencySummary, LossEntry, Run};
+use nicety_model::{CellResult, LatencySummary, LossEntry, Run, WhoUse};
 
-use crate::error::{ReportError, write_text};
+use crate::document::csv::{self, Field, number, text};
+use crate::error::ReportError;
+use crate::note;
 
-const FIXED: [&str; 42] = [
-    "cell",
-    "path",
-    "frame_size_bytes",
-    "direction",
-    "flows",
-    "repeat",
-    "control_visit",
-    "verdict",
-    "throughput_fps",
-    "throughput_l1_mbps",
-    "throughput_l2_mbps",
-    "lower_fps",
-    "upper_fps",
-    "tester_limit_fps",
-    "loss_goal_ratio",
-    "confirm_load_fps",
-    "confirm_duration_s",
-    "confirm_loss_ratio",
-    "confirm_met",
-    "held_fps",
-    "busiest_cpu",
-    "busiest_cpu_busy_ratio",
-    "busiest_cpu_who",
-    "cpu_us_per_frame",
-    "frames_intended",
-    "frames_sent",
-    "frames_received",
-    "frames_lost",
-    "frames_duplicate",
-    "frames_reordered",
-    "frames_corrupt",
-    "frames_foreign",
-    "loss_ledger_frames",
-    "overload_ledger_frames",
-    "trials",
-    "search_s",
-    "engine",
-    "latency_load_ratio",
-    "latency_p50_us",
-    "latency_p99_us",
-    "latency_max_us",
-    "notes",
-];
+fn fixed<'r>() -> [Field<&'r CellResult>; 42] {
+    [
+        ("cell", |c| c.cell.clone()),
+        ("path", |c| c.key.path_name()),
+        ("frame_size_bytes", |c| c.key.frame_size_bytes.to_string()),
+        ("direction", |c| c.key.direction.to_string()),
+        ("flows", |c| c.key.flows.to_string()),
+        ("repeat", |c| c.repeat.to_string()),
+        ("control_visit", |c| text(c.control)),
+        ("verdict", |c| c.verdict.to_string()),
+        ("throughput_fps", |c| number(c.throughput_fps)),
+        ("throughput_l1_mbps", |c| number(c.throughput_l1_mbps)),
+        ("throughput_l2_mbps", |c| number(c.throughput_l2_mbps)),
+        ("lower_fps", |c| number(c.bounds.lower_fps)),
+        ("upper_fps", |c| number(c.bounds.upper_fps)),
+        ("tester_limit_fps", |c| number(c.tester_limit_fps)),
+        ("loss_goal_ratio", |c| number(Some(c.loss_goal))),
+        ("confirm_load_fps", |c| {
+            number(c.confirm.map(|x| x.load_fps))
+        }),
+        ("confirm_duration_s", |c| {
+            number(c.confirm.map(|x| x.duration_s))
+        }),
+        ("confirm_loss_ratio", |c| {
+            number(c.confirm.map(|x| x.loss_ratio.0))
+        }),
+        ("confirm_met", |c| text(c.confirm.map(|x| x.met))),
+        ("held_fps", |c| number(c.held.map(|x| x.load_fps))),
+        ("busiest_cpu", |c| text(busiest(c).map(|b| b.cpu))),
+        ("busiest_cpu_busy_ratio", |c| {
+            number(busiest(c).map(|b| b.busy_ratio))
+        }),
+        ("busiest_cpu_who", |c| text(busiest(c).map(|b| &b.who))),
+        ("cpu_us_per_frame", |c| {
+            number(c.cpu.as_ref().and_then(|cpu| cpu.us_per_frame))
+        }),
+        ("frames_intended", |c| text(c.frames.map(|f| f.intended))),
+        ("frames_sent", |c| text(c.frames.map(|f| f.sent))),
+        ("frames_received", |c| text(c.frames.map(|f| f.received))),
+        ("frames_lost", |c| text(c.frames.map(|f| f.lost))),
+        ("frames_duplicate", |c| text(c.frames.map(|f| f.duplicate))),
+        ("frames_reordered", |c| text(c.frames.map(|f| f.reordered))),
+        ("frames_corrupt", |c| text(c.frames.map(|f| f.corrupt))),
+        ("frames_foreign", |c| text(c.frames.map(|f| f.foreign))),
+        ("loss_ledger_frames", |c| ledger(&c.loss_ledger)),
+        ("overload_ledger_frames", |c| ledger(&c.overload_ledger)),
+        ("trials", |c| c.trials.to_string()),
+        ("search_s", |c| number(Some(c.search_s))),
+        ("engine", |c| c.engine.clone()),
+        ("latency_load_ratio", |c| {
+            number(c.latency_us.and_then(|l| l.load_ratio))
+        }),
+        ("latency_p50_us", |c| number(c.latency_us.map(|l| l.p50))),
+        ("latency_p99_us", |c| number(c.latency_us.map(|l| l.p99))),
+        ("latency_max_us", |c| number(c.latency_us.map(|l| l.max))),
+        ("notes", |c| note::lines(&c.notes).join("; ")),
+    ]
+}
+
+fn busiest(cell: &CellResult) -> Option<&WhoUse> {
+    cell.cpu.as_ref()?.busiest.as_ref()
+}
 
 /// Writes a header and one row per cell repeat in the order measured; visits of the control
 /// cell carry their number in `control_visit`. Behind the fixed columns come the latency
@@ -69,28 +89,29 @@ const FIXED: [&str; 42] = [
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
 /// fails.
 pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
-    let shares = load_shares(run);
-    let stamped = hardware::shares(run);
-    let mut csv = ::csv::Writer::from_writer(Vec::new());
-    let mut names = header(&shares);
-    names.extend(hardware::header(&stamped));
+    let (shares, stamped) = (load_shares(run), hardware::shares(run));
     let visits = visits::Visits::of(run);
+    let mut names: Vec<String> = fixed().iter().map(|(name, _)| (*name).to_owned()).collect();
+    for share in &shares {
+        let of = format!("latency_{}pct", *share as f64 / 10.0);
+        names.extend(PERCENTILES.map(|name| format!("{of}_{name}_us")));
+        names.push(format!("{of}_samples"));
+    }
+    names.extend(hardware::header(&stamped));
     names.extend(visits.header());
-    csv.write_record(names).map_err(|source| ReportError::Csv {
-        row: "the header".to_owned(),
-        source,
-    })?;
-    for cell in &run.cells {
-        let mut fields = row(cell, &shares);
+    let row = |cell: &CellResult| {
+        let mut fields: Vec<String> = csv::fields(&fixed(), &cell);
+        for share in &shares {
+            let mut all = cell.latency_by_load_us.iter();
+            let at = all.find(|latency| per_mille(latency) == Some(*share));
+            fields.extend(percentiles(at));
+            fields.push(text(at.map(|l| l.samples)));
+        }
         fields.extend(hardware::fields(cell, &stamped));
         fields.extend(visits.fields(cell));
-        csv.write_record(fields)
-            .map_err(|source| ReportError::Csv {
-                row: cell.cell.clone(),
-                source,
-            })?;
-    }
-    finish(csv, out)
+        fields
+    };
+    csv::records(out, names, run.cells.iter().map(row))
 }
 
 /// Load shares of all latency trials in per mille, lowest first: integers compare exactly.
@@ -115,105 +136,6 @@ const PERCENTILES: [&str; 7] = ["min", "mean", "p50", "p90", "p99", "p999", "max
 fn percentiles(latency: Option<&LatencySummary>) -> [String; 7] {
     let fields = latency.map(|l| [l.min, l.mean, l.p50, l.p90, l.p99, l.p999, l.max]);
     fields.map_or_else(Default::default, |fields| fields.map(|us| number(Some(us))))
-}
-
-fn header(shares: &[u64]) -> Vec<String> {
-    let mut names: Vec<String> = FIXED.iter().map(|name| (*name).to_owned()).collect();
-    for share in shares {
-        let percent = *share as f64 / 10.0;
-        names.extend(PERCENTILES.map(|name| format!("latency_{percent}pct_{name}_us")));
-        names.push(format!("latency_{percent}pct_samples"));
-    }
-    names
-}
-
-fn row(cell: &CellResult, shares: &[u64]) -> Vec<String> {
-    let confirm = cell.confirm.as_ref();
-    let busiest = cell.cpu.as_ref().and_then(|cpu| cpu.busiest.as_ref());
-    let frames = cell.frames.as_ref();
-    let latency = cell.latency_us.as_ref();
-    let mut fields = vec![
-        cell.cell.clone(),
-        cell.key.path_name(),
-        cell.key.frame_size_bytes.to_string(),
-        cell.key.direction.to_string(),
-        cell.key.flows.to_string(),
-        cell.repeat.to_string(),
-        text(cell.control),
-        cell.verdict.to_string(),
-        number(cell.throughput_fps),
-        number(cell.throughput_l1_mbps),
-        number(cell.throughput_l2_mbps),
-        number(cell.bounds.lower_fps),
-        number(cell.bounds.upper_fps),
-        number(cell.tester_limit_fps),
-        number(Some(cell.loss_goal)),
-        number(confirm.map(|c| c.load_fps)),
-        number(confirm.map(|c| c.duration_s)),
-        number(confirm.map(|c| c.loss_ratio.0)),
-        text(confirm.map(|c| c.met)),
-        number(cell.held.map(|c| c.load_fps)),
-        text(busiest.map(|b| b.cpu)),
-        number(busiest.map(|b| b.busy_ratio)),
-        text(busiest.map(|b| &b.who)),
-        number(cell.cpu.as_ref().and_then(|cpu| cpu.us_per_frame)),
-        text(frames.map(|f| f.intended)),
-        text(frames.map(|f| f.sent)),
-        text(frames.map(|f| f.received)),
-        text(frames.map(|f| f.lost)),
-        text(frames.map(|f| f.duplicate)),
-        text(frames.map(|f| f.reordered)),
-        text(frames.map(|f| f.corrupt)),
-        text(frames.map(|f| f.foreign)),
-        ledger(&cell.loss_ledger),
-        ledger(&cell.overload_ledger),
-        cell.trials.to_string(),
-        number(Some(cell.search_s)),
-        cell.engine.clone(),
-        number(latency.and_then(|l| l.load_ratio)),
-        number(latency.map(|l| l.p50)),
-        number(latency.map(|l| l.p99)),
-        number(latency.map(|l| l.max)),
-        cell.notes.join("; "),
-    ];
-    for share in shares {
-        let at = cell
-            .latency_by_load_us
-            .iter()
-            .find(|latency| per_mille(latency) == Some(*share));
-        fields.extend(percentiles(at));
-        fields.push(text(at.map(|l| l.samples)));
-    }
-    fields
-}
-
-/// A header and rows as written.
-fn written<const N: usize>(rows: Vec<[String; N]>) -> Result<::csv::Writer<Vec<u8>>, ReportError> {
-    let mut csv = ::csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        csv.write_record(&row).map_err(|source| ReportError::Csv {
-            row: row.join(","),
-            source,
-        })?;
-    }
-    Ok(csv)
-}
-
-/// Hands what was gathered over.
-pub(crate) fn finish(csv: ::csv::Writer<Vec<u8>>, out: &mut impl Write) -> Result<(), ReportError> {
-    let bytes = csv.into_inner().map_err(|error| ReportError::Write {
-        format: "CSV",
-        source: error.into_error(),
-    })?;
-    write_text(out, "CSV", &String::from_utf8_lossy(&bytes))
-}
-
-pub(crate) fn number(value: Option<f64>) -> String {
-    text(value.filter(|v| v.is_finite()))
-}
-
-pub(crate) fn text(value: Option<impl ToString>) -> String {
-    value.map(|v| v.to_string()).unwrap_or_default()
 }
 
 fn ledger(entries: &[LossEntry]) -> String {

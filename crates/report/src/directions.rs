@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::{Direction, FrameSize};
 
-use crate::doubt::Doubt;
+use crate::confidence::Confidence;
 use crate::pick::Group;
 
 /// What a row's number is taken over.
@@ -28,7 +28,7 @@ pub(crate) struct Side {
     /// Whether an interval is known of a number behind it: three digits tell enough then.
     pub(crate) intervals: bool,
     /// Verdicts.
-    pub(crate) doubt: Doubt,
+    pub(crate) confidence: Confidence,
 }
 
 impl Side {
@@ -63,8 +63,12 @@ impl Pair {
     }
 
     /// Verdicts behind the ratio.
-    pub(crate) fn doubt(&self) -> Doubt {
-        let of = |side: &Option<Side>| side.as_ref().map(|s| s.doubt.clone()).unwrap_or_default();
+    pub(crate) fn confidence(&self) -> Confidence {
+        let of = |side: &Option<Side>| {
+            side.as_ref()
+                .map(|s| s.confidence.clone())
+                .unwrap_or_default()
+        };
         of(&self.one).and(&of(&self.both))
     }
 
@@ -194,9 +198,9 @@ fn side(cells: &BySize<'_, '_>, sizes: &[FrameSize], directions: f64) -> Option<
         ave: directions * ave,
         extremes: several.then_some((directions * min, directions * max)),
         intervals: found.iter().any(|(_, g)| g.estimate().is_some()),
-        doubt: found
-            .iter()
-            .fold(Doubt::default(), |all, (_, g)| all.and(&Doubt::of(g))),
+        confidence: found.iter().fold(Confidence::default(), |all, (_, g)| {
+            all.and(&Confidence::of(g))
+        }),
     })
 }
 

@@ -17,12 +17,12 @@ pub enum ReportError {
         source: io::Error,
     },
     /// A row could not be turned into CSV.
-    #[error("cannot write the CSV row of {row}: {source}")]
+    #[error("cannot write the CSV row of {row}: {reason}")]
     Csv {
         /// Cell whose row failed, or `the header`.
         row: String,
         /// What the CSV writer said.
-        source: ::csv::Error,
+        reason: String,
     },
     /// The run could not be turned into JSON.
     #[error("cannot turn the run {name} into JSON: {source}")]

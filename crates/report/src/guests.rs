@@ -6,7 +6,7 @@ use crate::number;
 use crate::pick::Group;
 
 /// Heading of the lines.
-pub(crate) const HEADING: &str = "guests that share a path, in the confirm trial";
+pub(crate) const HEADING: &str = "Guests that share a path, in the confirm trial";
 
 /// A line per cell with several guests, per direction:
 /// `vm,vms=2/64/uni: guest0 12,345 fps, guest1 12,086 fps (loss 2.1 %); together 24,431 fps`.

@@ -1,162 +1,90 @@
-//! The history of runs as terminal tables and JSON.
+//! The list of runs that are kept, and the trend of a cell over them.
 
-mod html;
+mod figure;
 
-use std::io::Write;
-
-use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use nicety_model::Verdict;
-use nicety_model::compare::Metric;
 use nicety_model::history::{KeptRun, RunList, Trend, TrendChange, TrendPoint};
-use serde::Serialize;
 
-use crate::error::{ReportError, write_text};
-use crate::number::{self, ABSENT};
-use crate::table::{Options, Page, visible};
-use crate::words::plural;
-
-pub use html::render as trend_html;
+use crate::Report;
+use crate::document::Kind::{Main, Number, Place, Text, Tight, Wide};
+use crate::document::table::Narrow::{Listed, Named};
+use crate::document::{Block, Cell, Document, Medium, Table};
+use crate::error::ReportError;
+use crate::json;
+use crate::note;
+use crate::number::{self, plural};
 
 /// Characters of the longest bar.
 const BAR: usize = 24;
 /// Differences named at a change.
 const NAMED: usize = 3;
 
-/// Writes a list of runs or a trend as JSON, ended by a newline.
-///
-/// # Errors
-/// [`ReportError::Json`], [`ReportError::Write`].
-pub fn json(value: &impl Serialize, out: &mut impl Write) -> Result<(), ReportError> {
-    let mut text = serde_json::to_string_pretty(value).map_err(|source| ReportError::Json {
-        name: "history".to_owned(),
-        source,
-    })?;
-    text.push('\n');
-    write_text(out, "JSON", &text)
-}
-
-/// Heading and content of a column.
-type Column<T> = (&'static str, fn(&T) -> String);
-
-const RUNS: &[Column<KeptRun>] = &[
-    ("run", |run| run.id.to_string()),
-    ("started", |run| run.started.clone()),
-    ("name", |run| run.name.clone()),
-    ("cells", |run| {
-        let mut text = run.cells.to_string();
-        if !run.complete {
-            text.push_str(", not complete");
-        }
-        text
-    }),
-    ("ok", |run| run.cells_ok.to_string()),
-    ("preset", |run| run.preset.clone()),
-    ("kernel", |run| run.kernel.clone()),
-    ("kept", |run| {
-        format!("{}B", number::short(run.stored_bytes as f64).trim_end())
-    }),
-    ("labels", |run| run.labels.join(", ")),
-];
-/// Columns of the list given up at narrow widths, first one first.
-const DISPENSABLE: [&str; 5] = ["kept", "preset", "kernel", "ok", "name"];
-
-/// Writes the list of runs.
-///
-/// # Errors
-/// [`ReportError::Write`].
-pub fn list(list: &RunList, out: &mut impl Write, options: Options) -> Result<(), ReportError> {
-    let mut page = Page::new(options);
-    page.strong(&format!(
-        "{} in {}",
-        plural(list.runs.len(), "run"),
-        list.store
-    ));
-    if !list.runs.is_empty() {
-        page.blank();
-        let mut columns: Vec<&Column<KeptRun>> = RUNS.iter().collect();
-        for name in DISPENSABLE {
-            if fits(&list.runs, &columns, page.width) {
-                break;
-            }
-            columns.retain(|(heading, _)| *heading != name);
-        }
-        for line in build(&list.runs, &columns, page.width).lines() {
-            page.line(&line);
-        }
-    }
-    write_text(out, "list", &page.text)
-}
-
-fn fits<T>(rows: &[T], columns: &[&Column<T>], width: u16) -> bool {
-    let widths = build(rows, columns, u16::MAX).column_max_content_widths();
-    let gaps = 2 * widths.len().saturating_sub(1);
-    widths.iter().map(|w| usize::from(*w)).sum::<usize>() + gaps <= usize::from(width)
-}
-
-/// A table that breaks lines within its cells when even the necessary columns do not fit.
-fn build<T>(rows: &[T], columns: &[&Column<T>], width: u16) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width)
-        .set_header(columns.iter().map(|(heading, _)| *heading));
-    for row in rows {
-        table.add_row(
-            columns
-                .iter()
-                .map(|(_, text)| Cell::new(visible(&text(row)))),
+/// The list of runs that are kept.
+impl Report for RunList {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let mut doc = Document::new(medium, "nicety runs");
+        doc.answer = vec![vec![format!(
+            "{} in {}",
+            plural(self.runs.len(), "run"),
+            self.store
+        )]];
+        let kept = |run: &KeptRun| number::short(run.stored_bytes as f64);
+        let table = Table::of(
+            "Runs",
+            &self.runs,
+            &[
+                ("run", Place, &|run| Cell::of(Some(run.id))),
+                ("started", Tight, &|run| (&run.started).into()),
+                ("name", Text, &|run| (&run.name).into()),
+                ("cells", Number, &|run| match run.complete {
+                    true => Cell::of(Some(run.cells)),
+                    false => format!("{}, not complete", run.cells).into(),
+                }),
+                ("ok", Number, &|run| Cell::of(Some(run.cells_ok))),
+                ("preset", Text, &|run| (&run.preset).into()),
+                ("kernel", Text, &|run| (&run.kernel).into()),
+                ("kept", Number, &|run| format!("{}B", kept(run)).into()),
+                ("labels", Text, &|run| run.labels.join(", ").into()),
+            ],
         );
-    }
-    for (index, (heading, _)) in columns.iter().enumerate() {
-        if let Some(layout) = table.column_mut(index) {
-            layout.set_padding((0, 2));
-            if matches!(*heading, "run" | "cells" | "ok" | "kept") {
-                layout.set_cell_alignment(CellAlignment::Right);
-            }
+        if table.total > 0 {
+            let narrow = ["kept", "preset", "kernel", "ok", "name"].map(|name| (name, Named));
+            let narrow = [&narrow[..], &[("labels", Listed)]].concat();
+            doc.main("runs", "Runs", vec![Block::Table(table.narrow(&narrow))]);
         }
+        Ok(doc)
     }
-    table
 }
 
-/// Writes a trend: a line per run with a bar, and a line where the level changes.
-///
-/// # Errors
-/// [`ReportError::Write`].
-pub fn trend(trend: &Trend, out: &mut impl Write, options: Options) -> Result<(), ReportError> {
-    let mut page = Page::new(options);
-    page.strong(&answer(trend));
-    page.blank();
-    let largest = trend
-        .points
-        .iter()
-        .filter_map(|point| point.value)
-        .filter(|value| value.is_finite())
-        .fold(0.0, f64::max);
-    for point in &trend.points {
-        if let Some(change) = trend.changes.iter().find(|change| change.id == point.id) {
-            page.strong(&told(change));
-        }
-        for line in page.wrap(0, &line(trend.metric, point, largest)) {
-            page.line(&line);
-        }
-    }
-    page.blank();
-    page.prose(
-        0,
-        &format!(
+/// A row per run, in terminals with a bar and a line where the level changes.
+impl Report for Trend {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let trend = self;
+        let mut doc = Document::new(medium, format!("{}, {}", trend.cell, trend.metric.word()));
+        doc.answer = vec![vec![answer(trend)]];
+        let how = format!(
             "{} in {}; preset {}, loss goal {}; only runs whose verdict is ok or wide count for changes.",
             trend.metric.word(),
             trend.metric.unit(&trend.cell),
             trend.preset,
             number::loss(trend.loss_goal)
-        ),
-    );
-    for note in &trend.notes {
-        page.prose(0, note);
+        );
+        let mut runs = runs(trend, medium);
+        if medium == Medium::Page {
+            doc.page.figure = Some(figure::figures(trend)?);
+            doc.page.eyebrow = "nicety runs trend".to_owned();
+            doc.page.footer = how;
+            doc.page.data = json::compact("trend", trend)?;
+            doc.page.save = ("Save this trend as JSON", "nicety-trend.json");
+            if !trend.changes.is_empty() {
+                doc.section("changes", "Changes", vec![Block::Table(changes(trend))]);
+            }
+        } else {
+            runs.legend = how;
+        }
+        doc.main("runs", "Runs", vec![Block::Table(runs)]);
+        doc.list("notes", "Notes", note::lines(&trend.notes));
+        Ok(doc)
     }
-    write_text(out, "trend", &page.text)
 }
 
 fn answer(trend: &Trend) -> String {
@@ -176,6 +104,7 @@ fn answer(trend: &Trend) -> String {
     }
 }
 
+/// A change of the level in a line.
 fn told(change: &TrendChange) -> String {
     let mut text = format!(
         "-- {} from run {} on (p {})",
@@ -199,38 +128,85 @@ fn told(change: &TrendChange) -> String {
     text
 }
 
-fn value(metric: Metric, point: &TrendPoint) -> String {
-    point
-        .value
-        .map_or_else(|| ABSENT.to_owned(), |value| number_of(metric, value))
+fn changes(trend: &Trend) -> Table {
+    Table::of(
+        "Where the level changes",
+        &trend.changes,
+        &[
+            ("from run", Place, &|change| Cell::of(Some(change.id))),
+            ("started", Tight, &|change| (&change.started).into()),
+            ("change", Main, &|change| {
+                Cell::sorted(change.ratio, number::change)
+            }),
+            ("p", Number, &|change| {
+                number::significant(change.p, 1).into()
+            }),
+            ("what else differs", Wide, &|change| {
+                let lines = change.differences.iter();
+                Cell::list(
+                    lines
+                        .map(|d| format!("{}: {} → {}", d.what, d.old, d.new))
+                        .collect(),
+                )
+            }),
+        ],
+    )
 }
 
-fn number_of(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::Throughput => number::rate(value),
-        Metric::Cpu => number::significant(value, 3),
-        _ => number::micros(value),
+fn value(trend: &Trend, point: &TrendPoint) -> String {
+    Cell::number(point.value, |value| number::of_metric(trend.metric, value)).text
+}
+
+/// The runs, in terminals with bars and under the changes before them.
+fn runs(trend: &Trend, medium: Medium) -> Table {
+    let words = |value: f64| number::of_metric(trend.metric, value);
+    let metric = trend.metric.word();
+    let values = trend.points.iter().filter_map(|point| point.value);
+    let largest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let ends = |point: &TrendPoint| match (point.min, point.max) {
+        (Some(min), Some(max)) if max > min => Some(format!("{} to {}", words(min), words(max))),
+        _ => None,
+    };
+    let mut table = Table::of(
+        format!("{metric} in {}", trend.metric.unit(&trend.cell)),
+        &trend.points,
+        &[
+            ("run", Place, &|point| Cell::of(Some(point.id))),
+            ("started", Tight, &|point| (&point.started).into()),
+            (metric, Main, &|point| {
+                let value = Cell::sorted(point.value, words);
+                value.interval(ends(point)).details(ends(point))
+            }),
+            ("repeats", Number, &|point| Cell::of(Some(point.repeats))),
+            ("bar", Text, &|point| bar(point, largest).into()),
+            ("labels", Text, &|point| point.labels.join(", ").into()),
+            ("verdict", Text, &|point| Cell::badge(point.verdict)),
+        ],
+    )
+    .narrow(&[
+        ("repeats", Named),
+        ("labels", Listed),
+        ("bar", Named),
+        ("started", Listed),
+    ]);
+    let bars = medium == Medium::Terminal;
+    table = table.speaking(|heading, _| heading != "bar" || bars);
+    let mut since = String::new();
+    for point in &trend.points {
+        if let Some(change) = trend.changes.iter().find(|change| change.id == point.id) {
+            since = told(change);
+        }
+        table.headings.push(since.clone());
     }
+    table
 }
 
-fn line(metric: Metric, point: &TrendPoint, largest: f64) -> String {
-    let value = value(metric, point);
-    let filled = point
+fn bar(point: &TrendPoint, largest: f64) -> String {
+    let value = point
         .value
-        .filter(|value| value.is_finite() && largest > 0.0)
-        .map_or(0, |value| (value / largest * BAR as f64).round() as usize);
+        .filter(|value| value.is_finite() && largest > 0.0);
+    let filled = value.map_or(0, |value| (value / largest * BAR as f64).round() as usize);
     // Only what may be trusted is drawn solid.
     let ink = if point.verdict.is_own() { "#" } else { "." };
-    let bar = ink.repeat(filled.min(BAR));
-    let mut text = format!(
-        "{:>5}  {}  {value:>12}  {bar:<BAR$}",
-        point.id, point.started
-    );
-    if point.verdict != Verdict::Ok {
-        text.push_str(&format!("  {}", point.verdict));
-    }
-    if !point.labels.is_empty() {
-        text.push_str(&format!("  [{}]", point.labels.join(", ")));
-    }
-    text.trim_end().to_owned()
+    ink.repeat(filled.min(BAR))
 }

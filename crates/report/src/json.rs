@@ -32,6 +32,26 @@ pub fn render(run: &Run, out: &mut impl Write, style: Style) -> Result<(), Repor
     write_text(out, "JSON", &text)
 }
 
+/// Writes a value as JSON for people, ended by a newline; `name` says what it is where that fails.
+///
+/// # Errors
+/// [`ReportError::Json`], [`ReportError::Write`].
+pub fn pretty(name: &str, value: &impl Serialize, out: &mut impl Write) -> Result<(), ReportError> {
+    let mut text = serde_json::to_string_pretty(value).map_err(failed(name))?;
+    text.push('\n');
+    write_text(out, "JSON", &text)
+}
+
+/// A value as JSON in one line.
+pub(crate) fn compact(name: &str, value: &impl Serialize) -> Result<String, ReportError> {
+    serde_json::to_string(value).map_err(failed(name))
+}
+
+fn failed(name: &str) -> impl FnOnce(serde_json::Error) -> ReportError {
+    let name = name.to_owned();
+    move |source| ReportError::Json { name, source }
+}
+
 /// The run without its trials as JSON text.
 pub(crate) fn text(run: &Run, style: Style) -> Result<String, ReportError> {
     // Field by field, so that a run's trials (by far its largest part) are not copied.
@@ -52,10 +72,7 @@ pub(crate) fn text(run: &Run, style: Style) -> Result<String, ReportError> {
         Style::Compact => serde_json::to_string(&light),
         Style::Short => short(&light),
     };
-    text.map_err(|source| ReportError::Json {
-        name: run.run.name.clone(),
-        source,
-    })
+    text.map_err(failed(&run.run.name))
 }
 
 /// Writes floats with six digits that matter.

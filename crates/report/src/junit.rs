@@ -9,8 +9,9 @@ use std::io::Write;
 use nicety_model::sock::{Ending, SockSeries};
 use nicety_model::{Run, Verdict};
 
+use crate::document::markdown::entity;
 use crate::error::{ReportError, write_text};
-use crate::markdown::entity;
+use crate::note;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::sock;
@@ -112,7 +113,10 @@ fn socket_case(page: &mut String, series: &SockSeries) {
         ));
     }
     let mut told = sock::figure(series).into_iter().collect::<Vec<String>>();
-    told.extend(last.into_iter().flat_map(|result| result.notes.clone()));
+    told.extend(
+        last.into_iter()
+            .flat_map(|result| note::lines(&result.notes)),
+    );
     page.push_str(&format!(
         "      <system-out>{}</system-out>\n    </testcase>\n",
         escape(&told.join("\n"))
@@ -132,14 +136,19 @@ fn case(page: &mut String, group: &Group<'_>) {
     if verdict == Verdict::Failed {
         page.push_str(&format!(
             "      <failure type=\"failed\" message=\"{}\">{}</failure>\n",
-            escape(group.notes().first().unwrap_or(&verdict.meaning())),
+            escape(
+                group
+                    .notes()
+                    .first()
+                    .map_or(verdict.meaning(), String::as_str)
+            ),
             escape(&notes)
         ));
     }
     let mut told = vec![format!("verdict {verdict}: {}", verdict.meaning())];
     told.splice(0..0, figures(group));
     if verdict != Verdict::Failed {
-        told.extend(group.notes().into_iter().map(str::to_owned));
+        told.extend(group.notes());
     }
     page.push_str(&format!(
         "      <system-out>{}</system-out>\n    </testcase>\n",

@@ -1,34 +1,80 @@
-//! Renders a [`nicety_model::Run`] as terminal table, Markdown, CSV, JSON or a one-file HTML page.
+//! Renders results for terminals, as Markdown, CSV, JSON or one-file HTML pages.
 //!
-//! Every renderer is a function of the run and writes into the writer it is given. Renderers
-//! pick and convert units; a number that the model lacks is shown as absent, never worked out
-//! here. Names come from interfaces and plan files and are untrusted: each renderer escapes
-//! them for its format.
+//! What a report says is written once, as a function from results to a `Document`; one back end per
+//! format shows it and writes into the writer it is given. Reports pick and convert units; a number that
+//! the model lacks is shown as absent, never worked out here. Names come from interfaces and plan files
+//! and are untrusted: each back end escapes them for its format.
 
-pub mod compare;
+pub mod answer;
+mod compare;
+mod confidence;
 pub mod csv;
 mod directions;
-mod doubt;
+mod document;
 mod error;
 mod estimate;
-mod grid;
+mod figure;
 mod guests;
-pub mod history;
-pub mod html;
+mod history;
+pub mod host;
 pub mod json;
 pub mod junit;
-mod legend;
-pub mod markdown;
+pub mod measured;
+mod note;
 mod number;
 pub mod openmetrics;
 mod pick;
 mod place;
 pub mod policed;
 mod ranking;
-mod row;
+mod run;
 pub mod sock;
-pub mod table;
 mod threads;
-pub mod words;
 
+use std::io::Write;
+
+use document::{Document, Medium};
+
+pub use document::terminal::Options;
 pub use error::ReportError;
+
+/// Results that have a report: a run, a comparison, a trend, a list of runs, socket workloads, a record
+/// of the police.
+pub trait Report {
+    /// What the report says, for where it is shown.
+    ///
+    /// # Errors
+    /// [`ReportError::Draw`] when a figure of a page cannot be drawn, [`ReportError::Json`] when its data
+    /// cannot be embedded.
+    fn document(&self, medium: Medium) -> Result<Document, ReportError>;
+}
+
+/// Writes the report for a terminal. Columns that do not fit are named and left out, or listed below
+/// their table; control characters in names are replaced.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub fn table(
+    report: &impl Report,
+    out: &mut impl Write,
+    options: Options,
+) -> Result<(), ReportError> {
+    document::terminal::write(&report.document(Medium::Terminal)?, out, options)
+}
+
+/// Writes the report as GitHub Flavored Markdown.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub fn markdown(report: &impl Report, out: &mut impl Write) -> Result<(), ReportError> {
+    document::markdown::write(&report.document(Medium::Markdown)?, out)
+}
+
+/// Writes the report as one self-contained HTML file.
+///
+/// # Errors
+/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Json`] when the data cannot be
+/// embedded, [`ReportError::Write`] when the writer fails.
+pub fn html(report: &impl Report, out: &mut impl Write) -> Result<(), ReportError> {
+    document::html::write(&report.document(Medium::Page)?, out)
+}

@@ -2,6 +2,8 @@
 //!
 //! A value that is not finite has no text; callers show [`ABSENT`].
 
+use nicety_model::compare::Metric;
+
 /// Shown where nothing was measured.
 pub const ABSENT: &str = "–";
 
@@ -29,6 +31,15 @@ pub fn grouped(value: f64) -> String {
 pub fn count(value: u64) -> String {
     // Counts stay far below 2^53, where f64 is exact.
     grouped(value as f64)
+}
+
+/// `1 cell`, `3 cells`.
+pub fn plural(n: usize, noun: &str) -> String {
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{} {noun}s", count(n as u64))
+    }
 }
 
 /// Three significant digits with a decimal prefix: `245 k`, `1.49 M`, `812`.
@@ -139,6 +150,15 @@ pub fn rate(value: f64) -> String {
     match value.abs() < 99.95 {
         true => significant(value, 3),
         false => grouped(value),
+    }
+}
+
+/// A value of what runs are compared by, without its unit.
+pub fn of_metric(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Throughput => rate(value),
+        Metric::LatencyP50 | Metric::LatencyP99 => micros(value),
+        Metric::Cpu => significant(value, 3),
     }
 }
 

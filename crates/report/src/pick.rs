@@ -9,6 +9,7 @@ use nicety_model::{
 };
 
 use crate::estimate::usable;
+use crate::note;
 
 /// A cell with its repeats.
 pub struct Group<'a> {
@@ -80,15 +81,15 @@ impl Group<'_> {
     }
 
     /// Why the verdict is what it is, then the notes of all repeats, each text once.
-    pub fn notes(&self) -> Vec<&str> {
+    pub fn notes(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        let notes = self.repeats.iter().flat_map(|cell| &cell.notes);
-        self.why()
+        let notes = self
+            .repeats
             .iter()
-            .chain(notes)
-            .map(String::as_str)
-            .filter(|note| seen.insert(*note))
-            .collect()
+            .flat_map(|cell| note::lines(&cell.notes));
+        let mut notes: Vec<String> = note::lines(self.why()).into_iter().chain(notes).collect();
+        notes.retain(|note| seen.insert(note.clone()));
+        notes
     }
 }
 
@@ -261,12 +262,12 @@ pub fn skipped_line(skipped: &SkippedCell) -> String {
 }
 
 /// Notes of the cells in order of first appearance, each text once with the cells that have it.
-pub fn notes<'a>(groups: &'a [Group<'_>]) -> Vec<(&'a str, Vec<&'a str>)> {
-    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
-    let mut at: HashMap<&str, usize> = HashMap::new();
+pub fn notes<'a>(groups: &'a [Group<'_>]) -> Vec<(String, Vec<&'a str>)> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut at: HashMap<String, usize> = HashMap::new();
     for group in groups {
         for note in group.notes() {
-            let index = *at.entry(note).or_insert_with(|| {
+            let index = *at.entry(note.clone()).or_insert_with(|| {
                 all.push((note, Vec::new()));
                 all.len() - 1
             });

@@ -2,21 +2,24 @@
 
 mod csv;
 mod figure;
-mod html;
-mod points;
+mod means;
 
-use std::io::Write;
-
+use maud::{Markup, html};
 use nicety_model::policed::{Policed, PolicedSummary, PolicedTenant};
 
-use crate::error::{ReportError, write_text};
-use crate::markdown::{escape, record};
-use crate::number::{self, ABSENT};
-use crate::table::{Options, Page};
-use crate::words::plural;
+use crate::Report;
+use crate::document::Kind::{Name, Number, Place, Text};
+use crate::document::{Block, Cell, Document, Medium, Table};
+use crate::error::ReportError;
+use crate::figure::svg::SERIES;
+use crate::figure::{DRAWN, Key, grid, key, legend, not_all};
+use crate::json;
+use crate::note;
+use crate::number::{self, plural};
+use crate::run::machine::facts_table;
+use means::PeriodMean;
 
 pub use csv::render as csv;
-pub use html::render as html;
 
 /// Tenants named in the answer; more are counted.
 const NAMED: usize = 3;
@@ -29,7 +32,7 @@ fn rate(bps: f64) -> String {
 }
 
 /// What was shared and who had how much, in one sentence; and who was held back, in another.
-pub fn answer(run: &Policed) -> Vec<String> {
+fn answer(run: &Policed) -> Vec<String> {
     let tenants = plural(run.run.tenants.len(), "tenant");
     let link = rate(run.run.capacity_bps);
     let Some(last) = run.periods.last() else {
@@ -74,118 +77,231 @@ pub fn answer(run: &Policed) -> Vec<String> {
     all
 }
 
-/// Heading and content of a column.
-type Column = (&'static str, fn(&PolicedTenant, &PolicedSummary) -> String);
-
-const COLUMNS: [Column; 8] = [
-    ("tenant", |tenant, _| tenant.name.clone()),
-    ("weight", |tenant, _| tenant.weight.to_string()),
-    ("guarantee", |tenant, _| match tenant.guarantee_bps > 0.0 {
-        true => rate(tenant.guarantee_bps),
-        false => ABSENT.to_owned(),
-    }),
-    ("cap", |tenant, _| {
-        tenant.cap_bps.map_or_else(|| ABSENT.to_owned(), rate)
-    }),
-    ("mean rate", |_, one| rate(one.mean_bps)),
-    ("highest rate", |_, one| rate(one.max_bps)),
-    ("limit", |_, one| {
-        match one.limit_min_bps == one.limit_max_bps {
-            true => rate(one.limit_min_bps),
-            false => format!("{} to {}", rate(one.limit_min_bps), rate(one.limit_max_bps)),
-        }
-    }),
-    ("held", |_, one| number::share(one.held_ratio)),
-];
-
 /// What the columns mean.
 const LEGEND: &str = "Rates count what a frame takes on the wire. limit: the lowest and highest of \
                       the record; held: share of the periods in which it wanted more than that.";
 
-/// Each tenant beside what it came to.
-fn rows(run: &Policed) -> impl Iterator<Item = (&PolicedTenant, &PolicedSummary)> {
-    run.run.tenants.iter().zip(&run.summary)
-}
-
-/// Writes the record for a terminal: the answer, then each tenant.
-///
-/// # Errors
-/// [`ReportError::Write`].
-pub fn table(run: &Policed, out: &mut impl Write, options: Options) -> Result<(), ReportError> {
-    let mut page = Page::new(options);
-    for sentence in answer(run) {
-        page.strong(&sentence);
-    }
-    for (tenant, one) in rows(run) {
-        page.blank();
-        page.prose(0, &tenant.name);
-        let told: Vec<String> = COLUMNS
-            .iter()
-            .skip(1)
-            .map(|(name, of)| (name, of(tenant, one)))
-            .filter(|(_, value)| value != ABSENT)
-            .map(|(name, value)| format!("{name} {value}"))
+/// The answer, then each tenant; figures over time on a page.
+impl Report for Policed {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let run = self;
+        let mut doc = Document::new(medium, &run.run.policy);
+        doc.answer = answer(run)
+            .into_iter()
+            .map(|sentence| vec![sentence])
             .collect();
-        page.prose(2, &told.join(", "));
+        doc.main("tenants", "Tenants", vec![Block::Table(tenants(run))]);
+        if medium == Medium::Page {
+            page(&mut doc, run)?;
+        }
+        doc.list("notes", "Notes", note::lines(&run.notes));
+        if medium != Medium::Terminal {
+            let facts = [
+                ("nicety", run.host.nicety.clone()),
+                ("kernel", run.host.kernel.clone()),
+                ("CPU", run.host.cpu_model.clone()),
+                ("CPUs online", run.host.cpus.to_string()),
+                ("started", run.run.started.clone()),
+                ("period", number::seconds(run.run.period_s)),
+                (
+                    "shared",
+                    format!(
+                        "{} of {}",
+                        rate(run.run.shared_bps),
+                        rate(run.run.capacity_bps)
+                    ),
+                ),
+            ];
+            let table = facts_table("The machine and the run", &facts);
+            doc.section("machine", "Machine", vec![Block::Table(table)]);
+            doc.section(
+                "repeat",
+                "Repeat it",
+                vec![Block::Code(run.run.command.clone())],
+            );
+        }
+        Ok(doc)
     }
-    page.blank();
-    page.prose(0, LEGEND);
-    for note in &run.notes {
-        page.prose(0, note);
-    }
-    write_text(out, "table", &page.text)
 }
 
-/// Writes the record as Markdown: the answer, then a table of tenants.
-///
-/// # Errors
-/// [`ReportError::Write`].
-pub fn markdown(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
-    let mut page = format!("# {}\n\n", escape(&run.run.policy));
-    for sentence in answer(run) {
-        page.push_str(&format!("**{}**\n\n", escape(&sentence)));
+/// Figures and tables that only a page has room for, and what is around them.
+fn page(doc: &mut Document, run: &Policed) -> Result<(), ReportError> {
+    let points = means::points(run);
+    let shown = most(run);
+    doc.page.figure = Some(together(run, &points, &shown)?);
+    doc.page.generator = Some(format!("nicety {}", run.host.nicety));
+    doc.page.eyebrow = "nicety police run".to_owned();
+    doc.page.footer = format!(
+        "Written by nicety {}. Rates count preamble and gap, as the link does.",
+        run.host.nicety
+    );
+    doc.page.data = json::compact(&run.run.policy, run)?;
+    doc.page.save = ("Save this record as JSON", "nicety-police.json");
+    if !points.is_empty() {
+        doc.section(
+            "limits",
+            "Rates and limits",
+            vec![Block::Drawn(limits(run, &points)?)],
+        );
+        let periods = vec![Block::Table(periods(run, &points, &shown))];
+        let folded = Block::Folded("Rates and limits as numbers".to_owned(), periods);
+        doc.section("periods", "Over time", vec![folded]);
     }
-    page.push_str(&format!(
-        "Started {}, a period every {}, {} of {} shared.\n\n",
-        escape(&run.run.started),
-        number::seconds(run.run.period_s),
-        rate(run.run.shared_bps),
-        rate(run.run.capacity_bps)
-    ));
-    let names = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
-    page.push_str(&format!("{}\n", record(names)));
-    let rule = COLUMNS.iter().enumerate().map(|(place, _)| match place {
-        0 => "---".to_owned(),
-        _ => "---:".to_owned(),
+    doc.section("ports", "Ports", vec![Block::Table(ports(run))]);
+    Ok(())
+}
+
+/// A rate to sort by, in words.
+fn rated(bps: Option<f64>) -> Cell {
+    Cell::sorted(bps, rate)
+}
+
+/// Each tenant beside what it came to.
+fn tenants(run: &Policed) -> Table {
+    type Row<'r> = (&'r PolicedTenant, &'r PolicedSummary);
+    Table::of(
+        "Tenants over the whole record",
+        run.run.tenants.iter().zip(&run.summary),
+        &[
+            ("tenant", Name, &|(tenant, _): &Row<'_>| {
+                tenant.name.as_str().into()
+            }),
+            ("weight", Number, &|(tenant, _)| {
+                Cell::of(Some(tenant.weight))
+            }),
+            ("guarantee", Number, &|(tenant, _)| {
+                rated(Some(tenant.guarantee_bps).filter(|bps| *bps > 0.0))
+            }),
+            ("cap", Number, &|(tenant, _)| rated(tenant.cap_bps)),
+            ("mean rate", Number, &|(_, one)| rated(Some(one.mean_bps))),
+            ("highest rate", Number, &|(_, one)| rated(Some(one.max_bps))),
+            ("limit", Number, &|(_, one)| {
+                let (min, max) = (rate(one.limit_min_bps), rate(one.limit_max_bps));
+                let text = match one.limit_min_bps == one.limit_max_bps {
+                    true => min,
+                    false => format!("{min} to {max}"),
+                };
+                Cell::from(text).by(Some(one.limit_max_bps))
+            }),
+            ("held", Number, &|(_, one)| {
+                Cell::sorted(one.held_ratio, number::share)
+            }),
+        ],
+    )
+    .legend(LEGEND)
+}
+
+/// Tenants whose lines stand in one figure: those that sent most, in the order of the policy.
+fn most(run: &Policed) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..run.summary.len()).collect();
+    order.sort_by(|a, b| {
+        let mean = |at: &usize| run.summary[*at].mean_bps;
+        mean(b).total_cmp(&mean(a)).then(a.cmp(b))
     });
-    page.push_str(&format!("{}\n", record(rule)));
-    for (tenant, one) in rows(run) {
-        let cells = COLUMNS.iter().map(|(_, of)| escape(&of(tenant, one)));
-        page.push_str(&format!("{}\n", record(cells)));
-    }
-    page.push_str(&format!("\n{LEGEND}\n"));
-    for note in &run.notes {
-        page.push_str(&format!("\n- {}\n", escape(note)));
-    }
-    page.push_str(&format!(
-        "\n{}, kernel {}, nicety {}. Repeat it: {}\n",
-        escape(&run.host.cpu_model),
-        escape(&run.host.kernel),
-        escape(&run.host.nicety),
-        escape(&run.run.command)
-    ));
-    write_text(out, "Markdown", &page)
+    order.truncate(SERIES);
+    order.sort_unstable();
+    order
 }
 
-/// Writes the whole record as JSON, ended by a newline.
-///
-/// # Errors
-/// [`ReportError::Json`], [`ReportError::Write`].
-pub fn json(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
-    let mut text = serde_json::to_string_pretty(run).map_err(|source| ReportError::Json {
-        name: run.run.policy.clone(),
-        source,
-    })?;
-    text.push('\n');
-    write_text(out, "JSON", &text)
+/// What a point is, where it is not one period.
+fn means(run: &Policed) -> String {
+    match means::step(run) {
+        1 => "each period is a point".to_owned(),
+        step => format!("each point is the mean of {}", plural(step, "period")),
+    }
+}
+
+fn together(run: &Policed, points: &[PeriodMean], shown: &[usize]) -> Result<Markup, ReportError> {
+    if points.is_empty() {
+        return Ok(html! { p { "No period was recorded, so nothing is drawn." } });
+    }
+    let named = shown
+        .iter()
+        .filter_map(|tenant| run.run.tenants.get(*tenant))
+        .enumerate();
+    let mut keys: Vec<Key> = named
+        .map(|(place, tenant)| key(&format!("s{place}"), "━", &tenant.name))
+        .collect();
+    keys.push(key("dash-line", "", "all together"));
+    keys.push(key("rule-line", "", "the link"));
+    keys.push(key("goal-line", "", "what of it is shared"));
+    let (more, all) = (run.run.tenants.len() - shown.len(), run.run.tenants.len());
+    let body = html! {
+        (legend(&keys))
+        (figure::together(run, points, shown)?)
+        @if more > 0 {
+            p.muted { "Drawn for the " (shown.len()) " of " (all) " tenants that sent most." }
+        }
+    };
+    let about = format!("Mbit/s on the wire over time; {}", means(run));
+    Ok(crate::figure::figure("Who sent how much", &about, body))
+}
+
+fn limits(run: &Policed, points: &[PeriodMean]) -> Result<Markup, ReportError> {
+    let mut figures = Vec::new();
+    for (tenant, one) in run.summary.iter().enumerate().take(DRAWN) {
+        let about = format!("Mbit/s; held {} of the time", number::share(one.held_ratio));
+        let drawn = figure::alone(one, points, tenant)?;
+        figures.push(crate::figure::figure(&one.tenant, &about, drawn));
+    }
+    let keys = [
+        key("s0", "━", "rate"),
+        key("s1", "━", "demand, where it is less than everything"),
+        key("goal-line", "", "limit in force"),
+        key("rule-line", "", "hard limit: the cap, else the link"),
+        key("dash-line", "", "soft limit, set by the guest"),
+    ];
+    Ok(html! { (legend(&keys)) (grid(&figures)) (not_all(run.summary.len(), "tenants")) })
+}
+
+fn periods(run: &Policed, points: &[PeriodMean], shown: &[usize]) -> Table {
+    let mbps = |bps: f64| Cell::from(number::mbps(Some(bps / 1e6)));
+    let mut head = vec![("s".to_owned(), Place), ("all".to_owned(), Number)];
+    for tenant in shown
+        .iter()
+        .filter_map(|tenant| run.run.tenants.get(*tenant))
+    {
+        head.push((tenant.name.clone(), Number));
+        head.push((format!("{}, limit", tenant.name), Number));
+    }
+    let mut table = Table::new(format!("Mbit/s over time, {}", means(run)), head);
+    for point in points {
+        let mut row = vec![
+            number::significant(point.at_s, 4).into(),
+            mbps(point.total_bps),
+        ];
+        for rates in shown.iter().filter_map(|tenant| point.tenants.get(*tenant)) {
+            row.extend([mbps(rates.rate_bps), mbps(rates.limit_bps)]);
+        }
+        table.push(row);
+    }
+    table
+}
+
+fn ports(run: &Policed) -> Table {
+    let rates = |place: usize| run.periods.last().and_then(|last| last.ports.get(place));
+    Table::of(
+        "Ports, with their last period",
+        run.run.ports.iter().enumerate(),
+        &[
+            ("port", Name, &|(_, port)| (&port.name).into()),
+            ("tenant", Text, &|(_, port)| {
+                let tenant = run.run.tenants.get(port.tenant);
+                tenant.map_or("", |tenant| tenant.name.as_str()).into()
+            }),
+            ("rate", Number, &|(place, _)| {
+                rated(rates(*place).and_then(|r| r.rate_bps))
+            }),
+            ("limit", Number, &|(place, _)| {
+                rated(
+                    rates(*place)
+                        .map(|r| r.limit_bps)
+                        .filter(|limit| *limit > 0.0),
+                )
+            }),
+            ("there", Text, &|(place, _)| {
+                Cell::of(rates(*place).map(|r| if r.present { "yes" } else { "no" }))
+            }),
+        ],
+    )
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::{Direction, FrameSize};
 
-use crate::doubt::Doubt;
+use crate::confidence::Confidence;
 use crate::pick::{self, Group};
 
 /// A path in a ranking.
@@ -15,7 +15,7 @@ pub(crate) struct Place<'g, 'r> {
     /// Its share of what the best carries, 1 for the best.
     pub(crate) share: f64,
     /// Verdicts behind the share: its own and that of the best.
-    pub(crate) doubt: Doubt,
+    pub(crate) confidence: Confidence,
 }
 
 impl Place<'_, '_> {
@@ -94,7 +94,7 @@ fn places<'g, 'r>(mut cells: Vec<(f64, &'g Group<'r>)>) -> Vec<Place<'g, 'r>> {
         group,
         fps,
         share: fps / best,
-        doubt: Doubt::of(group).and(&Doubt::of(first)),
+        confidence: Confidence::of(group).and(&Confidence::of(first)),
     };
     cells.into_iter().map(place).collect()
 }

@@ -1,165 +1,171 @@
-//! Results of socket workloads as terminal table and JSON.
+//! Results of socket workloads: a section of a run's report, or a report of their own.
 
 pub mod csv;
+mod figure;
 
-use std::io::Write;
+use maud::html;
+use nicety_model::LatencySummary;
+use nicety_model::sock::{
+    CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries, TcpSample,
+};
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use nicety_model::sock::{CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries};
-
-use crate::error::{ReportError, write_text};
+use crate::Report;
+use crate::document::Kind::{Name, Number, Place, Text};
+use crate::document::{Block, Cell, Document, Medium, Table};
+use crate::error::ReportError;
+use crate::figure::grid;
+use crate::note;
 use crate::number::{self, ABSENT};
-use crate::table::Options;
 
-/// Writes the table, the saturation curves and what is to be known about them.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
-pub fn render(
-    report: &SockReport,
-    out: &mut impl Write,
-    options: Options,
-) -> Result<(), ReportError> {
-    let text = text(&report.series, &report.notes, options);
-    write_text(out, "table", &text)
+/// Tables, saturation curves and what is to be known about them.
+impl Report for SockReport {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let mut doc = Document::new(medium, "nicety sock");
+        section(&mut doc, &self.series, note::lines(&self.notes))?;
+        Ok(doc)
+    }
 }
 
-/// The tables, the curves, and the notes of the series before `more` of them.
-pub(crate) fn text(series: &[SockSeries], more: &[String], options: Options) -> String {
-    let mut text = String::new();
-    let (transactions, streams): (Vec<&SockSeries>, Vec<&SockSeries>) = series
-        .iter()
-        .filter(|series| !series.results.is_empty())
-        .partition(|series| series.results[0].spec.test.has_transactions());
-    for (rows, columns) in [(transactions, TRANSACTIONS), (streams, STREAMS)] {
-        if !rows.is_empty() {
-            text.push_str(&table(&rows, columns, options));
-            text.push('\n');
+/// Adds figures, tables, curves, and the notes of the series before `more` of them; nothing without
+/// any.
+///
+/// # Errors
+/// [`ReportError::Draw`] when plotters refuses.
+pub(crate) fn section(
+    doc: &mut Document,
+    series: &[SockSeries],
+    more: Vec<String>,
+) -> Result<(), ReportError> {
+    let mut blocks = Vec::new();
+    if doc.on_page() && !series.is_empty() {
+        blocks.push(Block::text(
+            "Two endpoints talk through ordinary sockets over the path. Rates of request/response are \
+             transactions per second, those of streams are payload received.",
+        ));
+        let figures = figure::figures(series)?;
+        if !figures.is_empty() {
+            blocks.push(Block::Drawn(html! { (grid(&figures)) }));
         }
     }
+    let measured = series
+        .iter()
+        .filter_map(|series| Some((series, series.results.last()?)));
+    let (transactions, streams): (Vec<Row<'_>>, Vec<Row<'_>>) =
+        measured.partition(|(series, _)| series.results[0].spec.test.has_transactions());
+    let tables = [self::transactions(&transactions), self::streams(&streams)];
+    for table in tables.into_iter().filter(|table| table.total > 0) {
+        // Without a column that says nothing the table is narrower.
+        blocks.push(Block::Table(table.speaking(|_, cell| {
+            !cell.is_absent() && cell.text != Ending::Complete.word()
+        })));
+    }
     for series in series.iter().filter(|series| !series.curve.is_empty()) {
-        text.push_str(&curve(series));
-        text.push('\n');
+        let end = match series.saturated_at {
+            Some(pairs) => format!("saturated with {pairs} pairs"),
+            None => "the rate still grew with the most pairs tried".to_owned(),
+        };
+        blocks.push(Block::Text(format!("{}: {end}", series.name)));
+        blocks.push(Block::Table(curve(series)));
     }
-    for note in notes(series, more) {
-        text.push_str(&visible(&note));
-        text.push('\n');
+    let notes = notes(series, more);
+    if !notes.is_empty() {
+        blocks.push(Block::List(notes));
     }
-    text
+    doc.main("sockets", "Socket workloads", blocks);
+    Ok(())
 }
 
-/// Writes the report as JSON, ended by a newline.
-///
-/// # Errors
-/// [`ReportError::Json`], [`ReportError::Write`].
-pub fn json(report: &SockReport, out: &mut impl Write) -> Result<(), ReportError> {
-    let mut text = serde_json::to_string_pretty(report).map_err(|source| ReportError::Json {
-        name: "sock".to_owned(),
-        source,
-    })?;
-    text.push('\n');
-    write_text(out, "JSON", &text)
+/// A series with its last repeat, which tells most.
+type Row<'s> = (&'s SockSeries, &'s SockResult);
+
+fn transactions(rows: &[Row<'_>]) -> Table {
+    let latency = |r: &SockResult, of: fn(&LatencySummary) -> f64| {
+        Cell::number(r.latency_us.as_ref().map(of), number::micros)
+    };
+    Table::of(
+        "Socket workloads: transactions",
+        rows.iter().copied(),
+        &[
+            ("test", Name, &|(series, _)| series.name.as_str().into()),
+            ("per second", Number, &|(series, r)| {
+                let rate = series.headline.map(|h| h.ave).or(r.transactions_per_s);
+                Cell::number(rate, number::grouped)
+            }),
+            ("min µs", Number, &|(_, r)| latency(r, |l| l.min)),
+            ("mean", Number, &|(_, r)| latency(r, |l| l.mean)),
+            ("p50", Number, &|(_, r)| latency(r, |l| l.p50)),
+            ("p90", Number, &|(_, r)| latency(r, |l| l.p90)),
+            ("p99", Number, &|(_, r)| latency(r, |l| l.p99)),
+            ("p99.9", Number, &|(_, r)| latency(r, |l| l.p999)),
+            ("max", Number, &|(_, r)| latency(r, |l| l.max)),
+            ("lost", Number, &|(_, r)| loss(r)),
+            ("neighbours", Number, &|(_, r)| neighbours(r)),
+            ("CPU µs/trans", Number, &|(_, r)| {
+                demand(r, |d| {
+                    (d.client_us_per_transaction, d.server_us_per_transaction)
+                })
+                .into()
+            }),
+            ("ended", Text, &|(_, r)| r.ending.word().into()),
+        ],
+    )
 }
 
-/// Heading and content of a column.
-type Column = (&'static str, fn(&SockSeries, &SockResult) -> String);
-
-const TRANSACTIONS: &[Column] = &[
-    ("test", |series, _| series.name.clone()),
-    ("per second", |series, result| {
-        number::fps(series.headline.map(|h| h.ave).or(result.transactions_per_s))
-    }),
-    ("min µs", |_, r| latency(r, |l| l.min)),
-    ("mean", |_, r| latency(r, |l| l.mean)),
-    ("p50", |_, r| latency(r, |l| l.p50)),
-    ("p90", |_, r| latency(r, |l| l.p90)),
-    ("p99", |_, r| latency(r, |l| l.p99)),
-    ("p99.9", |_, r| latency(r, |l| l.p999)),
-    ("max", |_, r| latency(r, |l| l.max)),
-    ("lost", |_, r| loss(r)),
-    ("neighbours", |_, r| neighbours(r)),
-    ("CPU µs/trans", |_, r| {
-        demand(r, |d| {
-            (d.client_us_per_transaction, d.server_us_per_transaction)
-        })
-    }),
-    ("ended", |_, r| r.ending.word().to_owned()),
-];
-
-const STREAMS: &[Column] = &[
-    ("test", |series, _| series.name.clone()),
-    ("goodput", |series, r| {
-        let mbps = series.headline.map(|h| h.ave).or(r.goodput_mbps);
-        mbps.map_or(ABSENT.to_owned(), number::bit_rate)
-    }),
-    ("offered", |_, r| {
-        r.offered_mbps.map_or(ABSENT.to_owned(), number::bit_rate)
-    }),
-    ("lost", |_, r| loss(r)),
-    ("dup", |_, r| count(r.datagrams.and_then(|d| d.duplicate))),
-    ("reord", |_, r| count(r.datagrams.and_then(|d| d.reordered))),
-    ("retrans", |_, r| {
-        let tcp = [Some(&r.client), r.server.as_ref()].into_iter().flatten();
-        let tcp = tcp.filter(|end| end.sent_bytes > 0);
-        count(
-            tcp.filter_map(|end| Some(end.tcp.as_ref()?.last.retransmits))
-                .next(),
-        )
-    }),
-    ("rtt µs", |_, r| {
-        let tcp = [Some(&r.client), r.server.as_ref()].into_iter().flatten();
-        let mut tcp = tcp.filter(|end| end.sent_bytes > 0);
-        let rtt = tcp.find_map(|end| Some(end.tcp.as_ref()?.last.rtt_us));
-        rtt.map_or(ABSENT.to_owned(), number::micros)
-    }),
-    ("neighbours", |_, r| neighbours(r)),
-    ("CPU µs/KB", |_, r| {
-        demand(r, |d| (d.client_us_per_kb, d.server_us_per_kb))
-    }),
-    ("ended", |_, r| r.ending.word().to_owned()),
-];
-
-fn latency(result: &SockResult, of: fn(&nicety_model::LatencySummary) -> f64) -> String {
-    let value = result.latency_us.as_ref().map(of);
-    value.map_or(ABSENT.to_owned(), number::micros)
+fn streams(rows: &[Row<'_>]) -> Table {
+    let count = |value: Option<u64>| value.map_or_else(Cell::absent, Cell::count);
+    Table::of(
+        "Socket workloads: streams",
+        rows.iter().copied(),
+        &[
+            ("test", Name, &|(series, _)| series.name.as_str().into()),
+            ("goodput", Number, &|(series, r)| {
+                Cell::sorted(
+                    series.headline.map(|h| h.ave).or(r.goodput_mbps),
+                    number::bit_rate,
+                )
+            }),
+            ("offered", Number, &|(_, r)| {
+                Cell::sorted(r.offered_mbps, number::bit_rate)
+            }),
+            ("lost", Number, &|(_, r)| loss(r)),
+            ("dup", Number, &|(_, r)| {
+                count(r.datagrams.and_then(|d| d.duplicate))
+            }),
+            ("reord", Number, &|(_, r)| {
+                count(r.datagrams.and_then(|d| d.reordered))
+            }),
+            ("retrans", Number, &|(_, r)| {
+                count(sender(r).map(|tcp| tcp.retransmits))
+            }),
+            ("rtt µs", Number, &|(_, r)| {
+                Cell::number(sender(r).map(|tcp| tcp.rtt_us), number::micros)
+            }),
+            ("neighbours", Number, &|(_, r)| neighbours(r)),
+            ("CPU µs/KB", Number, &|(_, r)| {
+                demand(r, |d| (d.client_us_per_kb, d.server_us_per_kb)).into()
+            }),
+            ("ended", Text, &|(_, r)| r.ending.word().into()),
+        ],
+    )
 }
 
-fn loss(result: &SockResult) -> String {
-    result
-        .loss_ratio
-        .map_or(ABSENT.to_owned(), |ratio| number::loss(ratio.0))
-}
-
-fn count(value: Option<u64>) -> String {
-    value.map_or(ABSENT.to_owned(), number::count)
+fn loss(result: &SockResult) -> Cell {
+    Cell::number(result.loss_ratio.map(|ratio| ratio.0), number::loss)
 }
 
 /// What the neighbours got through.
-fn neighbours(result: &SockResult) -> String {
-    result
-        .neighbours
-        .map_or(ABSENT.to_owned(), |n| number::bit_rate(n.goodput_mbps))
+fn neighbours(result: &SockResult) -> Cell {
+    let goodput = result.neighbours.map(|n| n.goodput_mbps);
+    Cell::sorted(goodput, number::bit_rate)
 }
 
-/// CPU time per unit of work with its unit.
-pub(crate) fn service_demand(result: &SockResult) -> String {
-    let (text, unit) = match result.spec.test.has_transactions() {
-        true => (
-            demand(result, |d| {
-                (d.client_us_per_transaction, d.server_us_per_transaction)
-            }),
-            "µs each",
-        ),
-        false => (
-            demand(result, |d| (d.client_us_per_kb, d.server_us_per_kb)),
-            "µs/KB",
-        ),
-    };
-    match text == ABSENT {
-        true => text,
-        false => format!("{text} {unit}"),
-    }
+/// The end that sent a stream, where it has the kernel's account of it.
+fn sender(result: &SockResult) -> Option<&TcpSample> {
+    let ends = [Some(&result.client), result.server.as_ref()]
+        .into_iter()
+        .flatten();
+    let mut sent = ends.filter(|end| end.sent_bytes > 0);
+    sent.find_map(|end| Some(&end.tcp.as_ref()?.last))
 }
 
 /// One line per path: what it gave, first tests first.
@@ -232,62 +238,6 @@ fn demand(result: &SockResult, of: fn(&ServiceDemand) -> (Option<f64>, Option<f6
     }
 }
 
-/// Whether a column says anything; without it the table is narrower.
-fn speaks(series: &[&SockSeries], column: &Column) -> bool {
-    let cells = series
-        .iter()
-        .filter_map(|s| Some((column.1)(s, s.results.last()?)));
-    let silent = |text: &String| text == ABSENT || text == Ending::Complete.word();
-    !cells.into_iter().all(|text| silent(&text))
-}
-
-/// Headings and rows of the table of transactions and of that of streams.
-pub(crate) fn tables(series: &[SockSeries]) -> Vec<(Vec<&'static str>, Vec<Vec<String>>)> {
-    let (transactions, streams): (Vec<&SockSeries>, Vec<&SockSeries>) = series
-        .iter()
-        .filter(|series| !series.results.is_empty())
-        .partition(|series| series.results[0].spec.test.has_transactions());
-    let both = [(transactions, TRANSACTIONS), (streams, STREAMS)];
-    both.into_iter()
-        .filter(|(series, _)| !series.is_empty())
-        .map(|(series, columns)| {
-            let columns: Vec<&Column> = columns.iter().filter(|c| speaks(&series, c)).collect();
-            let rows = series.iter().filter_map(|series| {
-                let last = series.results.last()?;
-                Some(columns.iter().map(|c| (c.1)(series, last)).collect())
-            });
-            (columns.iter().map(|c| c.0).collect(), rows.collect())
-        })
-        .collect()
-}
-
-fn table(series: &[&SockSeries], columns: &[Column], options: Options) -> String {
-    let columns: Vec<&Column> = columns.iter().filter(|c| speaks(series, c)).collect();
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(options.width.max(20))
-        .set_header(columns.iter().map(|(heading, _)| *heading));
-    for series in series {
-        // Repeats end with the one that tells most: the last.
-        if let Some(result) = series.results.last() {
-            table.add_row(
-                columns
-                    .iter()
-                    .map(|column| Cell::new(visible(&(column.1)(series, result)))),
-            );
-        }
-    }
-    for (place, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if place > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    lines(&table)
-}
-
 /// Busy CPUs of both hosts, or of the one that they share.
 fn busy(point: &CurvePoint) -> String {
     let two = |cpus| number::significant(cpus, 2);
@@ -298,38 +248,25 @@ fn busy(point: &CurvePoint) -> String {
     }
 }
 
-fn curve(series: &SockSeries) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(["pairs", "rate", "p99 µs", "busy CPUs"]);
-    for point in &series.curve {
-        table.add_row([
-            point.parallel.to_string(),
-            number::grouped(point.rate),
-            point.p99_us.map_or(ABSENT.to_owned(), number::micros),
-            busy(point),
-        ]);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let end = match series.saturated_at {
-        Some(pairs) => format!("saturated with {pairs} pairs"),
-        None => "the rate still grew with the most pairs tried".to_owned(),
-    };
-    format!("{}: {end}\n{}", visible(&series.name), lines(&table))
-}
-
-fn lines(table: &Table) -> String {
-    let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
-    lines.collect()
+fn curve(series: &SockSeries) -> Table {
+    Table::of(
+        format!("Saturation of {}", series.name),
+        &series.curve,
+        &[
+            ("pairs", Place, &|point| Cell::of(Some(point.parallel))),
+            ("rate", Number, &|point| {
+                Cell::number(point.rate, number::grouped)
+            }),
+            ("p99 µs", Number, &|point| {
+                Cell::number(point.p99_us, number::micros)
+            }),
+            ("busy CPUs", Number, &|point| busy(point).into()),
+        ],
+    )
 }
 
 /// What is to be known about the figures, nothing twice.
-pub(crate) fn notes(series: &[SockSeries], more: &[String]) -> Vec<String> {
+fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
     let mut notes = Vec::new();
     for series in series {
         if let Some(c) = series.confidence {
@@ -364,15 +301,11 @@ pub(crate) fn notes(series: &[SockSeries], more: &[String]) -> Vec<String> {
             if !features.is_empty() {
                 notes.push(format!("{}: {}", series.name, features.join(", ")));
             }
-            notes.extend(
-                result
-                    .notes
-                    .iter()
-                    .map(|note| format!("{}: {note}", series.name)),
-            );
+            let own = note::lines(&result.notes).into_iter();
+            notes.extend(own.map(|note| format!("{}: {note}", series.name)));
         }
     }
-    notes.extend(more.iter().cloned());
+    notes.extend(more);
     let mut seen = Vec::new();
     notes.retain(|note| {
         let new = !seen.contains(note);
@@ -380,22 +313,6 @@ pub(crate) fn notes(series: &[SockSeries], more: &[String]) -> Vec<String> {
         new
     });
     notes
-}
-
-/// Text without characters that move the cursor or turn the direction of writing: a peer's words
-/// are in it.
-fn visible(text: &str) -> String {
-    let odd =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .map(|c| {
-            if odd(c) {
-                char::REPLACEMENT_CHARACTER
-            } else {
-                c
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -452,11 +369,11 @@ mod tests {
             notes: Vec::new(),
         };
         let mut out = Vec::new();
-        let options = Options {
+        let options = crate::Options {
             width: 120,
             colour: false,
         };
-        render(&report, &mut out, options).unwrap();
+        crate::table(&report, &mut out, options).unwrap();
         String::from_utf8(out).unwrap()
     }
 

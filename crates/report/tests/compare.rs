@@ -1,7 +1,6 @@
 //! Every renderer of a comparison against a golden file, and what must hold of each.
 //!
-//! `NICETY_UPDATE_GOLDEN=1 cargo test -p nicety-report` rewrites the files; read the
-//! difference before committing it.
+//! `make golden` rewrites the files; read the difference before committing it.
 
 // Tests may read files and the environment; the crate itself may not.
 #![allow(
@@ -15,7 +14,7 @@ mod common;
 
 use common::NASTY;
 use nicety_model::compare::{Comparison, Counts, Judgement};
-use nicety_report::{ReportError, compare, table};
+use nicety_report::{Options, ReportError, html, json, markdown, table};
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
@@ -128,27 +127,21 @@ fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> Str
 
 fn check_all(name: &str, found: &Comparison) {
     for width in [20, 80, 160] {
-        let options = table::Options {
+        let options = Options {
             width,
             colour: false,
         };
-        let text = rendered(|out| compare::table(found, out, options));
+        let text = rendered(|out| table(found, out, options));
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(usize::from(width)), "{name}: {text}");
         common::golden(&format!("{name}.{width}.txt"), &text);
     }
-    common::golden(
-        &format!("{name}.md"),
-        &rendered(|out| compare::markdown(found, out)),
-    );
+    common::golden(&format!("{name}.md"), &rendered(|out| markdown(found, out)));
     common::golden(
         &format!("{name}.json"),
-        &rendered(|out| compare::json(found, out)),
+        &rendered(|out| json::pretty("comparison", found, out)),
     );
-    common::golden(
-        &format!("{name}.html"),
-        &rendered(|out| compare::html(found, out)),
-    );
+    common::golden(&format!("{name}.html"), &rendered(|out| html(found, out)));
 }
 
 #[test]
@@ -169,7 +162,7 @@ fn pages_are_well_formed_whole_and_safe() {
         ("not finite", not_finite()),
         ("many", many()),
     ] {
-        let page = rendered(|out| compare::html(&found, out));
+        let page = rendered(|out| html(&found, out));
         let document = Html::parse_document(&page);
         assert!(document.errors.is_empty(), "{name}: {:?}", document.errors);
         for forbidden in [
@@ -197,15 +190,15 @@ fn pages_are_well_formed_whole_and_safe() {
 
 #[test]
 fn a_large_page_stays_small_enough_to_open() {
-    let page = rendered(|out| compare::html(&many(), out));
+    let page = rendered(|out| html(&many(), out));
     assert!(page.len() < 6_000_000, "{} bytes", page.len());
 }
 
 #[test]
 fn terminals_get_no_control_characters() {
     for colour in [false, true] {
-        let options = table::Options { width: 80, colour };
-        let text = rendered(|out| compare::table(&rich(), out, options));
+        let options = Options { width: 80, colour };
+        let text = rendered(|out| table(&rich(), out, options));
         let plain = text.replace("\u{1b}[0m", "").replace("\u{1b}[1m", "");
         let plain = ["31", "32", "33"].iter().fold(plain, |text, code| {
             text.replace(&format!("\u{1b}[{code}m"), "")
@@ -224,7 +217,7 @@ fn markdown_hides_long_lists_of_what_did_not_change() {
             row
         })
         .collect();
-    let page = rendered(|out| compare::markdown(&found, out));
+    let page = rendered(|out| markdown(&found, out));
     let shown = page.split("<details>").next().unwrap();
     assert!(shown.contains("bridge/71/uni") && !shown.contains("bridge/72/uni"));
     assert!(page.contains("<summary>39 rows more</summary>"));
@@ -233,10 +226,10 @@ fn markdown_hides_long_lists_of_what_did_not_change() {
 #[test]
 fn what_got_worse_is_said_first() {
     let text = rendered(|out| {
-        compare::table(
+        table(
             &rich(),
             out,
-            table::Options {
+            Options {
                 width: 160,
                 colour: false,
             },

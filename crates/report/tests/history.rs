@@ -1,7 +1,6 @@
 //! The list of runs and a trend against golden files.
 //!
-//! `NICETY_UPDATE_GOLDEN=1 cargo test -p nicety-report` rewrites the files; read the
-//! difference before committing it.
+//! `make golden` rewrites the files; read the difference before committing it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +8,7 @@ mod common;
 
 use common::{NASTY, trend};
 use nicety_model::history::RunList;
-use nicety_report::{ReportError, history, table};
+use nicety_report::{Options, ReportError, html, table};
 use serde_json::{Value, json};
 
 fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
@@ -37,32 +36,26 @@ fn list() -> RunList {
 
 #[test]
 fn a_trend_as_a_page() {
-    let page = rendered(|out| history::trend_html(&trend(), out));
+    let page = rendered(|out| html(&trend(), out));
     assert!(!page.contains("<script>alert"), "a name got through");
     common::golden("runs-trend.html", &page);
     let mut empty = trend();
     empty.points.clear();
     empty.changes.clear();
-    let page = rendered(|out| history::trend_html(&empty, out));
+    let page = rendered(|out| html(&empty, out));
     assert!(page.contains("No run has a number."));
 }
 
 #[test]
 fn lists_and_trends() {
     for width in [20, 80, 160] {
-        let options = table::Options {
+        let options = Options {
             width,
             colour: false,
         };
         for (name, text) in [
-            (
-                "runs-list",
-                rendered(|out| history::list(&list(), out, options)),
-            ),
-            (
-                "runs-trend",
-                rendered(|out| history::trend(&trend(), out, options)),
-            ),
+            ("runs-list", rendered(|out| table(&list(), out, options))),
+            ("runs-trend", rendered(|out| table(&trend(), out, options))),
         ] {
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(usize::from(width)), "{name}: {text}");

@@ -17,7 +17,7 @@ use nicety_model::measured::{
     MeasuredUnit, RatePoint,
 };
 use nicety_model::picture::{CpuPicture, Mark, MarkKind, NicPicture, NodePicture, Picture};
-use nicety_report::html;
+use nicety_report::{host, measured};
 use scraper::{Html, Selector};
 
 fn mark(kind: MarkKind, name: &str, misplaced: bool) -> Mark {
@@ -71,7 +71,7 @@ fn picture() -> Picture {
 
 fn page(picture: &Picture) -> String {
     let mut out = Vec::new();
-    html::host::render(&HostFacts::default(), picture, &mut out).unwrap();
+    host::render(&HostFacts::default(), picture, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -131,7 +131,7 @@ fn measured_changes_show_both_curves() {
         decision: MeasuredDecision::Kept,
     };
     let mut out = Vec::new();
-    html::measured::render(&measured, "better here: +30.0 %", &mut out).unwrap();
+    measured::render(&measured, "better here: +30.0 %", &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     common::golden("measured.html", &text);
     let html = Html::parse_document(&text);
@@ -169,7 +169,7 @@ fn measured_sockets_show_rates_of_both_sides() {
     };
     let page = |measured: &Measured| {
         let mut out = Vec::new();
-        html::measured::render(measured, "no effect here", &mut out).unwrap();
+        measured::render(measured, "no effect here", &mut out).unwrap();
         Html::parse_document(&String::from_utf8(out).unwrap())
     };
     let html = page(&measured);

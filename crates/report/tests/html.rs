@@ -12,7 +12,7 @@ use scraper::{ElementRef, Html, Selector};
 
 fn page(run: &Run) -> String {
     let mut out = Vec::new();
-    html::render(run, &mut out).expect("rendered");
+    html(run, &mut out).expect("rendered");
     String::from_utf8(out).expect("UTF-8")
 }
 
@@ -216,7 +216,7 @@ fn figures_use_the_style_sheets_colours_only() {
         for variable in drawn.split("var(--").skip(1) {
             let name = variable.split(')').next().unwrap();
             assert!(
-                include_str!("../src/html/page.css").contains(&format!("--{name}:")),
+                include_str!("../src/document/page.css").contains(&format!("--{name}:")),
                 "{name} is not in the style sheet"
             );
         }

@@ -10,7 +10,7 @@
 mod common;
 
 use nicety_model::policed::Policed;
-use nicety_report::{ReportError, policed, table};
+use nicety_report::{Options, ReportError, html, json, markdown, policed, table};
 use scraper::{Html, Selector};
 
 fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
@@ -24,25 +24,25 @@ fn count(html: &Html, selector: &str) -> usize {
 }
 
 fn text(run: &Policed, width: u16) -> String {
-    let options = table::Options {
+    let options = Options {
         width,
         colour: false,
     };
-    rendered(|out| policed::table(run, out, options))
+    rendered(|out| table(run, out, options))
 }
 
 #[test]
 fn every_renderer_of_a_record() {
     let run = common::policed(240);
-    let page = rendered(|out| policed::html(&run, out));
+    let page = rendered(|out| html(&run, out));
     common::golden("policed.html", &page);
-    common::golden("policed.md", &rendered(|out| policed::markdown(&run, out)));
+    common::golden("policed.md", &rendered(|out| markdown(&run, out)));
     for width in [20, 80] {
         common::golden(&format!("policed.{width}.txt"), &text(&run, width));
     }
     let few = common::policed(2);
     common::golden("policed.csv", &rendered(|out| policed::csv(&few, out)));
-    let json = rendered(|out| policed::json(&run, out));
+    let json = rendered(|out| json::pretty("policy", &run, out));
     let back: Policed = serde_json::from_str(&json).unwrap();
     assert_eq!(back, run);
 }
@@ -50,7 +50,7 @@ fn every_renderer_of_a_record() {
 #[test]
 fn names_stay_names_and_lines_are_drawn() {
     let run = common::policed(240);
-    let text = rendered(|out| policed::html(&run, out));
+    let text = rendered(|out| html(&run, out));
     let html = Html::parse_document(&text);
     assert_eq!(html.errors.len(), 0, "{:?}", html.errors);
     assert!(!text.contains("<script>alert"));
@@ -61,7 +61,7 @@ fn names_stay_names_and_lines_are_drawn() {
     let soft = count(&html, "#limits figure:nth-child(3) polyline");
     let others = count(&html, "#limits figure:nth-child(1) polyline");
     assert!(soft > others, "{soft} {others}");
-    let markdown = rendered(|out| policed::markdown(&run, out));
+    let markdown = rendered(|out| markdown(&run, out));
     assert!(!markdown.contains("<script>"));
     assert!(!self::text(&run, 80).contains('\u{1b}'));
 }
@@ -69,7 +69,7 @@ fn names_stay_names_and_lines_are_drawn() {
 #[test]
 fn long_records_are_drawn_as_means() {
     let run = common::policed(5000);
-    let text = rendered(|out| policed::html(&run, out));
+    let text = rendered(|out| html(&run, out));
     assert!(text.contains("each point is the mean of 13 periods"));
     let html = Html::parse_document(&text);
     assert!(count(&html, "#periods tr") < 900);
@@ -78,10 +78,10 @@ fn long_records_are_drawn_as_means() {
 #[test]
 fn a_record_without_periods_says_so() {
     let run = common::policed(0);
-    let text = rendered(|out| policed::html(&run, out));
+    let text = rendered(|out| html(&run, out));
     assert!(text.contains("no period was recorded"));
     assert_eq!(count(&Html::parse_document(&text), "svg"), 0);
-    assert!(rendered(|out| policed::markdown(&run, out)).contains("no period was recorded"));
+    assert!(rendered(|out| markdown(&run, out)).contains("no period was recorded"));
     let csv = rendered(|out| policed::csv(&run, out));
     assert_eq!(csv.lines().count(), 1);
 }

@@ -7,7 +7,7 @@ mod common;
 
 use common::Asked;
 use nicety_model::{FrameSize, Run};
-use nicety_report::{ReportError, csv, html, markdown, table};
+use nicety_report::{Options, ReportError, csv, html, markdown, table};
 
 /// Driver, host queues, pins, then average, minimum and maximum in one direction and in both
 /// together, and the ratios in per cent.
@@ -228,7 +228,7 @@ fn slides() -> Run {
 #[test]
 fn the_slides_ratios_are_ours() {
     let run = slides();
-    let page = text(|out| markdown::render(&run, out));
+    let page = text(|out| markdown(&run, out));
     let rows = records(&text(|out| csv::directions::render(&run, out)));
     assert_eq!(rows.len(), 1 + 2 * SLIDES.len());
     for (nic, queues, pin, uni, bi, ratios) in SLIDES {
@@ -294,8 +294,8 @@ fn blog() -> Run {
 #[test]
 fn bits_and_frames_stand_side_by_side_as_in_the_blog() {
     let run = blog();
-    let page = text(|out| html::render(&run, out));
-    let plain = text(|out| markdown::render(&run, out));
+    let page = text(|out| html(&run, out));
+    let plain = text(|out| markdown(&run, out));
     for (kind, bytes, gbps, mpps) in BLOG {
         let mbps = grouped(gbps * 1000.0);
         let square = format!("{mpps} M<span class=\"sub\">{mbps} Mbit/s</span>");
@@ -314,20 +314,20 @@ fn bits_and_frames_stand_side_by_side_as_in_the_blog() {
 #[test]
 fn paths_are_ranked_with_what_they_cost_against_the_best() {
     let run = blog();
-    let plain = text(|out| markdown::render(&run, out));
+    let plain = text(|out| markdown(&run, out));
     for row in [
         "| 1 | testpmd | 22,619,048 | 15,200 | 100 % | 0 % | ok |",
         "| 2 | bridge | 4,434,524 | 2,980 | 20 % | 80 % | ok |",
     ] {
         assert_eq!(line(&plain, row), row);
     }
-    let page = text(|out| html::render(&run, out));
+    let page = text(|out| html(&run, out));
     assert!(page.contains("Ranking of the paths: 64 bytes, one direction"));
-    let options = table::Options {
+    let options = Options {
         width: 100,
         colour: false,
     };
-    let terminal = text(|out| table::render(&run, out, options));
+    let terminal = text(|out| table(&run, out, options));
     assert!(terminal.contains(
         "ranking of the paths: 64 bytes, one direction\n  1. testpmd: 22,619,048 frames/s (ok)\n  \
          2. bridge: 4,434,524 frames/s, cost against the best 80 % (ok)\n"
@@ -346,13 +346,13 @@ fn a_run_of_one_path_has_no_ranking() {
     let mut run = blog();
     run.cells.retain(|cell| cell.key.kind() == "bridge");
     run.summary.retain(|cell| cell.cell.starts_with("bridge"));
-    let options = table::Options {
+    let options = Options {
         width: 100,
         colour: false,
     };
-    let mut every = text(|out| table::render(&run, out, options));
-    every.push_str(&text(|out| markdown::render(&run, out)));
-    every.push_str(&text(|out| html::render(&run, out)));
+    let mut every = text(|out| table(&run, out, options));
+    every.push_str(&text(|out| markdown(&run, out)));
+    every.push_str(&text(|out| html(&run, out)));
     assert!(!every.to_lowercase().contains("ranking of"));
     assert_eq!(
         records(&text(|out| csv::ranking::render(&run, out))).len(),
@@ -401,11 +401,11 @@ fn averages_are_of_the_sizes_measured_both_ways_and_doubt_goes_with_them() {
             ],
         ]
     );
-    let page = text(|out| markdown::render(&run, out));
+    let page = text(|out| markdown(&run, out));
     let row =
         "| bridge | bi | 64, 512 | 200\\* | 100\\* | 300\\* | 100 %\\* | 111 %\\* | 97 %\\* |";
     assert_eq!(line(&page, row), row);
-    let page = text(|out| html::render(&run, out));
+    let page = text(|out| html(&run, out));
     assert!(page.contains("100 %<abbr title=\"late\">*</abbr>"));
 }
 
@@ -426,7 +426,7 @@ fn the_best_is_that_of_the_same_direction_and_flows() {
         cell("bi", 1, 64, 400.0),
         cell("uni", 64, 64, 300.0),
     ]);
-    let page = text(|out| html::render(&run, out));
+    let page = text(|out| html(&run, out));
     assert_eq!(page.matches("<span class=\"sub\">100 %</span>").count(), 4);
     assert!(!page.contains("<span class=\"sub\">40 %</span>"));
 }

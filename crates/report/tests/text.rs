@@ -8,11 +8,11 @@ mod common;
 use std::io::{self, Write};
 
 use nicety_model::{Run, Verdict, WhoUse};
-use nicety_report::{ReportError, csv, html, json, markdown, table, words};
+use nicety_report::{Options, ReportError, answer, csv, html, json, markdown};
 
 fn table(run: &Run, width: u16, colour: bool) -> String {
     let mut out = Vec::new();
-    table::render(run, &mut out, table::Options { width, colour }).expect("rendered");
+    nicety_report::table(run, &mut out, Options { width, colour }).expect("rendered");
     String::from_utf8(out).expect("UTF-8")
 }
 
@@ -84,7 +84,7 @@ fn colours_only_where_allowed_and_escapes_of_others_never() {
 #[test]
 fn markdown_rows_have_as_many_fields_as_the_head() {
     for run in every_run() {
-        let page = text(|out| markdown::render(&run, out));
+        let page = text(|out| markdown(&run, out));
         let bars = |line: &str| line.replace("\\|", "").matches('|').count();
         let tables = page.split("\n\n").filter(|part| part.starts_with('|'));
         for table in tables {
@@ -154,7 +154,7 @@ fn busiest(run: &mut Run) -> &mut WhoUse {
 #[test]
 fn the_summary_says_what_the_limit_was() {
     let mut run = common::many(1);
-    let say = |run: &Run| words::summary(run).join("\n");
+    let say = |run: &Run| answer::summary(run).join("\n");
     assert_eq!(
         say(&run),
         "vm,vcpus=0 carries 100 k frames/s of 64 bytes (67.2 Mbit/s). The limit was CPU 0 (napi/d0)."
@@ -194,23 +194,23 @@ fn the_summary_says_what_the_limit_was() {
 
 #[test]
 fn the_summary_of_nothing_says_so() {
-    assert_eq!(words::summary(&common::empty()), ["Nothing was measured."]);
+    assert_eq!(answer::summary(&common::empty()), ["Nothing was measured."]);
     let mut skipped = common::empty();
     skipped.skipped = common::rich().skipped;
     assert_eq!(
-        words::summary(&skipped),
+        answer::summary(&skipped),
         ["Nothing was measured: this machine cannot build 1 cell."]
     );
     skipped.left_out = vec!["bridge/64/uni".to_owned()];
     assert_eq!(
-        words::summary(&skipped),
+        answer::summary(&skipped),
         [
             "Nothing was measured: interrupted before the first result was finished, or the time box was too short. This machine cannot build 1 cell."
         ]
     );
     skipped.skipped.clear();
     assert_eq!(
-        words::summary(&skipped),
+        answer::summary(&skipped),
         [
             "Nothing was measured: interrupted before the first result was finished, or the time box was too short."
         ]
@@ -231,16 +231,16 @@ impl Write for Gone {
 #[test]
 fn a_reader_that_went_away_is_told_from_other_faults() {
     let run = common::rich();
-    let options = table::Options {
+    let options = Options {
         width: 80,
         colour: false,
     };
     for result in [
-        table::render(&run, &mut Gone, options),
-        markdown::render(&run, &mut Gone),
+        nicety_report::table(&run, &mut Gone, options),
+        markdown(&run, &mut Gone),
         csv::render(&run, &mut Gone),
         json::render(&run, &mut Gone, json::Style::Compact),
-        html::render(&run, &mut Gone),
+        html(&run, &mut Gone),
     ] {
         assert!(result.unwrap_err().is_broken_pipe());
     }
@@ -252,12 +252,12 @@ fn a_run_of_doubtful_numbers_says_so_before_any_number() {
     for summary in &mut run.summary {
         summary.verdict = nicety_model::Verdict::Noisy;
     }
-    let first = nicety_report::words::summary(&run).remove(0);
+    let first = nicety_report::answer::summary(&run).remove(0);
     assert_eq!(first, "None of these results is reliable (7 noisy).");
     if let Some(summary) = run.summary.first_mut() {
         summary.verdict = nicety_model::Verdict::Ok;
     }
-    let first = nicety_report::words::summary(&run).remove(0);
+    let first = nicety_report::answer::summary(&run).remove(0);
     assert_eq!(first, "1 of 7 results is reliable.");
 }
 
@@ -272,7 +272,7 @@ fn a_second_path_is_told_beside_the_first() {
             spread.ave *= 3.0;
         }
     }
-    let sentences = nicety_report::words::summary(&run);
+    let sentences = nicety_report::answer::summary(&run);
     assert!(
         sentences[1].ends_with(" That is 3.0 times what vm,vcpus=0 carries at 64 bytes."),
         "{sentences:?}"
@@ -311,7 +311,7 @@ fn guests_and_polling_threads_are_told_of() {
         assert!(wide.contains(told), "{told}: {wide}");
     }
     assert!(!wide.contains("The limit was CPU 1"), "{wide}");
-    let page = text(|out| html::render(&run, out));
+    let page = text(|out| html(&run, out));
     for told in [
         "guests, by their own count",
         "guest: CPU 0 95 % (softirq)",
@@ -328,7 +328,7 @@ fn stamps_of_nics_stand_beside_the_kernels_and_only_where_there_are_any() {
     let mut run = common::rich();
     let bare = text(|out| csv::render(&run, out));
     assert!(!bare.contains("hardware_latency"));
-    assert!(!text(|out| html::render(&run, out)).contains("stamped by the NICs"));
+    assert!(!text(|out| html(&run, out)).contains("stamped by the NICs"));
     let cell = run
         .cells
         .iter_mut()
@@ -379,7 +379,7 @@ fn stamps_of_nics_stand_beside_the_kernels_and_only_where_there_are_any() {
     }
     assert!(page.contains("4.125"));
     let named = "hardware stamps of igb, PHC ptp0 and ptp1, offset error ± 320 ns, 80 probes, 1 lost, 2 not stamped";
-    assert!(text(|out| html::render(&run, out)).contains(named));
+    assert!(text(|out| html(&run, out)).contains(named));
     assert!(
         text(|out| json::render(&run, out, json::Style::Compact)).contains("\"offset_error_ns\"")
     );
@@ -388,7 +388,7 @@ fn stamps_of_nics_stand_beside_the_kernels_and_only_where_there_are_any() {
 #[test]
 fn numbers_stand_with_their_intervals() {
     let run = common::visits();
-    let sentences = words::summary(&run);
+    let sentences = answer::summary(&run);
     assert_eq!(
         sentences,
         [

@@ -314,11 +314,12 @@ impl Schedule {
     /// cell is visited once before.
     fn is_last_due(&self, elapsed_s: f64) -> bool {
         let between = self.current > 1 && self.current < self.outline.repeats;
+        if !self.outline.brief || !between {
+            // What follows looks at all that is done.
+            return false;
+        }
         let last = self.last_left() as f64 * self.costs.mean();
-        self.outline.brief
-            && between
-            && last > 0.0
-            && !self.fits(self.costs.visit() + last, elapsed_s)
+        last > 0.0 && !self.fits(self.costs.visit() + last, elapsed_s)
     }
 
     /// The last repeat of a cell that has not had it.

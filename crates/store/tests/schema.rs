@@ -1,5 +1,4 @@
-//! The JSON schemas in `schema/` are those of the types. `NICETY_UPDATE_GOLDEN=1` rewrites
-//! them.
+//! The JSON schemas in `schema/` are those of the types. `make golden` rewrites them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -21,7 +20,7 @@ use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
 use nicety_police::pacing::PacingReport;
 use nicety_police::policy::PolicyFile;
-use nicety_police::told::{DryPeriod, ReloadReport, RestoreReport, State};
+use nicety_police::report::{DryPeriod, ReloadReport, RestoreReport, State};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
 
@@ -39,7 +38,7 @@ fn check<T: JsonSchema>(name: &str) {
     let there = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         there == text,
-        "{} is stale: run the tests once with NICETY_UPDATE_GOLDEN=1 and commit it",
+        "{} is stale: make golden, read what it changed, commit it",
         path.display()
     );
 }

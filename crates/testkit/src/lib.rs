@@ -1,6 +1,9 @@
-//! Help for the tests of the other crates: simulated paths, and with the feature `wire` a path
-//! with known faults and a runner for tests that make kernel objects.
+//! Help for the tests of the other crates: simulated paths, with the feature `cases` a runner for
+//! tests that are data, and with the feature `wire` a path with known faults and a runner for tests
+//! that make kernel objects.
 
+#[cfg(feature = "cases")]
+pub mod cases;
 #[cfg(feature = "wire")]
 pub mod runner;
 pub mod sut;

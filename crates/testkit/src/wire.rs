@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nicety_host::link::{LinkChange, Links};
+use nicety_host::link::Links;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
@@ -71,11 +71,7 @@ impl Wire {
                 .run(|| tap::open(name))?
                 .map_err(|error| format!("cannot make TAP device {name}: {error}"))?;
             let links = Links::open(&ns)?;
-            let up = LinkChange {
-                up: Some(true),
-                ..LinkChange::default()
-            };
-            links.change(name, &up)?;
+            links.set_up(name)?;
             let link = links.wait_carrier(name, Duration::from_secs(3))?;
             let port = PathPort {
                 ns,

@@ -225,10 +225,10 @@ pub fn unpack(package: &Path, into: &Path) -> Result<(), QemuError> {
     if out.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&out.stderr);
+    let output = String::from_utf8_lossy(&out.stderr);
     Err(QemuError::Fetch {
         step: format!("unpacking {}", package.display()),
-        line: said.lines().next().unwrap_or_default().to_owned(),
+        line: output.lines().next().unwrap_or_default().to_owned(),
         fix: "is the disk full?",
     })
 }

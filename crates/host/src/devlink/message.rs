@@ -40,7 +40,7 @@ pub struct LeafRate {
 
 /// A port of a switch that is a virtual function's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Port {
+pub(super) struct DevlinkPort {
     pub(super) index: u32,
     pub(super) pf: u16,
     pub(super) vf: u32,
@@ -97,11 +97,11 @@ fn is_of(answer: &GenlMessage, nic: &str) -> bool {
 
 /// A port of this NIC, when it is a virtual function's of this host: those behind another PCIe
 /// controller, as the host of a SmartNIC's own CPUs, are not this machine's.
-pub(super) fn port(answer: &GenlMessage, nic: &str) -> Option<Port> {
+pub(super) fn port(answer: &GenlMessage, nic: &str) -> Option<DevlinkPort> {
     let external = answer.u8(PORT_EXTERNAL).is_some_and(|flag| flag != 0);
     let fits = is_of(answer, nic) && answer.u16(PORT_FLAVOUR)? == FLAVOUR_VF && !external;
     let name = answer.value(PORT_NETDEV_NAME).map(text);
-    fits.then_some(Port {
+    fits.then_some(DevlinkPort {
         index: answer.u32(PORT_INDEX)?,
         pf: answer.u16(PORT_PCI_PF)?,
         vf: answer.u16(PORT_PCI_VF)?.into(),

@@ -10,7 +10,7 @@ fn words(kind: &str, words: &[(&str, &str)]) -> Words {
 }
 
 /// A guest's parameters out of words.
-pub(crate) fn vm(given: &[(&str, &str)]) -> VmParams {
+pub(super) fn vm(given: &[(&str, &str)]) -> VmParams {
     match PathSpec::try_from(&words("vm", given)) {
         Ok(PathSpec::Vm(vm)) => vm,
         other => panic!("{other:?}"),

@@ -187,6 +187,3 @@ impl VmConfig {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

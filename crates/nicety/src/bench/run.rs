@@ -652,7 +652,7 @@ impl Sitting {
         self.save()?;
         let run = finished(self.dir.path())?;
         let mut html = Vec::new();
-        nicety_report::html::render(&run, &mut html)
+        nicety_report::html(&run, &mut html)
             .context("cannot render the report")
             .map_err(Failure::environment)?;
         self.dir

@@ -4,9 +4,8 @@ use std::io;
 use std::path::Path;
 
 use anyhow::anyhow;
-use nicety_model::policed::Policed;
-use nicety_police::record::summary;
-use nicety_report::policed;
+use nicety_policed::record;
+use nicety_report::{html, json, markdown, policed, table};
 
 use super::{rendered, write};
 use crate::cli::ReportArgs;
@@ -29,13 +28,13 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
             path.display()
         )));
     }
-    let run = read(path)?;
+    let run = record::read(path).map_err(Failure::usage)?;
     for note in &run.notes {
         output::say(&format!("nicety: {}: {note}", path.display()));
     }
     let mut wrote = false;
     if let Some(file) = &args.html {
-        write(file, |out| policed::html(&run, out))?;
+        write(file, |out| html(&run, out))?;
         wrote = true;
     }
     if let Some(file) = &args.csv {
@@ -43,28 +42,15 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         wrote = true;
     }
     if let Some(file) = &args.md {
-        write(file, |out| policed::markdown(&run, out))?;
+        write(file, |out| markdown(&run, out))?;
         wrote = true;
     }
     let mut out = io::stdout().lock();
     if args.json {
-        return rendered(policed::json(&run, &mut out));
+        return rendered(json::pretty(&run.run.policy, &run, &mut out));
     }
     if !wrote {
-        return rendered(policed::table(&run, &mut out, output::table_options()));
+        return rendered(table(&run, &mut out, output::table_options()));
     }
     Ok(())
-}
-
-/// The page of a record.
-pub fn page(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut page = Vec::new();
-    rendered(policed::html(&read(path)?, &mut page))?;
-    Ok(page)
-}
-
-fn read(path: &Path) -> Result<Policed, Failure> {
-    let mut run = nicety_store::read_policed(path).map_err(Failure::usage)?;
-    run.summary = summary(&run.run, &run.periods);
-    Ok(run)
 }

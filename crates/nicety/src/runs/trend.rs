@@ -8,7 +8,7 @@ use nicety_compare::trend::{Change, SHORTEST, changes};
 use nicety_history::{History, HistoryPoint};
 use nicety_model::history::{Trend, TrendChange, TrendPoint};
 use nicety_model::{Run, SCHEMA};
-use nicety_report::history as render;
+use nicety_report::{html, json, table};
 
 use super::{failure, read};
 use crate::cli::runs::TrendArgs;
@@ -45,14 +45,14 @@ pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
         left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
     };
     if let Some(path) = &args.html {
-        crate::report::write(path, |out| render::trend_html(&trend, out))?;
+        crate::report::write(path, |out| html(&trend, out))?;
         return Ok(Exit::Done);
     }
     let mut out = io::stdout().lock();
     crate::report::rendered(if args.json {
-        render::json(&trend, &mut out)
+        json::pretty("history", &trend, &mut out)
     } else {
-        render::trend(&trend, &mut out, output::table_options())
+        table(&trend, &mut out, output::table_options())
     })?;
     Ok(Exit::Done)
 }

@@ -162,20 +162,20 @@ fn print(
     report: &SockReport,
     file: Option<std::fs::File>,
 ) -> Result<(), Failure> {
-    use nicety_report::sock;
+    use nicety_report::{json, table};
     if report.series.is_empty() {
         return Ok(());
     }
     let mut out = io::stdout().lock();
     let written = match request.json {
-        true => sock::json(report, &mut out),
-        false => sock::render(report, &mut out, output::table_options()),
+        true => json::pretty("sock", report, &mut out),
+        false => table(report, &mut out, output::table_options()),
     };
     written.map_err(Failure::environment)?;
     // Nobody reads a closed standard output.
     let _ = out.flush();
     if let Some(mut file) = file {
-        sock::json(report, &mut file).map_err(Failure::environment)?;
+        json::pretty("sock", report, &mut file).map_err(Failure::environment)?;
     }
     Ok(())
 }

@@ -195,7 +195,7 @@ fn write(out: &Path, found: &Measured, verdict: &str) -> Result<PathBuf, Failure
     let page = out.join("measured.html");
     let mut html = Vec::new();
     let mut written = || -> anyhow::Result<()> {
-        nicety_report::html::measured::render(found, verdict, &mut html)?;
+        nicety_report::measured::render(found, verdict, &mut html)?;
         std::fs::write(&page, &html).with_context(|| format!("cannot write {}", page.display()))?;
         let json = out.join("measured.json");
         std::fs::write(&json, serde_json::to_string_pretty(found)? + "\n")

@@ -235,7 +235,7 @@ impl GuestSwitch {
                 let names = FARS.map(str::to_owned).into_iter().chain(guests);
                 // Every frame is looked up once on either side of the guest.
                 let all = names.filter_map(|name| arrived(&name)).sum();
-                Ok(vec![ovs::counted(instance, *datapath, all)?])
+                Ok(vec![ovs::lookup_counters(instance, *datapath, all)?])
             }
             Program::OvsDpdk(instance) => {
                 let seen = instance.counters()?;

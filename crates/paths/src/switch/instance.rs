@@ -204,7 +204,7 @@ impl Instance {
             _dir: dir,
         };
         let version = instance
-            .ask("version", &[])
+            .request("version", &[])
             .map_err(|e| PathError::io("ask", "ovs-vswitchd", e))?;
         let number = version.split_ascii_whitespace().last().unwrap_or_default();
         instance.version = format!("Open vSwitch {number}");
@@ -268,20 +268,20 @@ impl Instance {
     /// Counters of its datapath.
     pub(super) fn counters(&self) -> Result<DatapathCounters, NetError> {
         let error = |e| NetError::new("read the counters of", "ovs-vswitchd", e);
-        let text = self.ask("dpctl/show", &["-s"]).map_err(error)?;
+        let text = self.request("dpctl/show", &["-s"]).map_err(error)?;
         ovs_counters::parse(&text)
             .ok_or_else(|| error(io::Error::other(format!("it says {text:?}"))))
     }
 
     /// Its threads that poll; none when it does not answer, which the counters then say.
     pub(super) fn polling(&self) -> Vec<Polling> {
-        let text = self.ask("dpif-netdev/pmd-stats-show", &[]);
+        let text = self.request("dpif-netdev/pmd-stats-show", &[]);
         ovs_pmd::parse(&text.unwrap_or_default())
     }
 
     /// Queues of a port that threads poll; none when it does not say.
     pub(super) fn queues(&self, port: &str) -> Option<u64> {
-        let text = self.ask("dpif-netdev/pmd-rxq-show", &[]).ok()?;
+        let text = self.request("dpif-netdev/pmd-rxq-show", &[]).ok()?;
         ovs_pmd::queues(&text, port)
     }
 
@@ -294,7 +294,7 @@ impl Instance {
         member: Member,
     ) -> Result<(), PathError> {
         let (station, vlan) = (station.to_string(), member.table().to_string());
-        self.ask("fdb/add", &[bridge, port, &vlan, &station])
+        self.request("fdb/add", &[bridge, port, &vlan, &station])
             .map_err(|e| PathError::io("set up the table of", "ovs-vswitchd", e))?;
         Ok(())
     }
@@ -309,12 +309,12 @@ impl Instance {
     }
 
     /// A command of ovs-appctl(8), given over its control socket (JSON-RPC 1.0).
-    fn ask(&self, method: &str, arguments: &[&str]) -> io::Result<String> {
+    fn request(&self, method: &str, arguments: &[&str]) -> io::Result<String> {
         let mut stream = UnixStream::connect(&self.control)?;
         stream.set_read_timeout(Some(LIMIT))?;
         stream.set_write_timeout(Some(LIMIT))?;
-        let request = json!({"id": 0, "method": method, "params": arguments});
-        stream.write_all(request.to_string().as_bytes())?;
+        let call = json!({"id": 0, "method": method, "params": arguments});
+        stream.write_all(call.to_string().as_bytes())?;
         // The connection stays open behind the answer.
         let mut answers = serde_json::Deserializer::from_reader(stream);
         let answer = Value::deserialize(&mut answers)?;

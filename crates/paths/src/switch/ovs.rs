@@ -163,7 +163,7 @@ impl Path for OvsPath {
             .into_iter()
             .filter_map(|name| Some(counters.of(name)?.rx_packets))
             .sum();
-        let switch = counted(&self.instance, self.datapath, arrived)?;
+        let switch = lookup_counters(&self.instance, self.datapath, arrived)?;
         // After `a` and `d0`.
         counters.interfaces.insert(2, switch);
         Ok(counters)
@@ -188,7 +188,7 @@ impl Neighbours for OvsPath {
 }
 
 /// What a switch counted whose interfaces received `arrived` frames: each is looked up once.
-pub(super) fn counted(
+pub(super) fn lookup_counters(
     instance: &Instance,
     datapath: Datapath,
     arrived: u64,

@@ -28,11 +28,11 @@ pub(super) struct DatapathPort {
 
 /// Reads the text; `None` when it is of another form.
 pub(super) fn parse(text: &str) -> Option<DatapathCounters> {
-    let mut found = None::<DatapathCounters>;
+    let mut datapath_counters = None::<DatapathCounters>;
     let mut port = None::<String>;
     for line in text.lines().map(str::trim) {
         if let Some(rest) = line.strip_prefix("lookups: ") {
-            found = Some(DatapathCounters {
+            datapath_counters = Some(DatapathCounters {
                 hit: number(rest, "hit")?,
                 missed: number(rest, "missed")?,
                 lost: number(rest, "lost")?,
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str) -> Option<DatapathCounters> {
         } else if let Some(rest) = line.strip_prefix("port ") {
             let (_, rest) = rest.split_once(": ")?;
             port = Some(rest.split_ascii_whitespace().next()?.to_owned());
-        } else if let (Some(name), Some(datapath)) = (&port, found.as_mut()) {
+        } else if let (Some(name), Some(datapath)) = (&port, datapath_counters.as_mut()) {
             let counters = datapath.ports.entry(name.clone()).or_default();
             if let Some(rest) = line.strip_prefix("RX ") {
                 counters.received = number(rest, "packets").unwrap_or(counters.received);
@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str) -> Option<DatapathCounters> {
             }
         }
     }
-    found
+    datapath_counters
 }
 
 /// The number of `name:NUMBER` in a line.

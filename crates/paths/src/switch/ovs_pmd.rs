@@ -6,7 +6,7 @@ use crate::counters::{Cycles, Polling};
 /// Reads the text: a block for each thread, of which only those that poll are taken. A thread that
 /// has not run yet prints no cycles.
 pub(super) fn parse(text: &str) -> Vec<Polling> {
-    let mut found: Vec<Polling> = Vec::new();
+    let mut threads: Vec<Polling> = Vec::new();
     let mut inside = false;
     let mut idle = 0;
     for line in text.lines() {
@@ -18,12 +18,12 @@ pub(super) fn parse(text: &str) -> Vec<Polling> {
                 .and_then(|(_, core)| core.trim_end_matches(':').parse::<u32>().ok());
             inside = core.is_some();
             idle = 0;
-            found.extend(core.map(|core| Polling {
+            threads.extend(core.map(|core| Polling {
                 // As the thread itself is named.
                 who: format!("ovs pmd-c{core:02}"),
                 cycles: None,
             }));
-        } else if inside && let Some(thread) = found.last_mut() {
+        } else if inside && let Some(thread) = threads.last_mut() {
             let line = line.trim();
             if let Some(cycles) = cycles(line, "idle cycles:") {
                 idle = cycles;
@@ -32,7 +32,7 @@ pub(super) fn parse(text: &str) -> Vec<Polling> {
             }
         }
     }
-    found
+    threads
 }
 
 fn cycles(line: &str, name: &str) -> Option<u64> {

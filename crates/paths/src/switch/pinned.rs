@@ -14,7 +14,7 @@ pub(super) fn threads(
 ) -> Result<Vec<PathThread>, NetError> {
     let dir = format!("/proc/{pid}/task");
     let entries = fs::read_dir(&dir).map_err(|e| NetError::new("list", &dir, e))?;
-    let mut found = Vec::new();
+    let mut threads = Vec::new();
     for entry in entries.flatten() {
         let Some(tid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
@@ -28,7 +28,7 @@ pub(super) fn threads(
                 name: label.clone(),
                 pid: tid,
             };
-            found.push(PathThread {
+            threads.push(PathThread {
                 interface: label,
                 cpus: napi::cpus(&thread)?,
                 thread,
@@ -37,6 +37,6 @@ pub(super) fn threads(
             });
         }
     }
-    found.sort_by_key(|thread| thread.thread.pid);
-    Ok(found)
+    threads.sort_by_key(|thread| thread.thread.pid);
+    Ok(threads)
 }

@@ -46,8 +46,8 @@ impl Packaged {
             .chain(system)
             .filter(|_| self.places.is_empty())
             .map(|dir| dir.join(self.name));
-        let found = named.chain(beside).find(|path| path.is_file());
-        found.ok_or(PathError::NotInstalled {
+        let file = named.chain(beside).find(|path| path.is_file());
+        file.ok_or(PathError::NotInstalled {
             program: self.name,
             package: self.package,
         })

@@ -55,7 +55,7 @@ impl Telemetry {
 
     /// Counters of one port.
     pub(super) fn stats(&self, port: usize) -> io::Result<PortStats> {
-        parse(&self.ask(&format!("/ethdev/stats,{port}"))?)
+        parse(&self.request(&format!("/ethdev/stats,{port}"))?)
     }
 
     /// Whether a port has been started.
@@ -72,12 +72,12 @@ impl Telemetry {
 
     /// What it is (`handle_port_info`, lib/ethdev/rte_ethdev.c).
     fn info(&self, port: usize) -> io::Result<Value> {
-        let answer = self.ask(&format!("/ethdev/info,{port}"))?;
+        let answer = self.request(&format!("/ethdev/info,{port}"))?;
         let mut answer: Value = serde_json::from_str(&answer)?;
         Ok(answer["/ethdev/info"].take())
     }
 
-    fn ask(&self, command: &str) -> io::Result<String> {
+    fn request(&self, command: &str) -> io::Result<String> {
         rustix::net::send(&self.0, command.as_bytes(), SendFlags::NOSIGNAL)?;
         self.receive()
     }

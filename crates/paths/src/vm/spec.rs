@@ -51,12 +51,12 @@ pub(super) fn rest(spec: &VmSpec, allowed: &[u32]) -> Vec<u32> {
         true => spec.switch_cpus.get(..spec.ask.cores as usize),
         false => None,
     };
-    let without = |taken: &[u32]| -> Vec<u32> {
-        let left = allowed.iter().filter(|cpu| !taken.contains(cpu));
+    let without = |busy: &[u32]| -> Vec<u32> {
+        let left = allowed.iter().filter(|cpu| !busy.contains(cpu));
         left.copied().collect()
     };
-    let taken = [&spec.tester_cpus, polling.unwrap_or_default()].concat();
-    let tries = [taken.as_slice(), &spec.tester_cpus, &[]].map(without);
+    let busy = [&spec.tester_cpus, polling.unwrap_or_default()].concat();
+    let tries = [busy.as_slice(), &spec.tester_cpus, &[]].map(without);
     let mut tries = tries.into_iter().filter(|cpus| !cpus.is_empty());
     tries.next().unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 use nicety_model::compare::{ComparedCell, Comparison, Judgement, Metric, Sample};
 
+use crate::document::{Badge, Cell, Tone};
 use crate::number::{self, ABSENT};
 
 /// The rows as a reader wants them: what changed first, in the plan's order otherwise.
@@ -25,15 +26,11 @@ pub fn several_metrics(comparison: &Comparison) -> bool {
 }
 
 /// A number of a side with its verdict when that is not `ok`.
-pub fn value(metric: Metric, sample: &Sample) -> String {
-    let Some(mean) = sample.mean else {
-        return ABSENT.to_owned();
-    };
-    match metric {
-        Metric::Throughput => number::rate(mean),
-        Metric::LatencyP50 | Metric::LatencyP99 => number::micros(mean),
-        Metric::Cpu => number::significant(mean, 3),
-    }
+pub fn value(row: &ComparedCell, sample: &Sample) -> Cell {
+    let words = |mean| number::of_metric(row.metric, mean);
+    Cell::sorted(sample.mean, words)
+        .unit(&row.unit)
+        .with(sample.verdict)
 }
 
 /// New over old as a change.
@@ -52,12 +49,28 @@ pub fn interval(row: &ComparedCell) -> String {
 }
 
 /// The judgement; a lost result says so.
-pub fn judgement(row: &ComparedCell) -> &'static str {
-    if row.lost {
+pub fn judgement(row: &ComparedCell) -> Badge {
+    let tone = match row.judgement {
+        _ if row.lost => Tone::Fail,
+        Judgement::Worse => Tone::Fail,
+        Judgement::Better => Tone::Good,
+        Judgement::Same => Tone::Same,
+        Judgement::CannotTell | Judgement::NotJudged => Tone::Warn,
+    };
+    let word = if row.lost {
         "lost"
     } else {
         row.judgement.words()
+    };
+    Badge {
+        loud: changed(row),
+        ..Badge::new(word, tone)
     }
+}
+
+/// Whether the row got better, worse or lost.
+pub fn changed(row: &ComparedCell) -> bool {
+    row.lost || matches!(row.judgement, Judgement::Worse | Judgement::Better)
 }
 
 /// Heading of the interval's column: `95 % interval`.

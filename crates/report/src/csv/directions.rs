@@ -4,26 +4,39 @@ use std::io::Write;
 
 use nicety_model::{Direction, FrameSize, Run};
 
-use super::{finish, number};
 use crate::directions::{self, Over, Pair, Side};
+use crate::document::csv::{self, Field, number};
 use crate::error::ReportError;
 use crate::pick;
 
-const HEADER: [&str; 13] = [
-    "path",
-    "vcpus",
-    "pin",
-    "flows",
-    "direction",
-    "frame_sizes_bytes",
-    "average_fps",
-    "min_fps",
-    "max_fps",
-    "doubtful_verdicts",
-    "bi_over_uni_average_ratio",
-    "bi_over_uni_min_ratio",
-    "bi_over_uni_max_ratio",
-];
+type Row<'p> = (&'p Pair, Direction, &'p Side);
+
+fn columns<'r>() -> [Field<Row<'r>>; 13] {
+    [
+        ("path", |(pair, ..)| pair.setting.clone()),
+        ("vcpus", |(pair, ..)| pair.vcpus.clone().unwrap_or_default()),
+        ("pin", |(pair, ..)| pair.pin.clone().unwrap_or_default()),
+        ("flows", |(pair, ..)| pair.flows.to_string()),
+        ("direction", |(_, direction, _)| direction.to_string()),
+        ("frame_sizes_bytes", |(pair, ..)| {
+            let sizes: Vec<String> = pair.sizes.iter().map(FrameSize::to_string).collect();
+            sizes.join(" ")
+        }),
+        ("average_fps", |(.., side)| number(side.values()[0])),
+        ("min_fps", |(.., side)| number(side.values()[1])),
+        ("max_fps", |(.., side)| number(side.values()[2])),
+        ("doubtful_verdicts", |(.., side)| side.confidence.words()),
+        ("bi_over_uni_average_ratio", |row| ratio(row, 0)),
+        ("bi_over_uni_min_ratio", |row| ratio(row, 1)),
+        ("bi_over_uni_max_ratio", |row| ratio(row, 2)),
+    ]
+}
+
+/// Beside both directions, as the ratio is theirs.
+fn ratio((pair, direction, _): &Row<'_>, at: usize) -> String {
+    let ratio = pair.ratio().filter(|_| *direction == Direction::Bi);
+    number(ratio.and_then(|ratio| ratio[at]))
+}
 
 /// Writes a header and the rows. `path` is the path without its placement. Frames of both directions
 /// are added up; average, minimum and maximum are over the repeats and the frame sizes named. The
@@ -33,35 +46,10 @@ const HEADER: [&str; 13] = [
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer fails.
 pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
-    let groups = pick::groups(run);
-    let mut rows = vec![HEADER.map(str::to_owned)];
-    for pair in directions::pairs(&groups, Over::Sizes) {
-        rows.extend(
-            pair.rows()
-                .map(|(direction, side)| row(&pair, direction, side)),
-        );
-    }
-    finish(super::written(rows)?, out)
-}
-
-fn row(pair: &Pair, direction: Direction, side: &Side) -> [String; 13] {
-    let sizes: Vec<String> = pair.sizes.iter().map(FrameSize::to_string).collect();
-    let ratio = pair.ratio().filter(|_| direction == Direction::Bi);
-    let [ave, min, max] = side.values().map(number);
-    let [of_ave, of_min, of_max] = ratio.unwrap_or_default().map(number);
-    [
-        pair.setting.clone(),
-        pair.vcpus.clone().unwrap_or_default(),
-        pair.pin.clone().unwrap_or_default(),
-        pair.flows.to_string(),
-        direction.to_string(),
-        sizes.join(" "),
-        ave,
-        min,
-        max,
-        side.doubt.words(),
-        of_ave,
-        of_min,
-        of_max,
-    ]
+    let pairs = directions::pairs(&pick::groups(run), Over::Sizes);
+    let rows = pairs.iter().flat_map(|pair| {
+        pair.rows()
+            .map(move |(direction, side)| (pair, direction, side))
+    });
+    csv::write(out, &columns(), rows)
 }

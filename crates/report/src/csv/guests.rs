@@ -5,7 +5,7 @@ use std::io::Write;
 
 use nicety_model::{CellResult, CoreUse, GuestFrames, Run};
 
-use super::{finish, number, text};
+use crate::document::csv::{self, Field, number, text};
 use crate::error::ReportError;
 
 /// A guest of a cell.
@@ -14,31 +14,31 @@ struct Share<'a> {
     guest: &'a GuestFrames,
 }
 
-type Column = (&'static str, fn(&Share<'_>) -> String);
-
-const COLUMNS: [Column; 17] = [
-    ("cell", |s| s.cell.cell.clone()),
-    ("path", |s| s.cell.key.path_name()),
-    ("frame_size_bytes", |s| {
-        s.cell.key.frame_size_bytes.to_string()
-    }),
-    ("direction", |s| s.cell.key.direction.to_string()),
-    ("flows", |s| s.cell.key.flows.to_string()),
-    ("repeat", |s| s.cell.repeat.to_string()),
-    ("control_visit", |s| text(s.cell.control)),
-    ("verdict", |s| s.cell.verdict.to_string()),
-    ("confirm_load_fps", |s| {
-        number(s.cell.confirm.as_ref().map(|c| c.load_fps))
-    }),
-    ("guest", |s| s.guest.guest.clone()),
-    ("frames_sent", |s| s.guest.sent.to_string()),
-    ("frames_received", |s| s.guest.received.to_string()),
-    ("frames_lost", |s| s.guest.lost.to_string()),
-    ("loss_ratio", |s| number(Some(s.guest.loss_ratio.0))),
-    ("forwarding_fps", |s| number(Some(s.guest.forwarding_fps))),
-    ("share_ratio", |s| number(s.ratio())),
-    ("guest_busiest_cpu_busy_ratio", |s| number(s.busiest())),
-];
+fn columns<'r>() -> [Field<Share<'r>>; 17] {
+    [
+        ("cell", |s| s.cell.cell.clone()),
+        ("path", |s| s.cell.key.path_name()),
+        ("frame_size_bytes", |s| {
+            s.cell.key.frame_size_bytes.to_string()
+        }),
+        ("direction", |s| s.cell.key.direction.to_string()),
+        ("flows", |s| s.cell.key.flows.to_string()),
+        ("repeat", |s| s.cell.repeat.to_string()),
+        ("control_visit", |s| text(s.cell.control)),
+        ("verdict", |s| s.cell.verdict.to_string()),
+        ("confirm_load_fps", |s| {
+            number(s.cell.confirm.as_ref().map(|c| c.load_fps))
+        }),
+        ("guest", |s| s.guest.guest.clone()),
+        ("frames_sent", |s| s.guest.sent.to_string()),
+        ("frames_received", |s| s.guest.received.to_string()),
+        ("frames_lost", |s| s.guest.lost.to_string()),
+        ("loss_ratio", |s| number(Some(s.guest.loss_ratio.0))),
+        ("forwarding_fps", |s| number(Some(s.guest.forwarding_fps))),
+        ("share_ratio", |s| number(s.ratio())),
+        ("guest_busiest_cpu_busy_ratio", |s| number(s.busiest())),
+    ]
+}
 
 impl Share<'_> {
     /// Its part of the frames that arrived through all of them.
@@ -62,21 +62,9 @@ impl Share<'_> {
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer fails.
 pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
-    let mut csv = ::csv::Writer::from_writer(Vec::new());
-    csv.write_record(COLUMNS.map(|(name, _)| name))
-        .map_err(|source| ReportError::Csv {
-            row: "the header".to_owned(),
-            source,
-        })?;
-    for cell in &run.cells {
-        for guest in &cell.guests {
-            let share = Share { cell, guest };
-            csv.write_record(COLUMNS.map(|(_, value)| value(&share)))
-                .map_err(|source| ReportError::Csv {
-                    row: format!("{}, {}", cell.cell, guest.guest),
-                    source,
-                })?;
-        }
-    }
-    finish(csv, out)
+    let shares = run.cells.iter().flat_map(|cell| {
+        let guests = cell.guests.iter();
+        guests.map(move |guest| Share { cell, guest })
+    });
+    csv::write(out, &columns(), shares)
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use nicety_model::{CellResult, HardwareLatency, Run};
 
-use super::{PERCENTILES, number, per_mille, percentiles, text};
+use super::{PERCENTILES, per_mille, percentiles};
+use crate::document::csv::{number, text};
 
 fn share(hardware: &HardwareLatency) -> Option<u64> {
     per_mille(hardware.latency_us.as_ref()?)

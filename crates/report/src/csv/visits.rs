@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nicety_model::{CellResult, Run};
 
-use super::{number, text};
+use crate::document::csv::{number, text};
 use crate::pick::{self, Group};
 
 /// The first seven are the cell's, the same in all its rows; the others are those of the visit.

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use nicety_model::policed::{Policed, PolicedPeriod};
 
-use crate::csv::{finish, number};
+use crate::document::csv::{self, number};
 use crate::error::ReportError;
 
 const HEADER: [&str; 10] = [
@@ -27,17 +27,9 @@ const HEADER: [&str; 10] = [
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be written, [`ReportError::Write`] when the writer fails.
 pub fn render(run: &Policed, out: &mut impl Write) -> Result<(), ReportError> {
-    let mut csv = ::csv::Writer::from_writer(Vec::new());
-    let failed = |row: String| move |source| ReportError::Csv { row, source };
-    csv.write_record(HEADER)
-        .map_err(failed("the header".to_owned()))?;
-    for period in &run.periods {
-        for fields in rows(run, period) {
-            csv.write_record(&fields)
-                .map_err(failed(format!("{} s", period.at_s)))?;
-        }
-    }
-    finish(csv, out)
+    let rows = run.periods.iter().flat_map(|period| rows(run, period));
+    let header = HEADER.map(str::to_owned).to_vec();
+    csv::records(out, header, rows.map(Vec::from))
 }
 
 fn rows(run: &Policed, period: &PolicedPeriod) -> Vec<[String; 10]> {

@@ -3,18 +3,19 @@
 use maud::Markup;
 use nicety_model::policed::{Policed, PolicedRates, PolicedSummary};
 
-use super::points::Point;
+use super::means::PeriodMean;
 use super::rate;
 use crate::error::ReportError;
-use crate::html::axis::Axis;
-use crate::html::svg::{self, Drawn, Frame, Ink, Plot};
+use crate::figure::axis::Axis;
+use crate::figure::both;
+use crate::figure::svg::{self, Drawn, Frame, Ink, Plot};
 use crate::number;
 
-/// Size in CSS pixels, class, and number of ticks on the time axis.
-type Shape = ((i32, i32), &'static str, u32);
-const WIDE: Shape = ((760, 300), "wide", 8);
-const NARROW: Shape = ((360, 240), "narrow", 4);
-const SMALL: Shape = ((360, 200), "small", 4);
+/// Size in CSS pixels, and number of ticks on the time axis.
+type Shape = ((i32, i32), u32);
+const WIDE: Shape = ((760, 300), 8);
+const NARROW: Shape = ((360, 240), 4);
+const SMALL: Shape = ((360, 200), 4);
 
 /// Seconds, minutes or hours, as the record is long.
 fn time(end: f64, wanted: u32) -> Axis {
@@ -42,11 +43,11 @@ fn rates(most: f64, wanted: u32) -> Axis {
 /// A line that is interrupted where there is no value.
 fn line(
     plot: &mut Plot<'_, '_>,
-    points: &[Point],
-    of: impl Fn(&Point) -> Option<f64>,
+    points: &[PeriodMean],
+    of: impl Fn(&PeriodMean) -> Option<f64>,
     (ink, width, dashed): (Ink, i32, bool),
 ) -> Drawn {
-    let at = |point: &Point| Some((point.at_s, of(point)? / 1e6));
+    let at = |point: &PeriodMean| Some((point.at_s, of(point)? / 1e6));
     let all: Vec<Option<(f64, f64)>> = points.iter().map(at).collect();
     for part in all.split(Option::is_none) {
         let part: Vec<(f64, f64)> = part.iter().copied().flatten().collect();
@@ -61,9 +62,9 @@ fn line(
 /// [`ReportError::Draw`].
 pub fn together(
     run: &Policed,
-    points: &[Point],
+    points: &[PeriodMean],
     shown: &[usize],
-) -> Result<Vec<Markup>, ReportError> {
+) -> Result<Markup, ReportError> {
     let end = points.last().map_or(0.0, |point| point.at_s);
     let highest = points.iter().map(|point| point.total_bps);
     let most = highest.fold(run.run.capacity_bps, f64::max);
@@ -78,39 +79,51 @@ pub fn together(
         rate(run.run.capacity_bps),
         told.join(", ")
     );
-    let draw = |(size, class, ticks): Shape| {
-        let (x, y) = (time(end, ticks), rates(most, 5));
-        let frame = Frame {
-            size,
-            left: 52,
-            x: &x,
-            y: &y,
-            label: &label,
-            class,
-        };
-        svg::draw(&frame, |plot| {
+    both([WIDE, NARROW], |shape, class| {
+        over_time((shape, class), (end, most, 5), &label, |plot| {
             let capacity = run.run.capacity_bps;
             let shared = run.run.shared_bps;
             line(plot, points, |_| Some(capacity), (Ink::Muted, 1, false))?;
             line(plot, points, |_| Some(shared), (Ink::Goal, 2, true))?;
             line(plot, points, |p| Some(p.total_bps), (Ink::Muted, 1, true))?;
             for (place, tenant) in shown.iter().enumerate() {
-                let of = |point: &Point| point.tenants.get(*tenant).map(|t| t.rate_bps);
+                let of = |point: &PeriodMean| point.tenants.get(*tenant).map(|t| t.rate_bps);
                 line(plot, points, of, (Ink::Series(place), 2, false))?;
             }
             Ok(())
         })
+    })
+}
+
+/// Draws rates up to `most` bit/s over the seconds up to `end`.
+fn over_time(
+    ((size, ticks), class): (Shape, &'static str),
+    (end, most, lines): (f64, f64, u32),
+    label: &str,
+    body: impl FnOnce(&mut Plot<'_, '_>) -> Drawn,
+) -> Result<Markup, ReportError> {
+    let frame = Frame {
+        size,
+        left: 52,
+        x: &time(end, ticks),
+        y: &rates(most, lines),
+        label,
+        class,
     };
-    Ok(vec![draw(WIDE)?, draw(NARROW)?])
+    svg::draw(&frame, body)
 }
 
 /// Rate, demand and limits of one tenant.
 ///
 /// # Errors
 /// [`ReportError::Draw`].
-pub fn alone(one: &PolicedSummary, points: &[Point], tenant: usize) -> Result<Markup, ReportError> {
+pub fn alone(
+    one: &PolicedSummary,
+    points: &[PeriodMean],
+    tenant: usize,
+) -> Result<Markup, ReportError> {
     let end = points.last().map_or(0.0, |point| point.at_s);
-    let of = |point: &Point| point.tenants.get(tenant).copied();
+    let of = |point: &PeriodMean| point.tenants.get(tenant).copied();
     let highest = |rates: PolicedRates| rates.rate_bps.max(rates.hard_bps);
     let most = points
         .iter()
@@ -126,20 +139,10 @@ pub fn alone(one: &PolicedSummary, points: &[Point], tenant: usize) -> Result<Ma
         rate(one.limit_min_bps),
         rate(one.limit_max_bps)
     );
-    let (size, class, ticks) = SMALL;
-    let (x, y) = (time(end, ticks), rates(most, 4));
-    let frame = Frame {
-        size,
-        left: 52,
-        x: &x,
-        y: &y,
-        label: &label,
-        class,
-    };
-    svg::draw(&frame, |plot| {
-        let hard = |p: &Point| of(p).map(|t| t.hard_bps);
-        let limit = |p: &Point| of(p).map(|t| t.limit_bps);
-        let demand = |p: &Point| of(p)?.demand_bps.map(|bps| bps.min(most));
+    over_time((SMALL, "small"), (end, most, 4), &label, |plot| {
+        let hard = |p: &PeriodMean| of(p).map(|t| t.hard_bps);
+        let limit = |p: &PeriodMean| of(p).map(|t| t.limit_bps);
+        let demand = |p: &PeriodMean| of(p)?.demand_bps.map(|bps| bps.min(most));
         line(plot, points, hard, (Ink::Muted, 1, false))?;
         line(plot, points, |p| of(p)?.soft_bps, (Ink::Muted, 1, true))?;
         line(plot, points, demand, (Ink::Series(1), 1, false))?;

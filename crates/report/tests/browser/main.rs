@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use cdp::Browser;
 use nicety_model::compare::Comparison;
-use nicety_report::{ReportError, compare, history, html, policed};
+use nicety_report::{ReportError, html};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -54,30 +54,15 @@ fn start(test: &str) -> Option<(Browser, Pages, TempDir)> {
     let pages = [
         ("host", golden(include_str!("../golden/host.html"))),
         ("measured", golden(include_str!("../golden/measured.html"))),
-        (
-            "sockets",
-            rendered(&|out| html::render(&sockets::run(), out)),
-        ),
+        ("sockets", rendered(&|out| html(&sockets::run(), out))),
         ("bench, live", live::bench()),
         ("police, live", live::police()),
-        ("rich", rendered(&|out| html::render(&common::rich(), out))),
-        (
-            "many",
-            rendered(&|out| html::render(&common::many(28), out)),
-        ),
-        (
-            "empty",
-            rendered(&|out| html::render(&common::empty(), out)),
-        ),
-        ("compare", rendered(&|out| compare::html(&compared, out))),
-        (
-            "policed",
-            rendered(&|out| policed::html(&common::policed(240), out)),
-        ),
-        (
-            "trend",
-            rendered(&|out| history::trend_html(&common::trend(), out)),
-        ),
+        ("rich", rendered(&|out| html(&common::rich(), out))),
+        ("many", rendered(&|out| html(&common::many(28), out))),
+        ("empty", rendered(&|out| html(&common::empty(), out))),
+        ("compare", rendered(&|out| html(&compared, out))),
+        ("policed", rendered(&|out| html(&common::policed(240), out))),
+        ("trend", rendered(&|out| html(&common::trend(), out))),
     ];
     let written = pages.map(|(name, page)| {
         let page = page.replacen("<style>", &format!("{CATCH}<style>"), 1);
@@ -124,7 +109,7 @@ fn a_long_table_shows_its_first_rows_and_sorts_all() {
         return;
     };
     let mut page = Vec::new();
-    html::render(&common::many(400), &mut page).unwrap();
+    html(&common::many(400), &mut page).unwrap();
     let file = dir.path().join("long.html");
     std::fs::write(&file, page).unwrap();
     browser.open(&file, 1280, "light");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::{Ended, nicety};
-use crate::hosts::kvm;
+use crate::hosts::Tree;
 
 /// A recorded host with a state directory beside it.
 struct Recorded {
@@ -18,7 +18,7 @@ struct Recorded {
 
 impl Recorded {
     fn new() -> Self {
-        let mut tree = kvm();
+        let mut tree = Tree::of_case("oracle-large-kvm");
         tree.put("etc/sysctl.d/50-admin.conf", "net.core.rmem_max = 131071\n");
         tree.put("etc/sysctl.conf", "net.core.wmem_max = 131071\n");
         Self {

@@ -57,7 +57,7 @@ impl Machine {
     }
 
     /// What is said of `address`: why and what to do.
-    fn said(&self, address: &str) -> String {
+    fn message(&self, address: &str) -> String {
         let pair = [NIC, OTHER].map(str::to_owned);
         let look = Snapshot {
             places: &Places::at(self.dir.path()),
@@ -75,7 +75,10 @@ impl Machine {
 #[test]
 fn nics_that_nobody_uses_may_be_taken() {
     let machine = Machine::new();
-    assert_eq!((machine.said(NIC), machine.said(OTHER)), Default::default());
+    assert_eq!(
+        (machine.message(NIC), machine.message(OTHER)),
+        Default::default()
+    );
 }
 
 #[test]
@@ -90,11 +93,11 @@ fn what_is_no_nic_is_named_with_those_there_are() {
         "",
     );
     assert_eq!(
-        machine.said("0000:04:00.0"),
+        machine.message("0000:04:00.0"),
         format!("there is no PCI device 0000:04:00.0; write addresses of NICs: {NIC}, {OTHER}")
     );
     assert_eq!(
-        machine.said("0000:00:1f.0"),
+        machine.message("0000:00:1f.0"),
         format!(
             "0000:00:1f.0 is no Ethernet controller (class 0x060100); write addresses of NICs: {NIC}, {OTHER}"
         )
@@ -107,26 +110,28 @@ fn what_the_host_uses_is_left_to_it() {
     let mut machine = Machine::new();
     machine.used = "eth0";
     assert_eq!(
-        machine.said(NIC),
+        machine.message(NIC),
         format!(
             "{NIC} is eth0, which carries traffic of this machine, and the kernel would lose it; {other}"
         )
     );
     machine.links[2].lower = Some(2);
     assert_eq!(
-        machine.said(NIC),
+        machine.message(NIC),
         format!("{NIC} is eth0, on which eth2 is built; {other}")
     );
     machine.links[0].master = Some(3);
     assert_eq!(
-        machine.said(NIC),
+        machine.message(NIC),
         format!("{NIC} is eth0, which belongs to eth1; {other}")
     );
     fs::rename(machine.at("net/eth0"), machine.at("net/eth2")).unwrap();
     assert!(
-        machine.said(NIC).starts_with("eth2 is 0000:03:00.0 itself"),
+        machine
+            .message(NIC)
+            .starts_with("eth2 is 0000:03:00.0 itself"),
         "{}",
-        machine.said(NIC)
+        machine.message(NIC)
     );
 }
 
@@ -134,19 +139,19 @@ fn what_the_host_uses_is_left_to_it() {
 fn what_goes_with_a_driver_or_is_elsewhere_is_not_taken() {
     let machine = Machine::new();
     fs::write(machine.at("sriov_numvfs"), "0\n").unwrap();
-    assert_eq!(machine.said(NIC), "");
+    assert_eq!(machine.message(NIC), "");
     fs::write(machine.at("sriov_numvfs"), "4\n").unwrap();
-    let said = machine.said(NIC);
+    let message = machine.message(NIC);
     assert!(
-        said.starts_with("0000:03:00.0 has 4 virtual functions, which go with its driver; "),
-        "{said}"
+        message.starts_with("0000:03:00.0 has 4 virtual functions, which go with its driver; "),
+        "{message}"
     );
     fs::remove_file(machine.at("sriov_numvfs")).unwrap();
     fs::remove_dir(machine.at("net/eth0")).unwrap();
-    let said = machine.said(NIC);
+    let message = machine.message(NIC);
     assert!(
-        said.starts_with("0000:03:00.0 belongs to igb and has no interface here"),
-        "{said}"
+        message.starts_with("0000:03:00.0 belongs to igb and has no interface here"),
+        "{message}"
     );
     for (driver, free) in [
         ("vfio-pci", true),
@@ -155,7 +160,7 @@ fn what_goes_with_a_driver_or_is_elsewhere_is_not_taken() {
     ] {
         fs::remove_file(machine.at("driver")).unwrap();
         symlink(Path::new("drivers").join(driver), machine.at("driver")).unwrap();
-        assert_eq!(machine.said(NIC).is_empty(), free, "{driver}");
+        assert_eq!(machine.message(NIC).is_empty(), free, "{driver}");
     }
 }
 
@@ -169,7 +174,7 @@ fn the_whole_group_must_be_free() {
         symlink("/", members.join(address)).unwrap();
     }
     symlink("/", members.join(OTHER)).unwrap();
-    assert_eq!(machine.said(NIC), "");
+    assert_eq!(machine.message(NIC), "");
     put(
         machine.dir.path(),
         "0000:03:00.3",
@@ -179,19 +184,19 @@ fn the_whole_group_must_be_free() {
         "",
     );
     symlink("/", members.join("0000:03:00.3")).unwrap();
-    let said = machine.said(NIC);
+    let message = machine.message(NIC);
     assert!(
-        said.starts_with(
+        message.starts_with(
             "the IOMMU cannot keep 0000:03:00.0 apart from 0000:03:00.3 (i915): they are all in its group 7; "
         ),
-        "{said}"
+        "{message}"
     );
     fs::remove_file(machine.at("iommu_group")).unwrap();
-    let said = machine.said(NIC);
+    let message = machine.message(NIC);
     assert!(
-        said.starts_with(
+        message.starts_with(
             "there is no IOMMU for 0000:03:00.0, so DPDK cannot have it by VFIO; boot "
         ),
-        "{said}"
+        "{message}"
     );
 }

@@ -1,0 +1,128 @@
+//! A document as Markdown with tables (GitHub Flavored Markdown), for wikis and merge requests.
+
+use std::io::Write;
+
+use super::{Block, Cell, Document, Table};
+use crate::error::{ReportError, write_text};
+
+/// Writes the answer, then each section under its heading.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub(crate) fn write(document: &Document, out: &mut impl Write) -> Result<(), ReportError> {
+    let mut page = String::new();
+    let heading =
+        |level: usize, title: &str| format!("{} {}\n\n", "#".repeat(level), escape(title));
+    page.push_str(&heading(document.level, &document.title));
+    for sentences in &document.answer {
+        page.push_str(&format!("**{}**\n\n", escape(&sentences.join(" "))));
+    }
+    blocks(&mut page, &document.opening);
+    for section in &document.sections {
+        page.push_str(&heading(document.level + 1, &section.title));
+        blocks(&mut page, &section.blocks);
+    }
+    let end = page.trim_end().len();
+    page.truncate(end);
+    page.push('\n');
+    write_text(out, "Markdown", &page)
+}
+
+fn blocks(page: &mut String, blocks: &[Block]) {
+    for block in blocks {
+        match block {
+            Block::Text(text) | Block::Remark(text) => page.push_str(&escape(text)),
+            Block::List(lines) => {
+                let lines = lines.iter().map(|line| format!("- {}", escape(line)));
+                page.push_str(&lines.collect::<Vec<_>>().join("\n"));
+            }
+            Block::Terms(terms) => {
+                let line = |(term, meaning): &(Cell, String)| {
+                    format!("- **{}**: {}", escape(&term.text), escape(meaning))
+                };
+                page.push_str(&terms.iter().map(line).collect::<Vec<_>>().join("\n"));
+            }
+            Block::Table(of) => table(page, of),
+            // An indented block needs no fence that the text could close.
+            Block::Code(text) => {
+                let lines = text.lines();
+                let lines = lines.map(|line| format!("    {}", line.replace('\u{1b}', "\u{fffd}")));
+                page.push_str(&lines.collect::<Vec<_>>().join("\n"));
+            }
+            Block::Folded(summary, inner) => {
+                page.push_str(&format!(
+                    "<details><summary>{}</summary>\n\n",
+                    escape(summary)
+                ));
+                self::blocks(page, inner);
+                page.push_str("</details>");
+            }
+            Block::Drawn(_) => continue,
+        }
+        page.push_str("\n\n");
+    }
+}
+
+fn table(page: &mut String, table: &Table) {
+    record(page, table.head.iter().map(|(heading, _)| escape(heading)));
+    // To which side a column leans.
+    let sides = table.head.iter().map(|(_, kind)| match kind.is_number() {
+        true => "---:".to_owned(),
+        false => ":---".to_owned(),
+    });
+    record(page, sides);
+    for row in &table.rows {
+        record(page, row.iter().map(field));
+    }
+    match table.legend.is_empty() {
+        true => page.truncate(page.len() - 1),
+        false => page.push_str(&format!("\n{}", escape(&table.legend))),
+    }
+}
+
+fn record(page: &mut String, fields: impl Iterator<Item = String>) {
+    page.push('|');
+    for field in fields {
+        page.push_str(&format!(" {field} |"));
+    }
+    page.push('\n');
+}
+
+fn field(cell: &Cell) -> String {
+    let extras = cell.extras();
+    let text = escape(&cell.plain());
+    if extras.badge.is_some_and(|badge| badge.loud) {
+        return format!("**{text}**");
+    }
+    match extras.unit.is_empty() {
+        true => text,
+        false => format!("{text} {}", escape(&extras.unit)),
+    }
+}
+
+/// What HTML and XML write for a character that would be read as markup.
+pub(crate) fn entity(c: char) -> &'static str {
+    match c {
+        '<' => "&lt;",
+        '>' => "&gt;",
+        _ => "&amp;",
+    }
+}
+
+/// `text` with everything escaped that Markdown or HTML would read as markup, on one line.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' | '>' | '&' => escaped.push_str(entity(c)),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            '\n' | '\r' | '\t' => escaped.push(' '),
+            c if c.is_control() => escaped.push(char::REPLACEMENT_CHARACTER),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,201 @@
+//! Changes measured before and after, as one HTML file with both loss curves.
+
+use std::io::Write;
+
+use maud::{Markup, html};
+use nicety_model::measured::{
+    CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredUnit, RatePoint,
+};
+
+use crate::document::Kind::{Name, Number, Text, Wide};
+use crate::document::{Block, Cell, Document, Medium, Table, Tone};
+use crate::error::ReportError;
+use crate::figure::axis::Axis;
+use crate::figure::svg::{self, Frame, Ink, Shape};
+use crate::figure::{self, DRAWN};
+use crate::json;
+use crate::number;
+
+/// Loss that stands for none on the logarithmic axis.
+const NO_LOSS: f64 = 1e-6;
+
+/// Writes the page. `verdict` is the decision in a line.
+///
+/// # Errors
+/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Write`] when the writer
+/// fails.
+pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Result<(), ReportError> {
+    let mut figures = Vec::new();
+    for cell in measured.cells.iter().take(DRAWN) {
+        let drawn = match cell.rates_before.is_empty() {
+            true => losses(cell)?,
+            false => rates(cell)?,
+        };
+        figures.push(figure::figure(&cell.cell, "", drawn));
+    }
+    let tone = match measured.decision {
+        MeasuredDecision::Kept => Tone::Good,
+        MeasuredDecision::NoEffect => Tone::Info,
+        MeasuredDecision::Worse | MeasuredDecision::NotMeasured => Tone::Warn,
+    };
+    let mut doc = Document::new(Medium::Page, "Changes measured before and after");
+    doc.opening = vec![Block::Drawn(html! {
+        p.lead { span class={ "badge " (tone.class()) } { (verdict) } }
+    })];
+    doc.main("curves", title(measured), curves(measured, &figures));
+    doc.section(
+        "numbers",
+        "In the order measured",
+        vec![Block::Table(numbers(measured))],
+    );
+    doc.section("changes", "Changes", vec![Block::Table(changes(measured))]);
+    doc.page.window = Some("Changes measured");
+    doc.page.eyebrow = "nicety tune apply --measure".to_owned();
+    doc.page.footer = "Kept is what gains at least 2 % and at least two standard deviations of a \
+                       single measurement, in logarithms."
+        .to_owned();
+    doc.page.data = json::compact("measured", measured)?;
+    doc.page.save = ("Save this as JSON", "nicety-measured.json");
+    crate::document::html::write(&doc, out)
+}
+
+fn title(measured: &Measured) -> &'static str {
+    let sockets = |cell: &MeasuredCell| !cell.rates_before.is_empty();
+    match measured.cells.iter().all(sockets) && !measured.cells.is_empty() {
+        true => "Rate against pairs at once",
+        false => "Loss against load",
+    }
+}
+
+fn curves(measured: &Measured, figures: &[Markup]) -> Vec<Block> {
+    let any = |sockets: bool| {
+        let kinds = measured.cells.iter();
+        kinds
+            .map(|cell| !cell.rates_before.is_empty())
+            .any(|kind| kind == sockets)
+    };
+    let mut blocks = Vec::new();
+    if any(false) || figures.is_empty() {
+        blocks.push(Block::text(
+            "Every valid trial: load in frames/s against the share of frames lost, on a logarithmic \
+             scale whose lowest line stands for no loss.",
+        ));
+    }
+    if any(true) {
+        blocks.push(Block::text(
+            "Every repeat of a socket test: pairs at once against transactions/s or goodput in Mbit/s.",
+        ));
+    }
+    let keys = [figure::series(0, "before"), figure::series(1, "after")];
+    blocks.push(Block::Drawn(
+        html! { (figure::legend(&keys)) (figure::grid(figures)) },
+    ));
+    blocks
+}
+
+fn losses(cell: &MeasuredCell) -> Result<Markup, ReportError> {
+    let points = |curve: &[CurvePoint]| -> Vec<(f64, f64)> {
+        let usable = curve
+            .iter()
+            .filter(|p| p.load_fps.is_finite() && p.loss_ratio.is_finite());
+        usable
+            .map(|p| (p.load_fps, p.loss_ratio.max(NO_LOSS).log10()))
+            .collect()
+    };
+    let curves = [points(&cell.curve_before), points(&cell.curve_after)];
+    let loads = || curves.iter().flatten().map(|(load, _)| *load);
+    let highest = loads().fold(0.0, f64::max);
+    let x = Axis::around(loads().fold(highest, f64::min), highest, 5, |fps| {
+        format!("{} k", (fps / 10.0).round() / 100.0)
+    });
+    let y = Axis::log(NO_LOSS, 1.0, |loss| match loss <= NO_LOSS {
+        true => "0".to_owned(),
+        false => format!("{} %", loss * 100.0),
+    });
+    let label = format!("Loss against load of {}, before and after", cell.cell);
+    let frame = Frame::small(210, 66, (&x, &y), &label);
+    two(&frame, &curves, true)
+}
+
+fn rates(cell: &MeasuredCell) -> Result<Markup, ReportError> {
+    let points = |rates: &[RatePoint]| -> Vec<(f64, f64)> {
+        let usable = rates.iter().filter(|point| point.rate.is_finite());
+        usable
+            .map(|point| (f64::from(point.parallel), point.rate))
+            .collect()
+    };
+    let curves = [points(&cell.rates_before), points(&cell.rates_after)];
+    let all = || curves.iter().flatten();
+    let span = |of: fn(&(f64, f64)) -> f64| {
+        let highest = all().map(of).fold(0.0, f64::max);
+        (all().map(of).fold(highest, f64::min), highest)
+    };
+    let (few, many) = span(|point| point.0);
+    let (low, high) = span(|point| point.1);
+    let x = Axis::around(few, many, 3, |pairs| format!("{pairs:.0}"));
+    let y = Axis::around(low, high, 5, number::grouped);
+    let label = format!(
+        "Rate against pairs at once of {}, before and after",
+        cell.cell
+    );
+    let frame = Frame::small(210, 66, (&x, &y), &label);
+    two(&frame, &curves, few < many)
+}
+
+/// Before hollow and dashed, after filled; `joined` by lines.
+fn two(
+    frame: &Frame<'_>,
+    curves: &[Vec<(f64, f64)>; 2],
+    joined: bool,
+) -> Result<Markup, ReportError> {
+    svg::draw(frame, |plot| {
+        for (n, points) in curves.iter().enumerate() {
+            if joined {
+                plot.line(points, Ink::Series(n), 1, n == 0)?;
+            }
+            for point in points {
+                plot.mark(*point, Shape::of_series(n), Ink::Series(n), 3, n == 0)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn unit(unit: MeasuredUnit) -> &'static str {
+    match unit {
+        MeasuredUnit::FramesPerS => "frames/s",
+        MeasuredUnit::TransactionsPerS => "transactions/s",
+        MeasuredUnit::GoodputMbps => "Mbit/s",
+        MeasuredUnit::P99Us => "µs, 99th percentile",
+    }
+}
+
+fn numbers(measured: &Measured) -> Table {
+    let pairs = measured.cells.iter().map(|cell| cell.before.len());
+    let pairs = pairs.max().unwrap_or(0);
+    let mut head = vec![("cell".to_owned(), Name), ("in".to_owned(), Text)];
+    for _ in 0..pairs {
+        head.extend(["before", "after"].map(|side| (side.to_owned(), Number)));
+    }
+    let mut table = Table::new("One number per measurement", head);
+    for cell in &measured.cells {
+        let mut row = vec![Cell::from(&cell.cell), unit(cell.unit).into()];
+        for (before, after) in cell.before.iter().zip(&cell.after) {
+            row.extend([before, after].map(|value| Cell::from(number::grouped(value.round()))));
+        }
+        table.push(row);
+    }
+    table
+}
+
+fn changes(measured: &Measured) -> Table {
+    Table::of(
+        "What differed between before and after",
+        &measured.changes,
+        &[
+            ("setting", Name, &|change| Cell::of(Some(&change.knob))),
+            ("before", Wide, &|change| Cell::of(Some(&change.from))),
+            ("after", Wide, &|change| Cell::of(Some(&change.to))),
+        ],
+    )
+}

@@ -1,0 +1,321 @@
+//! The report of a run, written once for terminals, Markdown and pages.
+
+mod cells;
+mod control;
+mod cpu;
+mod flow;
+mod grid;
+mod hardware;
+mod heat;
+mod key_figures;
+mod latency;
+mod ledger;
+mod legend;
+mod loss;
+pub(crate) mod machine;
+mod parameters;
+mod throughput;
+mod trials;
+mod visits;
+
+use maud::{Markup, html};
+use nicety_model::{Run, TrialRecord, Verdict};
+
+use crate::Report;
+use crate::answer;
+use crate::document::html::badge;
+use crate::document::{Block, Document, Medium};
+use crate::error::ReportError;
+use crate::figure::{self, DRAWN};
+use crate::guests;
+use crate::json;
+use crate::note;
+use crate::number::{self, plural};
+use crate::pick::{self, Group};
+use crate::sock;
+use throughput::{Throughput, Unit};
+
+/// Cells from which the data in a page have shorter numbers.
+const MANY: usize = 500;
+
+/// The answer in words, a row per cell, then what a reader must know about the numbers. A page draws
+/// loss curves where the run has trials, and says where it has none.
+impl Report for Run {
+    fn document(&self, medium: Medium) -> Result<Document, ReportError> {
+        let run = self;
+        let groups = pick::groups(run);
+        let mut doc = Document::new(medium, &run.run.name);
+        doc.answer = answer::paragraphs(run);
+        match medium {
+            Medium::Terminal => {}
+            Medium::Markdown => doc.opening.push(Block::Text(how(run))),
+            Medium::Page => page(&mut doc, run, &groups)?,
+        }
+        results(&mut doc, run, &groups)?;
+        sock::section(&mut doc, &run.sockets, Vec::new())?;
+        doc.list("notes", "Notes", cells::notes(&groups));
+        if doc.on_page() && !groups.is_empty() {
+            doc.section("loss", "Loss against load", losses(run, &groups)?);
+            doc.section("latency", "Latency", latencies(&groups)?);
+            doc.section("cpu", "CPU time", cpus(&groups)?);
+            doc.section("ledger", "Where frames died", deaths(&groups)?);
+        }
+        beside(&mut doc, run)?;
+        let worth_telling = match medium {
+            Medium::Terminal => groups.iter().any(|group| group.verdict() != Verdict::Ok),
+            _ => run.sockets.is_empty() || !groups.is_empty(),
+        };
+        if worth_telling {
+            let title = if doc.on_page() {
+                "What the verdicts mean"
+            } else {
+                "Verdicts"
+            };
+            doc.section("verdicts", title, cells::verdicts(&groups, medium));
+        }
+        doc.list("this-run", "This run", note::lines(&run.run.notes));
+        if medium != Medium::Terminal {
+            let machine = match medium {
+                Medium::Page => machine::fingerprint(run),
+                _ => vec![Block::Text(machine::line(run))],
+            };
+            doc.section("machine", "Machine", machine);
+            doc.section(
+                "repeat",
+                "Repeat it",
+                vec![Block::Code(run.run.command.clone())],
+            );
+        }
+        if doc.on_page() && !run.trials.is_empty() {
+            doc.section("trials", "Trials", vec![trials::table(run)]);
+        }
+        Ok(doc)
+    }
+}
+
+/// How the run was made.
+fn how(run: &Run) -> String {
+    let head = &run.run;
+    let missing = match head.complete {
+        true => "",
+        false => " Not complete: see below for what is missing.",
+    };
+    format!(
+        "Started {}, {} long, preset {}, loss goal {}, seed {}.{missing}",
+        head.started,
+        number::seconds(head.elapsed_s),
+        head.preset,
+        number::loss(head.loss_goal),
+        head.seed
+    )
+}
+
+/// What is around the sections of a page.
+fn page(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), ReportError> {
+    let (head, host) = (&run.run, &run.run.host);
+    doc.opening
+        .push(Block::Drawn(key_figures::worth(run, groups)));
+    let figure = match Throughput::new(run, groups) {
+        Some(throughput) => throughput.figure(Unit::Fps, "Throughput")?,
+        None => html! {},
+    };
+    doc.page.figure = Some(html! { (figure) (key_figures::tiles(groups)) });
+    doc.page.generator = Some(format!("nicety {}", host.nicety));
+    let mut eyebrow = format!("nicety bench · {}", head.started.replace('T', " "));
+    if !host.cpu_model.is_empty() {
+        let cpus = plural(host.cpus as usize, "CPU");
+        eyebrow.push_str(&format!(" · {}, {cpus}", host.cpu_model));
+    }
+    if !host.kernel.is_empty() {
+        eyebrow.push_str(&format!(" · Linux {}", host.kernel));
+    }
+    doc.page.eyebrow = eyebrow;
+    doc.page.footer = format!(
+        "Written by nicety {}. Terms as in RFC 1242 and RFC 2544; frame sizes include the FCS.",
+        host.nicety
+    );
+    let style = match run.cells.len() > MANY {
+        true => json::Style::Short,
+        false => json::Style::Compact,
+    };
+    doc.page.data = json::text(run, style)?;
+    doc.page.save = ("Save this run as JSON", "nicety-run.json");
+    Ok(())
+}
+
+/// The table of cells and what follows from it.
+fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), ReportError> {
+    let mut blocks = Vec::new();
+    let throughput = Throughput::new(run, groups).filter(|_| doc.on_page());
+    if doc.on_page() && throughput.is_none() && (run.sockets.is_empty() || !groups.is_empty()) {
+        blocks.push(Block::text("No cell has a throughput."));
+    }
+    if !groups.is_empty() {
+        blocks.push(Block::Table(cells::table(groups, doc.medium)));
+    }
+    if let Some(throughput) = throughput {
+        blocks.extend(visits::how(run, groups));
+        blocks.push(Block::Drawn(throughput.figure(Unit::L1, "Bit rate")?));
+        blocks.push(Block::Remark(throughput.remarks()));
+    }
+    doc.main("throughput", "Throughput", blocks);
+    cells::users(doc, groups);
+    let terminal = doc.medium == Medium::Terminal;
+    if terminal {
+        for (title, lines) in grid::ranking_lines(groups) {
+            doc.list("ranking", &title, lines);
+        }
+    } else {
+        doc.tables("ranking", "Ranking of the paths", grid::rankings(groups));
+        let map = heat::map(groups, doc.medium);
+        doc.tables("matrix", "The matrix", map.into_iter().collect());
+        if doc.on_page() {
+            doc.section(
+                "parameters",
+                "Which parameter matters",
+                parameters::section(groups),
+            );
+        }
+        // Directions by frame size are long: pages have them.
+        let most = if doc.on_page() { usize::MAX } else { 1 };
+        let directions = grid::directions(groups).into_iter().take(most);
+        doc.tables("directions", "One direction and both", directions.collect());
+    }
+    doc.list("guests", guests::HEADING, guests::lines(groups));
+    Ok(())
+}
+
+/// Figures of the first cells that have one, in a grid, each under its name and verdict.
+fn figures(
+    groups: &[Group<'_>],
+    draw: impl Fn(&Group<'_>) -> Result<Option<Markup>, ReportError>,
+    below: impl Fn(&Group<'_>) -> Markup,
+) -> Result<Option<Markup>, ReportError> {
+    let mut drawn = Vec::new();
+    for group in groups {
+        if drawn.len() == DRAWN {
+            break;
+        }
+        if let Some(figure) = draw(group)? {
+            drawn.push(html! {
+                figure {
+                    figcaption { strong { (group.name) } (badge(group.verdict())) }
+                    (figure)
+                    (below(group))
+                }
+            });
+        }
+    }
+    let all = if drawn.len() == DRAWN {
+        groups.len()
+    } else {
+        0
+    };
+    let grid = || html! { (figure::grid(&drawn)) (figure::not_all(all, "cells")) };
+    Ok((!drawn.is_empty()).then(grid))
+}
+
+fn losses(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
+    let by_cell = pick::trials_by_cell(run);
+    let none: Vec<&TrialRecord> = Vec::new();
+    let grid = figures(
+        groups,
+        |group| loss::figure(group, by_cell.get(group.name).unwrap_or(&none)),
+        |_| html! {},
+    )?;
+    Ok(match grid {
+        Some(grid) => vec![
+            Block::text(
+                "Every trial of the search: intended load in frames/s against the share of frames lost, \
+                 on a logarithmic scale with zero on a line of its own.",
+            ),
+            Block::Drawn(html! { (loss::legend()) (grid) }),
+        ],
+        None => vec![Block::text(
+            "The trials are not at hand, so no curve is drawn.",
+        )],
+    })
+}
+
+fn latencies(groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
+    let known = latency::load_shares(groups);
+    let grid = figures(groups, |group| latency::figure(group, &known), |_| html! {})?;
+    let Some(grid) = grid else {
+        return Ok(vec![Block::text("Latency was not measured.")]);
+    };
+    let mut blocks = vec![
+        Block::text(
+            "One-way, from the stamp of sending to the receiver’s clock on the same machine, on a \
+             logarithmic scale.",
+        ),
+        Block::Drawn(html! { (latency::legend(&known)) (grid) }),
+        Block::Table(latency::table(groups)),
+    ];
+    blocks.extend(hardware::table(groups).map(Block::Table));
+    Ok(blocks)
+}
+
+fn cpus(groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
+    let mut blocks = Vec::new();
+    if let Some(grid) = figures(groups, cpu::figure, cpu::who)? {
+        blocks.push(Block::text(
+            "Share of each core’s time while the confirm trial sent at the throughput.",
+        ));
+        blocks.push(Block::Drawn(html! { (cpu::legend()) (grid) }));
+    }
+    blocks.push(match cpu::table(groups) {
+        Some(table) => Block::Table(table),
+        None => Block::text("CPU time was not read."),
+    });
+    Ok(blocks)
+}
+
+fn deaths(groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
+    let mut blocks = Vec::new();
+    if let Some(grid) = figures(groups, |group| Ok(flow::figure(group)), |_| html! {})? {
+        blocks.push(Block::text(
+            "The lost frames of a cell as a stream, from left to right the way they went: at every \
+             place some fall out, with their share of all that were lost.",
+        ));
+        blocks.push(Block::Drawn(grid));
+    }
+    blocks.extend(ledger::blocks(groups));
+    Ok(blocks)
+}
+
+/// The control cell, the tester alone, and what has no result.
+fn beside(doc: &mut Document, run: &Run) -> Result<(), ReportError> {
+    if let Some(control) = &run.control {
+        let mut blocks = vec![Block::Text(control::words(control))];
+        let figure = control::figure(control)?.filter(|_| doc.on_page());
+        blocks.extend(figure.map(|figure| {
+            let about = "frames/s in order of time";
+            let figure = figure::figure("Throughput of each visit", about, figure);
+            Block::Drawn(figure::grid(&[figure]))
+        }));
+        doc.section("control", "Control cell", blocks);
+    }
+    let limits = run.tester_limit_fps.iter();
+    let limits: Vec<String> = limits
+        .map(|(key, fps)| format!("{}: {}", pick::limit_words(key), number::grouped(*fps)))
+        .collect();
+    if !limits.is_empty() {
+        let limits = Block::Text(format!("{} frames/s", limits.join(", ")));
+        doc.section("limits", "The tester alone, without a path", vec![limits]);
+    }
+    let skipped = run.skipped.iter().map(pick::skipped_line);
+    doc.list(
+        "missing",
+        "Skipped: this machine cannot build them",
+        skipped.collect(),
+    );
+    if !run.left_out.is_empty() {
+        let cells = Block::Text(run.left_out.join(", "));
+        doc.section(
+            "left-out",
+            "Left out by the time box or an interruption",
+            vec![cells],
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! The table of a run: a row per cell.
+
+use nicety_model::CellResult;
+
+use super::legend;
+use crate::document::Kind::{Main, Name, Number, Text, Tight};
+use crate::document::table::Narrow::{Listed, Named};
+use crate::document::{Block, Cell, Document, Medium, Table};
+use crate::number;
+use crate::pick::{self, Group};
+use crate::threads;
+
+/// The table; path, direction, size, throughput and verdict always, else what a cell has.
+pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
+    let series = pick::series(groups);
+    let rows: Vec<&&Group<'_>> = series.iter().flat_map(|(_, cells)| cells).collect();
+    let number = |of: Option<f64>, words: fn(f64) -> String| Cell::number(of, words);
+    // What an interval says better, or another column.
+    let older = |group: &&&Group<'_>| group.estimate().is_none();
+    let mut table = Table::of(
+        "Throughput of every cell",
+        rows.iter().copied(),
+        &[
+            ("path", Name, &|g| path(g).into()),
+            ("direction", Text, &|g| Cell::of(Some(g.key.direction))),
+            ("bytes", Number, &|g| Cell::of(Some(g.key.frame_size_bytes))),
+            ("frames/s", Main, &|g| {
+                Cell::from(g.fps_text())
+                    .by(g.throughput_fps())
+                    .interval(g.interval_text())
+            }),
+            ("interval", Number, &|g| {
+                Cell::of(g.interval_text()).details(g.half_width_text())
+            }),
+            ("10 s", Number, &|g| match older(g) {
+                true => Cell::absent(),
+                false => g.held_text().into(),
+            }),
+            ("capacity", Number, &|g| {
+                number(g.capacity_fps(), number::short)
+            }),
+            ("held", Number, &|g| {
+                let held = g.shown.held.filter(|_| older(g));
+                number(held.map(|held| held.load_fps), number::grouped)
+            }),
+            ("min to max", Number, &|g| {
+                let ends = g.extremes_fps().filter(|_| older(g));
+                let words =
+                    |(min, max)| format!("{} to {}", number::grouped(min), number::grouped(max));
+                Cell::of(ends.map(words))
+            }),
+            ("cv", Number, &|g| {
+                let summary = g.summary.filter(|_| older(g));
+                number(
+                    summary.and_then(|s| s.throughput_fps?.cv),
+                    number::variation,
+                )
+            }),
+            ("Mbit/s", Number, &|g| number::mbps(g.told_mbps()).into()),
+            ("loss", Number, &|g| loss(g)),
+            ("p50 µs", Number, &|g| {
+                number(g.latency().map(|l| l.p50), number::micros)
+            }),
+            ("p99 µs", Number, &|g| {
+                number(g.latency().map(|l| l.p99), number::micros)
+            }),
+            ("busiest CPU", Tight, &|g| Cell::of(cpu(g.shown))),
+            ("guest CPU", Text, &|g| {
+                Cell::of(g.shown.cpu.as_ref().and_then(threads::guest))
+            }),
+            ("verdict", Text, &|g| Cell::badge(g.verdict())),
+        ],
+    );
+    let always = ["path", "direction", "bytes", "frames/s", "verdict"];
+    table = table
+        .speaking(|heading, cell| always.contains(&heading) || !cell.is_absent())
+        .legend(legend::legend(groups))
+        .narrow(&[
+            ("min to max", Listed),
+            ("p50 µs", Named),
+            ("cv", Listed),
+            ("p99 µs", Named),
+            ("Mbit/s", Named),
+            ("loss", Named),
+            ("guest CPU", Named),
+            ("busiest CPU", Named),
+            ("capacity", Named),
+            ("10 s", Named),
+            ("interval", Named),
+        ]);
+    table.whole = true;
+    table.names = rows.iter().map(|g| g.name.to_owned()).collect();
+    table.headings = rows
+        .iter()
+        .map(|g| format!("{}, {}", path(g), pick::direction(g.key.direction)))
+        .collect();
+    table.headed = 2;
+    if medium == Medium::Page {
+        // Beside the throughput the verdict stays in sight when a narrow screen cuts the table off.
+        table.rearrange("verdict", "frames/s");
+    }
+    table
+}
+
+fn path(group: &Group<'_>) -> String {
+    match group.key.flows {
+        0 | 1 => group.key.path_name(),
+        many => format!("{}, {many} flows", group.key.path_name()),
+    }
+}
+
+/// Loss of the confirm trial, and the part of it that fell into stalls.
+fn loss(group: &Group<'_>) -> Cell {
+    let loss = group
+        .shown
+        .confirm
+        .map(|confirm| number::loss(confirm.loss_ratio.0));
+    match (loss, group.stalls_text()) {
+        (Some(loss), Some(stalls)) => Cell::from(format!("{loss}, {stalls}"))
+            .on_page(loss)
+            .details([stalls]),
+        (loss, _) => Cell::of(loss),
+    }
+}
+
+/// A CPU on which a thread polls is always busy: how much of that was of use stands beside it.
+fn cpu(shown: &CellResult) -> Option<String> {
+    let cpu = shown.cpu.as_ref()?;
+    let busiest = cpu.busiest.as_ref()?;
+    let (number, busy) = (busiest.cpu, number::share(busiest.busy_ratio));
+    Some(match cpu.polls_on_busiest() {
+        None => format!("{number}: {busy} {}", threads::greatest_user(busiest)),
+        Some(thread) => match thread.useful_ratio {
+            Some(useful) => format!(
+                "{number}: {} polls, {} useful",
+                thread.who,
+                number::share(useful)
+            ),
+            None => format!("{number}: {} polls", thread.who),
+        },
+    })
+}
+
+/// Who used the CPUs, for the first cell of every path on which programs or guests work. Pages have a
+/// table of it.
+pub(super) fn users(doc: &mut Document, groups: &[Group<'_>]) {
+    let told = pick::series(groups).into_iter().filter_map(|(_, cells)| {
+        cells.into_iter().find_map(|group| {
+            let cpu = group.shown.cpu.as_ref()?;
+            let users = threads::users(cpu).filter(|_| threads::worth_telling(cpu))?;
+            let mut line = format!("{}: {users}", group.name);
+            for guest in threads::guests(cpu) {
+                line.push_str(&format!("; by the count of {guest}"));
+            }
+            Some(line)
+        })
+    });
+    if !doc.on_page() {
+        doc.list("users", "CPUs' worth of time by user", told.collect());
+    }
+}
+
+/// Notes of the cells, each text once with the cells that have it.
+pub(super) fn notes(groups: &[Group<'_>]) -> Vec<String> {
+    let notes = pick::notes(groups).into_iter();
+    notes
+        .map(|(note, cells)| format!("{note} ({})", pick::named(&cells)))
+        .collect()
+}
+
+/// The verdicts with their meanings and how many cells have each: on pages all, else those that occur.
+pub(super) fn verdicts(groups: &[Group<'_>], medium: Medium) -> Vec<Block> {
+    let counts = pick::verdicts(groups);
+    let terms = nicety_model::Verdict::ALL
+        .into_iter()
+        .filter_map(|verdict| {
+            let cells = counts
+                .iter()
+                .find(|(of, _)| *of == verdict)
+                .map(|(_, cells)| *cells);
+            if cells.is_none() && medium != Medium::Page {
+                return None;
+            }
+            let cells = cells.map(|cells| format!(" ({})", number::plural(cells, "cell")));
+            let meaning = format!("{}{}", verdict.meaning(), cells.unwrap_or_default());
+            Some((Cell::badge(verdict), meaning))
+        });
+    let terms: Vec<(Cell, String)> = terms.collect();
+    match terms.is_empty() {
+        true => Vec::new(),
+        false => vec![Block::Terms(terms)],
+    }
+}

@@ -1,0 +1,76 @@
+//! The control cell: the same measurement again and again, so that drift shows.
+
+use maud::Markup;
+use nicety_model::run::ControlSummary;
+
+use crate::error::ReportError;
+use crate::figure::axis::Axis;
+use crate::figure::svg::{self, Frame, Ink, Shape};
+use crate::number::{self, plural};
+
+/// The visits of the control cell in one line.
+pub(super) fn words(control: &ControlSummary) -> String {
+    let visits = control.throughput_fps.iter();
+    let visits: Vec<String> = visits.map(|fps| number::grouped(*fps)).collect();
+    let failed = match control.failed {
+        0 => String::new(),
+        failed => format!(
+            "; {} found no throughput",
+            plural(failed as usize, "further visit")
+        ),
+    };
+    format!(
+        "{}: {} frames/s{failed}; drift {} (noisy above {})",
+        control.cell,
+        visits.join(", "),
+        number::variation(control.drift),
+        number::variation(control.drift_limit)
+    )
+}
+
+/// Throughput visit by visit; nothing for less than two.
+///
+/// # Errors
+/// [`ReportError::Draw`] when plotters refuses.
+pub(super) fn figure(control: &ControlSummary) -> Result<Option<Markup>, ReportError> {
+    let visits = &control.throughput_fps;
+    if visits.len() < 2 || !visits.iter().any(|fps| fps.is_finite()) {
+        return Ok(None);
+    }
+    let max = visits
+        .iter()
+        .copied()
+        .filter(|v| v.is_finite())
+        .fold(0.0, f64::max);
+    let y = Axis::from_zero(max, 4, number::short);
+    let every = visits.len().div_ceil(12);
+    let x = Axis {
+        min: 0.5,
+        max: visits.len() as f64 + 0.5,
+        ticks: (1..=visits.len())
+            .filter(|n| (n - 1) % every == 0)
+            .map(|n| (n as f64, n.to_string()))
+            .collect(),
+        log: false,
+    };
+    let told: Vec<String> = visits.iter().map(|fps| number::grouped(*fps)).collect();
+    let label = format!(
+        "Throughput of the control cell {} in frames per second, visit by visit: {}",
+        control.cell,
+        told.join(", ")
+    );
+    let frame = Frame::small(170, 56, (&x, &y), &label);
+    let points: Vec<(f64, f64)> = visits
+        .iter()
+        .enumerate()
+        .map(|(n, fps)| (n as f64 + 1.0, *fps))
+        .collect();
+    svg::draw(&frame, |plot| {
+        plot.line(&points, Ink::Series(0), 2, false)?;
+        for point in &points {
+            plot.mark(*point, Shape::Circle, Ink::Series(0), 3, false)?;
+        }
+        Ok(())
+    })
+    .map(Some)
+}

@@ -1,0 +1,181 @@
+//! CPU time per core at the throughput.
+
+use maud::{Markup, html};
+use nicety_model::{CoreUse, CpuUse};
+
+use crate::document::Kind::{Name, Number, Text};
+use crate::document::{Cell, Table};
+use crate::error::ReportError;
+use crate::figure;
+use crate::figure::axis::Axis;
+use crate::figure::svg::{self, Frame, Ink};
+use crate::number::{self, ABSENT};
+use crate::pick::Group;
+use crate::threads;
+
+/// Cores drawn per cell; of more, the busiest.
+const CORES: usize = 24;
+
+const PARTS: [(Ink, &str, &str); 6] = [
+    (Ink::User, "cpu-user", "user"),
+    (Ink::System, "cpu-system", "system, kernel threads"),
+    (Ink::Irq, "cpu-irq", "irq"),
+    (Ink::Softirq, "cpu-softirq", "softirq"),
+    (Ink::Steal, "cpu-steal", "stolen"),
+    (Ink::Idle, "cpu-idle", "idle"),
+];
+
+fn shares(core: &CoreUse) -> [f64; 6] {
+    [
+        core.user,
+        core.system,
+        core.irq,
+        core.softirq,
+        core.steal,
+        core.idle,
+    ]
+}
+
+/// Draws a cell's cores as stacked bars; `None` when the cores were not read.
+///
+/// # Errors
+/// [`ReportError::Draw`] when plotters refuses.
+pub(super) fn figure(group: &Group<'_>) -> Result<Option<Markup>, ReportError> {
+    let Some(cpu) = group.shown.cpu.as_ref().filter(|c| !c.cores.is_empty()) else {
+        return Ok(None);
+    };
+    let cores = busiest(cpu);
+    let x = Axis {
+        min: 0.0,
+        max: 1.0,
+        ticks: [0.0, 0.25, 0.5, 0.75, 1.0]
+            .map(|at| (at, number::share(at)))
+            .to_vec(),
+        log: false,
+    };
+    let rows = cores.len() as f64;
+    let y = Axis {
+        min: -0.5,
+        max: rows - 0.5,
+        // The first core stands at the top.
+        ticks: cores
+            .iter()
+            .enumerate()
+            .map(|(n, core)| (rows - 1.0 - n as f64, format!("CPU {}", core.cpu)))
+            .collect(),
+        log: false,
+    };
+    let label = label(group, cpu, &cores);
+    let height = 40 + 26 * cores.len() as i32;
+    let frame = Frame::small(height, 56, (&x, &y), &label);
+    svg::draw(&frame, |plot| {
+        for (n, core) in cores.iter().enumerate() {
+            let middle = rows - 1.0 - n as f64;
+            let mut from = 0.0;
+            for (share, (ink, _, _)) in shares(core).into_iter().zip(PARTS) {
+                if share.is_finite() && share > 0.0 {
+                    let to = (from + share).min(1.0);
+                    plot.bar((from, middle - 0.34), (to, middle + 0.34), ink)?;
+                    from = to;
+                }
+            }
+        }
+        Ok(())
+    })
+    .map(Some)
+}
+
+/// At most [`CORES`] cores: the busiest, in order of number.
+fn busiest(cpu: &CpuUse) -> Vec<&CoreUse> {
+    let mut cores: Vec<&CoreUse> = cpu.cores.iter().collect();
+    if cores.len() > CORES {
+        cores.sort_by(|a, b| a.idle.total_cmp(&b.idle));
+        cores.truncate(CORES);
+        cores.sort_by_key(|core| core.cpu);
+    }
+    cores
+}
+
+/// Who used the CPUs, under a figure.
+pub(super) fn who(group: &Group<'_>) -> Markup {
+    let Some(cpu) = &group.shown.cpu else {
+        return html! {};
+    };
+    html! {
+        p.muted {
+            @if cpu.cores.len() > CORES {
+                "The " (CORES) " busiest of " (cpu.cores.len()) " CPUs. "
+            }
+            @match threads::users(cpu) {
+                Some(users) => { "CPUs’ worth of time: " (users) }
+                None => { (ABSENT) }
+            }
+        }
+    }
+}
+
+/// The parts of a bar, once for all figures.
+pub(super) fn legend() -> Markup {
+    figure::legend(&PARTS.map(|(_, class, name)| figure::key(&format!("swatch {class}"), "", name)))
+}
+
+/// Table of every cell's busiest CPU and users; nothing where CPU time was not read.
+pub(super) fn table(groups: &[Group<'_>]) -> Option<Table> {
+    let rows = groups
+        .iter()
+        .filter_map(|g| Some((g, g.shown.cpu.as_ref()?)));
+    let table = Table::first(
+        "CPU use during the confirm trial",
+        rows,
+        &[
+            ("cell", Name, &|(group, _)| group.name.into()),
+            ("busiest CPU", Number, &|(_, cpu)| {
+                Cell::of(cpu.busiest.as_ref().map(|b| b.cpu))
+            }),
+            ("busy", Number, &|(_, cpu)| {
+                Cell::number(cpu.busiest.as_ref().map(|b| b.busy_ratio), number::share)
+            }),
+            (
+                "greatest user",
+                Text,
+                &|(_, cpu)| match (&cpu.busiest, cpu.polls_on_busiest()) {
+                    (None, _) => Cell::absent(),
+                    (_, Some(thread)) => Cell::from(&thread.who).details([threads::polls(thread)]),
+                    (Some(busiest), None) => threads::greatest_user(busiest).into(),
+                },
+            ),
+            ("path’s CPU time, µs/frame", Number, &|(_, cpu)| {
+                Cell::number(cpu.us_per_frame, |us| number::significant(us, 3))
+            }),
+            ("who, CPUs’ worth of time", Text, &|(_, cpu)| {
+                Cell::of(threads::users(cpu))
+            }),
+            ("guests, by their own count", Text, &|(_, cpu)| {
+                Cell::list(threads::guests(cpu))
+            }),
+            ("verdict", Text, &|(group, _)| Cell::badge(group.verdict())),
+        ],
+    );
+    let table = table.speaking(|heading, cell| !heading.starts_with("guests") || !cell.is_absent());
+    (table.total > 0).then_some(table)
+}
+
+fn label(group: &Group<'_>, cpu: &CpuUse, cores: &[&CoreUse]) -> String {
+    let busy: Vec<String> = cores
+        .iter()
+        .map(|core| format!("CPU {} {}", core.cpu, number::share(core.busy())))
+        .collect();
+    let mut text = format!(
+        "CPU time per core for {} at its throughput, busy: {}",
+        group.name,
+        busy.join(", ")
+    );
+    if let Some(busiest) = &cpu.busiest {
+        text.push_str(&format!(
+            "; busiest is CPU {} with {}",
+            busiest.cpu, busiest.who
+        ));
+    }
+    text.push_str(&format!("; verdict {}", group.verdict()));
+    text
+}

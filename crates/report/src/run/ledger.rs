@@ -1,0 +1,94 @@
+//! The loss ledger: where frames died, in the confirm trial and just above the throughput.
+
+use std::collections::BTreeMap;
+
+use nicety_model::LossEntry;
+
+use crate::document::Kind::{Name, Number, Text};
+use crate::document::{Block, Cell, Table};
+use crate::number;
+use crate::pick::Group;
+use crate::place;
+
+/// The name of what no counter explains.
+const UNEXPLAINED: &str = "unexplained";
+
+/// The table, and what stands behind places whose names do not say it.
+pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
+    let told: Vec<&Group<'_>> = groups
+        .iter()
+        .filter(|g| {
+            g.shown.frames.is_some()
+                || !g.shown.loss_ledger.is_empty()
+                || !g.shown.overload_ledger.is_empty()
+        })
+        .collect();
+    if told.is_empty() {
+        return vec![Block::text("No counters on the way were read.")];
+    }
+    let table = Table::first(
+        "Where frames died",
+        &told,
+        &[
+            ("cell", Name, &|g| g.name.into()),
+            ("lost in confirm", Number, &|g| lost(g)),
+            ("where, in confirm", Text, &|g| places(&g.shown.loss_ledger)),
+            ("unexplained", Number, &|g| {
+                unexplained(&g.shown.loss_ledger)
+            }),
+            ("where, in overload", Text, &|g| {
+                places(&g.shown.overload_ledger)
+            }),
+            ("unexplained", Number, &|g| {
+                unexplained(&g.shown.overload_ledger)
+            }),
+            ("verdict", Text, &|g| Cell::badge(g.verdict())),
+        ],
+    );
+    let entries = groups
+        .iter()
+        .flat_map(|g| g.shown.loss_ledger.iter().chain(&g.shown.overload_ledger));
+    let meanings: BTreeMap<&str, String> = entries
+        .filter_map(|entry| Some((entry.place.as_str(), place::meaning(&entry.place)?)))
+        .collect();
+    let mut blocks = vec![
+        Block::text(
+            "Counters on the way that moved, in frames. “Overload” is the search trial just above the \
+             throughput: what gave out first. “Unexplained” frames were lost where no counter looks.",
+        ),
+        Block::Table(table),
+    ];
+    if !meanings.is_empty() {
+        let terms = meanings.into_iter();
+        blocks.push(Block::Terms(
+            terms
+                .map(|(place, meaning)| (place.into(), meaning))
+                .collect(),
+        ));
+    }
+    blocks
+}
+
+fn lost(group: &Group<'_>) -> Cell {
+    group.shown.frames.map_or_else(Cell::absent, |frames| {
+        Cell::count(frames.lost)
+            .by(Some(frames.lost as f64))
+            .details([format!("of {}", number::count(frames.sent))])
+    })
+}
+
+/// The places that have a name.
+fn places(entries: &[LossEntry]) -> Cell {
+    let named = entries.iter().filter(|entry| entry.place != UNEXPLAINED);
+    let line = |entry: &LossEntry| format!("{} {}", entry.place, number::count(entry.frames));
+    Cell::list(named.map(line).collect())
+}
+
+/// What none of them explains.
+fn unexplained(entries: &[LossEntry]) -> Cell {
+    match entries.iter().find(|entry| entry.place == UNEXPLAINED) {
+        Some(entry) => Cell::count(entry.frames),
+        None if entries.is_empty() => Cell::absent(),
+        None => Cell::count(0),
+    }
+}

@@ -1,0 +1,145 @@
+//! What the short headings of the table of cells leave out.
+
+use crate::number::{self, ABSENT};
+use crate::pick::Group;
+use crate::threads;
+
+/// Units, direction, how loads were judged, and the load of the latency.
+pub fn legend(groups: &[Group<'_>]) -> String {
+    let any = |has: fn(&Group<'_>) -> bool| groups.iter().any(has);
+    match any(|group| group.estimate().is_some()) {
+        true => of_intervals(groups),
+        false => of_repeats(groups),
+    }
+}
+
+/// Of runs whose numbers have intervals.
+fn of_intervals(groups: &[Group<'_>]) -> String {
+    let any = |has: fn(&Group<'_>) -> bool| groups.iter().any(has);
+    let mut told = vec![match any(|group| group.repeats.len() > 1) {
+        true => "frames/s is the median of the visits; it and Mbit/s (L1, with preamble and gap) are per direction".to_owned(),
+        false => "frames/s and Mbit/s (L1, with preamble and gap) are per direction".to_owned(),
+    }];
+    told.push(format!(
+        "The interval is what frames/s is known to ({})",
+        sure(groups)
+    ));
+    told.extend(judged(groups));
+    if any(|group| group.held_text() != ABSENT) {
+        told.push("10 s is the load, in frames/s, that held for ten seconds".to_owned());
+    }
+    if any(|group| group.capacity_fps().is_some()) {
+        told.push(
+            "Capacity is the rate, in frames/s, at which the path forwards under overload"
+                .to_owned(),
+        );
+    }
+    if any(|group| group.shown.confirm.is_some()) {
+        told.push("Loss is that of the ten seconds at frames/s".to_owned());
+    }
+    let stalls = |group: &Group<'_>| {
+        let confirm = group.shown.confirm;
+        confirm.is_some_and(|confirm| confirm.lost_in_stalls.is_some())
+    };
+    if any(stalls) {
+        told.push("Frames lost in stalls were sent while a CPU stood still".to_owned());
+    }
+    if any(guest_is_known) {
+        told.push("Guest CPU is the guest's busiest by its own count".to_owned());
+    }
+    let shares = shares(groups);
+    if !shares.is_empty() {
+        told.push(format!("Latency is one-way at {shares} of the throughput"));
+    }
+    format!("{}.", told.join(". "))
+}
+
+/// What the intervals are worth: `94 %, range of 5 visits`, or where cells differ
+/// `93 to 97 %, from 5 to 8 visits`.
+fn sure(groups: &[Group<'_>]) -> String {
+    let labels = distinct(groups.iter().filter_map(Group::interval_label));
+    let stated = groups.iter().filter_map(Group::estimate);
+    let (sure, visits): (Vec<f64>, Vec<u32>) = stated
+        .filter_map(|estimate| Some((estimate.confidence?, estimate.visits)))
+        .unzip();
+    let ends = |of: &[f64]| {
+        let least = of.iter().copied().reduce(f64::min)?;
+        Some((least, of.iter().copied().fold(least, f64::max)))
+    };
+    let visits = visits.iter().min().zip(visits.iter().max());
+    match (labels.len() > 1, ends(&sure), visits) {
+        (true, Some((least, most)), Some((few, many))) => format!(
+            "{:.0} to {}, from {few} to {many} visits",
+            least * 100.0,
+            number::share(most)
+        ),
+        _ => labels.join("; or "),
+    }
+}
+
+/// How loads were judged: `Loads judged over windows of 59 ms; a load counts when …`. Absent where
+/// whole trials were.
+pub fn judged(groups: &[Group<'_>]) -> Option<String> {
+    let lengths = groups.iter().flat_map(|group| &group.repeats);
+    let mut lengths: Vec<f64> = lengths.filter_map(|cell| cell.window_s).collect();
+    lengths.retain(|length| length.is_finite());
+    lengths.sort_by(f64::total_cmp);
+    let ms = |length: &f64| format!("{:.0}", length * 1e3);
+    let (shortest, longest) = (ms(lengths.first()?), ms(lengths.last()?));
+    let lengths = match shortest == longest {
+        true => shortest,
+        false => format!("{shortest} to {longest}"),
+    };
+    let goals = distinct(groups.iter().map(|g| number::loss(g.shown.loss_goal)));
+    Some(format!(
+        "Loads judged over windows of {lengths} ms; a load counts when more than half of them lose no more than {}",
+        goals.join(" or ")
+    ))
+}
+
+/// Of runs without intervals.
+fn of_repeats(groups: &[Group<'_>]) -> String {
+    let mut text = "frames/s and Mbit/s (L1, with preamble and gap) are per direction".to_owned();
+    if groups.iter().any(|group| group.extremes_fps().is_some()) {
+        text.push_str(
+            "; repeats are averaged, the details are those of the repeat nearest the average",
+        );
+    }
+    if groups.iter().any(|group| group.shown.confirm.is_some()) {
+        text.push_str("; loss is that of the confirm trial");
+    }
+    if groups.iter().any(|group| group.shown.held.is_some()) {
+        text.push_str("; held is a lower load, in frames/s, that met the goal for as long");
+    }
+    if groups.iter().any(guest_is_known) {
+        text.push_str("; guest CPU is the guest's busiest by its own count");
+    }
+    let shares = shares(groups);
+    if !shares.is_empty() {
+        text.push_str(&format!(
+            "; latency is one-way at {shares} of the throughput"
+        ));
+    }
+    text.push('.');
+    text
+}
+
+fn guest_is_known(group: &Group<'_>) -> bool {
+    let cpu = group.shown.cpu.as_ref();
+    cpu.is_some_and(|cpu| threads::guest(cpu).is_some())
+}
+
+/// Shares of the throughput at which latency is shown: `50 % or 90 %`.
+fn shares(groups: &[Group<'_>]) -> String {
+    let ratios = groups
+        .iter()
+        .filter_map(|group| group.latency()?.load_ratio);
+    distinct(ratios.map(number::share)).join(" or ")
+}
+
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut texts: Vec<String> = texts.collect();
+    texts.sort();
+    texts.dedup();
+    texts
+}

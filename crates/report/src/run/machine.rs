@@ -1,0 +1,187 @@
+//! The machine's fingerprint.
+
+use std::collections::BTreeMap;
+
+use nicety_model::Run;
+use nicety_model::run::InterfaceFacts;
+
+use crate::document::Kind::{Name, Number, Text, Wide};
+use crate::document::csv::text;
+use crate::document::{Block, Cell, Table};
+use crate::number::plural;
+
+/// Facts beside their names.
+pub(crate) fn facts_table(caption: &str, facts: &[(&str, String)]) -> Table {
+    Table::of(
+        caption,
+        facts,
+        &[
+            ("what", Name, &|(what, _)| (*what).into()),
+            ("value", Wide, &|(_, value)| value.into()),
+        ],
+    )
+}
+
+/// Fingerprint tables (RFC 8204 §3.3 lists what to record).
+pub(super) fn fingerprint(run: &Run) -> Vec<Block> {
+    let (mut facts, unknown): (Vec<_>, Vec<_>) = facts(run)
+        .into_iter()
+        .partition(|(_, value)| !value.trim().is_empty());
+    let unknown: Vec<&str> = unknown.into_iter().map(|(what, _)| what).collect();
+    if !unknown.is_empty() {
+        facts.push(("none or not known", unknown.join(", ")));
+    }
+    let mut blocks = vec![Block::Table(facts_table("The machine", &facts))];
+    if !run.run.host.interfaces.is_empty() {
+        blocks.push(Block::Table(interfaces(&run.run.host.interfaces)));
+    }
+    blocks
+}
+
+/// The same in a line.
+pub(super) fn line(run: &Run) -> String {
+    let host = &run.run.host;
+    let known = |text: &str| match text.trim().is_empty() {
+        true => "unknown".to_owned(),
+        false => text.to_owned(),
+    };
+    format!(
+        "nicety {}, kernel {}, {} with {}.",
+        known(&host.nicety),
+        known(&host.kernel),
+        known(&host.cpu_model),
+        plural(host.cpus as usize, "CPU")
+    )
+}
+
+fn facts(run: &Run) -> Vec<(&'static str, String)> {
+    let host = &run.run.host;
+    let rights = if host.privileged {
+        "root on the host"
+    } else {
+        "ordinary user in a namespace of its own"
+    };
+    vec![
+        ("nicety", host.nicety.clone()),
+        ("seed of the cell order", run.run.seed.to_string()),
+        ("rights", rights.to_owned()),
+        ("system", text(host.os.as_ref())),
+        ("kernel", host.kernel.clone()),
+        ("kernel command line", host.cmdline.clone()),
+        ("hypervisor", text(host.hypervisor.as_ref())),
+        ("CPU", host.cpu_model.clone()),
+        ("CPUs online", host.cpus.to_string()),
+        ("CPUs nicety may use", numbers(&host.cpus_allowed)),
+        ("sockets", text(host.sockets)),
+        ("NUMA nodes", nodes(&host.numa)),
+        ("SMT", text(host.smt.as_ref())),
+        ("governor", governors(&host.governor)),
+        ("isolated CPUs", numbers(&host.isolated)),
+        ("microcode", text(host.microcode.as_ref())),
+        ("clock source", text(host.clocksource.as_ref())),
+        (
+            "memory",
+            text(host.memory_mib.map(|mib| format!("{mib} MiB"))),
+        ),
+        ("huge pages, KiB: number", pairs(&host.hugepages)),
+        ("mitigations", pairs(&host.mitigations)),
+        ("sysctl", pairs(&host.sysctl)),
+        ("firmware", text(host.bios.as_ref())),
+    ]
+}
+
+fn interfaces(all: &BTreeMap<String, InterfaceFacts>) -> Table {
+    Table::of(
+        "Interfaces",
+        all,
+        &[
+            ("interface", Name, &|(name, _)| (*name).into()),
+            ("driver", Text, &|(_, facts)| {
+                let version = facts.driver_version.as_deref().unwrap_or_default();
+                format!("{} {version}", text(facts.driver.as_ref())).into()
+            }),
+            ("firmware", Text, &|(_, facts)| {
+                Cell::of(facts.firmware.as_ref())
+            }),
+            ("bus", Text, &|(_, facts)| Cell::of(facts.bus.as_ref())),
+            ("NUMA", Text, &|(_, facts)| Cell::of(facts.numa_node)),
+            ("Mbit/s", Number, &|(_, facts)| {
+                Cell::of(
+                    facts
+                        .speed_mbps
+                        .filter(|speed| *speed != 0 && *speed != u32::MAX),
+                )
+            }),
+            ("MTU", Number, &|(_, facts)| Cell::of(facts.mtu)),
+            ("queues", Text, &|(_, facts)| {
+                Cell::of(facts.queues.as_ref())
+            }),
+            ("offloads on", Wide, &|(_, facts)| {
+                Cell::of(Some(facts.offloads.join(", ")).filter(|all| !all.is_empty()))
+            }),
+        ],
+    )
+}
+
+fn pairs(map: &BTreeMap<String, impl std::fmt::Display>) -> String {
+    let all: Vec<String> = map.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+    all.join("; ")
+}
+
+fn nodes(numa: &BTreeMap<String, Vec<u32>>) -> String {
+    let all: Vec<String> = numa
+        .iter()
+        .map(|(node, cpus)| format!("{node}: CPUs {}", numbers(cpus)))
+        .collect();
+    all.join("; ")
+}
+
+/// Governors with the number of CPUs that have each: 160 CPUs seldom have 160 governors.
+fn governors(by_cpu: &BTreeMap<String, String>) -> String {
+    let mut cpus: BTreeMap<&str, usize> = BTreeMap::new();
+    for governor in by_cpu.values() {
+        *cpus.entry(governor).or_default() += 1;
+    }
+    let all: Vec<String> = cpus
+        .iter()
+        .map(|(governor, n)| format!("{governor} ({})", plural(*n, "CPU")))
+        .collect();
+    all.join(", ")
+}
+
+/// CPU numbers as the kernel writes lists: `0-3,8`.
+fn numbers(cpus: &[u32]) -> String {
+    let mut sorted = cpus.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for cpu in sorted {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let all: Vec<String> = ranges
+        .into_iter()
+        .map(|(a, b)| {
+            if a == b {
+                a.to_string()
+            } else {
+                format!("{a}-{b}")
+            }
+        })
+        .collect();
+    all.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbers;
+
+    #[test]
+    fn cpu_lists_are_folded() {
+        assert_eq!(numbers(&[]), "");
+        assert_eq!(numbers(&[3, 0, 1, 2, 8]), "0-3,8");
+        assert_eq!(numbers(&[u32::MAX, 5, 5]), "5,4294967295");
+    }
+}

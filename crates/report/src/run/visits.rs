@@ -1,0 +1,97 @@
+//! How the numbers came about, and every visit of every cell: folded away.
+
+use nicety_model::{Disturbance, Run};
+
+use super::legend;
+use crate::document::Kind::{Main, Name, Number, Wide};
+use crate::document::{Block, Cell, Table};
+use crate::number::{self, plural};
+use crate::pick::Group;
+
+/// The paragraph and the table; nothing for runs whose numbers have no intervals.
+pub(super) fn how(run: &Run, groups: &[Group<'_>]) -> Option<Block> {
+    let known: Vec<&Group<'_>> = groups.iter().filter(|g| g.estimate().is_some()).collect();
+    if known.is_empty() {
+        return None;
+    }
+    let table = Table::first(
+        "Visits of every cell, in order of time",
+        groups,
+        &[
+            ("cell", Name, &|g| g.name.into()),
+            ("median, frames/s", Main, &|g| {
+                Cell::from(g.fps_text()).by(g.throughput_fps())
+            }),
+            ("interval", Number, &|g| {
+                Cell::of(g.interval_text())
+                    .details(g.half_width_text())
+                    .details(g.interval_label())
+            }),
+            ("frames/s of each visit", Wide, &|g| {
+                let each = g
+                    .repeats
+                    .iter()
+                    .map(|visit| number::fps(visit.throughput_fps));
+                each.collect::<Vec<_>>().join("; ").into()
+            }),
+            ("CPUs stood still, ms per s", Number, &|g| {
+                let stalls = seen(g).and_then(|one| one.stalls_ms_per_s);
+                Cell::sorted(stalls, |ms| number::significant(ms, 2))
+            }),
+            ("other programs, CPUs", Wide, &|g| {
+                Cell::of(seen(g).map(programs))
+            }),
+            ("verdict", Wide, &|g| {
+                Cell::badge(g.verdict()).details(g.why())
+            }),
+        ],
+    );
+    let blocks = vec![Block::text(words(run, groups, &known)), Block::Table(table)];
+    Some(Block::Folded("How this was measured".to_owned(), blocks))
+}
+
+/// What disturbed the visits of a cell.
+fn seen<'r>(group: &Group<'r>) -> Option<&'r Disturbance> {
+    group.summary?.disturbance.as_ref()
+}
+
+fn words(run: &Run, groups: &[Group<'_>], known: &[&Group<'_>]) -> String {
+    let mut told = Vec::new();
+    let visits = known.iter().map(|group| group.repeats.len()).max();
+    let visits = visits.unwrap_or(1);
+    match visits {
+        1 => told.push(
+            "Every cell was measured in one visit. Its interval says how far this visit narrowed the number down; another visit may differ by more".to_owned(),
+        ),
+        many => told.push(format!(
+            "Every cell was measured in {}, apart in time. The number is their median",
+            plural(many, "visit")
+        )),
+    }
+    told.extend(legend::judged(groups));
+    let confident = known.iter().any(|group| {
+        let estimate = group.estimate();
+        estimate.is_some_and(|estimate| estimate.confidence.is_some())
+    });
+    if confident {
+        told.push(
+            "The interval covers the median of all visits that might have been made with the probability stated, if visits are independent".to_owned(),
+        );
+    }
+    if let Some(estimator) = &run.run.estimator {
+        told.push(format!("Estimator: {estimator}"));
+    }
+    format!("{}.", told.join(". "))
+}
+
+/// `rustc (PID 812) 0.90, cc1 (PID 901) 0.12`
+fn programs(disturbance: &Disturbance) -> String {
+    let programs = disturbance.programs.iter();
+    let told: Vec<String> = programs
+        .map(|program| format!("{} (PID {}) {:.2}", program.name, program.pid, program.cpus))
+        .collect();
+    match told.is_empty() {
+        true => "none".to_owned(),
+        false => told.join(", "),
+    }
+}
