@@ -7,7 +7,7 @@ use crate::cell::CellKey;
 use crate::sock::SockTest;
 use crate::verdict::Verdict;
 
-crate::words::words! {
+crate::keywords::keywords! {
     /// What of a cell is compared.
     Metric {
         /// Throughput in frames per second; of sockets transactions per second or goodput. More is

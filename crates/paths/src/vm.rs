@@ -32,7 +32,7 @@ use nicety_guests::{Accelerator, Bundle, QemuError};
 use nicety_host::cpu_load::StatSample;
 use nicety_host::link::{LinkChange, LinkCounters};
 use nicety_host::net_error::NetError;
-use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
+use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
 use serde_json::Value;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
@@ -118,7 +118,7 @@ impl VmPath {
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, PathError> {
         let spec = VmSpec {
-            ask: VmAsk {
+            ask: VmConfig {
                 vms: serve.len() as u32,
                 ..spec.ask.clone()
             },

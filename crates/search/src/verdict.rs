@@ -209,24 +209,24 @@ fn at_line_rate(evidence: &Evidence) -> bool {
     evidence
         .throughput
         .zip(evidence.line_rate)
-        .is_some_and(|(found, line)| found.0 >= 0.999 * line.0)
+        .is_some_and(|(throughput, line)| throughput.0 >= 0.999 * line.0)
 }
 
 fn tester_limited(evidence: &Evidence) -> Option<String> {
     if at_line_rate(evidence) {
         return None;
     }
-    let found = evidence.throughput?;
+    let throughput = evidence.throughput?;
     let near = evidence
         .tester_limit
-        .filter(|limit| found.0 >= NEAR_TESTER_LIMIT * limit.0);
+        .filter(|limit| throughput.0 >= NEAR_TESTER_LIMIT * limit.0);
     match near {
         Some(limit) => Some(format!(
             "{:.0} % of the tester's own {limit}: the path carries at least this much",
-            found.0 / limit.0 * 100.0
+            throughput.0 / limit.0 * 100.0
         )),
         None if evidence.at_max => Some(format!(
-            "the tester could not offer more than about {found} here: the path carries at least this much"
+            "the tester could not offer more than about {throughput} here: the path carries at least this much"
         )),
         None => None,
     }

@@ -52,7 +52,7 @@ fn planned(series: &[SockSeries]) -> Vec<Figure> {
     for test in SockTest::ALL {
         let of_test: Vec<&SockSeries> = series
             .iter()
-            .filter(|series| last(series).is_some_and(|result| result.ask.test == test))
+            .filter(|series| last(series).is_some_and(|result| result.spec.test == test))
             .collect();
         let values: &[Value] = match test.has_transactions() {
             true => &[Value::Rate, Value::P99],
@@ -71,10 +71,10 @@ fn by_size(series: &[&SockSeries], test: SockTest, value: Value) -> Option<Figur
     for series in series.iter().filter(|series| series.curve.is_empty()) {
         let Some(result) = last(series) else { continue };
         let mut name = who(result);
-        if result.ask.parallel > 1 {
-            name.push_str(&format!(", {} flows", result.ask.parallel));
+        if result.spec.parallel > 1 {
+            name.push_str(&format!(", {} flows", result.spec.parallel));
         }
-        let point = point(series, result, f64::from(result.ask.message_bytes), value);
+        let point = point(series, result, f64::from(result.spec.message_bytes), value);
         lines.entry(name).or_default().extend(point);
     }
     Figure::of(lines, test, "message size in bytes", value)
@@ -84,10 +84,15 @@ fn by_parallel(series: &[&SockSeries], test: SockTest, value: Value) -> Option<F
     let mut lines: BTreeMap<String, Vec<WorkloadPoint>> = BTreeMap::new();
     for series in series {
         let Some(result) = last(series) else { continue };
-        let name = format!("{}, {} bytes", who(result), result.ask.message_bytes);
+        let name = format!("{}, {} bytes", who(result), result.spec.message_bytes);
         let points = lines.entry(name).or_default();
         if series.curve.is_empty() {
-            points.extend(point(series, result, f64::from(result.ask.parallel), value));
+            points.extend(point(
+                series,
+                result,
+                f64::from(result.spec.parallel),
+                value,
+            ));
         }
         points.extend(series.curve.iter().filter_map(|step| {
             let y = match value {
@@ -110,7 +115,7 @@ fn who(result: &SockResult) -> String {
     if result.family == Family::Ipv6 {
         name.push_str(", IPv6");
     }
-    if let Some(rate) = result.ask.rate_per_s {
+    if let Some(rate) = result.spec.rate_per_s {
         name.push_str(&format!(", {rate} per second asked"));
     }
     if let Some(neighbours) = result.neighbours {
