@@ -16,6 +16,7 @@ mod picture;
 mod place;
 mod rule;
 mod stacks;
+pub mod transaction;
 
 use nicety_model::HostFacts;
 use nicety_model::finding::{Advice, Goal};
@@ -42,5 +43,46 @@ pub fn advise(facts: &HostFacts, goal: Goal, wishes: Wishes) -> Advice {
         peer: wishes.peer.map(|probe| probe.peer),
         findings,
         waiting,
+    }
+}
+
+/// Keeps what the named rules say, by id or name; all of it when none is named.
+pub fn keep_rules(advice: &mut Advice, rules: &[String]) {
+    let wanted = |id: &str, rule: &str| {
+        let named = |name: &String| id.eq_ignore_ascii_case(name) || rule == name;
+        rules.is_empty() || rules.iter().any(named)
+    };
+    advice
+        .findings
+        .retain(|finding| wanted(&finding.id, &finding.rule));
+    advice
+        .waiting
+        .retain(|waiting| wanted(&waiting.id, &waiting.rule));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_named_by_id_or_name() {
+        let facts = fixture::Host::new(2, 4).nic("eth0", 10_000, 1).facts;
+        let all = advise(&facts, Goal::Throughput, Wishes::default());
+        let kept = |rules: &[&str]| {
+            let mut advice = all.clone();
+            let rules: Vec<String> = rules.iter().map(|&rule| rule.to_owned()).collect();
+            keep_rules(&mut advice, &rules);
+            advice
+        };
+        assert_eq!(kept(&[]), all);
+        let Some(first) = all.waiting.first() else {
+            panic!("rules about counters wait for them");
+        };
+        for name in [first.id.to_ascii_lowercase(), first.rule.clone()] {
+            let kept = kept(&[&name]);
+            assert!(!kept.waiting.is_empty(), "{name}");
+            assert!(kept.waiting.iter().all(|waiting| waiting.id == first.id));
+        }
+        assert!(kept(&["none"]).findings.is_empty());
     }
 }

@@ -9,6 +9,9 @@ mod rivals;
 mod tuned;
 mod vm;
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use nicety_model::HostFacts;
 use nicety_model::finding::{Advice, Effect};
 
@@ -28,6 +31,51 @@ pub struct HostFile {
     pub path: String,
     /// Text.
     pub text: String,
+}
+
+/// What settings are kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Files of systemd, udev, the module loader and libvirt.
+    Files,
+    /// A profile of tuned.
+    Tuned,
+}
+
+/// Files of nicety's that no longer belong: of `there`, all when nothing is to be kept.
+pub fn stale(mut there: Vec<PathBuf>, remove: bool, layout: Layout) -> Vec<PathBuf> {
+    // A profile of tuned stands beside the files, not instead of them.
+    there.retain(|path| {
+        remove || layout == Layout::Files && !path.ends_with("etc/tuned/nicety/tuned.conf")
+    });
+    there
+}
+
+/// The text that every file of nicety's should have, empty for those that should not be there.
+pub fn wanted(root: &Path, files: &[HostFile], stale: Vec<PathBuf>) -> BTreeMap<PathBuf, String> {
+    let mut wanted: BTreeMap<PathBuf, String> = stale
+        .into_iter()
+        .map(|path| (path, String::new()))
+        .collect();
+    wanted.extend(files.iter().map(|f| (root.join(&f.path), f.text.clone())));
+    wanted
+}
+
+/// What a person has to do once files are written.
+pub fn after_files(files: &[HostFile]) -> Vec<String> {
+    let line = |file: &HostFile| {
+        if file.path.ends_with(".xml") {
+            Some(format!(
+                "put /{} into the domain with virsh edit",
+                file.path
+            ))
+        } else if file.path.starts_with("etc/tuned/") {
+            Some("tuned-adm profile nicety".to_owned())
+        } else {
+            None
+        }
+    };
+    files.iter().filter_map(line).collect()
 }
 
 /// First lines of every file.
@@ -87,6 +135,40 @@ fn is_pci(bus: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn files_that_are_not_kept_any_more_go_unless_tuned_has_them() {
+        let there: Vec<PathBuf> = [
+            "/etc/sysctl.d/99-nicety.conf",
+            "/etc/tuned/nicety/tuned.conf",
+        ]
+        .map(PathBuf::from)
+        .into();
+        for (remove, layout, gone) in [
+            (true, Layout::Files, &there[..]),
+            (true, Layout::Tuned, &there[..]),
+            (false, Layout::Files, &there[..1]),
+            (false, Layout::Tuned, &[]),
+        ] {
+            let found = stale(there.clone(), remove, layout);
+            assert_eq!(found, gone, "{remove} {layout:?}");
+        }
+        let file = |path: &str| HostFile {
+            path: path.to_owned(),
+            text: "x".to_owned(),
+        };
+        let files = [
+            file("etc/sysctl.d/99-nicety.conf"),
+            file("etc/nicety/a.xml"),
+        ];
+        let wanted = wanted(Path::new("/"), &files, there);
+        let texts: Vec<&str> = wanted.values().map(String::as_str).collect();
+        assert_eq!(texts, ["x", "x", ""]);
+        assert_eq!(
+            after_files(&files),
+            ["put /etc/nicety/a.xml into the domain with virsh edit"]
+        );
+    }
+
     use nicety_model::facts::{IrqFacts, Owner, OwnerKind};
     use nicety_model::kept::{Kept, Target};
     use nicety_model::knob::{Change, CoalesceParameter, Knob, Side};

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::HostFacts;
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::{NetFacts, VmFacts, VmThread};
 use nicety_model::finding::Goal;
 use nicety_model::picture::{CpuPicture, Mark, MarkKind, NicPicture, NodePicture, Picture};
 
 use crate::case::{Case, Wishes};
-use crate::place::list;
 
 /// The host as it is drawn. Misplaced is what runs, or may run, away from the node of its NIC.
 pub fn picture(facts: &HostFacts) -> Picture {
@@ -121,7 +121,7 @@ fn add(
     if let (true, Some(net), Some(home)) = (misplaced, net, home) {
         picture.misplaced.push(format!(
             "{name} runs on CPUs {}, {} is on node {home}",
-            list(cpus),
+            format_cpu_list(cpus),
             net.name()
         ));
     }

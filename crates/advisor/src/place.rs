@@ -27,25 +27,6 @@ pub(crate) fn vm_cpus(case: &Case<'_>, net: &NetFacts) -> Vec<u32> {
     case.local_cpus(net).into_iter().filter(free).collect()
 }
 
-/// A CPU list as the kernel prints it: `0-3,8`.
-pub(crate) fn list(cpus: &[u32]) -> String {
-    let mut sorted = cpus.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let mut parts: Vec<(u32, u32)> = Vec::new();
-    for cpu in sorted {
-        match parts.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => parts.push((cpu, cpu)),
-        }
-    }
-    let words = parts.iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    });
-    words.collect::<Vec<_>>().join(",")
-}
-
 /// A CPU mask as the kernel prints it: words of 32 bits, highest first, for `cpus` CPUs.
 pub(crate) fn mask(cpus: &[u32], online: usize) -> String {
     let bits = online.max(1);
@@ -68,9 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_and_masks_are_the_kernels() {
-        assert_eq!(list(&[3, 0, 1, 8, 2, 2]), "0-3,8");
-        assert_eq!(list(&[]), "");
+    fn masks_are_the_kernels() {
         assert_eq!(mask(&[0, 1], 2), "3");
         assert_eq!(mask(&[], 8), "00");
         assert_eq!(mask(&[0, 33], 40), "02,00000001");

@@ -499,7 +499,7 @@ impl History for Postgres {
                         max: row.try_get(4)?,
                         repeats: count(row, 5)?,
                         // A verdict of a later version is none that this one may trust.
-                        verdict: Verdict::from_word(row.try_get(6)?).unwrap_or(Verdict::Failed),
+                        verdict: Verdict::of(row.try_get(6)?).unwrap_or(Verdict::Failed),
                         labels: row.try_get(9)?,
                     },
                     preset: row.try_get(7)?,

@@ -318,7 +318,7 @@ impl History for Sqlite {
                     max: row.get(4)?,
                     repeats: row.get(5)?,
                     // A verdict of a later version is none that this one may trust.
-                    verdict: Verdict::from_word(&verdict).unwrap_or(Verdict::Failed),
+                    verdict: Verdict::of(&verdict).unwrap_or(Verdict::Failed),
                     labels: labels(row, 9)?,
                 },
                 preset: row.get(7)?,

@@ -12,26 +12,27 @@ use std::io;
 use netlink_packet_core::NLM_F_DUMP;
 use netlink_sys::protocols::NETLINK_GENERIC;
 
-use crate::genetlink::{Family, GenlMessage};
+use crate::genetlink::Family;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
-use message::Port;
+use crate::raw::RawMessage;
+use message::DevlinkPort;
 
 pub use message::LeafRate;
 
 /// Who answers: the kernel, or in tests a script.
 trait Transport: fmt::Debug {
-    fn ask(&self, message: GenlMessage, flags: u16) -> io::Result<Vec<GenlMessage>>;
-    fn change(&self, message: GenlMessage) -> io::Result<()>;
+    fn ask(&self, message: RawMessage, flags: u16) -> io::Result<Vec<RawMessage>>;
+    fn change(&self, message: RawMessage) -> io::Result<()>;
 }
 
 impl Transport for Channel {
-    fn ask(&self, message: GenlMessage, flags: u16) -> io::Result<Vec<GenlMessage>> {
+    fn ask(&self, message: RawMessage, flags: u16) -> io::Result<Vec<RawMessage>> {
         Channel::ask(self, message, flags)
     }
 
-    fn change(&self, message: GenlMessage) -> io::Result<()> {
+    fn change(&self, message: RawMessage) -> io::Result<()> {
         Channel::change(self, message, 0)
     }
 }
@@ -102,7 +103,7 @@ impl Devlink {
             .iter()
             .filter_map(|one| message::leaf(one, nic))
             .collect();
-        let ports: Vec<Port> = ports
+        let ports: Vec<DevlinkPort> = ports
             .iter()
             .filter_map(|one| message::port(one, nic))
             .collect();
@@ -137,7 +138,7 @@ impl Devlink {
 
 /// The number that the NIC's own functions carry: one devlink instance may know the functions of
 /// several ports of a card, which are told apart by the PCI function's number then.
-fn own_number(nic: &str, ports: &[Port]) -> Option<u16> {
+fn own_number(nic: &str, ports: &[DevlinkPort]) -> Option<u16> {
     let first = ports.first()?.pf;
     if ports.iter().all(|port| port.pf == first) {
         return Some(first);

@@ -26,12 +26,14 @@ mod vm_args;
 mod window;
 mod xen;
 
+use std::time::Duration;
+
 use nicety_model::facts::{HostFacts, IrqFacts, NetFacts};
 
 use crate::fingerprint::{self, Measurer};
 
 pub use capture::{CaptureError, Capturing};
-pub use source::{RecordError, Source};
+pub use source::{RecordError, Source, SourceError};
 
 /// Reads everything. What cannot be read is absent; the notes say what is missing as a whole.
 /// Settings under `net.` and interfaces are those of the network namespace this process is in.
@@ -55,6 +57,16 @@ pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
             ..rest
         }
     })
+}
+
+/// Reads everything as this program; of the running host after looking on for `window`, when asked.
+pub fn read_after(source: &Source, window: Option<Duration>) -> HostFacts {
+    let mut notes = Vec::new();
+    let watched = window.and_then(|time| source.watch(time, &mut notes));
+    let mut facts = read(source, Measurer::current());
+    facts.notes.splice(0..0, notes);
+    facts.window = watched.or(facts.window);
+    facts
 }
 
 /// Interfaces and their interrupts.

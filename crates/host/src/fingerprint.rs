@@ -3,10 +3,11 @@
 //! What cannot be read is absent. A fingerprint is made to be published: it holds no serial
 //! number, asset tag, machine id or host name, and of the kernel command line only the
 //! kernel's own part, with addresses and identifiers blanked (see [`public_cmdline`]).
-//! Interfaces are the caller's to fill in.
+//! Interfaces are added by [`add_interfaces`].
 
 mod cmdline;
 mod hardware;
+mod interface;
 mod sysctl;
 #[cfg(test)]
 mod tests;
@@ -15,9 +16,11 @@ use std::collections::BTreeMap;
 
 use nicety_model::Fingerprint;
 
+use crate::privilege::{Privilege, privilege};
 use crate::topology::{EtcRoot, ProcRoot, Roots, SysRoot, Topology};
 
 pub use cmdline::public_cmdline;
+pub use interface::add_interfaces;
 pub use sysctl::SYSCTLS;
 
 /// What stands in fields that a fingerprint must have when they cannot be read.
@@ -30,6 +33,16 @@ pub struct Measurer<'a> {
     pub version: &'a str,
     /// Whether it has root's rights on the host.
     pub privileged: bool,
+}
+
+impl Measurer<'static> {
+    /// This program.
+    pub fn current() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            privileged: matches!(privilege(), Ok(Privilege::Privileged)),
+        }
+    }
 }
 
 /// Reads the facts. Settings under `net.` are those of the network namespace this process

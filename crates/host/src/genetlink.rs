@@ -1,11 +1,9 @@
 //! Generic netlink messages, as far as this crate asks any (include/uapi/linux/genetlink.h).
 
-use std::convert::Infallible;
 use std::io;
 
-use netlink_packet_core::{NetlinkDeserializable, NetlinkHeader, NetlinkSerializable, NlaBuffer};
-
 use crate::netlink::Channel;
+use crate::raw::RawMessage;
 
 const GENL_ID_CTRL: u16 = 16;
 const CTRL_CMD_GETFAMILY: u8 = 3;
@@ -28,7 +26,7 @@ impl Family {
 impl Family {
     /// Looks a family up by name; ENOENT when the kernel does not have it.
     pub(crate) fn find(channel: &Channel, name: &str) -> io::Result<Self> {
-        let mut request = GenlMessage::new(Self(GENL_ID_CTRL), CTRL_CMD_GETFAMILY);
+        let mut request = RawMessage::genl(Self(GENL_ID_CTRL), CTRL_CMD_GETFAMILY);
         request.put_str(CTRL_ATTR_FAMILY_NAME, name);
         channel
             .ask(request, 0)?
@@ -39,43 +37,10 @@ impl Family {
     }
 }
 
-/// A command or its answer: header and flat attributes.
-#[derive(Debug, Clone)]
-pub(crate) struct GenlMessage {
-    family: u16,
-    body: Vec<u8>,
-}
-
-impl GenlMessage {
-    pub(crate) fn new(family: Family, command: u8) -> Self {
-        Self {
-            family: family.0,
-            body: vec![command, 1, 0, 0],
-        }
-    }
-
-    /// One that was recorded, from its command on.
-    #[cfg(test)]
-    pub(crate) fn recorded(body: &[u8]) -> Self {
-        Self {
-            family: Family::fake().0,
-            body: body.to_vec(),
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn command(&self) -> u8 {
-        self.body[0]
-    }
-
-    #[cfg(test)]
-    pub(crate) fn length(&self) -> usize {
-        self.body.len()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn truncate(&mut self, length: usize) {
-        self.body.truncate(length);
+/// A command or its answer: a header of four bytes and flat attributes.
+impl RawMessage {
+    pub(crate) fn genl(family: Family, command: u8) -> Self {
+        Self::new(family.0, &[command, 1, 0, 0])
     }
 
     pub(crate) fn put_u32(&mut self, kind: u16, value: u32) {
@@ -86,17 +51,12 @@ impl GenlMessage {
         self.put(kind, &value.to_ne_bytes());
     }
 
-    /// A string with its NUL.
-    pub(crate) fn put_str(&mut self, kind: u16, text: &str) {
-        self.put(kind, &[text.as_bytes(), b"\0"].concat());
+    pub(crate) fn u8(&self, kind: u16) -> Option<u8> {
+        self.value(kind)?.first().copied()
     }
 
-    pub(crate) fn put(&mut self, kind: u16, value: &[u8]) {
-        let length = (HEADER_BYTES + value.len()) as u16;
-        self.body.extend_from_slice(&length.to_ne_bytes());
-        self.body.extend_from_slice(&kind.to_ne_bytes());
-        self.body.extend_from_slice(value);
-        self.body.resize(self.body.len().next_multiple_of(4), 0);
+    pub(crate) fn u16(&self, kind: u16) -> Option<u16> {
+        self.value(kind)?.try_into().ok().map(u16::from_ne_bytes)
     }
 
     pub(crate) fn u32(&self, kind: u16) -> Option<u32> {
@@ -107,49 +67,8 @@ impl GenlMessage {
         self.value(kind)?.try_into().ok().map(u64::from_ne_bytes)
     }
 
-    pub(crate) fn u8(&self, kind: u16) -> Option<u8> {
-        self.value(kind)?.first().copied()
-    }
-
-    pub(crate) fn u16(&self, kind: u16) -> Option<u16> {
-        self.value(kind)?.try_into().ok().map(u16::from_ne_bytes)
-    }
-
     pub(crate) fn value(&self, kind: u16) -> Option<&[u8]> {
-        let mut rest = self.body.get(HEADER_BYTES..)?;
-        while let Ok(attribute) = NlaBuffer::new_checked(rest) {
-            let length = usize::from(attribute.length());
-            if attribute.kind() == kind {
-                return rest.get(HEADER_BYTES..length);
-            }
-            rest = rest.get(length.next_multiple_of(4)..)?;
-        }
-        None
-    }
-}
-
-impl NetlinkSerializable for GenlMessage {
-    fn message_type(&self) -> u16 {
-        self.family
-    }
-
-    fn buffer_len(&self) -> usize {
-        self.body.len()
-    }
-
-    fn serialize(&self, buffer: &mut [u8]) {
-        buffer[..self.body.len()].copy_from_slice(&self.body);
-    }
-}
-
-impl NetlinkDeserializable for GenlMessage {
-    type Error = Infallible;
-
-    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Infallible> {
-        Ok(Self {
-            family: header.message_type,
-            body: payload.to_vec(),
-        })
+        self.attributes(HEADER_BYTES).find(kind)
     }
 }
 
@@ -159,7 +78,7 @@ mod tests {
 
     #[test]
     fn attributes_survive_padding_and_cut_messages() {
-        let mut message = GenlMessage::new(Family(30), 7);
+        let mut message = RawMessage::genl(Family(30), 7);
         message.put(2, b"abc\0x");
         message.put_u32(4, 77);
         assert_eq!(message.u32(4), Some(77));

@@ -9,6 +9,7 @@ pub mod ethtool;
 pub mod facts;
 pub mod fingerprint;
 mod genetlink;
+pub mod guest_channel;
 pub mod hwtstamp;
 pub mod journal;
 pub mod knob;

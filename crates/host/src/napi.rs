@@ -12,12 +12,13 @@ use netlink_sys::protocols::NETLINK_GENERIC;
 use rustix::process::Pid;
 
 use crate::cpu_set;
-use crate::genetlink::{Family, GenlMessage};
+use crate::genetlink::Family;
 use crate::link::Link;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::ns_sysfs::NsSysfs;
+use crate::raw::RawMessage;
 
 // include/uapi/linux/netdev.h
 const NETDEV_CMD_NAPI_GET: u8 = 11;
@@ -187,7 +188,7 @@ fn pids(ns: &NetNs, index: u32) -> Result<Vec<u32>, NetError> {
     let channel = Channel::open(ns, NETLINK_GENERIC)?;
     let error = |e| NetError::new(OPERATION, ns, e);
     let family = Family::find(&channel, "netdev").map_err(error)?;
-    let mut request = GenlMessage::new(family, NETDEV_CMD_NAPI_GET);
+    let mut request = RawMessage::genl(family, NETDEV_CMD_NAPI_GET);
     request.put_u32(NETDEV_A_NAPI_IFINDEX, index);
     let answers = channel.ask(request, NLM_F_DUMP).map_err(error)?;
     Ok(answers

@@ -9,10 +9,10 @@
 //!
 //! What others have put in these places is never touched.
 
+mod changes;
 mod counters;
-mod look;
 mod message;
-mod news;
+mod refresh;
 mod root;
 mod survey;
 
@@ -29,8 +29,8 @@ use crate::netns::NetNs;
 use crate::raw::RawMessage;
 use message::{BUCKET, INGRESS, ROOT, Target};
 
-pub use look::{Ask, Limits};
-pub use news::{Changes, News};
+pub use changes::{ChangeListener, Changes};
+pub use refresh::{Limits, SurveyRequest};
 pub use survey::{Bucket, Face, Survey};
 
 /// How long a bucket may send at the link's rate when nothing else is said.
@@ -64,7 +64,7 @@ pub struct Shape {
 
 /// What is found at a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum PortLimit {
     /// No limit.
     Open,
     /// A limit set here.
@@ -111,9 +111,9 @@ impl Shapers {
     /// # Errors
     /// [`NetError::NotFound`]; [`NetError::Unsupported`] for an interface that nobody's traffic
     /// comes out of.
-    pub fn read(&self, port: &str) -> Result<Found, NetError> {
+    pub fn read(&self, port: &str) -> Result<PortLimit, NetError> {
         let survey = self.survey()?;
-        self.found(self.face(port, &survey)?, &survey)
+        self.limit_of(self.face(port, &survey)?, &survey)
     }
 
     /// As [`Self::read`], of a port in a survey. A limit that not all frames go through counts as
@@ -121,34 +121,34 @@ impl Shapers {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn found(&self, link: &Face, survey: &Survey) -> Result<Found, NetError> {
+    pub fn limit_of(&self, link: &Face, survey: &Survey) -> Result<PortLimit, NetError> {
         Ok(match self.way(link)? {
             Way::Own => survey.at_root(link),
             Way::Redirected => match survey.ingress(link.index) {
-                None => Found::Open,
+                None => PortLimit::Open,
                 Some(_) => self.redirected(link, survey)?,
             },
         })
     }
 
     /// What an ingress qdisc at a port means.
-    fn redirected(&self, link: &Face, survey: &Survey) -> Result<Found, NetError> {
+    fn redirected(&self, link: &Face, survey: &Survey) -> Result<PortLimit, NetError> {
         let ifb = survey.limiter_of(link);
         let kind = survey.ingress(link.index).unwrap_or_default();
         // Nothing passes one that is down: it limits no more than one that is half made.
         let limited = |ifb: &Face| match ifb.up {
             true => shape(survey.bucket(ifb.index)),
-            false => Found::Open,
+            false => PortLimit::Open,
         };
         if let Some(ifb) = ifb.filter(|_| !survey.deep && kind == "ingress") {
             return Ok(limited(ifb));
         }
         Ok(match (&self.redirects(link)?[..], ifb) {
-            _ if kind != "ingress" => Found::Foreign(kind.to_owned()),
+            _ if kind != "ingress" => PortLimit::Foreign(kind.to_owned()),
             ([Target::To(target)], Some(ifb)) if *target == ifb.index => limited(ifb),
             // Half made, or half removed.
-            ([], Some(_)) | ([Target::Lost], _) => Found::Open,
-            _ => Found::Foreign(kind.to_owned()),
+            ([], Some(_)) | ([Target::Lost], _) => PortLimit::Open,
+            _ => PortLimit::Foreign(kind.to_owned()),
         })
     }
 
@@ -173,11 +173,11 @@ impl Shapers {
         burst: Duration,
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
-        let found = self.found(face, survey)?;
-        if let Found::Foreign(kind) = found {
+        let found = self.limit_of(face, survey)?;
+        if let PortLimit::Foreign(kind) = found {
             return Err(foreign(&kind, port));
         }
-        let made = self.way(face)? == Way::Own || matches!(found, Found::Limited(_));
+        let made = self.way(face)? == Way::Own || matches!(found, PortLimit::Limited(_));
         match self.holder(face, survey)?.filter(|_| made) {
             Some(index) => self.bucket(survey, index, shape, burst, port),
             None => self.redirect(face, survey, shape, burst),
@@ -288,7 +288,7 @@ impl Shapers {
             Way::Own => self.remove_root(link, survey)?,
             Way::Redirected => {
                 let ours = survey.ingress(link.index).is_some()
-                    && !matches!(self.redirected(link, survey)?, Found::Foreign(_));
+                    && !matches!(self.redirected(link, survey)?, PortLimit::Foreign(_));
                 if ours {
                     let request = message::ingress(message::RTM_DELQDISC, link.index);
                     self.change(request, 0, "remove limit of", port)?;
@@ -387,8 +387,8 @@ fn foreign(kind: &str, port: &str) -> NetError {
     NetError::new("limit", port, std::io::Error::other(why))
 }
 
-fn shape(bucket: Option<&Bucket>) -> Found {
-    bucket.map_or(Found::Open, |bucket| Found::Limited(bucket.shape))
+fn shape(bucket: Option<&Bucket>) -> PortLimit {
+    bucket.map_or(PortLimit::Open, |bucket| PortLimit::Limited(bucket.shape))
 }
 
 fn ifb_name(port: u32) -> String {

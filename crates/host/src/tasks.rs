@@ -5,8 +5,10 @@ mod tests;
 
 use std::time::Duration;
 
+use nicety_model::cpu_list::parse_cpu_list;
+
 use crate::cpu_load::SOFTIRQ;
-use crate::topology::{FactError, ProcRoot, parse_cpu_list};
+use crate::topology::{FactError, ProcRoot};
 
 /// `PF_KTHREAD` of include/linux/sched.h: the task is a kernel thread.
 const PF_KTHREAD: u64 = 0x0020_0000;

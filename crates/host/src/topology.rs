@@ -1,13 +1,12 @@
 //! CPUs of the machine: which are online, which this process may use, and how they share
 //! cores, sockets and memory.
 
-mod cpulist;
 mod quota;
 mod roots;
 
+use nicety_model::cpu_list::parse_cpu_list;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use cpulist::{format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask};
 pub use quota::cpu_quota;
 pub use roots::{EtcRoot, FactError, ProcRoot, Roots, SysRoot, TopRoot};
 

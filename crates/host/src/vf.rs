@@ -25,7 +25,7 @@ use crate::policer::Policers;
 use crate::raw::RawMessage;
 
 pub use holder::{Holder, VfHolders};
-pub use parse::{FunctionCounters, FunctionState, Limiter, Told};
+pub use parse::{FunctionCounters, FunctionList, FunctionState, Limiter};
 pub use place::{PciFunction, Places};
 pub use registers::{Chip, RegisterCounters, Registers};
 pub use setting::FunctionSetting;
@@ -73,14 +73,14 @@ impl Functions {
     ///
     /// # Errors
     /// [`NetError::BadName`], [`NetError::NotFound`], or what the driver says.
-    pub fn read(&self, pf: &str) -> Result<Told, NetError> {
-        let mut told = self.told(pf)?;
-        if told.announced > 0
+    pub fn read(&self, pf: &str) -> Result<FunctionList, NetError> {
+        let mut list = self.list(pf)?;
+        if list.announced > 0
             && let Some(switch) = self.switch(pf)?
         {
-            switch::merge(&mut told, switch);
+            switch::merge(&mut list, switch);
         }
-        Ok(told)
+        Ok(list)
     }
 
     /// As [`Self::read`], with a switch that is believed to be as it was: only what its policers count is
@@ -88,22 +88,27 @@ impl Functions {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn read_again(&self, pf: &str, before: &Told, counters: bool) -> Result<Told, NetError> {
-        let mut told = match counters {
-            true => self.told(pf)?,
+    pub fn read_again(
+        &self,
+        pf: &str,
+        before: &FunctionList,
+        counters: bool,
+    ) -> Result<FunctionList, NetError> {
+        let mut list = match counters {
+            true => self.list(pf)?,
             false => self.ask(pf, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS)?,
         };
-        if told.announced != before.announced {
+        if list.announced != before.announced {
             return self.read(pf);
         }
         if let Some(switch) = &before.switch {
-            switch::merge(&mut told, self.recount(switch.clone())?);
+            switch::merge(&mut list, self.recount(switch.clone())?);
         }
-        Ok(told)
+        Ok(list)
     }
 
     /// What `RTM_GETLINK` tells.
-    fn told(&self, pf: &str) -> Result<Told, NetError> {
+    fn list(&self, pf: &str) -> Result<FunctionList, NetError> {
         match self.ask(pf, RTEXT_FILTER_VF) {
             // The kernel had no room for its own answer.
             Err(error) if error.is_too_long() => {
@@ -113,7 +118,7 @@ impl Functions {
         }
     }
 
-    fn ask(&self, pf: &str, mask: u32) -> Result<Told, NetError> {
+    fn ask(&self, pf: &str, mask: u32) -> Result<FunctionList, NetError> {
         check_name(pf)?;
         // struct ifinfomsg.
         let mut request = RawMessage::new(RTM_GETLINK, &[0; 16]);
@@ -123,7 +128,7 @@ impl Functions {
             .channel
             .ask(request, 0)
             .map_err(|e| self.error("read virtual functions of", pf, e))?;
-        let answer = answers.first().map(parse::told);
+        let answer = answers.first().map(parse::function_list);
         answer.ok_or_else(|| NetError::bad_reply("read virtual functions of", pf, "no link in it"))
     }
 

@@ -2,10 +2,11 @@
 
 use netlink_sys::protocols::NETLINK_GENERIC;
 
-use crate::genetlink::{Family, GenlMessage};
+use crate::genetlink::Family;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
+use crate::raw::RawMessage;
 
 // include/uapi/linux/netdev.h
 const NETDEV_CMD_DEV_GET: u8 = 1;
@@ -35,7 +36,7 @@ pub fn read(ns: &NetNs, index: u32) -> Result<XdpFeatures, NetError> {
     let channel = Channel::open(ns, NETLINK_GENERIC)?;
     let error = |e| NetError::new(OPERATION, index, e);
     let family = Family::find(&channel, "netdev").map_err(error)?;
-    let mut request = GenlMessage::new(family, NETDEV_CMD_DEV_GET);
+    let mut request = RawMessage::genl(family, NETDEV_CMD_DEV_GET);
     request.put_u32(NETDEV_A_DEV_IFINDEX, index);
     let answers = channel.ask(request, 0).map_err(error)?;
     let bits = answers

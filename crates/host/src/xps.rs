@@ -7,10 +7,11 @@
 
 use std::io;
 
+use nicety_model::cpu_list::{format_cpu_mask, parse_cpu_list, parse_cpu_mask};
+
 use crate::net_error::NetError;
 use crate::netns::NetNs;
 use crate::ns_sysfs::NsSysfs;
-use crate::topology::{format_cpu_mask, parse_cpu_list, parse_cpu_mask};
 
 /// Lets every CPU send on each of the interface's first `queues` queues, so that a frame's flow
 /// decides, and reads it back.

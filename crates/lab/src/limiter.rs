@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_host::shaper::{Found, Shape, Shapers};
-use nicety_host::vf::{Functions, PciFunction, Places, Told};
+use nicety_host::shaper::{PortLimit, Shape, Shapers};
+use nicety_host::vf::{FunctionList, Functions, PciFunction, Places};
 use nicety_model::BitRate;
 
 use nicety_guests::QemuError;
@@ -54,15 +54,15 @@ enum Step {
 }
 
 /// What a rate asks for where this was found. What others have put there stays.
-fn step(mbit: u32, found: &Found) -> Step {
+fn step(mbit: u32, found: &PortLimit) -> Step {
     let wanted = Shape {
         rate: BitRate::from_mbit(mbit.into()),
         wire: true,
     };
     match (mbit, found) {
-        (_, Found::Foreign(_)) | (0, Found::Open) => Step::Nothing,
-        (0, Found::Limited(_)) => Step::Remove,
-        (_, Found::Limited(shape)) if *shape == wanted => Step::Nothing,
+        (_, PortLimit::Foreign(_)) | (0, PortLimit::Open) => Step::Nothing,
+        (0, PortLimit::Limited(_)) => Step::Remove,
+        (_, PortLimit::Limited(shape)) if *shape == wanted => Step::Nothing,
         (_, _) => Step::Set(wanted),
     }
 }
@@ -96,7 +96,7 @@ struct Limiter {
     here: Shapers,
     /// Interfaces of NICs that can have functions.
     nics: Vec<String>,
-    told: BTreeMap<String, Told>,
+    told: BTreeMap<String, FunctionList>,
     /// Functions that may have a bucket.
     held: BTreeSet<(String, u32)>,
     /// What the last look was about.
@@ -242,12 +242,12 @@ mod tests {
             rate: BitRate::from_mbit(mbit),
             wire: true,
         };
-        let limited = |mbit| Found::Limited(shape(mbit));
-        let foreign = Found::Foreign("htb".to_owned());
+        let limited = |mbit| PortLimit::Limited(shape(mbit));
+        let foreign = PortLimit::Foreign("htb".to_owned());
         for (mbit, found, wanted) in [
-            (0, Found::Open, Step::Nothing),
+            (0, PortLimit::Open, Step::Nothing),
             (0, limited(5), Step::Remove),
-            (5, Found::Open, Step::Set(shape(5))),
+            (5, PortLimit::Open, Step::Set(shape(5))),
             (5, limited(5), Step::Nothing),
             (7, limited(5), Step::Set(shape(7))),
             // Somebody else's stays, whatever the rate.

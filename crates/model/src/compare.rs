@@ -7,49 +7,24 @@ use crate::cell::CellKey;
 use crate::sock::SockTest;
 use crate::verdict::Verdict;
 
-/// What of a cell is compared.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Throughput in frames per second; of sockets transactions per second or goodput. More is
-    /// better.
-    Throughput,
-    /// Median one-way latency in µs at the highest share of the throughput; of sockets the time
-    /// of a transaction. Less is better.
-    LatencyP50,
-    /// 99th percentile of it.
-    LatencyP99,
-    /// CPU time of the path per frame received, in µs; of sockets the service demand of both
-    /// hosts together. Less is better.
-    Cpu,
+crate::words::words! {
+    /// What of a cell is compared.
+    Metric {
+        /// Throughput in frames per second; of sockets transactions per second or goodput. More is
+        /// better.
+        Throughput = "throughput",
+        /// Median one-way latency in µs at the highest share of the throughput; of sockets the time
+        /// of a transaction. Less is better.
+        LatencyP50 = "latency-p50",
+        /// 99th percentile of it.
+        LatencyP99 = "latency-p99",
+        /// CPU time of the path per frame received, in µs; of sockets the service demand of both
+        /// hosts together. Less is better.
+        Cpu = "cpu",
+    }
 }
 
 impl Metric {
-    /// Every metric.
-    pub const ALL: [Self; 4] = [
-        Self::Throughput,
-        Self::LatencyP50,
-        Self::LatencyP99,
-        Self::Cpu,
-    ];
-
-    /// The metric of this word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|metric| metric.word() == word)
-    }
-
-    /// The word used in options, tables and JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput",
-            Self::LatencyP50 => "latency-p50",
-            Self::LatencyP99 => "latency-p99",
-            Self::Cpu => "cpu",
-        }
-    }
-
     /// Its unit for a cell of this name: that of a socket workload has the test after the path.
     pub fn unit(self, cell: &str) -> &'static str {
         let test = cell.split('/').nth(1).and_then(|word| word.parse().ok());

@@ -1,23 +1,22 @@
 //! What is found wrong with a host, and what would be right.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::knob::Change;
 
-/// What the host is to be good at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Goal {
-    /// Much data in few connections.
-    #[default]
-    Throughput,
-    /// Short and even response times.
-    Latency,
-    /// Many frames per second from one interface to another.
-    Forwarding,
+crate::words::words! {
+    /// What the host is to be good at.
+    #[derive(Default)]
+    Goal {
+        /// Much data in few connections.
+        #[default]
+        Throughput = "throughput",
+        /// Short and even response times.
+        Latency = "latency",
+        /// Many frames per second from one interface to another.
+        Forwarding = "forwarding",
+    }
 }
 
 /// How much can go wrong.
@@ -148,23 +147,7 @@ impl std::str::FromStr for Goal {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "throughput" => Ok(Self::Throughput),
-            "latency" => Ok(Self::Latency),
-            "forwarding" => Ok(Self::Forwarding),
-            _ => Err(format!(
-                "{text:?} is no goal; write throughput, latency or forwarding"
-            )),
-        }
-    }
-}
-
-impl fmt::Display for Goal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Throughput => "throughput",
-            Self::Latency => "latency",
-            Self::Forwarding => "forwarding",
-        })
+        Self::of(text)
+            .ok_or_else(|| format!("{text:?} is no goal; write throughput, latency or forwarding"))
     }
 }

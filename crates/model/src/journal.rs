@@ -7,6 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::SCHEMA;
+use crate::cpu_list::parse_cpu_list;
 use crate::knob::{Change, Knob};
 
 /// One line of a journal.
@@ -81,6 +83,13 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Whether somebody has to look at it.
+    pub fn is_left(&self) -> bool {
+        matches!(self, Self::Foreign { .. } | Self::Failed { .. })
+    }
+}
+
 /// Where a transaction stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Phase {
@@ -97,6 +106,19 @@ pub enum Phase {
     Undoing,
     /// Undone.
     RolledBack,
+}
+
+impl Phase {
+    /// In one word, as reports have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Applying => "applying",
+            Self::Unconfirmed { .. } => "unconfirmed",
+            Self::Confirmed => "confirmed",
+            Self::Undoing => "undoing",
+            Self::RolledBack => "rolled-back",
+        }
+    }
 }
 
 /// A journal as read.
@@ -194,13 +216,20 @@ impl Journal {
         !steps.is_empty() && steps.iter().all(|step| step.change.knob.outlives_boot())
     }
 
-    /// What became of the settings that were undone.
-    pub fn outcomes(&self) -> Vec<(&Knob, &Outcome)> {
-        let outcomes = self.events.iter().filter_map(|event| match event {
-            Event::Undone { knob, outcome } => Some((knob, outcome)),
+    /// What became of a setting when it was undone last.
+    pub fn outcome(&self, setting: &Knob) -> Option<&Outcome> {
+        self.events.iter().rev().find_map(|event| match event {
+            Event::Undone { knob, outcome } if knob == setting => Some(outcome),
             _ => None,
-        });
-        outcomes.collect()
+        })
+    }
+
+    /// Why it was undone last.
+    pub fn why_undone(&self) -> Option<&str> {
+        self.events.iter().rev().find_map(|event| match event {
+            Event::Undoing { why } => Some(why.as_str()),
+            _ => None,
+        })
     }
 }
 
@@ -232,6 +261,33 @@ pub struct SettingReport {
     /// What became of it when it was undone.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub outcome: Option<Outcome>,
+}
+
+impl TransactionReport {
+    /// A transaction as it stands.
+    pub fn new(id: u32, journal: &Journal) -> Self {
+        let settings = journal.steps().into_iter().map(|step| SettingReport {
+            outcome: journal.outcome(&step.change.knob).cloned(),
+            knob: step.change.knob,
+            from: step.change.from,
+            to: step.change.to,
+            found: None,
+        });
+        Self {
+            schema: SCHEMA,
+            transaction: id,
+            phase: journal.phase().word().to_owned(),
+            settings: settings.collect(),
+        }
+    }
+}
+
+impl SettingReport {
+    /// Whether it has the value it got.
+    pub fn holds(&self) -> bool {
+        let found = self.found.as_deref();
+        found.is_some_and(|found| same_value(&self.knob, found, &self.to))
+    }
 }
 
 /// All transactions of a state directory.
@@ -267,26 +323,11 @@ pub fn same_value(knob: &Knob, a: &str, b: &str) -> bool {
             bits(a).is_some() && bits(a) == bits(b)
         }
         Knob::IrqAffinity { .. } | Knob::ThreadCpus { .. } => {
-            let cpus = cpu_set(a);
-            cpus.is_some() && cpus == cpu_set(b)
+            let cpus = parse_cpu_list(a);
+            cpus.is_some() && cpus == parse_cpu_list(b)
         }
         _ => false,
     }
-}
-
-/// CPUs of a list such as `0-3,8`.
-fn cpu_set(text: &str) -> Option<std::collections::BTreeSet<u32>> {
-    let mut cpus = std::collections::BTreeSet::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        // NR_CPUS is 8192 at most.
-        if last > 65_535 {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Kept {
 }
 
 /// What `nicety tune persist` did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PersistReport {
     /// Schema version.
     pub schema: u32,

@@ -85,32 +85,28 @@ pub enum Knob {
     },
 }
 
-/// What a ring or channel serves.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Side {
-    /// Receive.
-    Rx,
-    /// Transmit.
-    Tx,
-    /// Both; of channels only.
-    Combined,
+crate::words::words! {
+    /// What a ring or channel serves.
+    Side {
+        /// Receive.
+        Rx = "rx",
+        /// Transmit.
+        Tx = "tx",
+        /// Both; of channels only.
+        Combined = "combined",
+    }
 }
 
-/// A value of interrupt coalescing.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum CoalesceParameter {
-    /// Wait after a received frame, in µs.
-    RxUsecs,
-    /// Wait after a sent frame, in µs.
-    TxUsecs,
-    /// The driver adapts the receive values: `on` or `off`.
-    AdaptiveRx,
+crate::words::words! {
+    /// A value of interrupt coalescing.
+    CoalesceParameter {
+        /// Wait after a received frame, in µs.
+        RxUsecs = "rx-usecs",
+        /// Wait after a sent frame, in µs.
+        TxUsecs = "tx-usecs",
+        /// The driver adapts the receive values: `on` or `off`.
+        AdaptiveRx = "adaptive-rx",
+    }
 }
 
 /// A setting and what it becomes.
@@ -159,26 +155,6 @@ impl Knob {
             Self::VfRate { .. } | Self::PortRate { .. } => 9,
             Self::File { .. } => 10,
         }
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rx => "rx",
-            Self::Tx => "tx",
-            Self::Combined => "combined",
-        })
-    }
-}
-
-impl fmt::Display for CoalesceParameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RxUsecs => "rx-usecs",
-            Self::TxUsecs => "tx-usecs",
-            Self::AdaptiveRx => "adaptive-rx",
-        })
     }
 }
 

@@ -8,37 +8,54 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::frame::{Direction, FrameSize};
 
-/// An engine that sends and receives frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EngineName {
-    /// BPF programs at the interfaces.
-    Xdp,
-    /// Sockets whose rings the driver fills.
-    AfXdp,
-    /// The kernel's packet generator.
-    Pktgen,
-    /// Packet sockets.
-    AfPacket,
+crate::words::words! {
+    /// An engine that sends and receives frames.
+    EngineName {
+        /// BPF programs at the interfaces.
+        Xdp = "xdp",
+        /// Sockets whose rings the driver fills.
+        AfXdp = "af_xdp",
+        /// The kernel's packet generator.
+        Pktgen = "pktgen",
+        /// Packet sockets.
+        AfPacket = "af_packet",
+    }
 }
 
-impl EngineName {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Xdp, Self::AfXdp, Self::Pktgen, Self::AfPacket];
+/// The engine that a run is asked to measure with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// The fastest that proves itself on the ports.
+    #[default]
+    Auto,
+    /// No other than this one.
+    Only(EngineName),
+}
 
-    /// The word used on the command line, in keys and in labels.
-    pub fn word(self) -> &'static str {
+impl fmt::Display for EngineChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Xdp => "xdp",
-            Self::AfXdp => "af_xdp",
-            Self::Pktgen => "pktgen",
-            Self::AfPacket => "af_packet",
+            Self::Auto => f.write_str("auto"),
+            Self::Only(engine) => engine.fmt(f),
         }
     }
 }
 
-impl fmt::Display for EngineName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+/// Not the name of an engine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no engine: write auto, xdp, af_xdp, pktgen or af_packet")]
+pub struct NoEngine(String);
+
+impl FromStr for EngineChoice {
+    type Err = NoEngine;
+
+    fn from_str(text: &str) -> Result<Self, NoEngine> {
+        let mut all = EngineName::ALL.into_iter();
+        match all.find(|engine| engine.word() == text) {
+            Some(engine) => Ok(Self::Only(engine)),
+            None if text == "auto" => Ok(Self::Auto),
+            None => Err(NoEngine(text.to_owned())),
+        }
     }
 }
 
@@ -98,10 +115,7 @@ impl FromStr for LimitKey {
             Some(_) => Direction::Bi,
             None => Direction::Uni,
         };
-        let engine = parts.next().map(|part| {
-            let mut all = EngineName::ALL.into_iter();
-            all.find(|engine| engine.word() == part).ok_or_else(no)
-        });
+        let engine = parts.next().map(|part| EngineName::of(part).ok_or_else(no));
         let key = Self {
             frame_size: frame_size.ok_or_else(no)?,
             direction,
@@ -212,5 +226,17 @@ mod tests {
             let json = serde_json::to_string(&key).unwrap();
             prop_assert_eq!(serde_json::from_str::<LimitKey>(&json).unwrap(), key);
         }
+    }
+
+    #[test]
+    fn names_of_engines_are_what_asks_for_them() {
+        let named = EngineName::ALL.map(EngineChoice::Only);
+        for choice in named.into_iter().chain([EngineChoice::Auto]) {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        assert_eq!(
+            "dpdk".parse::<EngineChoice>().unwrap_err().to_string(),
+            "\"dpdk\" is no engine: write auto, xdp, af_xdp, pktgen or af_packet"
+        );
     }
 }

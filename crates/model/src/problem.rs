@@ -45,6 +45,27 @@ pub fn write_line<R: fmt::Display>(
     }
 }
 
+/// An error on one line. One of a library carries its cause in its own text, a context does not: causes that
+/// are missing are put in, and what to do stays at the end.
+pub fn error_line(error: &(dyn std::error::Error + 'static)) -> String {
+    let text = error.to_string();
+    let (what, remedy) = match text.split_once("; ") {
+        Some((what, remedy)) => (what, Some(remedy)),
+        None => (text.as_str(), None),
+    };
+    let mut line = what.to_owned();
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    for cause in causes.map(ToString::to_string) {
+        if !text.contains(&cause) {
+            line += &format!(": {cause}");
+        }
+    }
+    match remedy {
+        Some(remedy) => format!("{line}; {remedy}"),
+        None => line,
+    }
+}
+
 /// Lets an error that knows its [`Problem`] be written as one.
 #[macro_export]
 macro_rules! display_problem {

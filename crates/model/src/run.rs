@@ -167,7 +167,7 @@ pub struct RunHead {
     pub name: String,
     /// Start, RFC 3339 in UTC.
     pub started: String,
-    /// Wall time so far in seconds, over all sittings.
+    /// Wall time so far in seconds, over all sessions.
     pub elapsed_s: f64,
     /// Seed of the random cell order.
     pub seed: u64,

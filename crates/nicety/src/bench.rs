@@ -1,33 +1,74 @@
 //! `nicety bench`: finds the honest throughput of paths.
 
-pub mod assemble;
-mod engines;
-mod guests;
-pub mod host;
-mod links;
 mod live;
-mod machine;
-mod measure;
-mod paths;
 mod progress;
 mod request;
-mod run;
-pub mod setup;
 pub mod signals;
-mod sockets;
-mod switches;
-mod tester_limit;
 
 use anyhow::Context;
+use nicety_model::sock::Ending::Faulty;
+use nicety_model::{Run, Verdict};
+use nicety_runner::{Ending, RunError, Session};
 
 use crate::cli::BenchArgs;
 use crate::exit::{Exit, Failure};
+use crate::{output, report};
+use live::board::Board;
+use progress::{Preparing, Progress};
+use signals::Signals;
 
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let request = request::read(args)?;
-    let signals = signals::Signals::install()
+    let signals = Signals::install()
         .context("cannot take over SIGINT and SIGTERM")
         .map_err(Failure::environment)?;
-    run::run(request, &signals)
+    let opened = Session::open(request.run, &signals.stop(), &Preparing::default());
+    let mut session = match opened {
+        Err(RunError::Interrupted) => return Ok(Exit::Interrupted),
+        opened => opened?,
+    };
+    for note in session.notes() {
+        output::say(&format!("note: {note}"));
+    }
+    let plan = session.plan_name().to_owned();
+    let web = request.web.map(|listener| (listener, plan));
+    let mut progress = Progress::start(Board::of(&session), web)?;
+    let ending = session.measure(&progress);
+    progress.finish();
+    let ending = ending?;
+    let dir = session.dir().to_owned();
+    let run = session.close(ending)?;
+    let exit = exit(ending, &run);
+    if request.json {
+        report::print_json(run)?
+    } else {
+        report::print_table(&run)?
+    }
+    output::say(&format!("report: {}", dir.join("report.html").display()));
+    if ending == Ending::Interrupted {
+        output::say(&format!(
+            "interrupted; go on with: nicety bench --resume {}",
+            dir.display()
+        ));
+    }
+    Ok(exit)
+}
+
+/// What a session that ended so, and the run so far, mean for a script.
+fn exit(ending: Ending, run: &Run) -> Exit {
+    let nothing = run.cells.is_empty() && run.sockets.is_empty();
+    let tests = run.sockets.iter().flat_map(|series| &series.results);
+    let failed = run
+        .summary
+        .iter()
+        .any(|cell| cell.verdict == Verdict::Failed)
+        || tests.into_iter().any(|test| test.ending == Faulty);
+    match ending {
+        Ending::Interrupted => Exit::Interrupted,
+        Ending::OutOfTime if nothing => Exit::Negative,
+        _ if nothing && !run.skipped.is_empty() => Exit::Environment,
+        _ if failed => Exit::Negative,
+        _ => Exit::Done,
+    }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use nicety_guests::bundle::MIRROR;
+use nicety_model::EngineChoice;
 use nicety_model::plan::{Preset, parse_duration};
-use nicety_port::auto::Choice;
 use nicety_port::probes::Stamps;
 
 /// Measures, tunes and polices the network path of virtual machines.
@@ -132,7 +132,7 @@ pub struct BenchArgs {
     /// is loaded, needs root), af_packet, or auto, which takes the fastest that proves itself on the
     /// ports.
     #[arg(long, value_name = "NAME", default_value_t)]
-    pub engine: Choice,
+    pub engine: EngineChoice,
     /// Whose time stamps latency is taken with: the kernel's always; with auto also those of the
     /// NICs of both ports where they have them, of probes sent beside the load; hardware insists on
     /// that, software leaves them alone.

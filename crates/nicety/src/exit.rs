@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use nicety_store::StoreError;
+use nicety_model::problem::error_line;
+use nicety_policed::Fault;
+use nicety_runner::RunError;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,35 +62,28 @@ impl Failure {
             error: error.into(),
         }
     }
-
-    /// A run directory that is refused is bad input; one that fails is the environment.
-    pub fn store(error: StoreError) -> Self {
-        match error.is_bad_input() {
-            true => Self::usage(error),
-            false => Self::environment(error),
-        }
-    }
 }
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Library errors carry their cause in their own text; anyhow contexts do not. What to do
-        // stays at the end of the line.
-        let text = self.error.to_string();
-        let (what, fix) = match text.split_once("; ") {
-            Some((what, fix)) => (what, Some(fix)),
-            None => (text.as_str(), None),
-        };
-        f.write_str(what)?;
-        for cause in self.error.chain().skip(1) {
-            let cause = cause.to_string();
-            if !text.contains(&cause) {
-                write!(f, ": {cause}")?;
-            }
+        f.write_str(&error_line(self.error.as_ref()))
+    }
+}
+
+impl From<nicety_policed::Error> for Failure {
+    fn from(error: nicety_policed::Error) -> Self {
+        match error.fault() {
+            Fault::Input => Self::usage(error),
+            Fault::Host => Self::environment(error),
         }
-        match fix {
-            Some(fix) => write!(f, "; {fix}"),
-            None => Ok(()),
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error.is_bad_input() {
+            true => Self::usage(error),
+            false => Self::environment(error),
         }
     }
 }

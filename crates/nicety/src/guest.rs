@@ -1,21 +1,17 @@
 //! `nicety guest`: inside a container or virtual machine, what the host sees of it and the limit it
 //! sets itself.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use nicety_guests::virtio_ports;
+use nicety_host::guest_channel::GuestChannel;
 use nicety_lab::spec::GUEST_PORT;
 use nicety_model::BitRate;
 use nicety_police::explain::readable;
-use nicety_police::guest::{Ask, Record, Reply, Request, VSOCK_PORT, soft_limit};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use nicety_police::guest::{Command, Record, Reply, Request, VSOCK_PORT, soft_limit};
 
 use crate::cli::guest::{GuestArgs, GuestCommand};
 use crate::exit::{Exit, Failure};
@@ -25,24 +21,26 @@ const SOCKET: &str = "/run/nicety/guest.sock";
 const PORT: &str = "/dev/virtio-ports/org.nicety.guest";
 /// How long the host may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest answer in bytes.
-const LONGEST: usize = 16 << 10;
 
 /// Runs the command.
 pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
-    let (channel, json, ask) = match &args.command {
-        GuestCommand::Status(args) => (&args.channel, args.json, Ask::Status),
+    let (channel, json, command) = match &args.command {
+        GuestCommand::Status(args) => (&args.channel, args.json, Command::Status),
         GuestCommand::Limit(args) => {
             let limit = Some(args.rate).filter(|rate| rate.0 > 0);
             let lease = args.lease;
-            (&args.at.channel, args.at.json, Ask::Limit { limit, lease })
+            (
+                &args.at.channel,
+                args.at.json,
+                Command::Limit { limit, lease },
+            )
         }
     };
     let path = find(channel.as_deref())?;
     let request = Request {
         // Answers to somebody who did not wait for them have another.
         id: format!("p{:x}", std::process::id()),
-        ask,
+        command,
     };
     let reply = exchange(&path, &request).map_err(|error| {
         Failure::environment(anyhow!(
@@ -51,7 +49,7 @@ pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
         ))
     })?;
     if json {
-        crate::tune::print_json(&reply)?;
+        crate::output::print_json(&reply)?;
     }
     match (reply.error, reply.status) {
         (Some(_), _) if json => Ok(Exit::Negative),
@@ -61,7 +59,7 @@ pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
         }),
         (None, Some(record)) => {
             if !json {
-                crate::tune::print(&words(&record))?;
+                crate::output::print(&words(&record))?;
             }
             Ok(Exit::Done)
         }
@@ -110,98 +108,16 @@ fn port_of_sysfs() -> Option<PathBuf> {
     ports.into_iter().next()
 }
 
-/// A socket or a port.
-enum Line {
-    Socket(UnixStream),
-    Port(File),
-}
-
-fn open(path: &Path) -> std::io::Result<Line> {
-    let cid = path.to_str().and_then(|path| path.strip_prefix("vsock:"));
-    if let Some(cid) = cid {
-        let cid = cid.parse().map_err(|_| {
-            std::io::Error::other("no number of a machine; write vsock:2 for the host")
-        })?;
-        // Reading and writing is the same for all stream sockets.
-        let stream = UnixStream::from(nicety_host::vsock::connect(cid, VSOCK_PORT)?);
-        stream.set_nonblocking(true)?;
-        return Ok(Line::Socket(stream));
-    }
-    if std::fs::metadata(path)?.file_type().is_socket() {
-        let stream = UnixStream::connect(path)?;
-        stream.set_nonblocking(true)?;
-        return Ok(Line::Socket(stream));
-    }
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(nonblocking);
-    Ok(Line::Port(options.open(path)?))
-}
-
-fn exchange(path: &Path, request: &Request) -> std::io::Result<Reply> {
-    let end = Instant::now() + PATIENCE;
-    let line = open(path)?;
-    let text = request.line() + "\n";
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        wait(&line, PollFlags::OUT, end)?;
-        let written = match &line {
-            Line::Socket(socket) => (&*socket).write(rest),
-            Line::Port(port) => (&*port).write(rest),
-        };
-        match written {
-            Ok(count) => rest = &rest[count..],
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let mut held = Vec::new();
-    let mut buffer = [0; 1024];
+fn exchange(path: &Path, request: &Request) -> io::Result<Reply> {
+    let mut channel = GuestChannel::open(path, VSOCK_PORT, PATIENCE)?;
+    channel.write(&(request.line() + "\n"))?;
     loop {
-        wait(&line, PollFlags::IN, end)?;
-        let read = match &line {
-            Line::Socket(socket) => (&*socket).read(&mut buffer),
-            Line::Port(port) => (&*port).read(&mut buffer),
-        };
-        match read {
-            Ok(0) => return Err(std::io::Error::other("it has closed the channel")),
-            Ok(count) => held.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
-            Err(error) => return Err(error),
+        let line = channel.line()?;
+        match serde_json::from_slice::<Reply>(&line) {
+            Ok(reply) if reply.id == request.id => return Ok(reply),
+            // To somebody else, or the end of such a one.
+            Ok(_) | Err(_) => {}
         }
-        while let Some(end) = held.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = held.drain(..=end).collect();
-            match serde_json::from_slice::<Reply>(&line) {
-                Ok(reply) if reply.id == request.id => return Ok(reply),
-                // To somebody else, or the end of such a one.
-                Ok(_) | Err(_) => {}
-            }
-        }
-        if held.len() > LONGEST {
-            return Err(std::io::Error::other("its answer is too long"));
-        }
-    }
-}
-
-fn wait(line: &Line, flags: PollFlags, end: Instant) -> std::io::Result<()> {
-    let fd = match line {
-        Line::Socket(socket) => socket.as_fd(),
-        Line::Port(port) => port.as_fd(),
-    };
-    let mut fds = [PollFd::from_borrowed_fd(fd, flags)];
-    let left = end.saturating_duration_since(Instant::now());
-    let time = Timespec {
-        tv_sec: left.as_secs() as i64,
-        tv_nsec: left.subsec_nanos().into(),
-    };
-    match poll(&mut fds, Some(&time)) {
-        Ok(0) => Err(std::io::ErrorKind::TimedOut.into()),
-        // A port hangs up while nobody is at the host's end of it.
-        Ok(_) if fds[0].revents() == PollFlags::HUP => {
-            Err(std::io::Error::other("nobody is at its other end"))
-        }
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }
 

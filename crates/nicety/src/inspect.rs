@@ -1,29 +1,22 @@
 //! `nicety inspect`: facts about a host.
 
-mod interfaces;
-pub mod page;
-mod settings;
-mod table;
-mod vms;
-
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use nicety_host::facts::{self, Capturing, Source};
-use nicety_host::fingerprint::Measurer;
-use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::HostFacts;
-use nicety_model::plan::format_duration;
+use nicety_tuner::TuneEvent;
 
 use crate::cli::InspectArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::tune::events;
 
 /// Runs the command.
 pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
-    let mut source = source(args.sysroot.as_deref())?;
+    let mut source = Source::at(args.sysroot.as_deref()).map_err(Failure::usage)?;
     if let Some(record) = &args.record {
         source = source.recording(record).map_err(Failure::usage)?;
     }
@@ -34,22 +27,14 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.html {
         return picture(&facts, path);
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    let written = if args.json {
-        // A large host is several MB of text: never whole in memory.
-        serde_json::to_writer_pretty(&mut out, &facts)
-            .map_err(io::Error::from)
-            .and_then(|()| writeln!(out))
-    } else {
-        let width = output::table_options().width;
-        out.write_all(table::render(&facts, width).as_bytes())
-    };
-    match written.and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(
-            anyhow!("cannot write the facts: {error}"),
-        )),
-        _ => Ok(Exit::Done),
+    match args.json {
+        true => output::print_json(&facts)?,
+        false => output::print(&nicety_report::facts::render(
+            &facts,
+            output::table_options().width,
+        ))?,
     }
+    Ok(Exit::Done)
 }
 
 /// Reads the facts and writes what they were read from.
@@ -74,39 +59,10 @@ fn picture(facts: &HostFacts, path: &Path) -> Result<Exit, Failure> {
         .map_err(|error| Failure::environment(anyhow!("cannot write {}: {error}", path.display())))
 }
 
-/// The running host, or the one recorded below `sysroot`, which may be a captured file.
-pub fn source(sysroot: Option<&Path>) -> Result<Source, Failure> {
-    let Some(dir) = sysroot else {
-        return Ok(Source::live());
-    };
-    if dir.is_file() {
-        return Source::captured(dir).map_err(Failure::usage);
+/// Reads the facts; of the running host after looking on for a while, when asked.
+fn read(source: &Source, window: Option<Duration>) -> HostFacts {
+    if let Some(time) = window.filter(|_| source.is_live()) {
+        events::say(TuneEvent::Counting(time));
     }
-    if !dir.join("proc").is_dir() && !dir.join("sys").is_dir() {
-        return Err(Failure::usage(anyhow!(
-            "{} holds neither proc nor sys; give a folder that nicety inspect --record made, or \
-             a copy of both, or a file of --capture",
-            dir.display()
-        )));
-    }
-    Ok(Source::under(dir))
-}
-
-/// Reads the facts as this program; of the running host after looking on for a while, when asked.
-pub fn read(source: &Source, window: Option<Duration>) -> HostFacts {
-    let measurer = Measurer {
-        version: env!("CARGO_PKG_VERSION"),
-        privileged: matches!(privilege(), Ok(Privilege::Privileged)),
-    };
-    let mut notes = Vec::new();
-    let watched = window.and_then(|time| {
-        if source.is_live() {
-            output::say(&format!("counting for {}", format_duration(time)));
-        }
-        source.watch(time, &mut notes)
-    });
-    let mut facts = facts::read(source, measurer);
-    facts.notes.splice(0..0, notes);
-    facts.window = watched.or(facts.window);
-    facts
+    facts::read_after(source, window)
 }

@@ -14,7 +14,6 @@ mod probe;
 mod report;
 mod runs;
 mod sock;
-mod stamps;
 mod tune;
 mod usage;
 mod vf;

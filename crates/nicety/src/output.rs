@@ -3,7 +3,11 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use anyhow::anyhow;
 use nicety_report::Options;
+use serde::Serialize;
+
+use crate::exit::Failure;
 
 /// Width assumed when standard output is not a terminal.
 const PLAIN_WIDTH: u16 = 160;
@@ -25,6 +29,35 @@ pub fn error(what: &impl std::fmt::Display) {
         }
     }
     say(&format!("nicety: {line}"));
+}
+
+/// Writes to standard output; nobody reading is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// One object on standard output. A large host is several MB of text: never whole in memory.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let json = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+    written(json.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
+}
+
+/// One object as one of many lines.
+pub fn line(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
+    Ok(text + "\n")
+}
+
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(
+            anyhow!("cannot write to standard output: {error}"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// How the table may look on standard output.

@@ -1,138 +1,107 @@
 //! `nicety police`: shares a link among tenants.
 
-mod board;
-mod check;
-mod daemon;
-mod dry;
-mod found;
-mod functions;
-mod guests;
-mod journal;
-mod kernel;
-mod passed;
-mod ports;
-mod record;
+mod dry_run;
 mod serve;
-mod service;
-mod softly;
-mod state;
-mod told;
-mod totals;
+mod status;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::anyhow;
-use nicety_host::knob::WIRE;
 use nicety_model::SCHEMA;
-use nicety_police::Policy;
-use nicety_police::told::RestoreReport;
-
-pub use state::State;
+use nicety_police::report::{RestoreReport, State};
+use nicety_policed::daemon::{self, Daemon, Ended, Options};
+use nicety_policed::log::Log;
+use nicety_policed::{PolicyFile, client};
 
 use crate::cli::police::{PoliceArgs, PoliceCommand, RestoreArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Largest policy, in bytes.
-const LARGEST: u64 = 16 << 20;
-
 /// Runs the command.
 pub fn run(args: &PoliceArgs) -> Result<Exit, Failure> {
     match &args.command {
         PoliceCommand::Run(args) => start(args),
-        PoliceCommand::Status(args) => told::status(args),
-        PoliceCommand::Explain(args) => told::explain(args),
-        PoliceCommand::Reload(args) => told::reload(args),
+        PoliceCommand::Status(args) => status::status(args),
+        PoliceCommand::Explain(args) => status::explain(args),
+        PoliceCommand::Reload(args) => status::reload(args),
         PoliceCommand::Restore(args) => restore(args),
     }
 }
 
 fn start(args: &RunArgs) -> Result<Exit, Failure> {
-    let (policy, text) = read(&args.policy)?;
-    let file = args.policy.display().to_string();
-    match args.dry_run {
-        true => dry::run(&policy, &file, args),
-        false => daemon::run(&policy, &file, &text, args),
+    let policy = PolicyFile::read(&args.policy)?;
+    let log = Log::open(output::say);
+    let directory = directory(args.state.as_deref())?;
+    if args.dry_run {
+        return dry_run::run(&policy, &directory, args, &log);
     }
-}
-
-/// A policy, and its text.
-fn read(path: &Path) -> Result<(Policy, String), Failure> {
-    let shown = path.display().to_string();
-    let unreadable =
-        |error: std::io::Error| Failure::usage(anyhow!("cannot read {shown}: {error}"));
-    let of = std::fs::metadata(path).map_err(unreadable)?;
-    let refuse = |what: &str| Err(Failure::usage(anyhow!("{shown} is no policy: {what}")));
-    if !of.is_file() {
-        // Something else may never end, and is not there again for a reload.
-        return refuse("no file");
+    let options = Options {
+        directory,
+        absent_ok: args.absent_ok,
+        keep: args.keep,
+        periods: args.periods,
+    };
+    let mut daemon = Daemon::start(&policy, options, log)?;
+    if let Some(address) = args.listen {
+        let at = serve::start(address, &args.listen_as, Arc::clone(daemon.board()))?;
+        output::say(&format!(
+            "http://{at}/ shows what happens, http://{at}/metrics is for Prometheus"
+        ));
     }
-    if of.len() > LARGEST {
-        return refuse(&format!("{} bytes", of.len()));
+    if let Some(dir) = &args.out {
+        daemon.record(dir, &policy)?;
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    let policy = Policy::parse(&shown, &text).map_err(Failure::usage)?;
-    Ok((policy, text))
+    Ok(match daemon.run()? {
+        Ended::Clean => Exit::Done,
+        Ended::NotRestored => Exit::Negative,
+    })
 }
 
 fn restore(args: &RestoreArgs) -> Result<Exit, Failure> {
-    let asked = args.state.as_deref();
-    let mut ports = ports::Ports::open(None)?;
-    let _alone = state::Alone::claim(ports.namespace())?;
-    let tell = |ports| match args.json {
-        true => crate::tune::print_json(&RestoreReport {
-            schema: SCHEMA,
-            ports,
-        }),
-        false => Ok(()),
-    };
-    let nothing = || {
+    let directory = directory(args.state.as_deref())?;
+    let restored = daemon::restore(&directory, &Log::open(output::say))?;
+    if let (None, Some(path)) = (&restored, &args.state) {
+        return Err(Failure::usage(anyhow!(
+            "there is no directory {}; correct --state",
+            path.display()
+        )));
+    }
+    let restored = restored.unwrap_or_default();
+    if restored.ports.is_empty() {
         output::say("nothing to put back");
-        tell(Vec::new()).map(|()| Exit::Done)
-    };
-    let directory = state::directory(asked)?;
-    match (directory.is_dir(), asked) {
-        (true, _) => {}
-        (false, None) => return nothing(),
-        (false, Some(path)) => {
-            return Err(Failure::usage(anyhow!(
-                "there is no directory {}; correct --state",
-                path.display()
-            )));
-        }
     }
-    let (state, _state_is_ours) = state::take(Some(&directory))?;
-    let mut found = found::Originals::open(&state, &ports)?;
-    if found.len() == 0 {
-        return nothing();
+    if args.json {
+        output::print_json(&RestoreReport {
+            schema: SCHEMA,
+            ports: restored.ports,
+        })?;
     }
-    let (exit, back) = found.restore(&mut ports, "asked to")?;
-    tell(back).map(|()| exit)
+    Ok(match restored.bad {
+        0 => Exit::Done,
+        _ => Exit::Negative,
+    })
 }
 
-/// What a daemon tells whose state directory is asked for, or the one of a network namespace where one
+/// The directory asked for, or `police` below the usual one, whether it is there or not.
+fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
+    match asked {
+        Some(path) => Ok(path.to_owned()),
+        None => Ok(nicety_tuner::work::usual()?.join("police")),
+    }
+}
+
+/// What a daemon says whose state directory is asked for, or the one of a network namespace where one
 /// runs.
 pub fn known(asked: Option<&Path>, netns: u64) -> Result<Option<State>, Failure> {
     match asked {
-        Some(_) => told::read(asked).map(Some),
+        Some(_) => status::read(asked).map(Some),
         // Whoever may not read it does without.
-        None => Ok(told::read_quietly(netns)),
+        None => Ok(client::read_quietly(directory(None).ok().as_deref(), netns)),
     }
 }
 
-/// Whether a daemon in this network namespace sets the limit of a port, which is now `limit`. Where what
-/// it knows cannot be read, the way of the limit tells.
+/// Whether a daemon in this network namespace sets the limit of a port, which is now `limit`.
 pub fn governs(netns: u64, port: &str, limit: &str) -> bool {
-    match told::read_quietly(netns) {
-        Some(state) => {
-            let mut ports = state.decision.ports.iter();
-            ports.any(|known| known.port.to_string() == port)
-        }
-        None => limit.ends_with(WIRE) && state::named(),
-    }
-}
-
-/// The file that `status` and `explain` read.
-fn state_file(directory: &Path) -> PathBuf {
-    directory.join("state.json")
+    client::governs(directory(None).ok().as_deref(), netns, port, limit)
 }

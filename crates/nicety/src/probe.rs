@@ -1,30 +1,25 @@
 //! `nicety probe`: what can be done here, and what each missing thing costs.
-//!
-//! What can be tried in namespaces that go with the process is tried; the rest is looked for.
 
-mod engines;
-mod guests;
-mod interfaces;
-mod jobs;
-mod paths;
 mod text;
 
 use std::io::{self, Write};
 
 use anyhow::anyhow;
-use nicety_host::facts::Source;
-use nicety_host::netns::NetNs;
-use nicety_host::privilege::{self, Privilege};
-use nicety_model::SCHEMA;
 use nicety_model::probe::{Answer, Area, ProbeReport};
+use nicety_runner::{Event, Stage, probe};
 
 use crate::cli::ProbeArgs;
 use crate::exit::{Exit, Failure};
-use crate::{inspect, output};
+use crate::output;
 
 /// Runs the command.
 pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
-    let report = look(args)?;
+    let show = |event: Event<'_>| {
+        if let Event::Stage(Stage::Accelerator(step)) = event {
+            output::say(&format!("nicety: {step}"));
+        }
+    };
+    let report = probe::all(args.cache.clone(), &show).map_err(Failure::environment)?;
     let mut out = io::stdout().lock();
     let written = if args.json {
         serde_json::to_string_pretty(&report)
@@ -47,47 +42,5 @@ fn exit(report: &ProbeReport) -> Exit {
     match engines.any(|engine| engine.answer != Answer::No) {
         true => Exit::Done,
         false => Exit::Negative,
-    }
-}
-
-fn look(args: &ProbeArgs) -> Result<ProbeReport, Failure> {
-    let before = privilege::privilege().map_err(Failure::environment)?;
-    // All that is told about the host comes before a user namespace hides some of it.
-    let facts = inspect::read(&Source::live(), None);
-    let mut abilities = interfaces::all(&facts);
-    abilities.extend(jobs::of_user(before, &facts));
-    let entered = match before {
-        Privilege::Ordinary => privilege::enter_user_namespace(),
-        _ => Ok(()),
-    };
-    match entered {
-        Ok(()) => {
-            abilities.extend(paths::built(before));
-            abilities.extend(engines::all());
-            abilities.extend(
-                NetNs::create("probe")
-                    .map(|ns| guests::nics(&ns))
-                    .unwrap_or_default(),
-            );
-        }
-        Err(error) => abilities.push(paths::no_namespaces(&error)),
-    }
-    abilities.extend(paths::switches());
-    abilities.extend(guests::accelerator(args.cache.clone()));
-    abilities.sort_by_key(|ability| ability.area);
-    Ok(ProbeReport {
-        schema: SCHEMA,
-        nicety: env!("CARGO_PKG_VERSION").to_owned(),
-        kernel: facts.host.kernel,
-        user: user(before).to_owned(),
-        abilities,
-    })
-}
-
-fn user(privilege: Privilege) -> &'static str {
-    match privilege {
-        Privilege::Privileged => "root",
-        Privilege::UserNamespace => "user namespace",
-        Privilege::Ordinary => "ordinary user",
     }
 }

@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use nicety_model::Run;
 use nicety_report::{csv, html, json, junit, markdown, openmetrics, sock, table};
+use nicety_runner::assemble;
 use nicety_store::RunContents;
 
-use crate::bench::assemble;
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;

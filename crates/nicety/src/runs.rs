@@ -12,9 +12,9 @@ use nicety_history::{History, HistoryError};
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
 use nicety_report::{json, table};
+use nicety_runner::assemble;
 use nicety_store::RunContents;
 
-use crate::bench::assemble;
 use crate::cli::runs::{ExportArgs, LabelArgs, ListArgs, RunsArgs, RunsCommand, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;

@@ -1,11 +1,8 @@
 //! `nicety sock`: what applications get from a network path.
 
 pub mod args;
-pub mod inside;
-mod local;
-mod progress;
+pub mod progress;
 mod request;
-pub mod series;
 mod serve;
 
 use anyhow::Context;

@@ -2,30 +2,26 @@
 
 mod apply;
 mod boot;
-pub mod commit;
+pub mod events;
 mod finish;
-mod guard;
 mod measure;
-mod path_mtu;
 mod persist;
-mod plan;
-pub mod report;
-pub mod state;
-mod text;
-pub mod transaction;
 
-use anyhow::anyhow;
-use serde::Serialize;
+use std::io;
 
-pub use plan::print;
+use nicety_host::facts::Source;
+use nicety_report::advice as report;
+use nicety_tuner::advice::{self, AdviceRequest};
+use nicety_tuner::{ErrorKind, TuneError, guard};
 
-use crate::cli::tune::{TuneArgs, TuneCommand};
+use crate::cli::tune::{Ask, GuardArgs, PlanArgs, TuneArgs, TuneCommand};
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 /// Runs the command.
 pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     match &args.command {
-        TuneCommand::Plan(args) => plan::run(args),
+        TuneCommand::Plan(args) => plan(args),
         TuneCommand::Apply(args) => apply::run(args),
         TuneCommand::Confirm(args) => finish::confirm(args),
         TuneCommand::Rollback(args) => finish::rollback(args),
@@ -33,20 +29,45 @@ pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
         TuneCommand::History(args) => finish::history(args),
         TuneCommand::Persist(args) => persist::run(args),
         TuneCommand::Boot(args) => boot::run(args),
-        TuneCommand::Guard(args) => guard::run(args),
+        TuneCommand::Guard(GuardArgs { state, id }) => {
+            guard::run(state, *id, &mut io::stdout())?;
+            Ok(Exit::Done)
+        }
     }
 }
 
-/// One object on standard output.
-pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
-    plan::print(&format!("{text}\n"))
+fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
+    let source = Source::at(args.sysroot.as_deref()).map_err(Failure::usage)?;
+    let advice = advice::ask(&source, &AdviceRequest::from(&args.ask), &mut events::say)?;
+    match args.json {
+        true => output::print_json(&advice)?,
+        false => output::print(&report::render(&advice, output::table_options().width))?,
+    }
+    Ok(Exit::Done)
 }
 
-/// One object as one of many lines.
-pub fn line(value: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string(value)
-        .map_err(|error| Failure::environment(anyhow!("cannot write JSON: {error}")))?;
-    Ok(text + "\n")
+impl From<&Ask> for AdviceRequest {
+    fn from(ask: &Ask) -> Self {
+        Self {
+            goal: ask.goal,
+            rtt_ms: ask.rtt,
+            rate_mbps: ask.rate,
+            jumbo_path: ask.jumbo_path,
+            peer: ask.peer,
+            window: ask.window,
+            only: ask.only.clone(),
+        }
+    }
+}
+
+impl From<TuneError> for Failure {
+    fn from(error: TuneError) -> Self {
+        let exit = match error.kind() {
+            ErrorKind::BadInput => Exit::Usage,
+            ErrorKind::Environment => Exit::Environment,
+            ErrorKind::Negative => Exit::Negative,
+        };
+        let error = error.into();
+        Self { exit, error }
+    }
 }

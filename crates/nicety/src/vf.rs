@@ -1,23 +1,20 @@
 //! `nicety vf`: virtual functions and ports, their counters and limits.
 
-mod counters;
-pub mod limit;
-pub mod look;
+mod limit;
 mod pacing;
-mod shared;
 mod table;
-mod verify;
 mod watch;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nicety_host::netns::NetNs;
 use nicety_model::vf::VfReport;
+use nicety_police::{port_counters, shared};
+use nicety_policed::vf::inventory::Inventory;
 
 use crate::cli::vf::{ListArgs, StatsArgs, VfArgs, VfCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use look::Eyes;
 
 /// Runs the command.
 pub fn run(args: &VfArgs) -> Result<Exit, Failure> {
@@ -31,8 +28,8 @@ pub fn run(args: &VfArgs) -> Result<Exit, Failure> {
 }
 
 fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    let eyes = Eyes::open()?;
-    let mut report = eyes.look(args.interface.as_deref())?;
+    let inventory = Inventory::open()?;
+    let mut report = inventory.report(args.interface.as_deref())?;
     let here = NetNs::current().map_err(Failure::environment)?.inode();
     if let Some(state) = crate::police::known(args.state.as_deref(), here)?
         && state.netns == here
@@ -43,12 +40,12 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
 }
 
 fn stats(args: &StatsArgs) -> Result<Exit, Failure> {
-    let eyes = Eyes::open()?;
-    let first = eyes.look(args.interface.as_deref())?;
+    let inventory = Inventory::open()?;
+    let first = inventory.report(args.interface.as_deref())?;
     let begin = Instant::now();
     std::thread::sleep(args.over);
-    let mut second = eyes.look(args.interface.as_deref())?;
-    counters::rates(&first, &mut second, begin.elapsed());
+    let mut second = inventory.report(args.interface.as_deref())?;
+    port_counters::rates(&first, &mut second, begin.elapsed());
     show(&second, args.json, table::stats)
 }
 
@@ -58,7 +55,7 @@ fn show(
     table: fn(&VfReport, u16) -> String,
 ) -> Result<Exit, Failure> {
     if json {
-        crate::tune::print_json(report)?;
+        output::print_json(report)?;
         return Ok(Exit::Done);
     }
     if report.nics.is_empty() && report.ports.is_empty() {
@@ -67,13 +64,6 @@ fn show(
         );
         return Ok(Exit::Done);
     }
-    crate::tune::print(&table(report, output::table_options().width))?;
+    output::print(&table(report, output::table_options().width))?;
     Ok(Exit::Done)
-}
-
-/// Rate of a counter in bits per second; none when it went back.
-fn bits_per_second(before: u64, after: u64, time: Duration) -> Option<f64> {
-    let bytes = after.checked_sub(before)?;
-    let seconds = time.as_secs_f64();
-    (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
 }

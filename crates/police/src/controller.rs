@@ -19,7 +19,7 @@ use crate::meter::{Reading, Sample};
 use crate::policy::{Policy, PortName};
 
 pub use enforce::Enforcement;
-use port::Port;
+use port::PortState;
 pub use setup::PortSetup;
 use split::{Part, divide};
 pub use tuning::Tuning;
@@ -147,7 +147,7 @@ impl TenantDecision {
 pub struct Controller {
     policy: Policy,
     tuning: Tuning,
-    ports: Vec<Port>,
+    ports: Vec<PortState>,
     /// Where the ports of each tenant are: the policy has them one after the other.
     ranges: Vec<Range<usize>>,
     /// Soft limits of the tenants.
@@ -177,7 +177,7 @@ impl Controller {
         let usual = PortSetup::tc(&policy);
         let states = policy.ports().enumerate().map(|(index, (tenant, name))| {
             let setup = ports.get(index).unwrap_or(&usual);
-            Port::new(name.clone(), tenant, setup, &policy)
+            PortState::new(name.clone(), tenant, setup, &policy)
         });
         let mut next = 0;
         let ranges = policy.tenants.iter().map(|tenant| {
@@ -317,12 +317,13 @@ impl Controller {
         let range = self.ranges.get(tenant).cloned().unwrap_or_default();
         let ports = self.ports.get_mut(range).unwrap_or_default();
         let kept: f64 = (ports.iter().filter(|port| port.present))
-            .filter_map(Port::kept)
+            .filter_map(PortState::kept)
             .sum();
         let ceiling = ceiling.map(|ceiling| (ceiling - kept).max(0.0));
         let limit = limit.min(ceiling.unwrap_or(f64::INFINITY));
-        let takes_part = |port: &&mut Port| port.present && !(port.silent && ceiling.is_some());
-        let mut of: Vec<&mut Port> = ports.iter_mut().filter(takes_part).collect();
+        let takes_part =
+            |port: &&mut PortState| port.present && !(port.silent && ceiling.is_some());
+        let mut of: Vec<&mut PortState> = ports.iter_mut().filter(takes_part).collect();
         let guarantee = self.policy.tenants[tenant].guarantee.bps().min(limit);
         let guaranteed = if limit > 0.0 { guarantee / limit } else { 0.0 };
         if let [port] = &mut of[..]
@@ -360,7 +361,7 @@ impl Controller {
     fn kept(&self, tenant: usize) -> Option<f64> {
         let ports = self.ports.get(self.ranges.get(tenant)?.clone())?;
         let there = ports.iter().filter(|port| port.present);
-        let kept: Option<Vec<f64>> = there.map(Port::kept).collect();
+        let kept: Option<Vec<f64>> = there.map(PortState::kept).collect();
         kept.filter(|kept| !kept.is_empty())
             .map(|kept| kept.iter().sum())
     }
@@ -369,7 +370,7 @@ impl Controller {
     fn set(&self, tenant: usize) -> Option<f64> {
         let ports = self.ports.get(self.ranges.get(tenant)?.clone())?;
         let there = ports.iter().filter(|port| port.present);
-        let leaks = |port: &Port| port.enforcement == Enforcement::NotEnforced;
+        let leaks = |port: &PortState| port.enforcement == Enforcement::NotEnforced;
         let lowered = there.clone().any(leaks);
         lowered.then(|| there.map(|port| port.limit.bps()).sum())
     }
@@ -388,7 +389,7 @@ impl Controller {
         let known = |demand: f64| demand.is_finite().then_some(demand);
         let tenants = sums.iter().zip(&limits).zip(&level.given).enumerate();
         Decision {
-            ports: self.ports.iter().map(Port::told).collect(),
+            ports: self.ports.iter().map(PortState::reported).collect(),
             tenants: tenants
                 .map(|(tenant, ((sum, limit), given))| TenantDecision {
                     rate_bps: sum.rate,
@@ -408,7 +409,7 @@ impl Controller {
     }
 }
 
-impl Port {
+impl PortState {
     /// The counters and the limit found at the end of a period.
     fn take(&mut self, seen: &Seen) {
         self.hear(seen.silent);

@@ -12,7 +12,7 @@ use serde::Serialize;
 mod range;
 mod table;
 
-pub use range::{RateRange, Refusal, Steps, Taken, Top};
+pub use range::{AcceptedLimit, RateRange, Refusal, Steps, Top};
 
 /// Whether a driver honours a minimum rate (`min_tx_rate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -126,6 +126,16 @@ impl Driver {
         }
     }
 
+    /// Whether somebody counts what the kernel shows, by the frames of a function both ways: where that is not
+    /// known, anything but zeros is counted.
+    pub fn counts(&self, frames: u64) -> bool {
+        match self.counters {
+            VfCounters::Live | VfCounters::Every(_) => true,
+            VfCounters::Unknown => frames > 0,
+            VfCounters::None => false,
+        }
+    }
+
     /// How old counters may be.
     pub fn staleness(&self) -> Duration {
         match self.counters {
@@ -153,7 +163,7 @@ impl Driver {
         max: BitRate,
         min: Option<BitRate>,
         link: Option<BitRate>,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<AcceptedLimit, Refusal> {
         let Some(range) = self.rate else {
             return Err(Refusal::new(
                 format!("the driver {} cannot limit virtual functions", self.name),

@@ -124,7 +124,7 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
     held.sort_by(|a, b| given(b).total_cmp(&given(a)).then(a.cmp(b)));
     let tenants = policy.tenants.iter().zip(&decision.tenants).enumerate();
     tenants
-        .map(|(index, (tenant, told))| {
+        .map(|(index, (tenant, decided))| {
             let bottleneck = if !present[index] {
                 let mut ports = decision.ports.iter().filter(|port| port.tenant == index);
                 let why = ports.find_map(|port| Some((&port.port, port.waits.as_ref()?)));
@@ -140,8 +140,8 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
                     with: named.collect(),
                     more: (held.len() - 1).saturating_sub(NAMED),
                 }
-            } else if told.demand_bps.unwrap_or(f64::INFINITY) >= told.ceiling_bps() {
-                match told.ceiling_bps() < told.cap_bps {
+            } else if decided.demand_bps.unwrap_or(f64::INFINITY) >= decided.ceiling_bps() {
+                match decided.ceiling_bps() < decided.cap_bps {
                     true => Bottleneck::SoftLimit,
                     false => Bottleneck::Cap,
                 }
@@ -150,10 +150,10 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
             };
             Explanation {
                 tenant: tenant.name.clone(),
-                rate_bps: told.rate_bps,
-                demand_bps: told.demand_bps,
-                limit_bps: told.limit_bps,
-                set_bps: told.set_bps,
+                rate_bps: decided.rate_bps,
+                demand_bps: decided.demand_bps,
+                limit_bps: decided.limit_bps,
+                set_bps: decided.set_bps,
                 level_bps: decision.level_bps,
                 weight: tenant.weight,
                 guarantee: tenant.guarantee,
@@ -164,9 +164,9 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
 }
 
 /// A tenant wants more than it is given.
-fn held(told: &TenantDecision) -> bool {
-    let demand = told.demand_bps.unwrap_or(f64::INFINITY);
-    demand.min(told.ceiling_bps()) > told.given_bps * 1.000_001
+fn held(decided: &TenantDecision) -> bool {
+    let demand = decided.demand_bps.unwrap_or(f64::INFINITY);
+    demand.min(decided.ceiling_bps()) > decided.given_bps * 1.000_001
 }
 
 /// Bits per second as people read them: `88.1 Mbit/s`.

@@ -16,6 +16,7 @@
 //! as with ulimit, and never above. What holds for a while leaves what holds until it is changed, and
 //! that comes back afterwards.
 
+mod budget;
 mod lines;
 mod record;
 
@@ -26,6 +27,7 @@ use nicety_model::plan::parse_duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use budget::{Budget, Refusals};
 pub use lines::{Line, Lines};
 pub use record::{Record, Soft};
 
@@ -46,12 +48,12 @@ pub struct Request {
     /// What the answer repeats.
     pub id: String,
     /// What is asked for.
-    pub ask: Ask,
+    pub command: Command,
 }
 
 /// What a guest asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum Command {
     /// Its record.
     Status,
     /// Another soft limit; none for no limit.
@@ -127,13 +129,13 @@ impl Request {
             ));
         }
         let words: Vec<&str> = words.take(6).collect();
-        let ask = match words[..] {
-            ["status"] => Ask::Status,
-            ["limit", rate] => Ask::Limit {
+        let command = match words[..] {
+            ["status"] => Command::Status,
+            ["limit", rate] => Command::Limit {
                 limit: limit(id, rate)?,
                 lease: None,
             },
-            ["limit", rate, "for", time] => Ask::Limit {
+            ["limit", rate, "for", time] => Command::Limit {
                 limit: limit(id, rate)?,
                 lease: Some(lease(id, time)?),
             },
@@ -146,16 +148,16 @@ impl Request {
         };
         Ok(Self {
             id: id.to_owned(),
-            ask,
+            command,
         })
     }
 
     /// The line, without its end.
     pub fn line(&self) -> String {
         let head = format!("{VERSION} {} ", self.id);
-        match self.ask {
-            Ask::Status => head + "status",
-            Ask::Limit { limit, lease } => {
+        match self.command {
+            Command::Status => head + "status",
+            Command::Limit { limit, lease } => {
                 let rate = limit.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
                 let time =
                     lease.map_or_else(String::new, |time| format!(" for {}ms", time.as_millis()));

@@ -124,7 +124,7 @@ struct Burst {
 }
 
 #[derive(Default)]
-struct Found {
+struct BurstTotals {
     count: u64,
     frames: u64,
     bytes: u64,
@@ -132,7 +132,7 @@ struct Found {
     most_bytes: u64,
 }
 
-impl Found {
+impl BurstTotals {
     fn take(&mut self, burst: &Burst) {
         if burst.frames > 1 {
             self.count += 1;
@@ -169,7 +169,7 @@ pub fn pacing(units: &[Unit]) -> Pacing {
     let bytes_per_second = (wire_bytes - last) as f64 / time.as_secs_f64();
     let gap = |pair: &[Unit]| pair[1].at.saturating_sub(pair[0].at).as_secs_f64();
     let mut gaps: Vec<f64> = units.windows(2).map(gap).collect();
-    let mut found = Found::default();
+    let mut totals = BurstTotals::default();
     let mut burst = Burst::default();
     for (at, unit) in units.iter().enumerate() {
         let before = at
@@ -179,15 +179,15 @@ pub fn pacing(units: &[Unit]) -> Pacing {
             *gap < AT_ONCE * f64::from(before.wire_bytes) / bytes_per_second
         });
         if !follows {
-            found.take(&burst);
+            totals.take(&burst);
             burst = Burst::default();
         }
         burst.frames += u64::from(unit.frames);
         burst.bytes += u64::from(unit.wire_bytes);
     }
-    found.take(&burst);
+    totals.take(&burst);
     gaps.sort_by(f64::total_cmp);
-    let bytes_ratio = found.bytes as f64 / wire_bytes as f64;
+    let bytes_ratio = totals.bytes as f64 / wire_bytes as f64;
     let at = |share: f64| gaps[((gaps.len() - 1) as f64 * share).round() as usize] * 1e6;
     Pacing {
         rate_bps: Some(bytes_per_second * 8.0),
@@ -206,15 +206,15 @@ pub fn pacing(units: &[Unit]) -> Pacing {
                 .unwrap_or(0),
         }),
         bursts: Some(Bursts {
-            count: found.count,
+            count: totals.count,
             frames: Sizes {
-                mean: match found.count {
+                mean: match totals.count {
                     0 => 0.0,
-                    count => found.frames as f64 / count as f64,
+                    count => totals.frames as f64 / count as f64,
                 },
-                max: found.most_frames,
+                max: totals.most_frames,
             },
-            max_bytes: found.most_bytes,
+            max_bytes: totals.most_bytes,
             bytes_ratio,
         }),
         pace: match bytes_ratio <= FEW {
@@ -241,35 +241,35 @@ mod tests {
     #[test]
     fn even_gaps_are_paced() {
         // 1538 bytes every 24.608 µs would be 500 Mbit/s.
-        let told = pacing(&units((0..1000).map(|n| n * 25), 1));
-        assert_eq!(told.pace, Pace::Paced);
-        let rate = told.rate_bps.unwrap();
+        let seen = pacing(&units((0..1000).map(|n| n * 25), 1));
+        assert_eq!(seen.pace, Pace::Paced);
+        let rate = seen.rate_bps.unwrap();
         assert!((rate - 492.16e6).abs() < 1e3, "{rate}");
-        let gap = told.gap_us.unwrap();
+        let gap = seen.gap_us.unwrap();
         assert_eq!((gap.p50, gap.p99, gap.max), (25.0, 25.0, 25.0));
         assert!((gap.mean - 25.0).abs() < 1e-9);
-        assert_eq!(told.bursts.unwrap().count, 0);
+        assert_eq!(seen.bursts.unwrap().count, 0);
     }
 
     #[test]
     fn ten_at_once_and_then_nothing_are_bursts() {
-        let told = pacing(&units((0..1000).map(|n| n / 10 * 250 + n % 10), 1));
-        assert_eq!(told.pace, Pace::Bursts);
-        let bursts = told.bursts.unwrap();
+        let seen = pacing(&units((0..1000).map(|n| n / 10 * 250 + n % 10), 1));
+        assert_eq!(seen.pace, Pace::Bursts);
+        let bursts = seen.bursts.unwrap();
         assert_eq!((bursts.count, bursts.frames.max), (100, 10));
         assert_eq!((bursts.frames.mean, bursts.bytes_ratio), (10.0, 1.0));
         assert_eq!(bursts.max_bytes, 15_380);
-        assert_eq!(told.gap_us.unwrap().max, 241.0);
+        assert_eq!(seen.gap_us.unwrap().max, 241.0);
     }
 
     #[test]
     fn frames_of_one_unit_are_a_burst() {
-        let told = pacing(&units((0..200).map(|n| n * 1000), 44));
-        assert_eq!(told.pace, Pace::Bursts);
-        assert_eq!(told.frames, 8_800);
-        let size = told.frames_per_unit.unwrap();
+        let seen = pacing(&units((0..200).map(|n| n * 1000), 44));
+        assert_eq!(seen.pace, Pace::Bursts);
+        assert_eq!(seen.frames, 8_800);
+        let size = seen.frames_per_unit.unwrap();
         assert_eq!((size.mean, size.max), (44.0, 44));
-        assert_eq!(told.bursts.unwrap().count, 200);
+        assert_eq!(seen.bursts.unwrap().count, 200);
     }
 
     #[test]
@@ -279,9 +279,9 @@ mod tests {
             &units(0..99, 1),
             &units(std::iter::repeat_n(5, 500), 1),
         ] {
-            let told = pacing(of);
-            assert_eq!((told.pace, told.gap_us), (Pace::Unknown, None));
-            assert_eq!(told.units, of.len() as u64);
+            let seen = pacing(of);
+            assert_eq!((seen.pace, seen.gap_us), (Pace::Unknown, None));
+            assert_eq!(seen.units, of.len() as u64);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Who may have how much of a link: the TOML that `nicety police run` reads.
 
+mod compatible;
 mod file;
 mod parse;
-mod suits;
 
 use std::fmt;
 use std::str::FromStr;

@@ -11,6 +11,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "maps.bpf.h"
 #include "stream.bpf.h"
 
 // `struct pktgen_hdr` behind Ethernet, IPv4 and UDP: pktgen is asked for no tag.
@@ -27,34 +28,12 @@ struct gate {
     __u64 open;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct stream);
-} streams SEC(".maps");
+ARRAY(streams, 1, struct stream);
 
 // Several ports begin together when user space opens their gates.
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct gate);
-} gate SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct lateness);
-} lateness SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct marks);
-} marks SEC(".maps");
+ARRAY(gate, 1, struct gate);
+ARRAY(lateness, 1, struct lateness);
+ARRAY(marks, 1, struct marks);
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 

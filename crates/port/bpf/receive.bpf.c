@@ -11,6 +11,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "maps.bpf.h"
 #include "stamp.bpf.h"
 
 #define TAGS_MAX 2
@@ -110,66 +111,24 @@ struct ring {
 	__u64 jumps[JUMPS_MAX];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} order SEC(".maps");
+SHARED_ARRAY(order, 1, __u64);
 
 // One bit for every number of every stream.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} seen SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct cpu_counts);
-} cpus SEC(".maps");
+SHARED_ARRAY(seen, 1, __u64);
+SHARED_ARRAY(cpus, 1, struct cpu_counts);
 
 // All streams of the first CPU, then those of the next.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct stream_counts);
-} streams SEC(".maps");
+SHARED_ARRAY(streams, 1, struct stream_counts);
 
 // All lanes of the first stream, then those of the next.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct lane);
-} lanes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct ring);
-} rings SEC(".maps");
+SHARED_ARRAY(lanes, 1, struct lane);
+ARRAY(rings, 1, struct ring);
 
 struct chunk {
 	__u8 bytes[CHUNK_BYTES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct chunk);
-} chunks SEC(".maps");
+PER_CPU(chunks, struct chunk);
 
 enum kind { FOREIGN, CORRUPT, LEARNING, OURS };
 

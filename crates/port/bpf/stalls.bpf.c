@@ -11,6 +11,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "maps.bpf.h"
+
 #define STALLS_MAX 4096
 // HRTIMER_BASE_MONOTONIC in linux/hrtimer_defs.h: clock and hard interrupt in one.
 #define BASE_MONOTONIC 0
@@ -47,38 +49,17 @@ struct stalls {
     struct stall at[STALLS_MAX];
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct stalls);
-} stalls SEC(".maps");
+SHARED_ARRAY(stalls, 1, struct stalls);
 
 // Function of the timer that expires on this CPU now.
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, __u64);
-} expiring SEC(".maps");
+PER_CPU(expiring, __u64);
 
 // Function of the timers that are watched, known on watched CPUs only: others may have such timers
 // for somebody else.
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, __u64);
-} watched SEC(".maps");
+PER_CPU(watched, __u64);
 
 // Threads and processes of the tester and the path, in numbers of the first PID namespace.
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 4096);
-    __type(key, __u32);
-    __type(value, __u32);
-} ours SEC(".maps");
+MAP(ours, BPF_MAP_TYPE_HASH, 4096, __u32);
 
 // The last program seen on this CPU, and its note if it has one.
 struct last {
@@ -86,12 +67,7 @@ struct last {
     __u64 to_ns;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct last);
-} last SEC(".maps");
+PER_CPU(last, struct last);
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 

@@ -14,6 +14,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "maps.bpf.h"
 #include "stream.bpf.h"
 
 // Streams of one sending thread: one, or both directions where only one CPU is left.
@@ -32,49 +33,15 @@ struct gate {
     __u64 open;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, STREAMS);
-    __type(key, __u32);
-    __type(value, struct stream);
-} streams SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct control);
-} control SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct gate);
-} gate SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, STREAMS);
-    __type(key, __u32);
-    __type(value, struct lateness);
-} lateness SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, STREAMS);
-    __type(key, __u32);
-    __type(value, struct marks);
-} marks SEC(".maps");
+ARRAY(streams, STREAMS, struct stream);
+ARRAY(control, 1, struct control);
+ARRAY(gate, 1, struct gate);
+ARRAY(lateness, STREAMS, struct lateness);
+ARRAY(marks, STREAMS, struct marks);
 
 // The ports, by stream. A device map keeps the device itself, so the sending thread need not be
 // in the port's network namespace.
-struct {
-    __uint(type, BPF_MAP_TYPE_DEVMAP);
-    __uint(max_entries, STREAMS);
-    __type(key, __u32);
-    __type(value, struct bpf_devmap_val);
-} ports SEC(".maps");
+MAP(ports, BPF_MAP_TYPE_DEVMAP, STREAMS, struct bpf_devmap_val);
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 

@@ -10,51 +10,55 @@ mod socket;
 mod tx;
 mod worker;
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use nicety_model::Direction;
 use nicety_packet::Template;
 
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, learning, templates};
 use crate::clock::monotonic_ns;
-use crate::engine::{Engine, EngineReport, Part, Slots, Stop, TrialOrder};
+use crate::counted::{Counted, Senders, receiver};
+use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
+use crate::marks::Made;
 use crate::pace::Pacer;
 use crate::rest::Rests;
-use crate::sending::{LEAD, LEARNING_FRAMES};
+use crate::sending::{LEAD, LEARNING_FRAMES, Sending};
 use crate::xdp::receive::Receiver;
-use crate::xdp::receivers::Receivers;
 use tx::{FRAME_BYTES_MAX, TxSocket};
 use worker::{Sender, Shared};
 
 /// How often the ports are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// An engine whose ports are not all opened yet: every port is in a namespace of its own, and
-/// must be opened there.
+/// Largest frame, with its FCS of 4 bytes: what fits into a page with the room that drivers want
+/// before it.
+pub const FRAME_SIZE_MAX: u16 = FRAME_BYTES_MAX as u16 + 4;
+
+/// The engine between two ports.
+pub type AfXdp = Counted<AfXdpSenders>;
+/// The engine while its ports are opened.
+pub type Opening = crate::counted::Opening<AfXdpSenders>;
+
+/// The sending halves of both ports.
 #[derive(Debug)]
-pub struct Opening {
+pub struct AfXdpSenders {
     specs: [PortSpec; 2],
     traffic: TrafficSpec,
     templates: [Template; 2],
+    /// Say when an interface goes down.
     ports: Vec<Socket>,
-    cpus: Vec<Option<u32>>,
+    /// By stream. Those without load still send learning frames.
     senders: Vec<Sender>,
-    receivers: Receivers,
+    /// Programs at ports that only send, for their drivers.
     idle: Vec<Receiver>,
+    cpus: Vec<Option<u32>>,
 }
 
-impl Opening {
-    /// Makes the frames. One thread sends per direction, on the first entries of `cpus`; with one
-    /// entry, one thread sends for both.
-    ///
-    /// # Errors
-    /// When a port cannot carry the frames, or they are larger than [`FRAME_SIZE_MAX`].
-    pub fn new(
-        specs: [PortSpec; 2],
+impl Senders for AfXdpSenders {
+    fn new(
+        specs: &[PortSpec; 2],
         traffic: TrafficSpec,
         cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
@@ -67,37 +71,28 @@ impl Opening {
                     "it sends frames of up to {} bytes, not of {}: use the engine xdp or af_packet",
                     FRAME_SIZE_MAX,
                     size.bytes()
-                ),
+                )
+                .into(),
             });
         }
         Ok(Self {
             templates: templates(specs.each_ref(), traffic)?,
-            specs,
+            specs: specs.clone(),
             traffic,
             ports: Vec::new(),
             cpus: if cpus.is_empty() { vec![None] } else { cpus },
             senders: Vec::new(),
-            receivers: Receivers::default(),
             idle: Vec::new(),
         })
     }
 
-    /// Opens port `side`: 0 is A, 1 is B; B first, it is the one that receives in any case.
-    /// Must be called on a thread inside its network namespace.
-    ///
-    /// # Errors
-    /// When the interface does not take the receiving program or the socket.
-    pub fn open(&mut self, side: usize) -> Result<(), PortError> {
+    /// A zero-copy driver sets up its queues for the socket only where a program is.
+    fn open(&mut self, side: usize, receives: bool) -> Result<(), PortError> {
         let spec = &self.specs[side];
-        // Stream 0 arrives at B, stream 1 at A. The program comes first: a zero-copy driver sets
-        // up its queues for the socket only where a program is.
-        let program = || Receiver::open(spec, self.traffic, &[1 - side as u8]);
-        if side == 1 || self.traffic.direction == Direction::Bi {
-            self.receivers.push(program()?);
-        } else if spec.refusal == Refusal::NotSent {
+        if !receives && spec.refusal == Refusal::NotSent {
             // Many drivers make queues for XDP frames only while a program is attached. Where it
             // cannot be, the kernel copies, as it does for a veth.
-            self.idle.extend(program().ok());
+            self.idle.extend(receiver(spec, self.traffic, side).ok());
         }
         let port = Socket::open(&spec.interface)?;
         port.bind_to_nothing()?;
@@ -106,44 +101,12 @@ impl Opening {
         let template = self.templates[side].clone();
         let sender = Sender::new(socket, template, side as u8, spec.refusal)?;
         self.senders.push(sender);
+        self.senders.sort_by_key(|sender| sender.stream);
         Ok(())
     }
 
-    /// The engine, once both ports are open.
-    pub fn finish(mut self) -> AfXdp {
-        self.senders.sort_by_key(|sender| sender.stream);
-        AfXdp {
-            interfaces: self.specs.map(|spec| spec.interface),
-            ports: self.ports,
-            senders: self.senders,
-            receivers: self.receivers,
-            _idle: self.idle,
-            cpus: self.cpus,
-        }
-    }
-}
-
-/// Largest frame, with its FCS of 4 bytes: what fits into a page with the room that drivers want
-/// before it.
-pub const FRAME_SIZE_MAX: u16 = FRAME_BYTES_MAX as u16 + 4;
-
-/// The engine between two ports.
-#[derive(Debug)]
-pub struct AfXdp {
-    interfaces: [String; 2],
-    /// Say when an interface goes down.
-    ports: Vec<Socket>,
-    /// By stream. Those without load still send learning frames.
-    senders: Vec<Sender>,
-    receivers: Receivers,
-    /// Programs at ports that only send, for their drivers.
-    _idle: Vec<Receiver>,
-    cpus: Vec<Option<u32>>,
-}
-
-impl Engine for AfXdp {
-    fn name(&self) -> String {
-        let mut ways: Vec<_> = self.senders[..self.receivers.directions()]
+    fn name(&self, directions: usize, mode: &str) -> String {
+        let mut ways: Vec<_> = self.senders[..directions]
             .iter()
             .map(|sender| match sender.socket.zero_copy() {
                 true => "zero-copy",
@@ -152,9 +115,8 @@ impl Engine for AfXdp {
             .collect();
         ways.dedup();
         format!(
-            "af_xdp ({}, wake-up when needed; receive program {})",
-            ways.join(" and "),
-            self.receivers.mode()
+            "af_xdp ({}, wake-up when needed; receive program {mode})",
+            ways.join(" and ")
         )
     }
 
@@ -172,10 +134,13 @@ impl Engine for AfXdp {
         Ok(())
     }
 
-    fn trial(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError> {
-        self.receivers.reset(order)?;
+    fn trial(
+        &mut self,
+        directions: usize,
+        order: &TrialOrder,
+        stop: &Stop,
+    ) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
         let start_ns = monotonic_ns() + LEAD.as_nanos() as u64;
-        let directions = self.receivers.directions();
         let threads = directions.min(self.cpus.len());
         let shared = Shared {
             stop,
@@ -191,7 +156,7 @@ impl Engine for AfXdp {
             let pacer = Pacer::new(order.pace(), order.arrears(), order.frames(), start_ns);
             works[n % threads].push((sender, pacer));
         }
-        let (ports, interface) = (&self.ports, &self.interfaces[0]);
+        let (ports, interface) = (&self.ports, &self.specs[0].interface);
         let (watched, done) = std::thread::scope(|scope| {
             let shared = &shared;
             let threads: Vec<_> = works
@@ -216,25 +181,11 @@ impl Engine for AfXdp {
         let (sendings, workers): (Vec<_>, _) = done.into_iter().unzip();
         let mut sendings: Vec<_> = sendings.into_iter().flatten().collect();
         sendings.sort_by_key(|sending| sending.stream);
-        self.receivers.drain(order)?;
-        let interface = &self.interfaces[1];
-        let report = self
-            .receivers
-            .report(&sendings, workers, order, interface)?;
-        Ok(EngineReport {
-            interrupted: stop.is_set(),
-            ..report
-        })
+        Ok((sendings, workers))
     }
 
-    fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
-        self.receivers
-            .part(|stream| self.senders.get(stream)?.numbers(spans))
-    }
-
-    fn slots(&self) -> Option<Slots> {
-        self.receivers
-            .slots(|stream| self.senders.get(stream)?.by_slot())
+    fn made(&self, stream: usize) -> Option<Made> {
+        self.senders.get(stream)?.made.clone()
     }
 }
 

@@ -1,70 +1,11 @@
-//! Which engine to take: the fastest that proves itself on the very ports.
+//! Whether an engine works on the very ports.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use nicety_model::{EngineName, Fps};
+use nicety_model::Fps;
 
 use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
 use crate::error::PortError;
-
-/// What the user asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Choice {
-    /// The fastest that passes [`self_check`].
-    #[default]
-    Auto,
-    /// Only [`crate::xdp`].
-    Xdp,
-    /// Only [`crate::af_xdp`].
-    AfXdp,
-    /// Only [`crate::pktgen`].
-    Pktgen,
-    /// Only [`crate::af_packet`].
-    AfPacket,
-}
-
-impl Choice {
-    /// The engine's name; none of one that is yet to be found.
-    pub fn name(self) -> Option<EngineName> {
-        match self {
-            Self::Auto => None,
-            Self::Xdp => Some(EngineName::Xdp),
-            Self::AfXdp => Some(EngineName::AfXdp),
-            Self::Pktgen => Some(EngineName::Pktgen),
-            Self::AfPacket => Some(EngineName::AfPacket),
-        }
-    }
-}
-
-/// Not the name of an engine.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no engine: write auto, xdp, af_xdp, pktgen or af_packet")]
-pub struct NoEngine(String);
-
-impl FromStr for Choice {
-    type Err = NoEngine;
-
-    fn from_str(text: &str) -> Result<Self, NoEngine> {
-        let all = [
-            Self::Auto,
-            Self::Xdp,
-            Self::AfXdp,
-            Self::Pktgen,
-            Self::AfPacket,
-        ];
-        all.into_iter()
-            .find(|choice| choice.to_string() == text)
-            .ok_or_else(|| NoEngine(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name().map_or("auto", EngineName::word))
-    }
-}
 
 /// Why an engine is not to be trusted on two ports.
 #[derive(Debug, thiserror::Error)]
@@ -224,17 +165,5 @@ mod tests {
     fn a_busy_machine_is_forgiven_at_last() {
         let slow = (50, 50, 0);
         assert_eq!(check(&[slow; 3]), (Ok(()), 0));
-    }
-
-    #[test]
-    fn names() {
-        let named = [Choice::Auto, Choice::Xdp, Choice::AfXdp];
-        for choice in named.into_iter().chain([Choice::Pktgen, Choice::AfPacket]) {
-            assert_eq!(choice.to_string().parse(), Ok(choice));
-        }
-        assert_eq!(
-            "dpdk".parse::<Choice>().unwrap_err().to_string(),
-            "\"dpdk\" is no engine: write auto, xdp, af_xdp, pktgen or af_packet"
-        );
     }
 }

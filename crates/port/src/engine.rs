@@ -101,13 +101,18 @@ pub struct WorkerUse {
 }
 
 /// Asks a running trial to end.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// A stop that a signal handler sets through `flag`.
     pub fn shared(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
+    }
+
+    /// The flag itself.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
     }
 
     /// Ends the trial at the next look.

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 
 /// A port that cannot be opened, or failed in use.
@@ -78,7 +79,7 @@ pub enum PortError {
         /// Interface of the port.
         interface: String,
         /// The reason, and what to do.
-        why: String,
+        why: Why,
     },
     /// More frames than can be told apart.
     #[error(
@@ -107,7 +108,7 @@ pub enum PortError {
         /// Interface of the port.
         interface: String,
         /// The reason, and what to do.
-        why: String,
+        why: Why,
     },
     /// The `pktgen` engine cannot be had here, or failed in use.
     #[error("{interface}: cannot send by pktgen: {why}")]
@@ -115,7 +116,7 @@ pub enum PortError {
         /// Interface of the port.
         interface: String,
         /// The reason, and what to do.
-        why: String,
+        why: Why,
     },
     /// The driver does not take the frames a BPF program makes.
     #[error("{interface}: the driver took none of {frames} XDP frames: {why}")]
@@ -129,7 +130,67 @@ pub enum PortError {
     },
 }
 
+/// What an engine lacks that somebody can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// clang and its headers when nicety was built.
+    Build,
+    /// The rights of root.
+    Root,
+    /// The kernel's module pktgen.
+    Pktgen,
+    /// A kernel of this version.
+    Linux(&'static str),
+}
+
+/// Why an engine cannot be had, in words, and what it lacks where that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    /// The reason, and what to do.
+    pub words: String,
+    /// What is lacking.
+    pub lacks: Option<Lack>,
+}
+
+impl Why {
+    pub(crate) fn lacks(lack: Lack, words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            lacks: Some(lack),
+        }
+    }
+}
+
+impl<S: Into<String>> From<S> for Why {
+    fn from(words: S) -> Self {
+        Self {
+            words: words.into(),
+            lacks: None,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
 impl PortError {
+    /// What is lacking, where somebody can give it.
+    pub fn lacks(&self) -> Option<Lack> {
+        match self {
+            Self::System { source, .. } => {
+                (source.kind() == io::ErrorKind::PermissionDenied).then_some(Lack::Root)
+            }
+            Self::XdpReceive { why, .. } | Self::AfXdp { why, .. } | Self::Pktgen { why, .. } => {
+                why.lacks
+            }
+            Self::Xdp { source, .. } => source.lacks(),
+            _ => None,
+        }
+    }
+
     pub(crate) fn packet(interface: &str, source: nicety_packet::PacketError) -> Self {
         Self::Packet {
             interface: interface.to_owned(),
@@ -151,7 +212,7 @@ impl PortError {
         }
     }
 
-    pub(crate) fn pktgen(interface: &str, why: impl Into<String>) -> Self {
+    pub(crate) fn pktgen(interface: &str, why: impl Into<Why>) -> Self {
         Self::Pktgen {
             interface: interface.to_owned(),
             why: why.into(),

@@ -17,6 +17,7 @@ pub mod af_xdp;
 pub mod auto;
 pub mod capture;
 pub mod clock;
+mod counted;
 pub mod distance;
 pub mod engine;
 mod error;
@@ -35,5 +36,5 @@ pub mod xdp;
 pub use engine::{
     Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,
 };
-pub use error::PortError;
+pub use error::{Lack, PortError, Why};
 pub use rest::Rest;

@@ -84,6 +84,26 @@ impl Marks {
     }
 }
 
+/// When the frames of one stream were made in one trial, the first and the last at `ends`.
+#[derive(Debug, Clone)]
+pub struct Made {
+    pub(crate) marks: Marks,
+    pub(crate) ends: [u64; 2],
+    pub(crate) count: u64,
+}
+
+impl Made {
+    /// Numbers of the frames made within `spans`, see [`crate::Engine::part`].
+    pub(crate) fn numbers(&self, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
+        self.marks.numbers(spans, self.ends, self.count)
+    }
+
+    /// The first slot, and the numbers of the frames made in it and those after it.
+    pub(crate) fn by_slot(&self) -> Option<(u64, Vec<Range<u64>>)> {
+        self.marks.by_slot(self.ends, self.count)
+    }
+}
+
 /// Ranges in order, those that touch or overlap made one, empty ones left out.
 pub(crate) fn merge(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut ranges: Vec<_> = ranges.filter(|range| range.start < range.end).collect();

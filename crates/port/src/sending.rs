@@ -17,7 +17,7 @@ const OVERTIME: f64 = 0.05;
 
 /// What one port sent in one trial.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sending {
+pub struct Sending {
     pub(crate) stream: u8,
     /// On the wire, those refused by the path's first ring included.
     pub(crate) sent: u64,

@@ -5,7 +5,6 @@
 //! this: `docs/methodology/engines.md`.
 
 pub mod attach;
-mod engine;
 mod interrupt;
 mod keep;
 pub(crate) mod mapping;
@@ -17,4 +16,7 @@ mod send;
 pub(crate) mod transmit;
 pub(crate) mod words;
 
-pub use engine::{Opening, Xdp};
+/// The engine between two ports.
+pub type Xdp = crate::counted::Counted<send::XdpSenders>;
+/// The engine while its ports are opened.
+pub type Opening = crate::counted::Opening<send::XdpSenders>;

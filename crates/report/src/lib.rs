@@ -5,6 +5,7 @@
 //! the model lacks is shown as absent, never worked out here. Names come from interfaces and plan files
 //! and are untrusted: each back end escapes them for its format.
 
+pub mod advice;
 pub mod answer;
 mod compare;
 mod confidence;
@@ -13,6 +14,7 @@ mod directions;
 mod document;
 mod error;
 mod estimate;
+pub mod facts;
 mod figure;
 mod guests;
 mod history;
@@ -23,6 +25,7 @@ pub mod measured;
 mod note;
 mod number;
 pub mod openmetrics;
+pub mod page;
 mod pick;
 mod place;
 pub mod policed;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nicety_model::Fps;
-use nicety_model::plan::Preset;
+use nicety_model::plan::{Preset, SearchPlan};
 
 use crate::binary::Binary;
 use crate::edge::EdgeSearch;
@@ -48,6 +48,16 @@ pub fn default_loss_ratio(preset: Preset) -> f64 {
 }
 
 impl Settings {
+    /// The preset with what a plan says instead.
+    pub fn of_plan(preset: Preset, plan: &SearchPlan) -> Self {
+        let default = || default_loss_ratio(preset);
+        let mut settings = Self::of(preset, plan.loss_ratio.unwrap_or_else(default));
+        if let Some(confirm) = plan.confirm {
+            settings.confirm = confirm;
+        }
+        settings
+    }
+
     /// The preset with this loss goal.
     pub fn of(preset: Preset, loss_ratio: f64) -> Self {
         let seconds = Duration::from_secs;

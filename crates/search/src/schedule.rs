@@ -52,7 +52,7 @@ pub struct Outline {
     pub repeats: u32,
     /// Seed of the random order.
     pub seed: u64,
-    /// Wall time for the whole run in seconds, all sittings together.
+    /// Wall time for the whole run in seconds, all sessions together.
     pub time_box_s: Option<f64>,
     /// Expected wall time of a cell before any was measured, in seconds.
     pub cell_s: f64,
@@ -123,7 +123,7 @@ impl Schedule {
         schedule
     }
 
-    /// The next task. `elapsed_s` is the run's wall time so far over all sittings. A task that
+    /// The next task. `elapsed_s` is the run's wall time so far over all sessions. A task that
     /// would not end within the time box is not offered; a cheaper visit of the control cell at
     /// the end still may be.
     pub fn next(&self, elapsed_s: f64) -> Next {

@@ -93,6 +93,16 @@ pub(crate) struct Live {
     pub(crate) timeouts: Counter,
 }
 
+impl Live {
+    /// A request of so many bytes and its answer of as many have gone over.
+    #[inline]
+    pub(crate) fn exchanged(&self, bytes: u64) {
+        self.transactions.add(1);
+        self.sent_bytes.add(bytes);
+        self.received_bytes.add(bytes);
+    }
+}
+
 /// A count with one writer.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);

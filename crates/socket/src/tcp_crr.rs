@@ -207,9 +207,7 @@ impl Client<'_> {
             Step::Closed => {
                 let now = self.job.now_ns();
                 let bytes = u64::from(self.job.ask.message_bytes);
-                self.live.transactions.add(1);
-                self.live.sent_bytes.add(bytes);
-                self.live.received_bytes.add(bytes);
+                self.live.exchanged(bytes);
                 self.tally
                     .record(now.saturating_sub(attempt.intended_ns), now);
                 self.over(place)
@@ -288,9 +286,7 @@ pub(crate) fn accept_and_answer(
                 }
                 Ok(Step::Blocked) => {}
                 Ok(Step::Done) => {
-                    live.transactions.add(1);
-                    live.sent_bytes.add(bytes as u64);
-                    live.received_bytes.add(bytes as u64);
+                    live.exchanged(bytes as u64);
                     open.remove(&id);
                 }
                 // A client that was stopped leaves its last transactions unfinished.

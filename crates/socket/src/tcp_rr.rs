@@ -100,9 +100,7 @@ fn request_one(flow: &TcpFlow, job: &Job, live: &Live, tally: &mut Tally) -> io:
         }
         now = job.now_ns();
         number += 1;
-        live.transactions.add(1);
-        live.sent_bytes.add(bytes as u64);
-        live.received_bytes.add(bytes as u64);
+        live.exchanged(bytes as u64);
         tally.record(now.saturating_sub(intended), now);
     }
     if let Some(schedule) = schedule
@@ -140,9 +138,7 @@ fn respond_one(stream: &TcpStream, job: &Job, live: &Live) -> io::Result<()> {
                 Step::Blocked => {}
             }
         }
-        live.transactions.add(1);
-        live.sent_bytes.add(bytes as u64);
-        live.received_bytes.add(bytes as u64);
+        live.exchanged(bytes as u64);
     }
 }
 
@@ -373,9 +369,7 @@ impl<'a> Requester<'a> {
                 let state = &mut self.state[place];
                 state.open = false;
                 self.open -= 1;
-                self.live.transactions.add(1);
-                self.live.sent_bytes.add(bytes);
-                self.live.received_bytes.add(bytes);
+                self.live.exchanged(bytes);
                 self.tally
                     .record(now.saturating_sub(state.intended_ns), now);
                 self.next(place, now)
@@ -411,9 +405,7 @@ fn respond_many(flows: &[TcpFlow], job: &Job, live: &Live, tally: &mut Tally) ->
             match step {
                 Ok(Step::Done) => {
                     *state = fresh;
-                    live.transactions.add(1);
-                    live.sent_bytes.add(bytes as u64);
-                    live.received_bytes.add(bytes as u64);
+                    live.exchanged(bytes as u64);
                     if was_sending {
                         epoll::modify(&poller, stream, data, EventFlags::IN)?;
                     }

@@ -74,7 +74,7 @@ impl RunDir {
         })
     }
 
-    /// Opens the directory of an earlier sitting to go on writing, and returns what is there.
+    /// Opens the directory of an earlier session to go on writing, and returns what is there.
     /// A torn last line is cut off and noted.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub struct RunMeta {
     pub schema: u32,
     /// Name of the plan.
     pub name: String,
-    /// Start of the first sitting, RFC 3339 in UTC.
+    /// Start of the first session, RFC 3339 in UTC.
     pub started: String,
     /// Seed of the random cell order.
     pub seed: u64,
@@ -28,7 +28,7 @@ pub struct RunMeta {
     pub loss_goal: f64,
     /// Command line to repeat the run.
     pub command: String,
-    /// Wall time so far in seconds, over all sittings.
+    /// Wall time so far in seconds, over all sessions.
     #[serde(default)]
     pub elapsed_s: f64,
     /// Whether every cell of the plan has a result.

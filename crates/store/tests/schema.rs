@@ -20,7 +20,7 @@ use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
 use nicety_police::pacing::PacingReport;
 use nicety_police::policy::PolicyFile;
-use nicety_police::told::{DryPeriod, ReloadReport, RestoreReport, State};
+use nicety_police::report::{DryPeriod, ReloadReport, RestoreReport, State};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
 

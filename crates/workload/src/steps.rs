@@ -1,5 +1,5 @@
 //! One test after another of the same series: how often, with how many pairs, and when it is
-//! enough. A pure machine, so that results of an earlier sitting can be told to it again.
+//! enough. A pure machine, so that results of an earlier session can be fed to it again.
 
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{CurvePoint, SockResult, SockSeries};

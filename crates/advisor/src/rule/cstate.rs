@@ -1,12 +1,12 @@
 //! CPUs that carry frames sleep lightly (T24).
 
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::IdleState;
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::list;
 use crate::rule::governor::data_cpus;
 
 const LIGHT: Reason = Reason {
@@ -51,7 +51,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         "host",
         format!(
             "CPUs {} carry frames and sleep down to {} ({} µs)",
-            list(&cpus),
+            format_cpu_list(&cpus),
             worst.name,
             worst.latency_us
         ),

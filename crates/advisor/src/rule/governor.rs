@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::finding::{Certainty, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::list;
 
 const FAST: Reason = Reason {
     why: "Receive work comes in bursts shorter than the governor looks at, so the CPU is still slow \
@@ -57,7 +57,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         "host",
         format!(
             "CPUs {} carry frames under governor {governor}",
-            list(&slow)
+            format_cpu_list(&slow)
         ),
         "performance on these",
         &FAST,

@@ -1,10 +1,10 @@
 //! CPUs for the host itself (T01): Xen's first domain on one socket; under KVM, cores left over.
 
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::finding::{Certainty, Effect, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
-use crate::place::list;
 
 const XEN: Reason = Reason {
     why: "The first domain moves every frame of every guest. On all sockets its data structures \
@@ -93,7 +93,11 @@ fn kvm(case: &Case<'_>, report: &mut Report) {
     }
     let finding = report.find(
         "host",
-        format!("{} CPUs without a pinned vCPU: {}", left.len(), list(&left)),
+        format!(
+            "{} CPUs without a pinned vCPU: {}",
+            left.len(),
+            format_cpu_list(&left)
+        ),
         format!("at least {wanted}"),
         &KVM,
     );

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::{IrqFacts, NetFacts};
 use nicety_model::finding::{Certainty, Effect, Risk};
 use nicety_model::knob::Knob;
@@ -9,7 +10,7 @@ use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::{irq_cpus, list};
+use crate::place::irq_cpus;
 
 const SPREAD: Reason = Reason {
     why: "The CPU that takes a queue's interrupt does its receive work. Far from the NIC it \
@@ -54,8 +55,8 @@ fn nic(case: &Case<'_>, net: &NetFacts, report: &mut Report) {
     let used: Vec<u32> = wanted.iter().map(|(_, cpu)| *cpu).collect();
     let finding = report.find(
         net.name(),
-        format!("IRQ {}: {problem}", list(&numbers)),
-        format!("one each on CPUs {}", list(&used)),
+        format!("IRQ {}: {problem}", format_cpu_list(&numbers)),
+        format!("one each on CPUs {}", format_cpu_list(&used)),
         &SPREAD,
     );
     if let Some(node) = case.node_of(net).filter(|_| case.has_nodes()) {
@@ -75,7 +76,13 @@ fn nic(case: &Case<'_>, net: &NetFacts, report: &mut Report) {
     finding.changes = wanted
         .iter()
         .filter(|(irq, cpu)| irq.affinity != [*cpu])
-        .map(|(irq, cpu)| change(Knob::IrqAffinity { irq: irq.irq }, list(&irq.affinity), cpu))
+        .map(|(irq, cpu)| {
+            change(
+                Knob::IrqAffinity { irq: irq.irq },
+                format_cpu_list(&irq.affinity),
+                cpu,
+            )
+        })
         .collect();
 }
 
@@ -93,7 +100,10 @@ fn problem(case: &Case<'_>, irqs: &[&IrqFacts], local: &[u32], room: usize) -> O
         .filter(|cpu| !local.contains(cpu))
         .collect();
     if !far.is_empty() {
-        return Some(format!("go to CPUs {}, far from the NIC", list(&far)));
+        return Some(format!(
+            "go to CPUs {}, far from the NIC",
+            format_cpu_list(&far)
+        ));
     }
     let fair = irqs.len().div_ceil(room);
     let crowd = on.iter().max_by_key(|(_, count)| **count);

@@ -1,11 +1,12 @@
 //! Receive packet steering (T06): spreads one queue's work, or is in the way.
 
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::finding::{Certainty, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::{list, mask};
+use crate::place::mask;
 
 const STEER: Reason = Reason {
     why: "With fewer queues than cores one CPU does all receive work; steering gives the protocol \
@@ -85,7 +86,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 share * 100.0,
                 case.softnet_time()
             ),
-            format!("steered to CPUs {}", list(&helpers)),
+            format!("steered to CPUs {}", format_cpu_list(&helpers)),
             &STEER,
         );
         finding.formula = Some(format!(

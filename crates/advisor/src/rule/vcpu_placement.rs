@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::{NetFacts, VmFacts, VmKind};
 use nicety_model::finding::{Certainty, Effect, Risk};
 use nicety_model::knob::Knob;
@@ -9,7 +10,7 @@ use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::{list, vm_cpus};
+use crate::place::vm_cpus;
 
 const NEAR: Reason = Reason {
     why: "Frames are copied by threads that share data structures with the NIC's driver; on \
@@ -55,7 +56,7 @@ fn xen(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, report: &mut Report) {
     if vm.vcpus.is_empty() || vm.vcpus.iter().all(|vcpu| near(&vcpu.cpus)) {
         return;
     }
-    let wanted = list(&local);
+    let wanted = format_cpu_list(&local);
     let finding = report.find(
         &vm.name,
         format!("{} vCPUs may run on any socket", vm.vcpus.len()),
@@ -87,7 +88,7 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
     let taken = if fits { vm.vcpus.len() } else { 0 };
     let (should, target) = match fits {
         true => {
-            let own = list(&free[..vm.vcpus.len()]);
+            let own = format_cpu_list(&free[..vm.vcpus.len()]);
             (format!("each on its own CPU of node {node}: {own}"), own)
         }
         false => (
@@ -95,13 +96,13 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
                 "on node {node}, but only {} CPUs are free there",
                 free.len()
             ),
-            list(&local),
+            format_cpu_list(&local),
         ),
     };
     let is = match vm.vcpus.first() {
         Some(vcpu) => format!(
             "vCPU 0 may run on CPUs {}, {} is on node {node}",
-            list(&vcpu.cpus),
+            format_cpu_list(&vcpu.cpus),
             net.name()
         ),
         None => String::new(),
@@ -117,7 +118,7 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
                     tid: vcpu.tid,
                     name: vcpu.name.clone(),
                 };
-                change(knob, list(&vcpu.cpus), cpu)
+                change(knob, format_cpu_list(&vcpu.cpus), cpu)
             })
             .collect();
         finding.advice.push(format!(

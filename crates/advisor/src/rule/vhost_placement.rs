@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::finding::{Certainty, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::{list, vm_cpus};
+use crate::place::vm_cpus;
 
 const APART: Reason = Reason {
     why: "A vhost thread copies every frame between guest and host. On its guest's CPU or on one \
@@ -59,7 +60,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             let is = format!(
                 "{} may run on CPUs {}{}",
                 thread.name,
-                list(&thread.cpus),
+                format_cpu_list(&thread.cpus),
                 if far {
                     format!(", not only near {}", net.name())
                 } else {
@@ -77,7 +78,9 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                     tid: thread.tid,
                     name: thread.name.clone(),
                 };
-                finding.changes.push(change(knob, list(&thread.cpus), cpu));
+                finding
+                    .changes
+                    .push(change(knob, format_cpu_list(&thread.cpus), cpu));
                 finding
                     .advice
                     .push("to keep it under libvirt: <emulatorpin>".to_owned());

@@ -2,8 +2,8 @@
 
 use nicety_model::BitRate;
 
-use crate::genetlink::{Family, GenlMessage};
-use crate::raw::text;
+use crate::genetlink::Family;
+use crate::raw::{RawMessage, text};
 
 pub(super) const PORT_GET: u8 = 5;
 pub(super) const ESWITCH_GET: u8 = 29;
@@ -40,7 +40,7 @@ pub struct LeafRate {
 
 /// A port of a switch that is a virtual function's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Port {
+pub(super) struct DevlinkPort {
     pub(super) index: u32,
     pub(super) pf: u16,
     pub(super) vf: u32,
@@ -53,31 +53,31 @@ fn halves(nic: &str) -> (&str, &str) {
     nic.split_once('/').unwrap_or(("pci", nic))
 }
 
-fn of_nic(family: Family, command: u8, nic: &str) -> GenlMessage {
+fn of_nic(family: Family, command: u8, nic: &str) -> RawMessage {
     let (bus, device) = halves(nic);
-    let mut message = GenlMessage::new(family, command);
+    let mut message = RawMessage::genl(family, command);
     message.put_str(BUS_NAME, bus);
     message.put_str(DEV_NAME, device);
     message
 }
 
 /// Asks for the mode of a NIC's switch.
-pub(super) fn eswitch(family: Family, nic: &str) -> GenlMessage {
+pub(super) fn eswitch(family: Family, nic: &str) -> RawMessage {
     of_nic(family, ESWITCH_GET, nic)
 }
 
 /// Asks for all ports of all NICs.
-pub(super) fn ports(family: Family) -> GenlMessage {
-    GenlMessage::new(family, PORT_GET)
+pub(super) fn ports(family: Family) -> RawMessage {
+    RawMessage::genl(family, PORT_GET)
 }
 
 /// Asks for all rates of all NICs.
-pub(super) fn rates(family: Family) -> GenlMessage {
-    GenlMessage::new(family, RATE_GET)
+pub(super) fn rates(family: Family) -> RawMessage {
+    RawMessage::genl(family, RATE_GET)
 }
 
 /// Sets a port's rate; devlink counts bytes in a second.
-pub(super) fn set_rate(family: Family, nic: &str, index: u32, rate: LeafRate) -> GenlMessage {
+pub(super) fn set_rate(family: Family, nic: &str, index: u32, rate: LeafRate) -> RawMessage {
     let mut message = of_nic(family, RATE_SET, nic);
     message.put_u32(PORT_INDEX, index);
     message.put_u64(RATE_TX_SHARE, rate.share.0 / 8);
@@ -85,11 +85,11 @@ pub(super) fn set_rate(family: Family, nic: &str, index: u32, rate: LeafRate) ->
     message
 }
 
-pub(super) fn is_switchdev(answer: &GenlMessage) -> bool {
+pub(super) fn is_switchdev(answer: &RawMessage) -> bool {
     answer.u16(ESWITCH_MODE) == Some(SWITCHDEV)
 }
 
-fn is_of(answer: &GenlMessage, nic: &str) -> bool {
+fn is_of(answer: &RawMessage, nic: &str) -> bool {
     let (bus, device) = halves(nic);
     let is = |kind, wanted: &str| answer.value(kind).map(text) == Some(wanted);
     is(BUS_NAME, bus) && is(DEV_NAME, device)
@@ -97,11 +97,11 @@ fn is_of(answer: &GenlMessage, nic: &str) -> bool {
 
 /// A port of this NIC, when it is a virtual function's of this host: those behind another PCIe
 /// controller, as the host of a SmartNIC's own CPUs, are not this machine's.
-pub(super) fn port(answer: &GenlMessage, nic: &str) -> Option<Port> {
+pub(super) fn port(answer: &RawMessage, nic: &str) -> Option<DevlinkPort> {
     let external = answer.u8(PORT_EXTERNAL).is_some_and(|flag| flag != 0);
     let fits = is_of(answer, nic) && answer.u16(PORT_FLAVOUR)? == FLAVOUR_VF && !external;
     let name = answer.value(PORT_NETDEV_NAME).map(text);
-    fits.then_some(Port {
+    fits.then_some(DevlinkPort {
         index: answer.u32(PORT_INDEX)?,
         pf: answer.u16(PORT_PCI_PF)?,
         vf: answer.u16(PORT_PCI_VF)?.into(),
@@ -111,7 +111,7 @@ pub(super) fn port(answer: &GenlMessage, nic: &str) -> Option<Port> {
 }
 
 /// Port and rate of a leaf of this NIC.
-pub(super) fn leaf(answer: &GenlMessage, nic: &str) -> Option<(u32, LeafRate)> {
+pub(super) fn leaf(answer: &RawMessage, nic: &str) -> Option<(u32, LeafRate)> {
     let fits = is_of(answer, nic) && answer.u16(RATE_TYPE)? == LEAF;
     let rate = |kind| BitRate(answer.u64(kind).unwrap_or(0).saturating_mul(8));
     let index = answer.u32(PORT_INDEX).filter(|_| fits)?;

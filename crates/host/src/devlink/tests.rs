@@ -14,26 +14,26 @@ const NIC: &str = "0000:03:00.1";
 /// Answers by command, and remembers what it was told to change.
 #[derive(Debug, Default)]
 struct Script {
-    answers: Vec<(u8, Result<Vec<GenlMessage>, i32>)>,
-    changes: Arc<Mutex<Vec<GenlMessage>>>,
+    answers: Vec<(u8, Result<Vec<RawMessage>, i32>)>,
+    changes: Arc<Mutex<Vec<RawMessage>>>,
 }
 
 impl Transport for Script {
-    fn ask(&self, message: GenlMessage, _flags: u16) -> io::Result<Vec<GenlMessage>> {
-        let of = |(command, _): &&(u8, _)| *command == message.command();
+    fn ask(&self, message: RawMessage, _flags: u16) -> io::Result<Vec<RawMessage>> {
+        let of = |(command, _): &&(u8, _)| *command == message.body[0];
         match &self.answers.iter().find(of).unwrap().1 {
             Ok(answers) => Ok(answers.clone()),
             Err(code) => Err(io::Error::from_raw_os_error(*code)),
         }
     }
 
-    fn change(&self, message: GenlMessage) -> io::Result<()> {
+    fn change(&self, message: RawMessage) -> io::Result<()> {
         self.changes.lock().unwrap().push(message);
         Ok(())
     }
 }
 
-fn devlink(answers: Vec<(u8, Result<Vec<GenlMessage>, i32>)>) -> Devlink {
+fn devlink(answers: Vec<(u8, Result<Vec<RawMessage>, i32>)>) -> Devlink {
     Devlink {
         transport: Box::new(Script {
             answers,
@@ -43,20 +43,20 @@ fn devlink(answers: Vec<(u8, Result<Vec<GenlMessage>, i32>)>) -> Devlink {
     }
 }
 
-fn of(command: u8, nic: &str) -> GenlMessage {
-    let mut message = GenlMessage::new(Family::fake(), command);
+fn of(command: u8, nic: &str) -> RawMessage {
+    let mut message = RawMessage::genl(Family::fake(), command);
     message.put_str(BUS_NAME, "pci");
     message.put_str(DEV_NAME, nic);
     message
 }
 
-fn mode(mode: u16) -> GenlMessage {
+fn mode(mode: u16) -> RawMessage {
     let mut message = of(ESWITCH_GET, NIC);
     message.put(ESWITCH_MODE, &mode.to_ne_bytes());
     message
 }
 
-fn port(nic: &str, index: u32, (flavour, pf, vf): (u16, u16, u16), name: &str) -> GenlMessage {
+fn port(nic: &str, index: u32, (flavour, pf, vf): (u16, u16, u16), name: &str) -> RawMessage {
     let mut message = of(PORT_GET, nic);
     message.put_u32(PORT_INDEX, index);
     message.put(4, &2u16.to_ne_bytes());
@@ -73,7 +73,7 @@ fn port(nic: &str, index: u32, (flavour, pf, vf): (u16, u16, u16), name: &str) -
     message
 }
 
-fn leaf_of(nic: &str, index: u32, share: u64, max: u64) -> GenlMessage {
+fn leaf_of(nic: &str, index: u32, share: u64, max: u64) -> RawMessage {
     let mut message = of(RATE_GET, nic);
     message.put(RATE_TYPE, &LEAF.to_ne_bytes());
     message.put_u32(PORT_INDEX, index);
@@ -82,7 +82,7 @@ fn leaf_of(nic: &str, index: u32, share: u64, max: u64) -> GenlMessage {
     message
 }
 
-fn group(nic: &str) -> GenlMessage {
+fn group(nic: &str) -> RawMessage {
     let mut message = of(RATE_GET, nic);
     message.put(RATE_TYPE, &1u16.to_ne_bytes());
     message.put_str(168, "tenants");
@@ -160,7 +160,7 @@ fn a_driver_without_rates_still_has_representors() {
 
 #[test]
 fn rates_are_set_in_bytes_per_second() {
-    let changes = Arc::<Mutex<Vec<GenlMessage>>>::default();
+    let changes = Arc::<Mutex<Vec<RawMessage>>>::default();
     let devlink = Devlink {
         transport: Box::new(Script {
             answers: Vec::new(),
@@ -182,7 +182,7 @@ fn rates_are_set_in_bytes_per_second() {
     devlink.set(NIC, &port, rate).unwrap();
     let changes = changes.lock().unwrap();
     let one = &changes[0];
-    assert_eq!((changes.len(), one.command()), (1, RATE_SET));
+    assert_eq!((changes.len(), one.body[0]), (1, RATE_SET));
     assert_eq!(one.value(DEV_NAME), Some(&b"0000:03:00.1\0"[..]));
     assert_eq!(one.u32(PORT_INDEX), Some(77));
     assert_eq!(one.u64(RATE_TX_MAX), Some(62_500_000));
@@ -212,9 +212,9 @@ fn functions_of_the_other_port_are_not_this_nics() {
 #[test]
 fn cut_answers_are_no_functions() {
     let whole = port(NIC, 1, (FLAVOUR_VF, 0, 0), "rep");
-    for length in 0..whole.length() {
+    for length in 0..whole.body.len() {
         let mut cut = whole.clone();
-        cut.truncate(length);
+        cut.body.truncate(length);
         let found = super::message::port(&cut, NIC);
         assert!(found.is_none_or(|port| port.vf == 0), "{length}");
     }

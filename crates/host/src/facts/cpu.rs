@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use nicety_model::Fingerprint;
+use nicety_model::cpu_list::parse_cpu_list;
 use nicety_model::facts::{CpuFacts, CpuIdle, CpuSeatFacts, IdleState, NodeFacts};
 
-use crate::topology::{Roots, SysRoot, Topology, parse_cpu_list};
+use crate::topology::{Roots, SysRoot, Topology};
 
 const CPUS: &str = "devices/system/cpu";
 

@@ -1,10 +1,11 @@
 //! What sysfs adds to an interface: node, virtual functions, interrupts, steering.
 
+use nicety_model::cpu_list::parse_cpu_mask;
 use nicety_model::facts::{InterfaceClass, LinkFacts, NetFacts, QueueSteering, VfFacts};
 
 use super::irq::Interrupts;
 use super::source::Source;
-use crate::topology::{SysRoot, parse_cpu_mask};
+use crate::topology::SysRoot;
 
 /// Adds what files tell.
 pub(super) fn read(

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::cpu_list::{parse_cpu_list, parse_cpu_mask};
 use nicety_model::facts::IrqFacts;
 use nicety_model::total;
 
-use crate::topology::{ProcRoot, Roots, parse_cpu_list, parse_cpu_mask};
+use crate::topology::{ProcRoot, Roots};
 
 /// The table of interrupts.
 #[derive(Debug, Default)]

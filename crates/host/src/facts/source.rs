@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nicety_model::facts::LinkFacts;
 use tempfile::TempDir;
 
-use super::{links, sysfs_links};
+use super::{CaptureError, links, sysfs_links};
 use crate::netns::NetNs;
 use crate::topology::{Roots, TopRoot};
 
@@ -21,6 +21,24 @@ pub struct RecordError {
     /// Why.
     #[source]
     pub source: std::io::Error,
+}
+
+/// A host that is not recorded there.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The file of a captured one cannot be read.
+    #[error(transparent)]
+    Captured(#[from] CaptureError),
+    /// The folder holds nothing of a host.
+    #[error(
+        "{} holds neither proc nor sys; give a folder that nicety inspect --record made, or \
+         a copy of both, or a file of --capture",
+        path.display()
+    )]
+    NoRecord {
+        /// Folder.
+        path: PathBuf,
+    },
 }
 
 /// The running host or a recorded one.
@@ -46,6 +64,23 @@ impl Source {
             live: true,
             record: None,
             unpacked: None,
+        }
+    }
+
+    /// The running host, or the one recorded below `sysroot`, which may be a captured file.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    pub fn at(sysroot: Option<&Path>) -> Result<Self, SourceError> {
+        match sysroot {
+            None => Ok(Self::live()),
+            Some(file) if file.is_file() => Ok(Self::captured(file)?),
+            Some(dir) if dir.join("proc").is_dir() || dir.join("sys").is_dir() => {
+                Ok(Self::under(dir))
+            }
+            Some(dir) => Err(SourceError::NoRecord {
+                path: dir.to_owned(),
+            }),
         }
     }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::cpu_list::parse_cpu_list;
 use nicety_model::facts::{VmFacts, VmKind, VmThread};
 
 use super::services::Processes;
 use super::vm_args;
 use crate::tasks::TaskSample;
-use crate::topology::{ProcRoot, parse_cpu_list};
+use crate::topology::ProcRoot;
 
 pub(super) fn read(proc: &ProcRoot, processes: &Processes) -> Vec<VmFacts> {
     let qemus = processes.qemus();

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::cpu_list::parse_cpu_list;
 use nicety_model::facts::{VmFacts, VmKind, VmThread, XenFacts};
 
 use super::source::Source;
-use crate::topology::parse_cpu_list;
 
 /// Facts of the machine; `None` unless this is Xen's first domain.
 pub(super) fn read(source: &Source) -> Option<XenFacts> {

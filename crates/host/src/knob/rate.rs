@@ -7,7 +7,7 @@ use super::{KnobError, Knobs};
 use crate::net_error::NetError;
 use crate::openvswitch::Policing;
 use crate::policer::Policed;
-use crate::shaper::{BURST, Found, Shape, Shapers};
+use crate::shaper::{BURST, PortLimit, Shape, Shapers};
 use crate::vf::{FunctionState, Functions, Limiter};
 
 const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
@@ -107,7 +107,7 @@ impl Knobs {
             Knob::PortRate { interface } => {
                 let shapers = Shapers::open(&self.ns)?;
                 match shapers.read(interface) {
-                    Ok(Found::Open) => shapers.remove(interface)?,
+                    Ok(PortLimit::Open) => shapers.remove(interface)?,
                     Err(error) if error.is_not_found() => {
                         shapers.sweep()?;
                     }
@@ -132,12 +132,12 @@ fn vf_rate(value: &str) -> Option<(u32, u32)> {
 }
 
 /// A limit of a port as the value of a setting.
-pub fn port_value(found: &Found) -> String {
+pub fn port_value(found: &PortLimit) -> String {
     match found {
-        Found::Open => "none".to_owned(),
-        Found::Limited(Shape { rate, wire: false }) => rate.to_string(),
-        Found::Limited(Shape { rate, wire: true }) => format!("{rate}{WIRE}"),
-        Found::Foreign(kind) => format!("{kind} of somebody else"),
+        PortLimit::Open => "none".to_owned(),
+        PortLimit::Limited(Shape { rate, wire: false }) => rate.to_string(),
+        PortLimit::Limited(Shape { rate, wire: true }) => format!("{rate}{WIRE}"),
+        PortLimit::Foreign(kind) => format!("{kind} of somebody else"),
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
         }
         for value in ["500mbit", "88.001mbit wire"] {
             let shape = port_shape(value).unwrap();
-            assert_eq!(port_value(&Found::Limited(shape)), value);
+            assert_eq!(port_value(&PortLimit::Limited(shape)), value);
         }
         assert_eq!(port_shape("none"), None);
         assert_eq!(port_shape("0mbit"), None);

@@ -2,13 +2,13 @@
 
 use std::io;
 
+use nicety_model::cpu_list::{format_cpu_list, parse_cpu_list};
 use nicety_model::knob::Knob;
 use rustix::process::Pid;
 
 use super::{KnobError, read_file};
 use crate::cpu_set;
 use crate::net_error::NetError;
-use crate::topology::{format_cpu_list, parse_cpu_list};
 
 pub(super) fn read(knob: &Knob, tid: u32, name: &str) -> Result<String, KnobError> {
     let id = thread(knob, tid, name)?;

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::cores::HOUSEKEEPING;
 use super::{Placement, Role, Wants};
-use crate::topology::{Topology, format_cpu_list};
+use nicety_model::cpu_list::format_cpu_list;
+
+use crate::topology::Topology;
 
 /// Who has which CPU, then what that costs.
 pub(super) fn notes(topology: &Topology, wants: Wants, placement: &Placement) -> Vec<String> {

@@ -1,14 +1,14 @@
 //! Buckets at the root of an interface of any kind: they limit what it sends.
 
 use super::message::{self, BUCKET, ROOT};
-use super::{BURST, Face, Found, Shape, Shapers, Survey, foreign, shape};
+use super::{BURST, Face, PortLimit, Shape, Shapers, Survey, foreign, shape};
 use crate::net_error::NetError;
 
 impl Survey {
     /// What limits what an interface sends.
-    pub fn at_root(&self, face: &Face) -> Found {
+    pub fn at_root(&self, face: &Face) -> PortLimit {
         match self.foreign_root(face.index) {
-            Some(kind) => Found::Foreign(kind.to_owned()),
+            Some(kind) => PortLimit::Foreign(kind.to_owned()),
             None => shape(self.bucket(face.index)),
         }
     }
@@ -26,7 +26,7 @@ impl Shapers {
     /// As [`Self::set`].
     pub fn set_root(&self, face: &Face, survey: &Survey, shape: Shape) -> Result<(), NetError> {
         match survey.at_root(face) {
-            Found::Foreign(kind) => Err(foreign(&kind, &face.name)),
+            PortLimit::Foreign(kind) => Err(foreign(&kind, &face.name)),
             _ => self.bucket(survey, face.index, shape, BURST, &face.name),
         }
     }

@@ -34,7 +34,7 @@ pub enum Limiter {
 
 /// What the kernel tells of a NIC's functions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct FunctionList {
     /// How many functions there are.
     pub announced: u32,
     /// Those it tells about, in its order: a function whose driver cannot answer is left out.
@@ -92,8 +92,8 @@ pub struct FunctionCounters {
 }
 
 /// Reads an answer to `RTM_GETLINK`.
-pub(super) fn told(message: &RawMessage) -> Told {
-    let mut told = Told::default();
+pub(super) fn function_list(message: &RawMessage) -> FunctionList {
+    let mut reported = FunctionList::default();
     let mut attributes = message.attributes(LINK_HEADER);
     loop {
         let before = attributes.rest();
@@ -101,17 +101,17 @@ pub(super) fn told(message: &RawMessage) -> Told {
             break;
         };
         match kind {
-            IFLA_NUM_VF => told.announced = u32_at(value, 0).unwrap_or(0),
+            IFLA_NUM_VF => reported.announced = u32_at(value, 0).unwrap_or(0),
             IFLA_VFINFO_LIST => {
                 // The list's own length counts modulo 65 536 when it is longer: its items are
                 // read by their own lengths, as many as were announced.
-                told.functions = list(before.get(4..).unwrap_or_default(), told.announced);
+                reported.functions = list(before.get(4..).unwrap_or_default(), reported.announced);
                 break;
             }
             _ => {}
         }
     }
-    told
+    reported
 }
 
 fn list(bytes: &[u8], announced: u32) -> Vec<FunctionState> {

@@ -4,7 +4,7 @@
 use nicety_model::BitRate;
 use rustix::io::Errno;
 
-use super::{Functions, Limiter, Told};
+use super::{FunctionList, Functions, Limiter};
 use crate::devlink::{FunctionPort, LeafRate};
 use crate::net_error::NetError;
 use crate::policer::{Policed, Representor};
@@ -139,8 +139,8 @@ fn representor(port: &FunctionPort) -> Option<Representor<'_>> {
 
 /// Adds what the switch tells. Its rates are the ones that count: drivers refuse others in switchdev
 /// mode, or show what is not in force.
-pub(super) fn merge(told: &mut Told, switch: Switch) {
-    for function in &mut told.functions {
+pub(super) fn merge(list: &mut FunctionList, switch: Switch) {
+    for function in &mut list.functions {
         let mut ports = switch.ports.iter();
         let Some((port, limiter)) = ports.find(|(port, _)| port.vf == function.vf) else {
             continue;
@@ -164,7 +164,7 @@ pub(super) fn merge(told: &mut Told, switch: Switch) {
             }
         }
     }
-    told.switch = Some(switch);
+    list.switch = Some(switch);
 }
 
 /// In whole Mbit/s; what is less than one is no 0, which would be none.
@@ -183,22 +183,22 @@ mod tests {
     use crate::devlink::fake_port;
     use crate::policer::Policer;
 
-    fn told(functions: u32) -> Told {
+    fn list(functions: u32) -> FunctionList {
         let function = |vf| FunctionState {
             vf,
             max_mbit: Some(7),
             min_mbit: Some(3),
             ..FunctionState::default()
         };
-        Told {
+        FunctionList {
             announced: functions,
             functions: (0..functions).map(function).collect(),
             switch: None,
         }
     }
 
-    fn rates(told: &Told) -> Vec<(Option<u32>, Option<u32>)> {
-        let functions = told.functions.iter();
+    fn rates(list: &FunctionList) -> Vec<(Option<u32>, Option<u32>)> {
+        let functions = list.functions.iter();
         functions.map(|f| (f.max_mbit, f.min_mbit)).collect()
     }
 
@@ -227,11 +227,11 @@ mod tests {
                 ),
             ],
         };
-        let mut told = told(6);
-        merge(&mut told, switch.clone());
-        assert_eq!(told.switch, Some(switch));
+        let mut list = list(6);
+        merge(&mut list, switch.clone());
+        assert_eq!(list.switch, Some(switch));
         assert_eq!(
-            rates(&told),
+            rates(&list),
             [
                 (Some(7), Some(3)),
                 (Some(500), Some(1)),
@@ -241,9 +241,9 @@ mod tests {
                 (None, Some(0)),
             ]
         );
-        assert_eq!(told.functions[0].representor, None);
-        assert_eq!(told.functions[2].representor.as_deref(), Some("rep2"));
-        assert_eq!(told.functions[1].limiter, Limiter::Devlink);
+        assert_eq!(list.functions[0].representor, None);
+        assert_eq!(list.functions[2].representor.as_deref(), Some("rep2"));
+        assert_eq!(list.functions[1].limiter, Limiter::Devlink);
     }
 
     #[test]

@@ -46,9 +46,9 @@ fn message(count: u32, stats: bool, skip: &[u32]) -> RawMessage {
 
 #[test]
 fn functions_are_read_and_what_is_not_told_is_absent() {
-    let told = parse::told(&message(3, true, &[]));
-    assert_eq!((told.announced, told.functions.len()), (3, 3));
-    let two = &told.functions[2];
+    let list = parse::function_list(&message(3, true, &[]));
+    assert_eq!((list.announced, list.functions.len()), (3, 3));
+    let two = &list.functions[2];
     assert_eq!((two.vf, two.mac), (2, Some(Mac([2, 0, 0, 0, 1, 2]))));
     assert_eq!(two.vlan, Some((100, 3)));
     assert_eq!((two.max_mbit, two.min_mbit), (Some(20), Some(0)));
@@ -60,19 +60,19 @@ fn functions_are_read_and_what_is_not_told_is_absent() {
 
 #[test]
 fn a_function_that_is_left_out_does_not_shift_the_others() {
-    let told = parse::told(&message(4, false, &[1]));
-    let numbers: Vec<u32> = told.functions.iter().map(|f| f.vf).collect();
-    assert_eq!((told.announced, numbers), (4, vec![0, 2, 3]));
-    assert_eq!(told.functions[1].counters, None);
+    let list = parse::function_list(&message(4, false, &[1]));
+    let numbers: Vec<u32> = list.functions.iter().map(|f| f.vf).collect();
+    assert_eq!((list.announced, numbers), (4, vec![0, 2, 3]));
+    assert_eq!(list.functions[1].counters, None);
 }
 
 #[test]
 fn a_list_longer_than_its_length_field_is_read_to_its_end() {
     for count in [180, 222, 256, 500] {
         let message = message(count, true, &[]);
-        let told = parse::told(&message);
-        assert_eq!(told.functions.len(), count as usize);
-        let last = told.functions.last().unwrap();
+        let list = parse::function_list(&message);
+        assert_eq!(list.functions.len(), count as usize);
+        let last = list.functions.last().unwrap();
         assert_eq!(last.vf, count - 1);
         assert_eq!(
             last.counters.unwrap().rx_packets,
@@ -88,12 +88,12 @@ fn a_message_cut_anywhere_is_no_panic() {
     for end in 0..whole.body.len() {
         let mut cut = whole.clone();
         cut.body.truncate(end);
-        assert!(parse::told(&cut).functions.len() <= 3);
+        assert!(parse::function_list(&cut).functions.len() <= 3);
     }
     for at in 16..whole.body.len() {
         let mut bent = whole.clone();
         bent.body[at] ^= 0xff;
-        assert!(parse::told(&bent).functions.len() <= 3);
+        assert!(parse::function_list(&bent).functions.len() <= 3);
     }
 }
 

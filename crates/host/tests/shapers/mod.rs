@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nicety_host::link::VethEnd;
 use nicety_host::net_error::NetError;
 use nicety_host::privilege::Privilege;
-use nicety_host::shaper::{Ask, BURST, Found, Limits, Shape, Shapers, Survey};
+use nicety_host::shaper::{BURST, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest};
 use nicety_model::BitRate;
 
 use crate::pair;
@@ -47,16 +47,19 @@ fn names(links: &nicety_host::link::Links) -> Vec<String> {
 pub(crate) fn port_limits(_: Privilege) {
     let pair = pair(1);
     let shapers = Shapers::open(&pair.near).unwrap();
-    assert_eq!(shapers.read("x").unwrap(), Found::Open);
+    assert_eq!(shapers.read("x").unwrap(), PortLimit::Open);
     let before = names(&pair.near_links);
     if !limited(&shapers, shape(100, true)) {
         return;
     }
-    assert_eq!(shapers.read("x").unwrap(), Found::Limited(shape(100, true)));
+    assert_eq!(
+        shapers.read("x").unwrap(),
+        PortLimit::Limited(shape(100, true))
+    );
     // Once more, another rate; above 4 GB/s the kernel tells it in another field.
     for next in [shape(7, false), shape(40_000, true), shape(88, true)] {
         shapers.set("x", next, Duration::from_millis(10)).unwrap();
-        assert_eq!(shapers.read("x").unwrap(), Found::Limited(next));
+        assert_eq!(shapers.read("x").unwrap(), PortLimit::Limited(next));
     }
     let survey = shapers.survey().unwrap();
     let link = survey.face("x").unwrap();
@@ -64,10 +67,10 @@ pub(crate) fn port_limits(_: Privilege) {
     assert_eq!((bucket.shape, bucket.backlog), (shape(88, true), 0));
     shapers.remove("x").unwrap();
     shapers.remove("x").unwrap();
-    assert_eq!(shapers.read("x").unwrap(), Found::Open);
+    assert_eq!(shapers.read("x").unwrap(), PortLimit::Open);
     assert_eq!(names(&pair.near_links), before);
     root_limits(&shapers);
-    assert_eq!(shapers.read("x").unwrap(), Found::Open);
+    assert_eq!(shapers.read("x").unwrap(), PortLimit::Open);
 
     // A port that goes leaves its helper, which the next sweep takes.
     shapers.set("x", shape(5, false), BURST).unwrap();
@@ -83,18 +86,18 @@ fn root_limits(shapers: &Shapers) {
     let survey = || shapers.survey().unwrap();
     let at_root = |survey: &Survey| survey.at_root(survey.face("x").unwrap());
     let mut now = survey();
-    assert_eq!(at_root(&now), Found::Open);
+    assert_eq!(at_root(&now), PortLimit::Open);
     for next in [shape(2, true), shape(900, true), shape(2, false)] {
         shapers
             .set_root(now.face("x").unwrap(), &now, next)
             .unwrap();
         now = survey();
-        assert_eq!(at_root(&now), Found::Limited(next));
+        assert_eq!(at_root(&now), PortLimit::Limited(next));
     }
     for _ in 0..2 {
         shapers.remove_root(now.face("x").unwrap(), &now).unwrap();
         now = survey();
-        assert_eq!(at_root(&now), Found::Open);
+        assert_eq!(at_root(&now), PortLimit::Open);
     }
 }
 
@@ -119,7 +122,7 @@ pub(crate) fn limits_in_between(_: Privilege) {
     pair.far_links.set_up("y").unwrap();
     let address = |last| Ipv4Addr::new(192, 0, 2, last).into();
     pair.far_links.add_address("y", address(2), 24).unwrap();
-    let ask = |limits| Ask {
+    let ask = |limits| SurveyRequest {
         interfaces: false,
         limits,
     };
@@ -162,7 +165,7 @@ pub(crate) fn limits_in_between(_: Privilege) {
     );
     assert!(survey.face("x").unwrap().rx_frames >= 50);
     assert_eq!(made(&survey).rx_frames, first.rx_frames);
-    let all = Ask {
+    let all = SurveyRequest {
         interfaces: true,
         limits: Limits::Stirred,
     };
@@ -183,24 +186,24 @@ pub(crate) fn limits_in_between(_: Privilege) {
     assert_eq!(shapers.sweep().unwrap(), 1);
     survey = shapers.survey().unwrap();
 
-    // Our own rates are no news, and are read back at one port; those of others are.
-    let mut news = shapers.news().unwrap();
+    // Our own rates are no change, and are read back at one port; those of others are.
+    let mut listener = shapers.listen().unwrap();
     let (ours, theirs) = (shape(7, true), shape(8, true));
     shapers.set_in("x0", &survey, ours, BURST).unwrap();
-    assert!(!news.changes().any());
+    assert!(!listener.changes().any());
     survey = shapers.reread(survey, ["x0"].into_iter()).unwrap();
     assert_eq!(bucket(&survey, "x0").shape, ours);
     let somebody = Shapers::open(&pair.near).unwrap();
     somebody.set_in("x1", &survey, theirs, BURST).unwrap();
-    assert!(news.changes().qdiscs);
+    assert!(listener.changes().qdiscs);
     survey = shapers.survey_again(survey, ask(Limits::All)).unwrap();
     assert_eq!(bucket(&survey, "x1").shape, theirs);
     // One that is gone is gone, also for those who ask for it alone.
     somebody.remove("x2").unwrap();
-    assert!(news.changes().other);
+    assert!(listener.changes().other);
     survey = shapers.reread(survey, ["x2"].into_iter()).unwrap();
     let port = survey.face("x2").unwrap();
-    assert_eq!(shapers.found(port, &survey).unwrap(), Found::Open);
+    assert_eq!(shapers.limit_of(port, &survey).unwrap(), PortLimit::Open);
 }
 
 pub(crate) fn foreign_limits(_: Privilege) {
@@ -220,7 +223,7 @@ pub(crate) fn foreign_limits(_: Privilege) {
     tc("qdisc add dev x handle ffff: ingress");
     assert_eq!(
         shapers.read("x").unwrap(),
-        Found::Foreign("ingress".to_owned())
+        PortLimit::Foreign("ingress".to_owned())
     );
     let error = shapers.set("x", shape(5, false), BURST).unwrap_err();
     assert!(
@@ -234,12 +237,15 @@ pub(crate) fn foreign_limits(_: Privilege) {
     // Somebody takes a part of ours away: found, and made whole again.
     shapers.set("x", shape(9, false), BURST).unwrap();
     tc("qdisc del dev x ingress");
-    assert_eq!(shapers.read("x").unwrap(), Found::Open);
+    assert_eq!(shapers.read("x").unwrap(), PortLimit::Open);
     shapers.set("x", shape(9, false), BURST).unwrap();
     tc("filter del dev x parent ffff:");
-    assert_eq!(shapers.read("x").unwrap(), Found::Open);
+    assert_eq!(shapers.read("x").unwrap(), PortLimit::Open);
     shapers.set("x", shape(9, false), BURST).unwrap();
-    assert_eq!(shapers.read("x").unwrap(), Found::Limited(shape(9, false)));
+    assert_eq!(
+        shapers.read("x").unwrap(),
+        PortLimit::Limited(shape(9, false))
+    );
 
     // And only hardware-like ends are refused.
     let lo = shapers.set("lo", shape(9, false), BURST).unwrap_err();
@@ -300,9 +306,12 @@ pub(crate) fn lost_limiters(_: Privilege) {
         fault(limiter());
         while receiver.recv(&mut [0]).is_ok() {}
         assert!(!passes(short), "the fault is none");
-        assert_eq!(shapers.read("x").unwrap(), Found::Open);
+        assert_eq!(shapers.read("x").unwrap(), PortLimit::Open);
         shapers.set("x", shape(9, true), BURST).unwrap();
-        assert_eq!(shapers.read("x").unwrap(), Found::Limited(shape(9, true)));
+        assert_eq!(
+            shapers.read("x").unwrap(),
+            PortLimit::Limited(shape(9, true))
+        );
         assert!(passes(long), "nothing passes after the limit was set anew");
         fault(limiter());
         shapers.remove("x").unwrap();
@@ -318,7 +327,7 @@ pub(crate) fn lost_limiters(_: Privilege) {
     assert!(pair.near.run(run).unwrap().unwrap().success());
     assert_eq!(
         shapers.read("x").unwrap(),
-        Found::Foreign("ingress".to_owned())
+        PortLimit::Foreign("ingress".to_owned())
     );
 }
 

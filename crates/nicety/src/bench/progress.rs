@@ -1,17 +1,22 @@
 //! How far a run is: a view that moves on a terminal, elsewhere a line when a cell ends; a page
 //! where it is asked for.
 
+use std::cell::RefCell;
 use std::io::{self, IsTerminal};
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
-use nicety_model::{CellResult, Purpose, SearchBounds};
+use nicety_runner::{Event, Observer, Stage, sock};
+use nicety_workload::Step;
 
 use super::live::board::Board;
 use super::live::{Live, Shows};
 use crate::exit::Failure;
+use crate::lab::progress::Progress as Fetching;
 use crate::output;
+use crate::sock::progress::figure;
 
 /// Progress of a run.
 pub struct Progress {
@@ -35,43 +40,16 @@ impl Progress {
     }
 
     /// What is done before the first cell, and between cells.
-    pub fn stage(&self, text: &str) {
+    fn stage(&self, text: &str) {
         self.change(|board| board.stage(text));
         if !self.on_terminal() {
             output::say(text);
         }
     }
 
-    /// The whole run is expected to take `left` more.
-    pub fn left(&self, left: Duration) {
-        self.change(|board| board.end = Some(self.started.elapsed() + left));
-    }
-
-    /// A cell begins.
-    pub fn cell(&self, name: &str, control: bool) {
-        self.change(|board| board.cell(name, control));
-    }
-
-    /// A trial of `cell` begins.
-    pub fn trial(
-        &self,
-        cell: (&str, bool),
-        trial: (u32, Purpose),
-        load_fps: f64,
-        bounds: SearchBounds,
-    ) {
-        self.change(|board| {
-            // Building the path may have told of stages of its own.
-            if board.now.is_none() {
-                board.cell(cell.0, cell.1);
-            }
-            board.trial(trial.0, trial.1, load_fps, bounds);
-        });
-    }
-
     /// A visit of a cell ended; `so_far` is what all of its visits come to, where each is a part of
     /// one result, and how many there will be.
-    pub fn done(&self, result: &CellResult, so_far: Option<(&CellSummary, u32)>) {
+    fn done(&self, result: &CellResult, so_far: Option<(&CellSummary, u32)>) {
         let several =
             so_far.and_then(|(summary, visits)| Some((summary, summary.estimate?, visits)));
         if let Some((summary, estimate, visits)) = several {
@@ -105,7 +83,7 @@ impl Progress {
     }
 
     /// A cell cannot be measured here.
-    pub fn skipped(&self, cell: &str, why: &str) {
+    fn skipped(&self, cell: &str, why: &str) {
         self.change(|board| board.skipped(cell));
         let line = format!("{cell}: skipped: {why}");
         match self.on_terminal() {
@@ -114,15 +92,23 @@ impl Progress {
         }
     }
 
-    /// A socket test begins; without a terminal only its end is told.
-    pub fn doing(&self, text: &str) {
-        self.change(|board| board.stage(text));
-    }
-
-    /// A socket test ended.
-    pub fn line(&self, text: &str) {
-        self.change(|board| board.sockets += 1);
-        self.say(text);
+    /// A socket test; without a terminal only its end is told.
+    fn socket(&self, event: sock::Event<'_>) {
+        match event {
+            sock::Event::Begins {
+                name,
+                step,
+                duration,
+            } => {
+                let text = format!("{}, {} s", test(name, step), duration.as_secs_f64());
+                self.change(|board| board.stage(&text));
+            }
+            sock::Event::Second { .. } => {}
+            sock::Event::Ended { name, step, result } => {
+                self.change(|board| board.sockets += 1);
+                self.say(&format!("{}: {}", test(name, step), figure(result)));
+            }
+        }
     }
 
     /// Takes the view away.
@@ -146,6 +132,90 @@ impl Progress {
             Some(live) => live.say(line),
             None => output::say(line),
         }
+    }
+}
+
+impl Observer for Progress {
+    fn on(&self, event: Event<'_>) {
+        match event {
+            Event::Fetching(_) | Event::Fetched | Event::Restored(_) => {}
+            Event::Stage(stage) => self.stage(&words(stage)),
+            Event::Left(left) => {
+                self.change(|board| board.end = Some(self.started.elapsed() + left));
+            }
+            Event::Cell { name, control } => self.change(|board| board.cell(name, control)),
+            Event::Trial {
+                cell,
+                control,
+                index,
+                purpose,
+                load,
+                bounds,
+            } => self.change(|board| {
+                // Building the path may have told of stages of its own.
+                if board.now.is_none() {
+                    board.cell(cell, control);
+                }
+                board.trial(index, purpose, load.0, bounds);
+            }),
+            Event::Visited { result, so_far } => self.done(result, so_far),
+            Event::Skipped { cell, reason } => self.skipped(cell, reason),
+            Event::Socket(event) => self.socket(event),
+        }
+    }
+}
+
+/// What is shown before a run can be.
+#[derive(Default)]
+pub struct Preparing(RefCell<Fetching>);
+
+impl Observer for Preparing {
+    fn on(&self, event: Event<'_>) {
+        match event {
+            Event::Fetching(now) => self.0.borrow_mut().show(now),
+            Event::Fetched => self.0.borrow_mut().done(),
+            Event::Restored(text) => output::say(text),
+            Event::Stage(stage) => output::say(&words(stage)),
+            _ => {}
+        }
+    }
+}
+
+fn words(stage: Stage<'_>) -> String {
+    match stage {
+        Stage::Tester {
+            frame_size,
+            direction,
+        } => format!("the tester alone, {frame_size} bytes {direction}"),
+        Stage::Link { port, at_most } => {
+            format!(
+                "waiting for the link of {port}, {} s at most",
+                at_most.as_secs()
+            )
+        }
+        Stage::Accelerator(step) => step.to_owned(),
+        Stage::Boot {
+            guests,
+            nic,
+            vcpus,
+            accelerator,
+        } => {
+            let what = match guests {
+                1 => "a guest".to_owned(),
+                several => format!("{several} guests"),
+            };
+            let s = if vcpus == 1 { "" } else { "s" };
+            format!("booting {what}: {nic}, {vcpus} virtual CPU{s}, {accelerator}")
+        }
+    }
+}
+
+/// A test of a series.
+fn test(name: &str, step: Step) -> String {
+    match (step.parallel, step.repeat) {
+        (Some(pairs), _) => format!("{name}, {pairs} pairs"),
+        (None, 1) => name.to_owned(),
+        (None, repeat) => format!("{name}, repeat {repeat}"),
     }
 }
 

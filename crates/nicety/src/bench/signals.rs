@@ -30,11 +30,6 @@ impl Signals {
         self.seen.load(Ordering::Relaxed)
     }
 
-    /// The flag itself.
-    pub fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.seen)
-    }
-
     /// The engine's stop, sharing the flag.
     pub fn stop(&self) -> Stop {
         Stop::shared(Arc::clone(&self.seen))

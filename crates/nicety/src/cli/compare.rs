@@ -60,7 +60,7 @@ pub struct CompareArgs {
 
 /// `--metric`.
 pub fn metric(text: &str) -> Result<Metric, String> {
-    Metric::from_word(text).ok_or_else(|| {
+    Metric::of(text).ok_or_else(|| {
         let words = Metric::ALL.map(Metric::word).join(", ");
         format!("unknown number {text:?}; write one of {words}")
     })

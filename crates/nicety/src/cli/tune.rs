@@ -8,6 +8,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use nicety_model::finding::Goal;
 use nicety_model::measured::MeasuredTarget;
 use nicety_model::plan::parse_duration;
+use nicety_tuner::{TuneError, Work};
+
+use crate::tune::events;
 
 pub const EXAMPLES: &str = "Examples:
   nicety tune plan                           what is wrong, what would be right, and why
@@ -158,12 +161,27 @@ pub struct ApplyArgs {
     /// Directory of the measurements [default: a new one in runs/].
     #[arg(long, value_name = "DIR", requires = "measure")]
     pub out: Option<PathBuf>,
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Print the transaction as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Where the journals are.
+#[derive(Debug, Args)]
+pub struct StateArgs {
+    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+}
+
+impl StateArgs {
+    /// The state, locked, with every transaction that was left behind undone.
+    pub fn begin(&self) -> Result<Work, TuneError> {
+        Work::begin(self.state.as_deref(), &mut events::say)
+    }
 }
 
 /// `nicety tune confirm` and `verify`.
@@ -171,9 +189,9 @@ pub struct ApplyArgs {
 pub struct TransactionArgs {
     /// Transaction; the last one that fits when left out.
     pub id: Option<u32>,
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Print the transaction as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
@@ -193,9 +211,9 @@ pub struct RollbackArgs {
 /// `nicety tune history`.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Print all transactions as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
@@ -225,9 +243,9 @@ pub struct PersistArgs {
     /// Take all files away again.
     #[arg(long, conflicts_with_all = ["plan", "transaction", "format"])]
     pub remove: bool,
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Print what was done as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
@@ -272,9 +290,9 @@ pub struct BootArgs {
     /// Read this file instead of /etc/nicety/tune.json.
     #[arg(long, value_name = "FILE")]
     pub kept: Option<PathBuf>,
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 /// `nicety tune guard`.

@@ -1,18 +1,16 @@
-//! What the daemon tells over HTTP: metrics for Prometheus, health, a live page. It only reads
+//! What the daemon says over HTTP: metrics for Prometheus, health, a live page. It only reads
 //! what the loop has shown.
-
-mod metrics;
-mod plain;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::header::ACCEPT;
 use hyper::{Request, StatusCode};
+use nicety_police::report::State;
+use nicety_policed::board::{Board, HistoryPoint};
+use nicety_policed::metrics::{self, plain};
 use serde::Serialize;
 
-use super::board::{Board, Point};
-use super::state::State;
 use crate::exit::Failure;
 use crate::web::{self, Answer, page, text, with};
 
@@ -28,9 +26,9 @@ const SCRIPT: &str = concat!(
 
 /// What the page asks for.
 #[derive(Serialize)]
-struct News<'a> {
+struct LiveUpdate<'a> {
     state: &'a State,
-    history: Vec<&'a Point>,
+    history: Vec<&'a HistoryPoint>,
 }
 
 /// Begins to serve, also to who asks for one of these host names; returns where.
@@ -91,11 +89,11 @@ fn state(query: Option<&str>, board: &Board) -> Answer {
     let since = query.and_then(|query| query.strip_prefix("since="));
     let since: f64 = since.and_then(|text| text.parse().ok()).unwrap_or(0.0);
     let history = board.since(since);
-    let news = News {
+    let update = LiveUpdate {
         state: &shown.whole(),
         history: history.iter().map(AsRef::as_ref).collect(),
     };
-    web::json(&news)
+    web::json(&update)
 }
 
 fn unready(why: String) -> Answer {

@@ -2,7 +2,7 @@
 
 use nicety_model::probe::{Ability, Answer, Area, ProbeReport};
 
-use crate::inspect::page::Page;
+use nicety_report::page::Page;
 
 /// The whole page.
 pub fn render(report: &ProbeReport, width: u16) -> String {

@@ -4,8 +4,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::anyhow;
-use nicety_model::policed::Policed;
-use nicety_police::record::summary;
+use nicety_policed::record;
 use nicety_report::{html, json, markdown, policed, table};
 
 use super::{rendered, write};
@@ -29,7 +28,7 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
             path.display()
         )));
     }
-    let run = read(path)?;
+    let run = record::read(path).map_err(Failure::usage)?;
     for note in &run.notes {
         output::say(&format!("nicety: {}: {note}", path.display()));
     }
@@ -54,17 +53,4 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         return rendered(table(&run, &mut out, output::table_options()));
     }
     Ok(())
-}
-
-/// The page of a record.
-pub fn page(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut page = Vec::new();
-    rendered(html(&read(path)?, &mut page))?;
-    Ok(page)
-}
-
-fn read(path: &Path) -> Result<Policed, Failure> {
-    let mut run = nicety_store::read_policed(path).map_err(Failure::usage)?;
-    run.summary = summary(&run.run, &run.periods);
-    Ok(run)
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use nicety_history::{Added, History, NewRun};
+use nicety_runner::assemble;
 use nicety_store::RunContents;
 
 use super::failure;
-use crate::bench::assemble;
 use crate::cli::runs::AddArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use nicety_model::plan::parse_duration;
 use nicety_model::sock::SockTest;
+use nicety_runner::sock::PORT;
 use nicety_socket::Token;
 
 /// Examples below the help of `nicety sock`.
@@ -19,9 +20,6 @@ pub const EXAMPLES: &str = "Examples:
   nicety sock udp_rr --rate 5000                   open loop: latency from the intended time
   nicety sock serve --listen 192.0.2.7             on the far host; prints a token
   nicety sock tcp_rr --to 192.0.2.7:12866 --token TOKEN";
-
-/// Port of `sock serve` when none is chosen: the one after netperf's.
-pub const PORT: u16 = 12_866;
 
 /// `nicety sock`.
 #[derive(Debug, Args)]
@@ -189,20 +187,4 @@ fn confidence(text: &str) -> Result<(u32, f64), String> {
         .split_once(',')
         .and_then(|(level, width)| Some((level.trim().parse().ok()?, width.trim().parse().ok()?)));
     parsed.ok_or_else(|| format!("{text:?} is no level and width; write as in 95,2"))
-}
-
-/// Worker threads: as asked, else one per CPU they are pinned to.
-pub fn threads_on(asked: Option<u16>, cpus: &[u32]) -> usize {
-    match (asked, cpus) {
-        (None, [_, ..]) => cpus.len(),
-        _ => threads(asked),
-    }
-}
-
-/// Worker threads: as asked, else one per CPU this process may use.
-pub fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(
-        || std::thread::available_parallelism().map_or(1, usize::from),
-        usize::from,
-    )
 }

@@ -7,6 +7,12 @@ use anyhow::{Context, anyhow};
 use nicety_model::SCHEMA;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{Ending, Family, SockAsk, SockReport, SockTest};
+use nicety_paths::Between;
+use nicety_runner::sock;
+use nicety_runner::sock::inside::ServeError;
+use nicety_runner::sock::local::{self, LocalError};
+use nicety_runner::sock::series;
+use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Token, check_cpus};
 use nicety_workload::Steps;
 
@@ -14,8 +20,9 @@ use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-use super::args::{PathKind, TestArgs, threads_on};
-use super::{failure, local, series};
+use super::args::{PathKind, TestArgs};
+use super::failure;
+use super::progress::Progress;
 
 /// Most repeats of `--confidence` when `--repeats` does not say.
 const REPEATS: u32 = 10;
@@ -24,9 +31,9 @@ const PAIRS: u32 = 512;
 
 /// Where the server is.
 #[derive(Debug)]
-pub enum Server {
+enum Place {
     /// Here, behind a path made for it.
-    Local(PathKind),
+    Local(Between),
     /// Somewhere else.
     Remote(String, Token),
 }
@@ -34,24 +41,8 @@ pub enum Server {
 /// Checked wishes.
 #[derive(Debug)]
 pub struct Request {
-    /// Server.
-    pub server: Server,
-    /// One test after another.
-    pub asks: Vec<SockAsk>,
-    /// How often each of them.
-    pub how_often: HowOften,
-    /// The same as a machine that nothing was told yet.
-    pub steps: Steps,
-    /// IP version; absent when the server's name decides.
-    pub family: Option<Family>,
-    /// Worker threads of the client.
-    pub threads: usize,
-    /// Worker threads of a server here.
-    pub server_threads: usize,
-    /// CPUs of the client's workers.
-    pub cpus: Vec<u32>,
-    /// CPUs of the workers of a server here.
-    pub server_cpus: Vec<u32>,
+    tests: sock::Request,
+    server: Place,
     json: bool,
     out: Option<PathBuf>,
 }
@@ -97,16 +88,18 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
     let steps = Steps::new(how_often);
     let steps = steps.map_err(|e| Failure::usage(anyhow!("--confidence: {e}")))?;
     let server = match (&args.to, &args.token) {
-        (Some(to), Some(token)) => Server::Remote(to.clone(), token.clone()),
-        _ => Server::Local(args.path),
+        (Some(to), Some(token)) => Place::Remote(to.clone(), token.clone()),
+        _ => Place::Local(match args.path {
+            PathKind::Veth => Between::Veth,
+            PathKind::Bridge => Between::Bridge,
+        }),
     };
     let family = match (&server, args.ipv6) {
         (_, true) => Some(Family::Ipv6),
-        (Server::Local(_), false) => Some(Family::Ipv4),
-        (Server::Remote(..), false) => None,
+        (Place::Local(_), false) => Some(Family::Ipv4),
+        (Place::Remote(..), false) => None,
     };
-    Ok(Request {
-        server,
+    let tests = sock::Request {
         asks,
         how_often,
         steps,
@@ -115,6 +108,10 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
         server_threads: threads_on(args.threads, &args.server_pin),
         cpus: args.pin.clone(),
         server_cpus: args.server_pin.clone(),
+    };
+    Ok(Request {
+        tests,
+        server,
         json: args.json,
         out: args.out.clone(),
     })
@@ -127,10 +124,15 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
         std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))
     });
     let file = file.transpose().map_err(Failure::usage)?;
+    let (tests, stop) = (&request.tests, signals.stop());
+    let progress = Progress::start(tests);
+    let show = |event: sock::Event<'_>| progress.on(event);
     let done = match &request.server {
-        Server::Local(path) => local::run(request, *path, signals)?,
-        Server::Remote(to, token) => series::run(request, to, to, token, signals),
+        Place::Local(between) => local::run(tests, *between, &stop, &show).map_err(of_local),
+        Place::Remote(to, token) => Ok(series::run(tests, to, (to, token), &stop, &show)),
     };
+    progress.finish();
+    let done = done?;
     let report = SockReport {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -155,6 +157,13 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
         true => Exit::Negative,
         false => Exit::Done,
     })
+}
+
+fn of_local(error: LocalError) -> Failure {
+    match error {
+        LocalError::Serve(ServeError::Socket(error)) => failure(error),
+        other => Failure::environment(other),
+    }
 }
 
 fn print(

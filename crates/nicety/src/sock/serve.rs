@@ -3,13 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::anyhow;
+use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Server, ServerConfig, Token};
 
 use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-use super::args::{ServeArgs, threads_on};
+use super::args::ServeArgs;
 use super::failure;
 
 /// Serves until Ctrl-C.
@@ -47,6 +48,6 @@ pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
         "on the other host: nicety sock tcp_rr --to {host}:{} --token {shown}",
         address.port()
     ));
-    server.run(&signals.flag(), &|line| output::say(line));
+    server.run(signals.stop().flag(), &|line| output::say(line));
     Ok(Exit::Done)
 }

@@ -1,177 +1,159 @@
 //! `nicety tune confirm`, `rollback`, `verify` and `history`.
 
 use anyhow::anyhow;
-use nicety_host::journal::since_boot;
+use nicety_advisor::transaction::{Confirmation, Purpose, words};
 use nicety_model::SCHEMA;
-use nicety_model::journal::{Event, History, Journal, Phase, same_value};
+use nicety_model::journal::{History, TransactionReport};
+use nicety_model::knob::Knob;
+use nicety_tuner::{Transaction, TuneEvent, work};
 
-use super::state::{self, Work};
-use super::{plan, print_json, report, transaction};
+use super::events;
 use crate::cli::tune::{HistoryArgs, RollbackArgs, TransactionArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Keeps a transaction.
 pub fn confirm(args: &TransactionArgs) -> Result<Exit, Failure> {
-    let work = Work::begin(args.state.as_deref())?;
-    let (id, journal) = work.pick(args.id, |phase| matches!(phase, Phase::Unconfirmed { .. }))?;
-    match journal.phase() {
-        // `Work::begin` has undone those whose time is over.
-        Phase::Unconfirmed { deadline_s } if since_boot().as_secs_f64() < deadline_s => {
-            let mut file = work.state.append_to(id).map_err(Failure::environment)?;
-            file.append(&Event::Confirmed)
-                .map_err(Failure::environment)?;
-            output::say(&format!(
-                "transaction {id} is kept; nicety tune rollback {id} undoes it"
-            ));
-            show(&work, id, args.json)?;
-            Ok(Exit::Done)
-        }
-        Phase::Confirmed => {
+    let work = args.state.begin()?;
+    let mut transaction = work.pick(args.id, Purpose::Confirm)?;
+    let id = transaction.id();
+    let answer = transaction.confirm().map_err(Failure::environment)?;
+    match answer {
+        Confirmation::Kept => output::say(&format!(
+            "transaction {id} is kept; nicety tune rollback {id} undoes it"
+        )),
+        Confirmation::KeptBefore => {
             output::say(&format!("transaction {id} was confirmed before"));
-            show(&work, id, args.json)?;
-            Ok(Exit::Done)
         }
-        other => {
-            show(&work, id, args.json)?;
-            Err(Failure {
-                exit: Exit::Negative,
-                error: anyhow!(
-                    "transaction {id} is {}, it cannot be confirmed any more",
-                    report::phase(other)
-                ),
-            })
-        }
+        Confirmation::TooLate(_) => {}
+    }
+    show(&transaction, args.json)?;
+    match answer {
+        Confirmation::Kept | Confirmation::KeptBefore => Ok(Exit::Done),
+        Confirmation::TooLate(phase) => Err(Failure {
+            exit: Exit::Negative,
+            error: anyhow!(
+                "transaction {id} is {}, it cannot be confirmed any more",
+                phase.word()
+            ),
+        }),
     }
 }
 
 /// Undoes a transaction.
 pub fn rollback(args: &RollbackArgs) -> Result<Exit, Failure> {
-    let asked = &args.transaction;
-    let work = Work::begin(asked.state.as_deref())?;
-    let open = |phase: &Phase| *phase != Phase::RolledBack || args.force;
-    let (id, journal) = work.pick(asked.id, open)?;
-    if journal.phase() == Phase::RolledBack && !args.force {
+    let RollbackArgs {
+        transaction: of,
+        force,
+    } = args;
+    let work = of.state.begin()?;
+    let purpose = Purpose::Rollback { force: *force };
+    let mut transaction = work.pick(of.id, purpose)?;
+    let id = transaction.id();
+    if !purpose.fits(transaction.journal().phase()) {
         output::say(&format!("transaction {id} has been undone before"));
-        show(&work, id, asked.json)?;
+        show(&transaction, of.json)?;
         return Ok(Exit::Done);
     }
-    work.check_here(id, &journal)?;
-    let mut file = work.state.append_to(id).map_err(Failure::environment)?;
-    let outcomes = transaction::undo(&work.knobs, &journal, &mut file, "asked for", args.force)
+    work.check_here(&transaction)?;
+    let outcomes = transaction
+        .undo("asked for", *force)
         .map_err(Failure::environment)?;
-    show(&work, id, asked.json)?;
+    show(&transaction, of.json)?;
     output::say(&format!(
         "transaction {id} undone{}",
-        report::outcomes(&outcomes)
+        words::left(&outcomes)
     ));
-    Ok(
-        match outcomes.iter().any(|(_, outcome)| report::is_left(outcome)) {
-            true => Exit::Negative,
-            false => Exit::Done,
-        },
-    )
+    let left = outcomes.iter().any(|(_, outcome)| outcome.is_left());
+    Ok(if left { Exit::Negative } else { Exit::Done })
 }
 
 /// Looks whether the settings of a transaction still hold.
 pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
-    let work = Work::begin(args.state.as_deref())?;
-    let kept = |phase: &Phase| matches!(phase, Phase::Confirmed | Phase::Unconfirmed { .. });
-    let (id, journal) = work.pick(args.id, kept)?;
-    if !kept(&journal.phase()) {
-        return Err(Failure::usage(anyhow!(
-            "transaction {id} is {}; there is nothing to verify",
-            report::phase(journal.phase())
-        )));
+    let work = args.state.begin()?;
+    let transaction = work.pick(args.id, Purpose::Verify)?;
+    let report = work.verify(&transaction)?;
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        let lines = report.settings.iter().map(|setting| {
+            let knob = &setting.knob;
+            let verdict = if setting.holds() { "holds" } else { "drifted" };
+            let found = setting.found.as_deref().unwrap_or_default();
+            let (set, now) = (value(knob, &setting.to), value(knob, found));
+            format!("{knob}: {verdict}: {set} set, {now} now\n")
+        });
+        output::print(&lines.collect::<String>())?;
     }
-    work.check_here(id, &journal)?;
-    let mut told = report::transaction(id, &journal);
-    let mut drifted = 0;
-    let mut lines = String::new();
-    for setting in &mut told.settings {
-        let found = work
-            .knobs
-            .read(&setting.knob)
-            .unwrap_or_else(|error| error.to_string());
-        let holds = same_value(&setting.knob, &found, &setting.to);
-        drifted += usize::from(!holds);
-        let verdict = if holds { "holds" } else { "drifted" };
-        lines += &format!(
-            "{}: {verdict}: {} set, {} now\n",
-            setting.knob,
-            report::value(&setting.knob, &setting.to),
-            report::value(&setting.knob, &found)
-        );
-        setting.found = Some(found);
-    }
-    match args.json {
-        true => print_json(&told)?,
-        false => plan::print(&lines)?,
-    }
+    let all = report.settings.len();
+    let drifted = report.settings.iter().filter(|s| !s.holds()).count();
     if drifted == 0 {
         return Ok(Exit::Done);
     }
     output::say(&format!(
-        "transaction {id}: {drifted} of {} settings drifted",
-        told.settings.len()
+        "transaction {}: {drifted} of {all} settings drifted",
+        transaction.id()
     ));
     Ok(Exit::Negative)
 }
 
 /// Lists all transactions; changes nothing.
 pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
-    let state = state::directory(args.state.as_deref())?;
-    let mut transactions = Vec::new();
-    for id in state.ids().map_err(Failure::environment)? {
-        let journal = state.read(id).map_err(Failure::environment)?;
-        transactions.push((report::transaction(id, &journal), journal));
+    let state = work::directory(args.state.state.as_deref())?;
+    let all = state.journals().map_err(Failure::environment)?;
+    for error in all.unreadable {
+        events::say(TuneEvent::UnreadableJournal(error));
     }
+    let journals = all.readable;
+    let reports = journals
+        .iter()
+        .map(|(id, journal)| TransactionReport::new(*id, journal));
     if args.json {
-        let transactions = transactions.into_iter().map(|(told, _)| told).collect();
-        let history = History {
+        output::print_json(&History {
             schema: SCHEMA,
-            transactions,
-        };
-        print_json(&history)?;
+            transactions: reports.collect(),
+        })?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();
-    for (told, journal) in &transactions {
-        text += &format!("{} {}{}\n", told.transaction, told.phase, reason(journal));
-        for setting in &told.settings {
-            let (from, to) = (&setting.from, &setting.to);
-            text += &format!(
-                "    {}: {} → {}",
-                setting.knob,
-                report::value(&setting.knob, from),
-                report::value(&setting.knob, to)
-            );
+    for (report, (_, journal)) in reports.zip(&journals) {
+        let why = journal.why_undone().map(|why| format!(" ({why})"));
+        text += &format!(
+            "{} {}{}\n",
+            report.transaction,
+            report.phase,
+            why.unwrap_or_default()
+        );
+        for setting in &report.settings {
+            let knob = &setting.knob;
+            let (from, to) = (value(knob, &setting.from), value(knob, &setting.to));
+            text += &format!("    {knob}: {from} → {to}");
             let left = setting.outcome.as_ref();
-            if let Some(words) = left.and_then(|o| report::outcome_words("it", o)) {
+            if let Some(words) = left.and_then(|left| words::outcome("it", left)) {
                 text += &format!("; {words}");
             }
             text.push('\n');
         }
     }
-    if transactions.is_empty() {
+    if journals.is_empty() {
         text = format!("no transactions in {}\n", state.path().display());
     }
-    plan::print(&text)?;
+    output::print(&text)?;
     Ok(Exit::Done)
 }
 
-fn reason(journal: &Journal) -> String {
-    let why = journal.events.iter().rev().find_map(|event| match event {
-        Event::Undoing { why } => Some(why),
-        _ => None,
-    });
-    why.map(|why| format!(" ({why})")).unwrap_or_default()
+/// A value in few words: of a file, its length.
+fn value(knob: &Knob, value: &str) -> String {
+    match knob {
+        Knob::File { .. } if value.is_empty() => "no file".to_owned(),
+        Knob::File { .. } => format!("{} lines", value.lines().count()),
+        _ => value.to_owned(),
+    }
 }
 
-fn show(work: &Work, id: u32, json: bool) -> Result<(), Failure> {
-    if json {
-        let journal = work.state.read(id).map_err(Failure::environment)?;
-        print_json(&report::transaction(id, &journal))?;
+fn show(transaction: &Transaction<'_>, json: bool) -> Result<(), Failure> {
+    match json {
+        true => output::print_json(&transaction.report()),
+        false => Ok(()),
     }
-    Ok(())
 }

@@ -1,33 +1,27 @@
-//! `nicety tune apply --measure`: before, after, before, after; what does not help is taken back.
+//! `nicety tune apply --measure`: benches the changes, and keeps them only when they help.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
-use nicety_advisor::measured::{self, failed};
-use nicety_host::journal::JournalFile;
+use nicety_advisor::measured;
 use nicety_model::Run;
 use nicety_model::finding::Advice;
 use nicety_model::knob::Change;
-use nicety_model::measured::{Measured, MeasuredDecision, MeasuredTarget};
+use nicety_model::measured::{Measured, MeasuredTarget};
+use nicety_tuner::Work;
+use nicety_tuner::measure::{Leg, MeasureRequest, judge};
 
-use super::state::Work;
-use super::{apply, print_json, report, transaction};
+use super::{apply, events};
 use crate::bench::signals::Signals;
 use crate::cli::tune::ApplyArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Why the changes are undone between two measurements.
-const AGAIN: &str = "measured, taken back to measure again";
-/// How often a measurement with failed cells is repeated: what disturbed it may be over by then, and
-/// three failures are no accident.
-const REPETITIONS: u32 = 2;
-
 /// Measures and decides.
 pub fn run(
-    work: &mut Work,
+    work: &Work,
     args: &ApplyArgs,
     plan: &Path,
     advice: &Advice,
@@ -38,65 +32,27 @@ pub fn run(
         .context("cannot take over SIGINT and SIGTERM")
         .map_err(Failure::environment)?;
     let out = directory(args.out.as_deref())?;
-    let peer = args.ask.peer.or(advice.peer);
-    let target = args
-        .by
-        .map_or_else(|| measured::target(advice.goal), MeasuredTarget::from);
-    let bench = |side: &str, pair: u32| {
-        output::say(&format!("measuring {side}, {pair} of {}", args.pairs));
-        side_of(target, plan, &out.join(format!("{side}-{pair}")), &signals)
+    let request = MeasureRequest {
+        changes,
+        target: args
+            .by
+            .map_or_else(|| measured::target(advice.goal), MeasuredTarget::from),
+        pairs: args.pairs,
+        confirm_within: args.confirm_within,
+        peer: args.ask.peer.or(advice.peer),
     };
-    // A cell that fails for good leaves nothing to decide: the rest is not measured any more.
-    let hopeless = |runs: &[Run]| {
-        runs.last()
-            .is_some_and(|run| !failed(target, run).is_empty())
-    };
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    let mut kept = None;
-    for pair in 1..=args.pairs {
-        before.push(bench("before", pair)?);
-        if hopeless(&before) {
-            break;
-        }
-        let (id, mut file) = apply::open(work, changes, args.confirm_within, peer)?;
-        match bench("after", pair) {
-            Ok(run) => after.push(run),
-            Err(failure) => {
-                undo(work, id, &mut file, "the measurement failed")?;
-                return Err(failure);
-            }
-        }
-        if pair == args.pairs || hopeless(&after) {
-            kept = Some((id, file));
-            break;
-        }
-        undo(work, id, &mut file, AGAIN)?;
-    }
-    let owned = changes.iter().map(|change| (*change).clone()).collect();
-    let found = measured::judge(target, owned, &before, &after);
-    let verdict = measured::words(&found);
-    let keep = found.decision == MeasuredDecision::Kept;
-    // Settings first: a full disk of reports must not keep them from going back.
-    let id = match kept {
-        Some((id, file)) if keep => {
-            apply::keep(work, id, file, changes, args.confirm_within)?;
-            Some(id)
-        }
-        Some((id, mut file)) => {
-            undo(work, id, &mut file, &verdict)?;
-            Some(id)
-        }
-        None => None,
-    };
-    let page = write(&out, &found, &verdict)?;
+    let bench = |leg: Leg| bench(plan, &out.join(name(leg)), &signals);
+    let judged = judge(work, &request, bench, &mut events::say)?;
+    let verdict = measured::words(&judged.measured);
+    let page = write(&out, &judged.measured, &verdict)?;
     output::say(&verdict);
     output::say(&format!("report: {}", page.display()));
-    if let (true, Some(id)) = (keep, id) {
-        return apply::tell(work, id, changes, args);
-    }
-    if let (true, Some(id)) = (args.json, id) {
-        let journal = work.state.read(id).map_err(Failure::environment)?;
-        print_json(&report::transaction(id, &journal))?;
+    match &judged.transaction {
+        Some(transaction) if judged.keeps() => {
+            return apply::show(work, transaction, changes, args);
+        }
+        Some(transaction) if args.json => output::print_json(&transaction.report())?,
+        _ => {}
     }
     output::say("the settings are as they were");
     Ok(Exit::Negative)
@@ -114,36 +70,19 @@ fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     }
 }
 
-/// One measurement; as often again as allowed while cells of it fail, which fills those in.
-fn side_of(
-    target: MeasuredTarget,
-    plan: &Path,
-    out: &Path,
-    signals: &Signals,
-) -> Result<Run, Failure> {
-    let mut run = leg(plan, out, signals)?;
-    for again in 1..=REPETITIONS {
-        let lacking = failed(target, &run);
-        let Some(first) = lacking.first() else {
-            break;
-        };
-        let more = match lacking.len() {
-            1 => String::new(),
-            more => format!(" and {} more", more - 1),
-        };
-        output::say(&format!(
-            "{first}{more} failed; measuring again, {again} of {REPETITIONS}"
-        ));
-        let mut name = out.as_os_str().to_owned();
-        name.push(format!("-again-{again}"));
-        measured::mend(target, &mut run, &leg(plan, Path::new(&name), signals)?);
+fn name(leg: Leg) -> String {
+    let Leg {
+        side, pair, again, ..
+    } = leg;
+    match again {
+        0 => format!("{side}-{pair}"),
+        _ => format!("{side}-{pair}-again-{again}"),
     }
-    Ok(run)
 }
 
 /// One measurement, by this program in a process of its own: an ordinary user's measurement
 /// enters a namespace from which the settings could not be put back.
-fn leg(plan: &Path, out: &Path, signals: &Signals) -> Result<Run, Failure> {
+fn bench(plan: &Path, out: &Path, signals: &Signals) -> Result<Run, Failure> {
     let start = || -> anyhow::Result<std::process::Output> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let command = Command::new(program)
@@ -174,20 +113,7 @@ fn leg(plan: &Path, out: &Path, signals: &Signals) -> Result<Run, Failure> {
         return Err(Failure { exit, error });
     }
     let run = nicety_store::RunContents::read(out).map_err(Failure::environment)?;
-    crate::bench::assemble::run(run).map_err(Failure::environment)
-}
-
-fn undo(work: &Work, id: u32, file: &mut JournalFile, why: &str) -> Result<(), Failure> {
-    let journal = work.state.read(id).map_err(Failure::environment)?;
-    let outcomes =
-        transaction::undo(&work.knobs, &journal, file, why, false).map_err(Failure::environment)?;
-    match outcomes.iter().any(|(_, outcome)| report::is_left(outcome)) {
-        true => Err(Failure {
-            exit: Exit::Negative,
-            error: anyhow!("transaction {id} was undone{}", report::outcomes(&outcomes)),
-        }),
-        false => Ok(()),
-    }
+    nicety_runner::assemble::run(run).map_err(Failure::environment)
 }
 
 /// Writes the page and its numbers; returns the page.

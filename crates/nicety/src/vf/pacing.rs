@@ -1,55 +1,26 @@
 //! `nicety vf pacing`: whether a sender is paced at its limit or sends in bursts.
 
-use std::time::{Duration, Instant};
-
-use anyhow::anyhow;
-use nicety_host::shaper::{Face, Survey};
-use nicety_model::SCHEMA;
 use nicety_police::explain::readable;
-use nicety_police::pacing::{Pace, Pacing, PacingReport, Unit, pacing};
-use nicety_port::capture::{Capture, Captured, Way};
+use nicety_police::pacing::{Pace, Pacing, PacingReport};
+use nicety_policed::vf::inventory::Inventory;
+use nicety_policed::vf::pacing::PacingRequest;
 
-use super::look::Eyes;
 use crate::cli::vf::PacingArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// So many units are kept at most: more say nothing more.
-const MOST: usize = 1 << 21;
-/// Units taken at once.
-const BATCH: usize = 4096;
-/// Between two looks: the ring holds far more.
-const NAP: Duration = Duration::from_millis(2);
-
 /// Runs the command.
 pub fn run(args: &PacingArgs) -> Result<Exit, Failure> {
-    let eyes = Eyes::open()?;
-    let survey = eyes.shapers.survey().map_err(Failure::environment)?;
-    let name = &args.interface;
-    let Some(face) = survey.face(name) else {
-        return Err(Failure::usage(anyhow!(
-            "there is no interface {name} in this network namespace; see nicety vf list"
-        )));
-    };
-    if !face.up {
-        return Err(Failure::environment(anyhow!(
-            "{name} is down; set it up first"
-        )));
-    }
-    let (at, way) = place(face, &survey, args.sent);
-    let (units, lost) = watch(&at, way, args)?;
-    let report = PacingReport {
-        schema: SCHEMA,
-        interface: name.clone(),
-        at,
-        way: word(way).to_owned(),
-        lost,
-        pacing: pacing(&units),
-    };
+    let report = Inventory::open()?.pacing(PacingRequest {
+        interface: &args.interface,
+        over: args.over,
+        from: args.from,
+        sent: args.sent,
+    })?;
     if args.json {
-        crate::tune::print_json(&report)?;
+        output::print_json(&report)?;
     } else {
-        crate::tune::print(&words(&report))?;
+        output::print(&words(&report))?;
     }
     if report.pacing.pace == Pace::Unknown {
         output::say(&format!(
@@ -63,54 +34,6 @@ pub fn run(args: &PacingArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Where the owner of a port is seen after its limit: at the interface of the limiter, else at the
-/// port. What a macvtap's owner sends, the macvtap sends.
-fn place(face: &Face, survey: &Survey, sent: bool) -> (String, Way) {
-    if let Some(limiter) = survey.limiter_of(face).filter(|_| !sent) {
-        return (limiter.name.clone(), Way::Sent);
-    }
-    let way = match sent || face.kind == "macvtap" {
-        true => Way::Sent,
-        false => Way::Received,
-    };
-    (face.name.clone(), way)
-}
-
-fn word(way: Way) -> &'static str {
-    match way {
-        Way::Sent => "sent",
-        Way::Received => "received",
-    }
-}
-
-fn watch(at: &str, way: Way, args: &PacingArgs) -> Result<(Vec<Unit>, u64), Failure> {
-    let source = args.from.map(|mac| mac.0);
-    let mut capture = Capture::open(at, way, source).map_err(Failure::environment)?;
-    let mut units = Vec::new();
-    let mut first = None;
-    let end = Instant::now() + args.over;
-    while Instant::now() < end && units.len() < MOST {
-        let taken = capture.poll(BATCH, |seen: Captured| {
-            let first = *first.get_or_insert(seen.realtime_ns);
-            // A clock that is set back during the capture makes a gap of 0.
-            let since = u64::try_from(seen.realtime_ns - first).unwrap_or(0);
-            units.push(Unit {
-                at: Duration::from_nanos(since),
-                wire_bytes: seen.wire_bytes,
-                frames: seen.frames,
-            });
-        });
-        if taken < BATCH {
-            capture.check_up().map_err(Failure::environment)?;
-            std::thread::sleep(NAP);
-        }
-    }
-    // Several CPUs may stamp at the same time and write in another order.
-    units.sort_by_key(|unit| unit.at);
-    let lost = capture.take_drops().map_err(Failure::environment)?;
-    Ok((units, lost))
-}
-
 fn words(report: &PacingReport) -> String {
     let Pacing {
         units,
@@ -122,16 +45,16 @@ fn words(report: &PacingReport) -> String {
         "{}, {} at {}: {frames} frames in {units} packets within {seconds:.2} s",
         report.interface, report.way, report.at
     );
-    let told = &report.pacing;
+    let pacing = &report.pacing;
     let (Some(rate), Some(gap), Some(size), Some(bursts)) = (
-        told.rate_bps,
-        told.gap_us,
-        told.frames_per_unit,
-        told.bursts,
+        pacing.rate_bps,
+        pacing.gap_us,
+        pacing.frames_per_unit,
+        pacing.bursts,
     ) else {
         return head + "\n";
     };
-    let pace = match told.pace {
+    let pace = match pacing.pace {
         Pace::Paced => "paced",
         Pace::Bursts => "in bursts",
         Pace::Unknown => "not known",

@@ -1,10 +1,8 @@
 //! Functions and ports as tables.
 
-use nicety_model::vf::{PhysicalFunction, PortCounters, VfReport};
+use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
 use nicety_police::explain::readable;
-
-use super::shared;
-use crate::inspect::page::{Page, said};
+use nicety_report::page::{Page, said};
 
 /// What there is.
 pub fn list(report: &VfReport, width: u16) -> String {
@@ -30,7 +28,7 @@ pub fn list(report: &VfReport, width: u16) -> String {
                     f.holder.clone(),
                     said(f.representor.as_ref()),
                 ];
-                row.extend(shared::cells(f.shared.as_ref()));
+                row.extend(shared(f.shared.as_ref()));
                 row
             })
             .collect();
@@ -61,13 +59,25 @@ pub fn list(report: &VfReport, width: u16) -> String {
                 (None, None) => "none".to_owned(),
             };
             let mut row = vec![port.interface.clone(), port.kind.clone(), limit];
-            row.extend(shared::cells(port.shared.as_ref()));
+            row.extend(shared(port.shared.as_ref()));
             row
         })
         .collect();
     let columns = ["interface", "kind", "max sent", "tenant", "hard", "soft"];
     page.table("ports", &columns, &rows);
     page.into_text()
+}
+
+/// Tenant, hard and soft limit as a table has them; nothing where nobody shares.
+fn shared(shared: Option<&Shared>) -> [String; 3] {
+    let Some(shared) = shared else {
+        return Default::default();
+    };
+    [
+        shared.tenant.clone(),
+        readable(shared.hard_bps),
+        shared.soft_bps.map_or("none".to_owned(), readable),
+    ]
 }
 
 /// Counters and rates.

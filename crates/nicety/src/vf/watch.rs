@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use nicety_model::vf::{PortCounters, VfReport};
+use nicety_police::port_counters;
+use nicety_policed::vf::inventory::Inventory;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::look::Eyes;
-use super::{counters, table};
+use super::table;
 use crate::cli::vf::WatchArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -31,21 +32,21 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::environment)?;
     }
-    let eyes = Eyes::open()?;
+    let inventory = Inventory::open()?;
     let live = io::stdout().is_terminal() && !args.json;
     let mut history = History::default();
-    let mut before = eyes.look(args.interface.as_deref())?;
+    let mut before = inventory.report(args.interface.as_deref())?;
     let mut at = Instant::now();
     let mut shown = 0;
     while args.times.is_none_or(|times| shown < times) {
         if !pause(at + args.every, &stop) {
             break;
         }
-        let mut now = eyes.look(args.interface.as_deref())?;
-        counters::rates(&before, &mut now, at.elapsed());
+        let mut now = inventory.report(args.interface.as_deref())?;
+        port_counters::rates(&before, &mut now, at.elapsed());
         at = Instant::now();
         let text = if args.json {
-            crate::tune::line(&now)?
+            output::line(&now)?
         } else {
             history.take(&now);
             let width = output::table_options().width;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const DASHBOARD: &str = include_str!("../../../../packaging/dashboards/police.json");
 /// Where the daemon names its metrics, each as a text of its own.
-const METRICS: &str = include_str!("../../src/police/serve/metrics.rs");
+const METRICS: &str = include_str!("../../../policed/src/metrics.rs");
 const PREFIX: &str = "nicety_police_";
 
 /// Every text in a value.

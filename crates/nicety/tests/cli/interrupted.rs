@@ -88,7 +88,7 @@ fn a_killed_run_is_resumed_without_repeating_trials() {
         );
         let now = fs::read_to_string(run.join("trials.jsonl")).unwrap();
         assert!(now.starts_with(&kept), "an earlier trial was changed");
-        // A line that was being written is cut off by the next sitting.
+        // A line that was being written is cut off by the next session.
         kept = now[..now.rfind('\n').map_or(0, |end| end + 1)].to_owned();
     }
     assert!(kept.lines().count() >= 3);

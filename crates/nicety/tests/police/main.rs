@@ -20,7 +20,7 @@ mod limit;
 mod reload;
 mod served;
 mod shared;
+mod status;
 mod stuck;
 mod switched;
-mod told;
 mod uplink;

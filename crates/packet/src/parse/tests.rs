@@ -31,6 +31,20 @@ fn stamped(template: &Template, stamp: &Stamp) -> Vec<u8> {
     frame
 }
 
+/// A change of a frame, and what it makes of it.
+type Case = (&'static str, fn(&mut Vec<u8>), Seen);
+
+/// Each case on a copy of `ours`.
+fn check_cases(template: &Template, ours: &[u8], check: CheckCorruption, cases: &[Case]) {
+    for (what, change, expected) in cases {
+        let mut frame = ours.to_vec();
+        change(&mut frame);
+        assert_ne!(frame, ours, "{what}");
+        let seen = template.expect().classify(&frame, check);
+        assert_eq!(seen, *expected, "{what}");
+    }
+}
+
 /// Changes one 16-bit word of the IPv4 header of an untagged frame and puts its checksum right.
 fn rewrite_ip_word(frame: &mut [u8], at: usize, new: u16) {
     let word = |frame: &[u8], at| u16::from_be_bytes([frame[at], frame[at + 1]]);
@@ -69,20 +83,26 @@ fn learning_frames_are_told_apart() {
 fn what_a_path_may_change_does_not_matter() {
     let template = template(64, false, 1);
     let ours = stamped(&template, &STAMP_7);
+    let cases: [Case; 3] = [
+        (
+            "hardware addresses",
+            |f| f[..12].fill(0x55),
+            Seen::Ours(STAMP_7),
+        ),
+        (
+            "TTL",
+            |f| rewrite_ip_word(f, 8, 0x3f11),
+            Seen::Ours(STAMP_7),
+        ),
+        (
+            "DSCP",
+            |f| rewrite_ip_word(f, 0, 0x45b8),
+            Seen::Ours(STAMP_7),
+        ),
+    ];
+    check_cases(&template, &ours, Full, &cases);
+
     let seen = |frame: &[u8]| template.expect().classify(frame, Full);
-
-    let mut macs = ours.clone();
-    macs[..12].copy_from_slice(&[0x55; 12]);
-    assert_eq!(seen(&macs), Seen::Ours(STAMP_7), "hardware addresses");
-
-    let mut routed = ours.clone();
-    rewrite_ip_word(&mut routed, 8, 0x3f11);
-    assert_eq!(seen(&routed), Seen::Ours(STAMP_7), "TTL");
-
-    let mut marked = ours.clone();
-    rewrite_ip_word(&mut marked, 0, 0x45b8);
-    assert_eq!(seen(&marked), Seen::Ours(STAMP_7), "DSCP");
-
     let mut tagged = ours.clone();
     tagged.splice(12..12, [0x81, 0x00, 0xe1, 0x23]);
     assert_eq!(seen(&tagged), Seen::Ours(STAMP_7), "a tag pushed");
@@ -127,24 +147,21 @@ fn damage_is_corrupt() {
         };
         assert_eq!(seen(&ours[..bytes]), expected, "cut to {bytes}");
     }
-    let mut long = ours.clone();
-    long.push(0);
-    assert_eq!(seen(&long), Seen::Corrupt, "a byte more");
-
-    let mut no_checksum = ours.clone();
-    no_checksum[40..42].fill(0);
-    assert_eq!(seen(&no_checksum), Seen::Corrupt, "no UDP checksum");
-
-    // Two words exchanged leave the checksum right; only the pattern tells.
-    let mut exchanged = ours.clone();
-    exchanged.swap(56, 58);
-    exchanged.swap(57, 59);
-    assert_ne!(exchanged, ours);
-    assert_eq!(seen(&exchanged), Seen::Corrupt, "words exchanged");
-
-    let mut ttl = ours.clone();
-    ttl[22] -= 1;
-    assert_eq!(seen(&ttl), Seen::Corrupt, "TTL without checksum");
+    let cases: [Case; 4] = [
+        ("a byte more", |f| f.push(0), Seen::Corrupt),
+        ("no UDP checksum", |f| f[40..42].fill(0), Seen::Corrupt),
+        // Two words exchanged leave the checksum right; only the pattern tells.
+        (
+            "words exchanged",
+            |f| {
+                f.swap(56, 58);
+                f.swap(57, 59);
+            },
+            Seen::Corrupt,
+        ),
+        ("TTL without checksum", |f| f[22] -= 1, Seen::Corrupt),
+    ];
+    check_cases(&template, &ours, Full, &cases);
 
     let other_size = Expect::new(FrameSize::new(256).unwrap(), false);
     assert_eq!(other_size.classify(&ours, Full), Seen::Corrupt, "size");
@@ -155,27 +172,18 @@ fn each_header_field_is_checked_for_itself() {
     // Without the payload's checks to fall back on.
     let template = template(128, false, 1);
     let ours = stamped(&template, &STAMP_7);
-    let seen = |frame: &[u8]| template.expect().classify(frame, Headers);
-
-    let mut total_length = ours.clone();
-    rewrite_ip_word(&mut total_length, 2, 109);
-    assert_eq!(seen(&total_length), Seen::Corrupt, "total length");
-
-    let mut options = ours.clone();
-    rewrite_ip_word(&mut options, 0, 0x4600);
-    assert_eq!(seen(&options), Seen::Corrupt, "options");
-
-    let mut protocol = ours.clone();
-    rewrite_ip_word(&mut protocol, 8, 0x4006);
-    assert_eq!(seen(&protocol), Seen::Corrupt, "protocol");
-
-    let mut udp_length = ours.clone();
-    udp_length[39] -= 1;
-    assert_eq!(seen(&udp_length), Seen::Corrupt, "UDP length");
-
-    let mut checksum = ours.clone();
-    checksum[40..42].fill(0);
-    assert_eq!(seen(&checksum), Seen::Corrupt, "no UDP checksum");
+    let cases: [Case; 5] = [
+        (
+            "total length",
+            |f| rewrite_ip_word(f, 2, 109),
+            Seen::Corrupt,
+        ),
+        ("options", |f| rewrite_ip_word(f, 0, 0x4600), Seen::Corrupt),
+        ("protocol", |f| rewrite_ip_word(f, 8, 0x4006), Seen::Corrupt),
+        ("UDP length", |f| f[39] -= 1, Seen::Corrupt),
+        ("no UDP checksum", |f| f[40..42].fill(0), Seen::Corrupt),
+    ];
+    check_cases(&template, &ours, Headers, &cases);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::policy::{Policy, PortName};
 const FORGET: u32 = 4;
 
 #[derive(Debug, Clone)]
-pub(super) struct Port {
+pub(super) struct PortState {
     pub(super) name: Arc<PortName>,
     pub(super) tenant: usize,
     pub(super) cap: f64,
@@ -43,7 +43,7 @@ pub(super) struct Port {
     leak: Leak,
 }
 
-impl Port {
+impl PortState {
     pub(super) fn new(name: PortName, tenant: usize, setup: &PortSetup, policy: &Policy) -> Self {
         let cap = policy.tenants[tenant].cap.unwrap_or(policy.capacity).bps();
         Self {
@@ -200,8 +200,8 @@ impl Port {
         }
     }
 
-    /// What is told of it.
-    pub(super) fn told(&self) -> PortDecision {
+    /// What is reported of it.
+    pub(super) fn reported(&self) -> PortDecision {
         PortDecision {
             port: Arc::clone(&self.name),
             tenant: self.tenant,

@@ -35,7 +35,7 @@ pub struct RateRange {
 
 /// A limit as the driver will take it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct AcceptedLimit {
     /// Maximum in Mbit/s, 0 for none.
     pub max_mbit: u32,
     /// Minimum in Mbit/s, 0 for none.
@@ -108,7 +108,7 @@ impl RateRange {
         max: BitRate,
         min: BitRate,
         link: Option<BitRate>,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<AcceptedLimit, Refusal> {
         let needs_link = match self.top {
             Top::Link => link.is_none_or(|rate| rate.0 == 0),
             Top::OnlyAt(mbit) => link != Some(BitRate::from_mbit(mbit.into())),
@@ -149,17 +149,17 @@ impl RateRange {
             ));
         }
         let min_mbit = u32::try_from(min.0 / 1_000_000).unwrap_or(u32::MAX);
-        let took = BitRate::from_mbit(max_mbit.into());
-        let rounded = (took != max).then(|| {
+        let accepted = BitRate::from_mbit(max_mbit.into());
+        let rounded = (accepted != max).then(|| {
             if open {
                 return format!(
-                    "none → {took}: {driver} keeps its limit at 0, the link's speed is none"
+                    "none → {accepted}: {driver} keeps its limit at 0, the link's speed is none"
                 );
             }
             let step = BitRate::from_mbit(self.step_mbit.into());
-            format!("{max} → {took}: {driver} takes steps of {step}")
+            format!("{max} → {accepted}: {driver} takes steps of {step}")
         });
-        Ok(Taken {
+        Ok(AcceptedLimit {
             max_mbit,
             min_mbit,
             rounded,

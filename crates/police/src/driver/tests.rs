@@ -6,7 +6,7 @@ fn rate(text: &str) -> BitRate {
     text.parse().unwrap()
 }
 
-fn check(driver: &str, max: &str, min: &str, link_mbit: u64) -> Result<Taken, String> {
+fn check(driver: &str, max: &str, min: &str, link_mbit: u64) -> Result<AcceptedLimit, String> {
     let link = (link_mbit > 0).then_some(BitRate::from_mbit(link_mbit));
     let min = (!min.is_empty()).then(|| rate(min));
     Driver::find(driver, None)

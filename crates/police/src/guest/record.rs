@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::controller::TenantDecision;
-use crate::guest::{Ask, Reply, Request};
+use crate::guest::{Command, Reply, Request};
 
 /// A guest's own record. Rates are in bits per second on the wire, as the host sees them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,8 +90,8 @@ impl Soft {
     ///
     /// # Errors
     /// The refusal; nothing has changed then.
-    pub fn ask(&mut self, request: &Request, now: Duration) -> Result<(), Reply> {
-        let Ask::Limit { limit, lease } = request.ask else {
+    pub fn apply(&mut self, request: &Request, now: Duration) -> Result<(), Reply> {
+        let Command::Limit { limit, lease } = request.command else {
             return Ok(());
         };
         let hard = self.hard;

@@ -1,17 +1,17 @@
 use super::*;
 use proptest::prelude::*;
 
-fn ask(text: &str) -> Result<Ask, String> {
+fn ask(text: &str) -> Result<Command, String> {
     Request::parse(text.as_bytes())
-        .map(|request| request.ask)
+        .map(|request| request.command)
         .map_err(|reply| reply.error.unwrap())
 }
 
 #[test]
 fn requests_are_read() {
-    let limit = |limit, lease| Ok(Ask::Limit { limit, lease });
+    let limit = |limit, lease| Ok(Command::Limit { limit, lease });
     let rate = Some(BitRate::from_mbit(200));
-    assert_eq!(ask("1 a status"), Ok(Ask::Status));
+    assert_eq!(ask("1 a status"), Ok(Command::Status));
     assert_eq!(ask("1  a\tlimit 200mbit\r"), limit(rate, None));
     let minute = Some(Duration::from_secs(60));
     assert_eq!(ask("1 a limit 200mbit for 60s"), limit(rate, minute));
@@ -46,7 +46,7 @@ fn what_holds_until_it_is_changed_comes_back_after_a_lease() {
     let rate = |mbit| Some(BitRate::from_mbit(mbit));
     let at = Duration::from_secs;
     let mut soft = Soft::new(BitRate::from_mbit(500), None);
-    let ask = |soft: &mut Soft, text| soft.ask(&request(text), at(100)).unwrap();
+    let ask = |soft: &mut Soft, text| soft.apply(&request(text), at(100)).unwrap();
     ask(&mut soft, "limit 30mbit");
     ask(&mut soft, "limit 20mbit for 2s");
     assert_eq!((soft.at(at(101)), soft.at(at(102))), (rate(20), rate(30)));
@@ -68,7 +68,7 @@ fn a_lower_hard_limit_cuts_what_was_asked_for_and_a_higher_one_gives_it_back() {
     let rate = BitRate::from_mbit;
     let now = Duration::ZERO;
     let mut soft = Soft::new(rate(500), Some(rate(40)));
-    soft.ask(&request("limit 30mbit for 1h"), now).unwrap();
+    soft.apply(&request("limit 30mbit for 1h"), now).unwrap();
     let lower = soft.below(rate(10));
     assert_eq!(lower.at(now), Some(rate(10)));
     assert_eq!(lower.kept(), Some(rate(40)));
@@ -89,10 +89,10 @@ fn a_soft_limit_goes_down_and_up_but_never_above_the_hard_one() {
         ("limit none", None),
         ("limit 7mbit for 10s", Some(7)),
     ] {
-        soft.ask(&request(text), now).unwrap();
+        soft.apply(&request(text), now).unwrap();
         assert_eq!(soft.at(now), then.map(BitRate::from_mbit), "{text}");
     }
-    let refused = soft.ask(&request("limit 501mbit"), now).unwrap_err();
+    let refused = soft.apply(&request("limit 501mbit"), now).unwrap_err();
     assert!(
         refused
             .error
@@ -139,7 +139,7 @@ proptest! {
         let hard = BitRate(hard * 1000);
         let mut soft = Soft::new(hard, None);
         let request = Request::parse(format!("1 a limit {kbit}kbit").as_bytes()).unwrap();
-        let _ = soft.ask(&request, Duration::ZERO);
+        let _ = soft.apply(&request, Duration::ZERO);
         prop_assert!(soft.at(Duration::ZERO).is_none_or(|limit| limit <= hard));
     }
 }

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use nicety_host::link::{LinkChange, Links};
 use nicety_host::privilege::{Privilege, privilege};
-use nicety_model::{Fps, FrameSize};
+use nicety_model::{Direction, Fps, FrameSize};
 use nicety_packet::MacAddr;
 use nicety_paths::{DirectPath, DirectSpec, Path};
 
 use super::tx::BATCH;
 use super::*;
+use crate::engine::{Engine, EngineReport};
 use crate::pin;
 use crate::xdp::object;
 
@@ -115,7 +116,7 @@ impl Stage {
             assert_eq!(sender.pacing.refused, 0);
         }
         // The path is empty, so every frame has come back.
-        for sender in &mut self.engine.senders {
+        for sender in &mut self.engine.senders.senders {
             assert_eq!(sender.socket.under_way(), 0);
         }
         report
@@ -271,7 +272,7 @@ fn frames_that_wait_in_the_ring_are_sent_once() {
         return;
     };
     let before = stage.counters()[0].0;
-    let sender = &mut stage.engine.senders[0];
+    let sender = &mut stage.engine.senders.senders[0];
     for n in 0..3 {
         assert_eq!(sender.socket.room(), BATCH - n);
         sender.socket.hand_over(1);
@@ -281,7 +282,7 @@ fn frames_that_wait_in_the_ring_are_sent_once() {
     assert_eq!(sender.socket.waiting(), 0);
     assert_eq!(sender.socket.take_invalid().unwrap(), 0);
     let deadline = Instant::now() + Duration::from_secs(10);
-    while stage.engine.senders[0].socket.under_way() > 0 && Instant::now() < deadline {
+    while stage.engine.senders.senders[0].socket.under_way() > 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(stage.counters()[0].0 - before, 3);

@@ -4,7 +4,7 @@ use std::io;
 
 use super::socket::{FRAMES, Failure, XdpSocket};
 use crate::af_packet::socket::Socket;
-use crate::error::PortError;
+use crate::error::{Lack, PortError, Why};
 
 /// Frames handed over per system call. The kernel takes 32 per call (`TX_BATCH_SIZE` in
 /// net/xdp/xsk.c), and every frame of a batch carries the time at which it was filled.
@@ -166,24 +166,27 @@ impl TxSocket {
 
 /// Why there is no socket.
 fn unusable(interface: &str, (operation, source): Failure) -> PortError {
-    let why = match source.raw_os_error() {
+    let why: Why = match source.raw_os_error() {
         Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
             return PortError::Down {
                 interface: interface.to_owned(),
             };
         }
-        Some(libc::EAFNOSUPPORT) => "the kernel is built without AF_XDP".to_owned(),
+        Some(libc::EAFNOSUPPORT) => "the kernel is built without AF_XDP".into(),
         Some(libc::EPERM | libc::EACCES) => {
-            format!("cannot {operation}: run as root, or with CAP_NET_RAW")
+            let words = format!("cannot {operation}: run as root, or with CAP_NET_RAW");
+            Why::lacks(Lack::Root, words)
         }
         Some(libc::EBUSY) => format!(
             "queue 0 has an AF_XDP socket of another process: stop it (ss --xdp), or use another \
              port; {source}"
-        ),
+        )
+        .into(),
         Some(libc::ENOBUFS | libc::ENOMEM) => {
             format!("cannot {operation}: raise the limit of locked memory (ulimit -l); {source}")
+                .into()
         }
-        _ => format!("cannot {operation}: {source}"),
+        _ => format!("cannot {operation}: {source}").into(),
     };
     PortError::AfXdp {
         interface: interface.to_owned(),

@@ -1,7 +1,6 @@
 //! One thread's share of a trial: it sends what is due and never sleeps.
 
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 
@@ -12,7 +11,7 @@ use crate::af_packet::Refusal;
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, WorkerUse};
 use crate::error::PortError;
-use crate::marks::Marks;
+use crate::marks::{Made, Marks};
 use crate::pace::Pacer;
 use crate::pin;
 use crate::rest::Rests;
@@ -30,15 +29,7 @@ pub(crate) struct Sender {
     pub(crate) refusal: Refusal,
     /// When the frames of the last trial were made; absent where numbers were given up, and which
     /// ones is not known.
-    made: Option<Made>,
-}
-
-/// When one trial's frames were made.
-#[derive(Debug)]
-struct Made {
-    marks: Marks,
-    ends: [u64; 2],
-    count: u64,
+    pub(crate) made: Option<Made>,
 }
 
 impl Sender {
@@ -69,18 +60,6 @@ impl Sender {
             Ok(_) => Ok(()),
             Err(source) => Err(self.packet_error(source)),
         }
-    }
-
-    /// Numbers of the frames made within `spans` of the last trial, see [`crate::Engine::part`].
-    pub(crate) fn numbers(&self, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
-        let made = self.made.as_ref()?;
-        made.marks.numbers(spans, made.ends, made.count)
-    }
-
-    /// The first slot of the last trial, and the numbers of the frames made in it and those after it.
-    pub(crate) fn by_slot(&self) -> Option<(u64, Vec<Range<u64>>)> {
-        let made = self.made.as_ref()?;
-        made.marks.by_slot(made.ends, made.count)
     }
 
     fn packet_error(&self, source: PacketError) -> PortError {

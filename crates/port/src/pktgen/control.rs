@@ -12,7 +12,7 @@ use nicety_host::netns::NetNs;
 
 use super::device_log::{DeviceLog, Entry};
 use super::text::{self, Listing, Tally};
-use crate::error::PortError;
+use crate::error::{Lack, PortError, Why};
 
 /// `/proc/net` would be that of the process's first thread.
 const FILES: &str = "/proc/thread-self/net/pktgen";
@@ -43,13 +43,14 @@ pub(super) struct Control {
 impl Control {
     /// pktgen of the calling thread's namespace, for `interface`.
     pub(super) fn open(interface: &str) -> Result<Self, PortError> {
-        let refused = |why: String| PortError::pktgen(interface, why);
+        let refused = |why: Why| PortError::pktgen(interface, why);
         if !there() {
-            return Err(refused(
-                "the kernel has no pktgen, or it is not loaded: modprobe pktgen".to_owned(),
-            ));
+            return Err(refused(Why::lacks(
+                Lack::Pktgen,
+                "the kernel has no pktgen, or it is not loaded: modprobe pktgen",
+            )));
         }
-        let ns = NetNs::current().map_err(|error| refused(error.to_string()))?;
+        let ns = NetNs::current().map_err(|error| refused(error.to_string().into()))?;
         let home = fs::metadata(HOME).is_ok_and(|home| home.ino() == ns.inode());
         let log = match home.then(|| DeviceLog::claim(ns.inode())).transpose() {
             Ok(None) => None,
@@ -57,7 +58,7 @@ impl Control {
             Ok(Some(None)) => {
                 return Err(refused(
                     "another nicety uses the pktgen of this network namespace: wait for its end"
-                        .to_owned(),
+                        .into(),
                 ));
             }
             Err(error) => return Err(refused(unusable("note what is given to it", &error))),
@@ -77,7 +78,7 @@ impl Control {
     }
 
     /// Takes out what a killed nicety has left; says whose anything else is.
-    fn clear(&mut self) -> Result<(), String> {
+    fn clear(&mut self) -> Result<(), Why> {
         let left = self.log.as_ref().map_or(&[][..], DeviceLog::entries);
         let threads = threads().map_err(|error| unusable("look at its threads", &error))?;
         for thread in threads {
@@ -87,7 +88,8 @@ impl Control {
                 return Err(format!(
                     "somebody else has given it {other}, and it starts and stops everything at \
                      once: when nobody needs that, echo rem_device_all >/proc/net/pktgen/{thread}"
-                ));
+                )
+                .into());
             }
             if listing.all().next().is_some() {
                 remove_all(&thread).map_err(|error| unusable("clear it", &error))?;
@@ -98,7 +100,7 @@ impl Control {
 
     /// Gives `interface` to the thread of `cpu`, else to the first one. In the namespace.
     pub(super) fn add(&mut self, interface: &str, cpu: Option<u32>) -> Result<(), PortError> {
-        let refused = |why: String| PortError::pktgen(interface, why);
+        let refused = |why: Why| PortError::pktgen(interface, why);
         let threads =
             threads().map_err(|error| refused(unusable("look at its threads", &error)))?;
         let wanted = cpu.map(|cpu| format!("{THREAD}{cpu}"));
@@ -107,10 +109,9 @@ impl Control {
             None => threads.into_iter().next(),
         };
         let Some(thread) = thread else {
-            return Err(refused(format!(
-                "it has no thread {}",
-                wanted.unwrap_or_default()
-            )));
+            return Err(refused(
+                format!("it has no thread {}", wanted.unwrap_or_default()).into(),
+            ));
         };
         self.entries.push((thread.clone(), interface.to_owned()));
         if let Some(log) = &mut self.log {
@@ -245,14 +246,18 @@ fn threads() -> io::Result<Vec<String>> {
 }
 
 /// What could not be done and what to do about it.
-fn unusable(operation: &str, error: &io::Error) -> String {
+fn unusable(operation: &str, error: &io::Error) -> Why {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => ": run as root (CAP_NET_ADMIN of the host)",
         io::ErrorKind::ResourceBusy => ": it has it already",
         io::ErrorKind::NotFound => ": was the module unloaded?",
         _ => "",
     };
-    format!("cannot {operation}: {error}{hint}")
+    let words = format!("cannot {operation}: {error}{hint}");
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Why::lacks(Lack::Root, words),
+        _ => words.into(),
+    }
 }
 
 /// Keeps signals from the calling thread, but those that cannot be kept.
@@ -274,10 +279,17 @@ mod tests {
         let error = |code| io::Error::from_raw_os_error(code);
         assert_eq!(
             unusable("clear it", &error(libc::EACCES)),
-            "cannot clear it: Permission denied (os error 13): run as root (CAP_NET_ADMIN of the \
-             host)"
+            Why::lacks(
+                Lack::Root,
+                "cannot clear it: Permission denied (os error 13): run as root (CAP_NET_ADMIN of the \
+                 host)"
+            )
         );
-        assert!(unusable("x", &error(libc::EBUSY)).ends_with(": it has it already"));
+        assert!(
+            unusable("x", &error(libc::EBUSY))
+                .words
+                .ends_with(": it has it already")
+        );
     }
 
     #[test]

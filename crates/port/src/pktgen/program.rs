@@ -10,7 +10,7 @@ use aya::{Ebpf, EbpfLoader};
 use nicety_packet::stamp::STAMP_BYTES;
 use nicety_packet::{Template, ethernet, ipv4, udp, vlan};
 
-use crate::error::PortError;
+use crate::error::{Lack, PortError, Why};
 use crate::marks::Marks;
 use crate::xdp::object::{self, lacks, map, program};
 use crate::xdp::probe::{Unsupported, errno, refused};
@@ -117,7 +117,10 @@ fn unattached(interface: &str, error: &ProgramError) -> PortError {
         // BPF_TCX_EGRESS is unknown.
         Some(libc::EINVAL) => PortError::pktgen(
             interface,
-            "its frames cannot be stamped: that needs programs by tcx links, Linux 6.6",
+            Why::lacks(
+                Lack::Linux("6.6"),
+                "its frames cannot be stamped: that needs programs by tcx links, Linux 6.6",
+            ),
         ),
         _ => PortError::xdp(interface, refused(error)),
     }

@@ -3,8 +3,6 @@
 mod account;
 mod watch;
 
-use std::ops::Range;
-
 use nicety_model::{Direction, Fps};
 use nicety_packet::Template;
 
@@ -13,12 +11,13 @@ use super::program::Stamper;
 use super::text::delay_ns;
 use crate::af_packet::tx::TxSocket;
 use crate::af_packet::{PortSpec, TrafficSpec, learning, templates};
+use crate::counted::Senders;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
-use crate::marks::Marks;
+use crate::marks::Made;
 use crate::pace::Arrears;
 use crate::sending::{LEARNING_FRAMES, Sending};
-use crate::xdp::words::{self, Sent, Shape};
+use crate::xdp::words::{self, Shape};
 use account::Run;
 
 /// A port as a sender.
@@ -46,22 +45,22 @@ struct Loaded {
 
 /// The sending halves of both ports.
 #[derive(Debug)]
-pub(super) struct Senders {
+pub struct PktgenSenders {
     ports: [Port; 2],
     /// One per network namespace.
     controls: Vec<Control>,
-    direction: Direction,
+    traffic: TrafficSpec,
 }
 
-impl Senders {
+impl Senders for PktgenSenders {
     /// Makes the frames. The directions get a CPU each where there are two.
-    pub(super) fn new(
-        specs: [PortSpec; 2],
+    fn new(
+        specs: &[PortSpec; 2],
         traffic: TrafficSpec,
-        cpus: &[Option<u32>],
+        cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
         let [a, b] = templates(specs.each_ref(), traffic)?;
-        let [spec_a, spec_b] = specs;
+        let [spec_a, spec_b] = specs.clone();
         let port = |side: usize, spec, template: Template| Port {
             spec,
             shape: Shape::of(&template),
@@ -73,21 +72,21 @@ impl Senders {
         Ok(Self {
             ports: [port(0, spec_a, a), port(1, spec_b, b)],
             controls: Vec::new(),
-            direction: traffic.direction,
+            traffic,
         })
     }
 
     /// Opens port `side`. Must be called inside its namespace.
-    pub(super) fn open(&mut self, side: usize, traffic: TrafficSpec) -> Result<(), PortError> {
+    fn open(&mut self, side: usize, _receives: bool) -> Result<(), PortError> {
         let port = &mut self.ports[side];
         let name = &port.spec.interface;
-        port.spec.check_mtu(traffic.frame_size)?;
+        port.spec.check_mtu(self.traffic.frame_size)?;
         let mut socket = TxSocket::open(name, port.template.frame_bytes(), port.spec.refusal)?;
         port.template
             .prepare(socket.frame(0))
             .map_err(|source| PortError::packet(name, source))?;
         port.socket = Some(socket);
-        if side > 0 && self.direction == Direction::Uni {
+        if side > 0 && self.traffic.direction == Direction::Uni {
             return Ok(());
         }
         let netns = nicety_host::netns::NetNs::current()
@@ -112,8 +111,12 @@ impl Senders {
         Ok(())
     }
 
+    fn name(&self, _directions: usize, mode: &str) -> String {
+        format!("pktgen (queue_xmit, stamped in tc; receive program {mode})")
+    }
+
     /// Sends learning frames from both ports.
-    pub(super) fn learn(&mut self) -> Result<(), PortError> {
+    fn learn(&mut self) -> Result<(), PortError> {
         for port in &mut self.ports {
             let Some(socket) = &mut port.socket else {
                 continue;
@@ -132,8 +135,9 @@ impl Senders {
     }
 
     /// Sends one trial's frames and returns when they are sent.
-    pub(super) fn trial(
+    fn trial(
         &mut self,
+        _directions: usize,
         order: &TrialOrder,
         stop: &Stop,
     ) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
@@ -169,6 +173,14 @@ impl Senders {
         Ok((sendings, workers))
     }
 
+    fn made(&self, side: usize) -> Option<Made> {
+        let loaded = self.ports.get(side)?.loaded.as_ref();
+        let stamper = &loaded.filter(|loaded| loaded.given_up == 0)?.stamper;
+        Some(stamper.sent().ok()?.frames(stamper.marks().ok()?))
+    }
+}
+
+impl PktgenSenders {
     /// The ports that send.
     fn runs(&self) -> Result<Vec<Run<'_>>, PortError> {
         let mut runs = Vec::new();
@@ -187,27 +199,6 @@ impl Senders {
             }
         }
         Ok(runs)
-    }
-
-    /// Numbers of the frames that port `side` made within `spans`, as [`crate::Engine::part`] means
-    /// it.
-    pub(super) fn numbers(&self, side: usize, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
-        let (marks, sent) = self.made(side)?;
-        marks.numbers(spans, [sent.first_ns, sent.last_ns], sent.made)
-    }
-
-    /// The first slot of port `side`'s last trial, and the numbers of the frames made in it and
-    /// those after it.
-    pub(super) fn by_slot(&self, side: usize) -> Option<(u64, Vec<Range<u64>>)> {
-        let (marks, sent) = self.made(side)?;
-        marks.by_slot([sent.first_ns, sent.last_ns], sent.made)
-    }
-
-    /// When port `side` made which frames in the last trial.
-    fn made(&self, side: usize) -> Option<(Marks, Sent)> {
-        let loaded = self.ports.get(side)?.loaded.as_ref();
-        let stamper = &loaded.filter(|loaded| loaded.given_up == 0)?.stamper;
-        Some((stamper.marks().ok()?, stamper.sent().ok()?))
     }
 }
 

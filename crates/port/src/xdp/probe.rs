@@ -6,6 +6,7 @@ use aya::Ebpf;
 use aya::programs::{ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
 
 use super::object;
+use crate::error::Lack;
 
 /// Why the engine cannot be used here at all.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,18 @@ pub enum Unsupported {
     /// Anything else the kernel answers.
     #[error("the kernel refuses BPF programs: {0}")]
     Refused(String),
+}
+
+impl Unsupported {
+    /// What is lacking, where somebody can give it.
+    pub fn lacks(&self) -> Option<Lack> {
+        match self {
+            Self::NotBuilt(_) => Some(Lack::Build),
+            Self::NotPermitted => Some(Lack::Root),
+            Self::NoLiveFrames => Some(Lack::Linux("5.18")),
+            Self::FrameTooLarge { .. } | Self::Refused(_) => None,
+        }
+    }
 }
 
 /// Bytes of the frame of a trial run.

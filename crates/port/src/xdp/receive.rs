@@ -28,7 +28,7 @@ use super::attach::{self, Mode};
 use super::probe;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::error::PortError;
+use crate::error::{Lack, PortError, Why};
 use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
 use program::{LoadError, Program, Settings};
 use totals::Judged;
@@ -112,7 +112,7 @@ impl Receiver {
         let unusable = |error, why: &str| match error {
             PortError::Down { interface } => PortError::XdpReceive {
                 interface,
-                why: why.to_owned(),
+                why: why.into(),
             },
             other => other,
         };
@@ -160,7 +160,7 @@ impl Receiver {
         refusals.dedup();
         Err(PortError::XdpReceive {
             interface: name.to_owned(),
-            why: format!("the interface takes no program: {}", refusals.join("; ")),
+            why: format!("the interface takes no program: {}", refusals.join("; ")).into(),
         })
     }
 
@@ -425,14 +425,15 @@ fn check_streams(streams: &[u8]) -> Result<(), AccountError> {
 
 fn unloadable(interface: &str, settings: &Settings, error: &LoadError) -> PortError {
     let why = match probe::errno(error) {
-        Some(libc::EPERM | libc::EACCES) => {
-            "BPF programs may not be loaded: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON (unprivileged BPF is off, or the kernel is locked down)"
-                .to_owned()
-        }
+        Some(libc::EPERM | libc::EACCES) => Why::lacks(
+            Lack::Root,
+            "BPF programs may not be loaded: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON (unprivileged BPF is off, or the kernel is locked down)",
+        ),
         Some(libc::ENOMEM | libc::E2BIG) => format!(
             "the kernel has no memory for {} MiB that tell the frames apart: make the trial shorter, or raise the control group's memory limit",
             settings.seen_bytes() >> 20
-        ),
+        )
+        .into(),
         _ => one_line(error),
     };
     PortError::XdpReceive {
@@ -442,9 +443,13 @@ fn unloadable(interface: &str, settings: &Settings, error: &LoadError) -> PortEr
 }
 
 /// A verifier's log is long; its first line says what is wrong.
-fn one_line(error: &LoadError) -> String {
+fn one_line(error: &LoadError) -> Why {
     let words = error.to_string();
-    words.lines().next().unwrap_or_default().to_owned()
+    let words = words.lines().next().unwrap_or_default();
+    match error {
+        LoadError::NotBuilt(_) => Why::lacks(Lack::Build, words),
+        _ => words.into(),
+    }
 }
 
 fn cpus() -> u32 {

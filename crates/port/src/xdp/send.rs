@@ -1,6 +1,5 @@
 //! Both ports' sending for one trial: which thread sends what, and what ends it.
 
-use std::ops::Range;
 use std::os::linux::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,9 +15,10 @@ use super::words::{self, Sent, Shape};
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
+use crate::counted::Senders;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
-use crate::marks::Marks;
+use crate::marks::Made;
 use crate::pace::Arrears;
 use crate::rest::{Rest, Rests};
 use crate::sending::{LEARNING_FRAMES, Sending, pace};
@@ -76,7 +76,7 @@ struct Port {
 
 /// The sending halves of both ports.
 #[derive(Debug)]
-pub(crate) struct Senders {
+pub struct XdpSenders {
     ports: [Port; 2],
     /// One per sending thread: one for both ports, or one each.
     transmitters: Vec<Transmitter>,
@@ -114,10 +114,12 @@ struct Shared<'a> {
     rest: Option<Rest>,
 }
 
-impl Senders {
+impl Senders for XdpSenders {
+    const REFUSED_TWICE: bool = true;
+
     /// Loads the programs. Both directions get a CPU each where there are two.
-    pub(crate) fn load(
-        specs: [PortSpec; 2],
+    fn new(
+        specs: &[PortSpec; 2],
         traffic: TrafficSpec,
         cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
@@ -133,7 +135,7 @@ impl Senders {
         };
         let transmitters = (0..threads).map(load).collect::<Result<_, _>>()?;
         let shapes = templates.each_ref().map(Shape::of);
-        let [a, b] = specs;
+        let [a, b] = specs.clone();
         let [shape_a, shape_b] = shapes;
         let port = |spec, shape| Port {
             spec,
@@ -150,7 +152,7 @@ impl Senders {
     }
 
     /// Binds port `side` (0 or 1) to its interface. Must be called inside its namespace.
-    pub(crate) fn attach(&mut self, side: usize) -> Result<(), PortError> {
+    fn attach(&mut self, side: usize) -> Result<(), PortError> {
         let (thread, index) = self.place(side);
         let port = &mut self.ports[side];
         let interface = &port.spec.interface;
@@ -170,16 +172,12 @@ impl Senders {
         Ok(())
     }
 
-    /// The thread that sends for `side`, and the stream's index there.
-    fn place(&self, side: usize) -> (usize, u32) {
-        match self.transmitters.len() {
-            1 => (0, side as u32),
-            _ => (side, 0),
-        }
+    fn name(&self, _directions: usize, mode: &str) -> String {
+        format!("xdp (live frames; receive program {mode})")
     }
 
     /// Sends learning frames from both ports.
-    pub(crate) fn learn(&mut self) -> Result<(), PortError> {
+    fn learn(&mut self) -> Result<(), PortError> {
         let job = Job {
             ports: 2,
             learning: true,
@@ -194,14 +192,14 @@ impl Senders {
     }
 
     /// Sends one trial's frames from the first `ports` ports and returns when they are sent.
-    pub(crate) fn trial(
+    fn trial(
         &mut self,
-        ports: usize,
+        directions: usize,
         order: &TrialOrder,
         stop: &Stop,
     ) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
         let job = Job {
-            ports,
+            ports: directions,
             learning: false,
             trial: order.trial,
             rate: order.load,
@@ -211,6 +209,28 @@ impl Senders {
             catch_up: order.catch_up,
         };
         self.run(&job, stop)
+    }
+
+    /// When port `side` made which frames in the last trial.
+    fn made(&self, side: usize) -> Option<Made> {
+        let (thread, index) = self.place(side);
+        let transmitter = &self.transmitters[thread];
+        let sent = transmitter.sent(index).ok()?;
+        // A number that was given up was never sent, and which ones were is not known.
+        if self.ports[side].spec.refusal == Refusal::NotSent && sent.refused > 0 {
+            return None;
+        }
+        Some(sent.frames(transmitter.marks(index).ok()?))
+    }
+}
+
+impl XdpSenders {
+    /// The thread that sends for `side`, and the stream's index there.
+    fn place(&self, side: usize) -> (usize, u32) {
+        match self.transmitters.len() {
+            1 => (0, side as u32),
+            _ => (side, 0),
+        }
     }
 
     fn run(&mut self, job: &Job, stop: &Stop) -> Result<(Vec<Sending>, Vec<WorkerUse>), PortError> {
@@ -360,32 +380,6 @@ impl Senders {
     fn check_up(&self) -> Result<(), PortError> {
         let mut sockets = self.ports.iter().filter_map(|port| port.attached.as_ref());
         sockets.try_for_each(|attached| attached.socket.check_up())
-    }
-
-    /// Numbers of the frames that port `side` made within `spans` of the last trial, as
-    /// [`crate::Engine::part`] means it.
-    pub(crate) fn numbers(&self, side: usize, spans: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
-        let (marks, sent) = self.made(side)?;
-        marks.numbers(spans, [sent.first_ns, sent.last_ns], sent.made)
-    }
-
-    /// The first slot of port `side`'s last trial, and the numbers of the frames made in it and
-    /// those after it.
-    pub(crate) fn by_slot(&self, side: usize) -> Option<(u64, Vec<Range<u64>>)> {
-        let (marks, sent) = self.made(side)?;
-        marks.by_slot([sent.first_ns, sent.last_ns], sent.made)
-    }
-
-    /// When port `side` made which frames in the last trial.
-    fn made(&self, side: usize) -> Option<(Marks, Sent)> {
-        let (thread, index) = self.place(side);
-        let transmitter = &self.transmitters[thread];
-        let sent = transmitter.sent(index).ok()?;
-        // A number that was given up was never sent, and which ones were is not known.
-        if self.ports[side].spec.refusal == Refusal::NotSent && sent.refused > 0 {
-            return None;
-        }
-        Some((transmitter.marks(index).ok()?, sent))
     }
 
     /// The books of port `side`.

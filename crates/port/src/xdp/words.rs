@@ -5,6 +5,7 @@ use nicety_model::{Fps, PacingReport};
 use nicety_packet::checksum::Sum;
 use nicety_packet::{Side, Template, ethernet, ipv4, udp, vlan};
 
+use crate::marks::{Made, Marks};
 use crate::pace::Arrears;
 
 /// Words of `struct stream`.
@@ -142,6 +143,17 @@ impl Sending<'_> {
         words[48] = u64::from(shape.stations);
         words[45] = (f64::from(self.follow) * step_ns).ceil() as u64;
         words
+    }
+}
+
+impl Sent {
+    /// Its frames, made in the slots that `marks` names.
+    pub(crate) fn frames(&self, marks: Marks) -> Made {
+        Made {
+            marks,
+            ends: [self.first_ns, self.last_ns],
+            count: self.made,
+        }
     }
 }
 

@@ -30,14 +30,14 @@ const RATES: [&str; 3] = [
      00000000",
 ];
 
-fn recorded(answers: &[&str]) -> Result<Vec<GenlMessage>, i32> {
+fn recorded(answers: &[&str]) -> Result<Vec<RawMessage>, i32> {
     let bytes = |text: &&str| -> Vec<u8> {
         let pairs = text.as_bytes().chunks(2);
         let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
         pairs.map(byte).collect()
     };
     let answers = answers.iter().map(bytes);
-    Ok(answers.map(|bytes| GenlMessage::recorded(&bytes)).collect())
+    Ok(answers.map(|bytes| RawMessage::new(21, &bytes)).collect())
 }
 
 #[test]

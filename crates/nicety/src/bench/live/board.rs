@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nicety_model::run::CellSummary;
 use nicety_model::{CellResult, CoreUse, Purpose, SearchBounds, Verdict};
+use nicety_runner::Session;
 use nicety_search::verdict::worse;
 use serde::Serialize;
 
@@ -73,6 +74,16 @@ pub struct Board {
 }
 
 impl Board {
+    /// The cells of a session, and what is known of them.
+    pub fn of(session: &Session) -> Self {
+        let cells = session.cells().iter();
+        let cells = cells.map(|key| (key.path_name(), key.name()));
+        let mut board = Self::new(cells, session.visits());
+        let results = session.results().iter();
+        results.for_each(|result| board.done(result, None));
+        board
+    }
+
     /// A run of these cells, given as path and name.
     pub fn new(cells: impl Iterator<Item = (String, String)>, repeats: u32) -> Self {
         let mut rows: Vec<Row> = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Senders;
+use super::PktgenSenders;
 use super::account::Run;
 use crate::af_packet::tx::TxSocket;
 use crate::clock::monotonic_ns;
@@ -17,7 +17,7 @@ const LOOK_CLOSELY: Duration = Duration::from_millis(1);
 /// Longest time for pktgen's threads to begin: they look at their orders ten times a second.
 const BEGIN: Duration = Duration::from_secs(3);
 
-impl Senders {
+impl PktgenSenders {
     /// Runs pktgen until everything is sent, the trial is to stop, or a port goes down.
     pub(super) fn send(
         &self,

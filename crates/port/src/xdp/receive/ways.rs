@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use super::program::{LoadError, Program};
 use super::{attach, one_line};
 use crate::af_packet::socket::Socket;
-use crate::error::PortError;
+use crate::error::{Lack, PortError, Why};
 use crate::xdp::attach::Mode;
 
 /// Largest MTU whose frames fit into one page with what the kernel keeps beside them; above,
@@ -43,8 +43,10 @@ pub(super) fn try_way(
         Some(libc::EBUSY | libc::EEXIST) => Err(attach::busy(name, index)),
         Some(libc::EPERM | libc::EACCES) => Err(PortError::XdpReceive {
             interface: name.to_owned(),
-            why: "programs may not be attached: run as root, or with CAP_NET_ADMIN and CAP_BPF"
-                .to_owned(),
+            why: Why::lacks(
+                Lack::Root,
+                "programs may not be attached: run as root, or with CAP_NET_ADMIN and CAP_BPF",
+            ),
         }),
         Some(libc::ENODEV | libc::ENXIO) => Err(PortError::Down {
             interface: name.to_owned(),

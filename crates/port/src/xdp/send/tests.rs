@@ -18,7 +18,7 @@ const FLAT_OUT: Fps = Fps(50e6);
 
 /// A veth pair with a sender at either end.
 struct Stage {
-    senders: Senders,
+    senders: XdpSenders,
     path: DirectPath,
 }
 
@@ -56,7 +56,7 @@ impl Stage {
             vlan: None,
         };
         let mut senders =
-            Senders::load([spec(0), spec(1)], traffic, vec![Some(0); threads]).unwrap();
+            XdpSenders::new(&[spec(0), spec(1)], traffic, vec![Some(0); threads]).unwrap();
         for side in [0, 1] {
             let ns = &path.ports()[side].ns;
             ns.run(|| senders.attach(side)).unwrap().unwrap();

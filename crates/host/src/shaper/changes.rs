@@ -1,0 +1,135 @@
+//! Whether somebody has changed interfaces, qdiscs or filters: the kernel tells (rtnetlink(7)), so
+//! that nobody has to look at hundreds of filters again and again.
+
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use crate::net_error::NetError;
+use crate::netns::NetNs;
+use crate::raw::{u16_at, u32_at};
+
+const RTNLGRP_LINK: u32 = 1;
+const RTNLGRP_TC: u32 = 4;
+/// What is told when a limit gets another rate.
+const RTM_NEWQDISC: u16 = 36;
+/// Room for what comes between two looks.
+const ROOM: usize = 1 << 20;
+
+/// A socket that the kernel writes changes to.
+#[derive(Debug)]
+pub struct ChangeListener {
+    socket: Socket,
+    buffer: Vec<u8>,
+    /// The number of those who set limits here: nobody has to be told of these.
+    own: u32,
+}
+
+/// What has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Qdiscs were made or have got other settings, not by us.
+    pub qdiscs: bool,
+    /// Anything else has changed, or may have.
+    pub other: bool,
+}
+
+impl Changes {
+    /// Anything has changed.
+    pub fn any(self) -> bool {
+        self.qdiscs || self.other
+    }
+}
+
+impl ChangeListener {
+    /// Of one namespace, from now on. `own` is the number of the socket that limits are set by.
+    ///
+    /// # Errors
+    /// When the namespace cannot be entered.
+    pub(super) fn open(ns: &NetNs, own: u32) -> Result<Self, NetError> {
+        let socket = ns
+            .run(|| {
+                let mut socket = Socket::new(NETLINK_ROUTE)?;
+                socket.bind(&SocketAddr::new(0, 0))?;
+                socket.add_membership(RTNLGRP_LINK)?;
+                socket.add_membership(RTNLGRP_TC)?;
+                Ok(socket)
+            })?
+            .map_err(|e: std::io::Error| NetError::new("listen for changes in", ns, e))?;
+        // Less room than asked for means that more changes count as unknown ones.
+        let _ = socket.set_rx_buf_sz(ROOM as libc::c_int);
+        Ok(Self {
+            socket,
+            buffer: vec![0; 64 << 10],
+            own,
+        })
+    }
+
+    /// What has changed since the last time; everything may have when more came than there was room
+    /// for.
+    pub fn changes(&mut self) -> Changes {
+        let mut changed = Changes::default();
+        loop {
+            let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+            match rustix::net::recv(&self.socket, &mut self.buffer[..], flags) {
+                Ok((length, _)) => {
+                    add_changes(&self.buffer[..length], self.own, &mut changed);
+                }
+                Err(Errno::AGAIN) => return changed,
+                Err(Errno::INTR) => {}
+                // ENOBUFS: something was left out.
+                Err(Errno::NOBUFS) => changed.other = true,
+                Err(_) => {
+                    changed.other = true;
+                    return changed;
+                }
+            }
+        }
+    }
+}
+
+/// What the messages of a datagram tell: length, type, and who has asked for the change
+/// (struct nlmsghdr).
+fn add_changes(mut datagram: &[u8], own: u32, changed: &mut Changes) {
+    while let (Some(length), Some(kind)) = (u32_at(datagram, 0), u16_at(datagram, 4)) {
+        match kind {
+            RTM_NEWQDISC => changed.qdiscs |= u32_at(datagram, 12) != Some(own),
+            _ => changed.other = true,
+        }
+        let next = (length as usize).next_multiple_of(4).max(16);
+        datagram = datagram.get(next..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_rate_of_ours_is_no_change() {
+        let message = |kind: u16, by: u32| {
+            let mut bytes = 20u32.to_ne_bytes().to_vec();
+            bytes.extend_from_slice(&kind.to_ne_bytes());
+            bytes.resize(12, 0);
+            bytes.extend_from_slice(&by.to_ne_bytes());
+            bytes.resize(20, 0);
+            bytes
+        };
+        let told = |messages: &[Vec<u8>]| {
+            let mut changed = Changes::default();
+            add_changes(&messages.concat(), 7, &mut changed);
+            (changed.qdiscs, changed.other)
+        };
+        assert_eq!(told(&[]), (false, false));
+        assert_eq!(told(&[message(RTM_NEWQDISC, 7)]), (false, false));
+        // Of somebody else, and of the kernel.
+        for other in [8, 0] {
+            let both = [message(RTM_NEWQDISC, 7), message(RTM_NEWQDISC, other)];
+            assert_eq!(told(&both), (true, false));
+        }
+        let removed = [message(RTM_NEWQDISC, 7), message(37, 7)];
+        assert_eq!(told(&removed), (false, true));
+        assert_eq!(told(&[message(16, 0)]), (false, true));
+    }
+}

@@ -1,0 +1,205 @@
+//! Which ports of a policy are refused before anything is changed, and why.
+
+use std::time::Duration;
+
+use nicety_model::Problem;
+
+use crate::driver::Steps;
+use crate::policy::{Policy, PortName};
+use crate::snapshot::Place;
+
+/// A port of the policy as it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// What is found where it should be.
+    pub place: Place,
+    /// The limits it takes, where that is known.
+    pub steps: Option<Steps>,
+    /// What is known of the NIC of a function.
+    pub nic: Nic,
+}
+
+/// The NIC of a function; all false for an interface.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Nic {
+    /// There is an interface of its name.
+    pub is_there: bool,
+    /// Its driver reports the function.
+    pub has_function: bool,
+    /// Somebody counts what the function sends.
+    pub counts: bool,
+    /// The interface that the function is limited on, where it is one of the host.
+    pub representor: Option<String>,
+    /// The longest period in which no counter of the function wraps too far.
+    pub longest_period: Option<Duration>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Admission {
+    /// Ports of which nobody counts what they send, by number.
+    pub uncounted: Vec<usize>,
+    /// The first one that is refused.
+    pub refusal: Option<Refusal>,
+}
+
+/// Why a policy cannot be used on this host.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The kernel does not answer: nothing is wrong with the policy.
+    #[error(
+        "{port}: {why}; a driver or the firmware of a NIC may hang, see dmesg; --absent-ok starts without it"
+    )]
+    Silent {
+        /// The port.
+        port: PortName,
+        /// What is known.
+        why: String,
+    },
+    /// A tenant cannot be served.
+    #[error("tenant {tenant:?}: {why}")]
+    Tenant {
+        /// Its name.
+        tenant: String,
+        /// Why.
+        why: Unusable,
+    },
+}
+
+/// Why a tenant cannot be served.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Unusable {
+    /// There is no such interface.
+    #[error(
+        "there is no interface {0} in this network namespace; correct the name, or start with --absent-ok"
+    )]
+    NoInterface(String),
+    /// The NIC has no such function.
+    #[error(
+        "{pf} has no function {vf}; correct the number, see nicety vf list {pf}, or start with --absent-ok"
+    )]
+    NoFunction {
+        /// Interface of the physical function.
+        pf: String,
+        /// Number of the virtual one.
+        vf: u32,
+    },
+    /// A port cannot be limited now.
+    #[error("{port}: {why}; correct that, or start with --absent-ok")]
+    Waits {
+        /// The port.
+        port: PortName,
+        /// Why.
+        why: String,
+    },
+    /// A port can never be limited: why.
+    #[error("{0}")]
+    Unfit(String),
+    /// Somebody else limits it.
+    #[error("{on} has somebody else's {kind} qdisc; remove it first, see tc qdisc show dev {on}")]
+    Foreign {
+        /// The interface.
+        on: String,
+        /// Kind of the qdisc.
+        kind: String,
+    },
+    /// Narrow counters and a long period.
+    #[error(
+        "the counters of {port} wrap too often for a period of {period:?}; write at most {} s",
+        longest.as_secs()
+    )]
+    Wraps {
+        /// The port.
+        port: PortName,
+        /// Of the policy.
+        period: Duration,
+        /// In which they do not.
+        longest: Duration,
+    },
+    /// The ports do not take the tenant's limits.
+    #[error("{0}")]
+    Limits(Problem),
+}
+
+/// Looks at the ports of a policy, one candidate for each in its order. With `absent_ok` those that are not
+/// there yet are no reason to refuse.
+pub fn admit(policy: &Policy, candidates: &[Candidate], absent_ok: bool) -> Admission {
+    let mut uncounted = Vec::new();
+    let refusal = judge(policy, candidates, absent_ok, &mut uncounted).err();
+    Admission { uncounted, refusal }
+}
+
+fn judge(
+    policy: &Policy,
+    candidates: &[Candidate],
+    absent_ok: bool,
+    uncounted: &mut Vec<usize>,
+) -> Result<(), Refusal> {
+    let refuse = |tenant: usize| {
+        let tenant = policy.tenants[tenant].name.clone();
+        move |why| Refusal::Tenant { tenant, why }
+    };
+    let mut steps: Vec<Vec<Steps>> = vec![Vec::new(); policy.tenants.len()];
+    for (number, ((tenant, port), candidate)) in policy.ports().zip(candidates).enumerate() {
+        // What a function takes is known when it is there.
+        steps[tenant].extend(match (candidate.steps, port) {
+            (Some(steps), _) => Some(steps),
+            (None, PortName::Interface(_)) => Some(Steps::tc()),
+            (None, PortName::Vf { .. }) => None,
+        });
+        if let (Place::Silent(why), false) = (&candidate.place, absent_ok) {
+            let port = port.clone();
+            let why = (why.clone()).unwrap_or_else(|| "the kernel has not answered".to_owned());
+            return Err(Refusal::Silent { port, why });
+        }
+        place(port, candidate, absent_ok).map_err(refuse(tenant))?;
+        let nic = &candidate.nic;
+        if let Some(longest) = nic
+            .longest_period
+            .filter(|longest| policy.period > *longest)
+        {
+            return Err(refuse(tenant)(Unusable::Wraps {
+                port: port.clone(),
+                period: policy.period,
+                longest,
+            }));
+        }
+        if nic.has_function && !nic.counts {
+            uncounted.push(number);
+        }
+    }
+    for (number, (tenant, steps)) in policy.tenants.iter().zip(&steps).enumerate() {
+        let compatible = tenant.compatible_with(steps);
+        compatible.map_err(|problem| refuse(number)(Unusable::Limits(problem)))?;
+    }
+    Ok(())
+}
+
+/// Whether a limit can be set where the port should be.
+fn place(port: &PortName, candidate: &Candidate, absent_ok: bool) -> Result<(), Unusable> {
+    Err(match &candidate.place {
+        Place::There(_) => return Ok(()),
+        Place::Gone | Place::Waits(_) | Place::Silent(_) if absent_ok => return Ok(()),
+        Place::Gone | Place::Silent(_) => match port {
+            PortName::Vf { pf, vf } if candidate.nic.is_there => Unusable::NoFunction {
+                pf: pf.clone(),
+                vf: *vf,
+            },
+            PortName::Interface(name) | PortName::Vf { pf: name, .. } => {
+                Unusable::NoInterface(name.clone())
+            }
+        },
+        Place::Waits(why) => Unusable::Waits {
+            port: port.clone(),
+            why: why.clone(),
+        },
+        Place::Unfit(why) => Unusable::Unfit(why.clone()),
+        Place::Foreign(kind) => Unusable::Foreign {
+            on: (candidate.nic.representor.clone()).unwrap_or_else(|| port.to_string()),
+            kind: kind.clone(),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! What the daemon has to say: typed until one place writes it into the log.
+
+mod port;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use nicety_model::BitRate;
+use nicety_model::journal::Outcome;
+
+use crate::liveness::Silence;
+
+pub use port::{PortEvent, PortTrouble, SOFTWARE_ONLY};
+
+/// How much an event matters (syslog(3)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Somebody should look.
+    Warning = 4,
+    /// It changes what is shared.
+    Notice = 5,
+    /// Good to know.
+    Info = 6,
+}
+
+/// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
+pub const EVENTS: [&str; 17] = [
+    "port-gone",
+    "port-back",
+    "port-renamed",
+    "nic-gone",
+    "nic-stuck",
+    "nic-back",
+    "interfaces-stuck",
+    "interfaces-back",
+    "trouble",
+    "trouble-over",
+    "limiter-stuck",
+    "not-enforced",
+    "enforced-again",
+    "software-only",
+    "guest-refused",
+    "policy-taken",
+    "policy-refused",
+];
+
+/// Something worth a line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Of one port.
+    Port {
+        /// Its name.
+        port: String,
+        /// Its tenant, where the policy says.
+        tenant: Option<String>,
+        /// What.
+        event: PortEvent,
+    },
+    /// A NIC has gone with all its functions.
+    NicGone(String),
+    /// It has come again.
+    NicBack(String),
+    /// The kernel does not answer.
+    KernelSilent {
+        /// The NIC whose functions it was asked for; none for the interfaces.
+        nic: Option<String>,
+        /// For how long, and to what.
+        silence: Silence,
+    },
+    /// It answers again.
+    KernelAnswers {
+        /// The NIC; none for the interfaces.
+        nic: Option<String>,
+    },
+    /// Periods do not come to their end: why.
+    Trouble(String),
+    /// They do again.
+    TroubleOver,
+    /// A guest was refused what it asked for.
+    GuestRefused {
+        /// Its tenant.
+        tenant: String,
+        /// Why.
+        why: String,
+    },
+    /// Another policy is in force.
+    PolicyTaken {
+        /// Its file.
+        file: String,
+        /// Rate of the shared link.
+        capacity: BitRate,
+        /// Tenants.
+        tenants: usize,
+        /// Ports.
+        ports: usize,
+    },
+    /// Another policy was refused: why.
+    PolicyRefused(String),
+    /// The daemon begins.
+    Sharing {
+        /// Rate of the shared link.
+        capacity: BitRate,
+        /// Tenants.
+        tenants: usize,
+        /// Ports.
+        ports: usize,
+        /// Time between two decisions.
+        period: std::time::Duration,
+    },
+    /// So many ports are taken over from a daemon that was killed.
+    Adopted(usize),
+    /// The guarantees do not fit.
+    GuaranteesScaled,
+    /// No guest is served any more: why.
+    GuestsUnserved(String),
+    /// Soft limits cannot be kept.
+    SoftLimitsNotKept {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A journal cannot be read, and is left as it is: why.
+    JournalSkipped(String),
+    /// Nothing more is recorded.
+    RecordEnds,
+    /// So many periods were not recorded.
+    RecordGaps(u64),
+    /// The page of the record was written.
+    RecordPage(PathBuf),
+    /// A port has not what was found there.
+    NotRestored {
+        /// Its name.
+        port: String,
+        /// What it has.
+        outcome: Outcome,
+    },
+    /// Ports that the kernel does not answer for.
+    NotAnswered(Vec<String>),
+    /// So many ports have what was found there.
+    Restored(usize),
+    /// So many ports keep their limits.
+    Kept(usize),
+}
+
+impl Event {
+    /// What journalctl(1) can select by; none for a line that only whoever started the daemon reads.
+    pub fn name(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Port { event, .. } => return event.name(),
+            Self::NicGone(_) => "nic-gone",
+            Self::NicBack(_) | Self::KernelAnswers { nic: Some(_) } => "nic-back",
+            Self::KernelSilent { nic: Some(_), .. } => "nic-stuck",
+            Self::KernelSilent { nic: None, .. } => "interfaces-stuck",
+            Self::KernelAnswers { nic: None } => "interfaces-back",
+            Self::Trouble(_) => "trouble",
+            Self::TroubleOver => "trouble-over",
+            Self::GuestRefused { .. } => "guest-refused",
+            Self::PolicyTaken { .. } => "policy-taken",
+            Self::PolicyRefused(_) => "policy-refused",
+            _ => return None,
+        })
+    }
+
+    /// How much it matters.
+    pub fn priority(&self) -> Priority {
+        match self {
+            Self::Port { event, .. } => event.priority(),
+            Self::KernelSilent { .. }
+            | Self::Trouble(_)
+            | Self::JournalSkipped(_)
+            | Self::PolicyRefused(_) => Priority::Warning,
+            Self::TroubleOver => Priority::Info,
+            _ => Priority::Notice,
+        }
+    }
+
+    /// The port that it is about.
+    pub fn port(&self) -> Option<&str> {
+        match self {
+            Self::Port { port, .. } => Some(port),
+            _ => None,
+        }
+    }
+
+    /// The tenant that it is about.
+    pub fn tenant(&self) -> Option<&str> {
+        match self {
+            Self::Port { tenant, .. } => tenant.as_deref(),
+            Self::GuestRefused { tenant, .. } => Some(tenant),
+            _ => None,
+        }
+    }
+
+    /// Rate and limit of the port in bits per second, where they are what it is about.
+    pub fn rates(&self) -> (Option<f64>, Option<f64>) {
+        match self {
+            Self::Port { event, .. } => event.rates(),
+            _ => (None, None),
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let group = |nic: &Option<String>| match nic {
+            Some(nic) => format!("NIC {nic}"),
+            None => "interfaces".to_owned(),
+        };
+        match self {
+            Self::Port { port, event, .. } => event.write(f, port),
+            Self::NicGone(nic) => write!(f, "NIC {nic} is gone"),
+            Self::NicBack(nic) => write!(f, "NIC {nic} is back"),
+            Self::KernelSilent { nic, silence } => {
+                let its = if nic.is_some() { "its" } else { "their" };
+                let group = group(nic);
+                write!(f, "{group}: {silence}; {its} ports keep their limits")
+            }
+            Self::KernelAnswers { nic } => write!(f, "{}: the kernel answers again", group(nic)),
+            Self::Trouble(why) | Self::JournalSkipped(why) => f.write_str(why),
+            Self::TroubleOver => f.write_str("the kernel answers again"),
+            Self::GuestRefused { tenant, why } => write!(f, "guest of {tenant}: refused: {why}"),
+            Self::PolicyTaken {
+                file,
+                capacity,
+                tenants,
+                ports,
+            } => write!(
+                f,
+                "{file} is taken: {capacity} shared among {tenants} tenants with {ports} ports"
+            ),
+            Self::PolicyRefused(why) => write!(f, "the old policy goes on: {why}"),
+            Self::Sharing {
+                capacity,
+                tenants,
+                ports,
+                period,
+            } => write!(
+                f,
+                "sharing {capacity} among {tenants} tenants with {ports} ports, every {period:?}; \
+                 Ctrl-C puts everything back"
+            ),
+            Self::Adopted(ports) => {
+                write!(f, "taking over {ports} ports from a daemon that was killed")
+            }
+            Self::GuaranteesScaled => {
+                f.write_str("the guarantees asked for do not fit and are scaled down")
+            }
+            Self::GuestsUnserved(why) => write!(f, "guests are not served any more: {why}"),
+            Self::SoftLimitsNotKept { file, why } => {
+                let file = file.display();
+                write!(
+                    f,
+                    "cannot write {file}: {why}; soft limits end with the daemon"
+                )
+            }
+            Self::RecordEnds => {
+                f.write_str("the record ends here: it cannot be written; sharing goes on")
+            }
+            Self::RecordGaps(periods) => {
+                write!(
+                    f,
+                    "{periods} periods are not in the record: the disk was behind"
+                )
+            }
+            Self::RecordPage(page) => write!(f, "report: {}", page.display()),
+            Self::NotRestored { port, outcome } => match outcome {
+                Outcome::Foreign { found } => {
+                    write!(
+                        f,
+                        "port {port}: there is a {found} now, which is left alone"
+                    )
+                }
+                Outcome::Failed { why } => {
+                    write!(f, "port {port} could not be restored: {why}")
+                }
+                other => write!(f, "port {port}: {other:?}"),
+            },
+            Self::NotAnswered(ports) => write!(
+                f,
+                "the kernel does not answer: {} may have the limits of nicety still; when it answers again, \
+                 nicety police restore puts back what was there",
+                ports.join(", ")
+            ),
+            Self::Restored(ports) => {
+                write!(f, "the limits of {ports} ports are as they were found")
+            }
+            Self::Kept(ports) => write!(f, "the limits of {ports} ports stay"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! What happens at one port.
+
+use std::fmt;
+
+use nicety_model::BitRate;
+use nicety_model::journal::Outcome;
+
+use super::Priority;
+
+/// Said of a policer that the NIC has not taken.
+pub const SOFTWARE_ONLY: &str =
+    "limited in software only: frames that the NIC switches itself pass";
+
+/// What happens at one port.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PortEvent {
+    /// It is not there any more.
+    Gone,
+    /// It is there again.
+    Back,
+    /// It has another name, and what was found there was put back.
+    Renamed {
+        /// The name that it has now.
+        now: String,
+        /// What came of putting it back.
+        outcome: Outcome,
+    },
+    /// It has not the limit that it should have.
+    Trouble(PortTrouble),
+    /// It has it again.
+    TroubleOver,
+    /// Its limiter lets nothing through although something waits.
+    LimiterStuck,
+    /// It sends more than its limit for several periods.
+    NotEnforced {
+        /// What it sends in bits per second.
+        rate_bps: Option<f64>,
+        /// Its limit in bits per second.
+        limit_bps: f64,
+    },
+    /// It does not any more.
+    EnforcedAgain {
+        /// What it sends in bits per second.
+        rate_bps: Option<f64>,
+        /// Its limit in bits per second.
+        limit_bps: f64,
+    },
+    /// The host alone limits it.
+    SoftwareOnly,
+    /// Nobody counts what it sends.
+    Uncounted,
+}
+
+/// Why a port has not the limit that it should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PortTrouble {
+    /// It cannot be limited now: why.
+    Waits(String),
+    /// A qdisc of somebody else is in the way: its kind.
+    Foreign(String),
+    /// The kernel refused: what it says.
+    Refused(String),
+    /// The kernel has made another limit of it.
+    ReadBack {
+        /// What was written.
+        wanted: BitRate,
+        /// What was read.
+        found: BitRate,
+    },
+}
+
+impl PortTrouble {
+    /// Why the port waits, for those who ask for its state.
+    pub fn waits(&self) -> Option<String> {
+        match self {
+            Self::Waits(why) => Some(why.clone()),
+            Self::Foreign(kind) => Some(format!("somebody else's {kind} qdisc is in the way")),
+            Self::Refused(_) | Self::ReadBack { .. } => None,
+        }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, port: &str) -> fmt::Result {
+        match self {
+            Self::Waits(why) => write!(f, "port {port} waits: {why}"),
+            Self::Foreign(kind) => {
+                write!(f, "port {port}: somebody else's {kind} qdisc is in the way")
+            }
+            Self::Refused(why) => f.write_str(why),
+            Self::ReadBack { wanted, found } => {
+                write!(
+                    f,
+                    "port {port}: {wanted} was written, the kernel says {found}"
+                )
+            }
+        }
+    }
+}
+
+impl PortEvent {
+    pub(super) fn name(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Gone => "port-gone",
+            Self::Back => "port-back",
+            Self::Renamed { .. } => "port-renamed",
+            Self::Trouble(_) => "trouble",
+            Self::TroubleOver => "trouble-over",
+            Self::LimiterStuck => "limiter-stuck",
+            Self::NotEnforced { .. } => "not-enforced",
+            Self::EnforcedAgain { .. } => "enforced-again",
+            Self::SoftwareOnly => "software-only",
+            Self::Uncounted => return None,
+        })
+    }
+
+    pub(super) fn priority(&self) -> Priority {
+        match self {
+            Self::Gone | Self::Back | Self::Renamed { .. } | Self::EnforcedAgain { .. } => {
+                Priority::Notice
+            }
+            Self::TroubleOver => Priority::Info,
+            Self::Trouble(_)
+            | Self::LimiterStuck
+            | Self::NotEnforced { .. }
+            | Self::SoftwareOnly
+            | Self::Uncounted => Priority::Warning,
+        }
+    }
+
+    pub(super) fn rates(&self) -> (Option<f64>, Option<f64>) {
+        match self {
+            Self::NotEnforced {
+                rate_bps,
+                limit_bps,
+            }
+            | Self::EnforcedAgain {
+                rate_bps,
+                limit_bps,
+            } => (*rate_bps, Some(*limit_bps)),
+            _ => (None, None),
+        }
+    }
+
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, port: &str) -> fmt::Result {
+        match self {
+            Self::Gone => write!(f, "port {port} is gone"),
+            Self::Back => write!(f, "port {port} is back"),
+            Self::Renamed { now, outcome } => {
+                write!(f, "port {port} is called {now} now and ")?;
+                match outcome {
+                    Outcome::Failed { why } => write!(f, "cannot be put back as it was: {why}"),
+                    Outcome::Foreign { found } => write!(f, "has {found} now, which is left"),
+                    _ => f.write_str("has the limit that was found there"),
+                }
+            }
+            Self::Trouble(trouble) => trouble.write(f, port),
+            Self::TroubleOver => write!(f, "port {port}: all right again"),
+            Self::LimiterStuck => write!(f, "port {port}: its limiter is stuck and is renewed"),
+            Self::NotEnforced { .. } => write!(f, "port {port}: limit not enforced"),
+            Self::EnforcedAgain { .. } => write!(f, "port {port}: its limit is kept again"),
+            Self::SoftwareOnly => write!(f, "port {port}: {SOFTWARE_ONLY}"),
+            Self::Uncounted => write!(
+                f,
+                "port {port}: nobody here counts what it sends; it counts as wanting all it may have"
+            ),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+use std::time::Duration;
+
+use super::*;
+
+fn port(event: PortEvent) -> Event {
+    Event::Port {
+        port: "tap0".to_owned(),
+        tenant: Some("blue".to_owned()),
+        event,
+    }
+}
+
+#[test]
+fn events_have_a_name_a_priority_and_a_line() {
+    let silence = || Silence {
+        doing: "reading eth0's functions".to_owned(),
+        lasts: Duration::from_millis(3900),
+    };
+    let nic = || Some("eth0".to_owned());
+    let (rate_bps, limit_bps) = (Some(2e6), 1e6);
+    use Priority::{Info, Notice, Warning};
+    let table = [
+        (
+            port(PortEvent::Gone),
+            "port-gone",
+            Notice,
+            "port tap0 is gone",
+        ),
+        (
+            port(PortEvent::Back),
+            "port-back",
+            Notice,
+            "port tap0 is back",
+        ),
+        (
+            port(PortEvent::Renamed {
+                now: "tap7".to_owned(),
+                outcome: Outcome::Restored,
+            }),
+            "port-renamed",
+            Notice,
+            "port tap0 is called tap7 now and has the limit that was found there",
+        ),
+        (
+            port(PortEvent::Trouble(PortTrouble::Waits("no link".to_owned()))),
+            "trouble",
+            Warning,
+            "port tap0 waits: no link",
+        ),
+        (
+            port(PortEvent::Trouble(PortTrouble::Foreign("htb".to_owned()))),
+            "trouble",
+            Warning,
+            "port tap0: somebody else's htb qdisc is in the way",
+        ),
+        (
+            port(PortEvent::Trouble(PortTrouble::ReadBack {
+                wanted: BitRate::from_mbit(5),
+                found: BitRate::from_mbit(4),
+            })),
+            "trouble",
+            Warning,
+            "port tap0: 5mbit was written, the kernel says 4mbit",
+        ),
+        (
+            port(PortEvent::TroubleOver),
+            "trouble-over",
+            Info,
+            "port tap0: all right again",
+        ),
+        (
+            port(PortEvent::NotEnforced {
+                rate_bps,
+                limit_bps,
+            }),
+            "not-enforced",
+            Warning,
+            "port tap0: limit not enforced",
+        ),
+        (
+            port(PortEvent::EnforcedAgain {
+                rate_bps,
+                limit_bps,
+            }),
+            "enforced-again",
+            Notice,
+            "port tap0: its limit is kept again",
+        ),
+        (
+            Event::KernelSilent {
+                nic: nic(),
+                silence: silence(),
+            },
+            "nic-stuck",
+            Warning,
+            "NIC eth0: the kernel has not answered for 3 s (reading eth0's functions); its ports keep their limits",
+        ),
+        (
+            Event::KernelSilent {
+                nic: None,
+                silence: silence(),
+            },
+            "interfaces-stuck",
+            Warning,
+            "interfaces: the kernel has not answered for 3 s (reading eth0's functions); their ports keep their limits",
+        ),
+        (
+            Event::KernelAnswers { nic: nic() },
+            "nic-back",
+            Notice,
+            "NIC eth0: the kernel answers again",
+        ),
+        (
+            Event::KernelAnswers { nic: None },
+            "interfaces-back",
+            Notice,
+            "interfaces: the kernel answers again",
+        ),
+        (
+            Event::PolicyRefused("it is empty".to_owned()),
+            "policy-refused",
+            Warning,
+            "the old policy goes on: it is empty",
+        ),
+    ];
+    for (event, name, priority, line) in table {
+        assert_eq!(event.name(), Some(name), "{line}");
+        assert_eq!(event.priority(), priority, "{line}");
+        assert_eq!(event.to_string(), line);
+        assert!(EVENTS.contains(&name), "{name}");
+    }
+    assert_eq!(Event::Kept(3).name(), None);
+}
+
+#[test]
+fn an_event_says_which_port_and_tenant_and_what_it_sends() {
+    let event = port(PortEvent::NotEnforced {
+        rate_bps: None,
+        limit_bps: 5e8,
+    });
+    assert_eq!((event.port(), event.tenant()), (Some("tap0"), Some("blue")));
+    assert_eq!(event.rates(), (None, Some(5e8)));
+    let refused = Event::GuestRefused {
+        tenant: "red".to_owned(),
+        why: "no".to_owned(),
+    };
+    assert_eq!((refused.port(), refused.tenant()), (None, Some("red")));
+}
+
+#[test]
+fn the_guide_names_every_event() {
+    let guide = include_str!("../../../../docs/guide/police.md");
+    let (_, list) = guide.split_once("`NICETY_EVENT` (").unwrap();
+    let (list, _) = list.split_once("),").unwrap();
+    let named: Vec<_> = list
+        .split(',')
+        .map(|name| name.trim().trim_matches('`'))
+        .collect();
+    assert_eq!(named, EVENTS);
+}

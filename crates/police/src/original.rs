@@ -1,0 +1,217 @@
+//! What was found at the ports before they were changed, as a journal keeps it.
+
+use std::collections::BTreeMap;
+
+use nicety_model::journal::{Event, Journal, Outcome, Phase};
+use nicety_model::knob::{Change, Knob};
+
+use crate::policy::PortName;
+
+/// What the journal says that a limit was changed to.
+const MARK: &str = "police";
+/// How the words of a limit end that is not ours.
+const FOREIGN: &str = "of somebody else";
+
+/// What was found at a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Original {
+    /// The limit in the words of its setting.
+    pub words: String,
+    /// The number of its interface, which stays when it gets another name; none for a function.
+    pub index: Option<u32>,
+}
+
+/// The setting of a port by its name: `tap0`, `eth0/vf3`.
+pub fn knob(port: &str) -> Knob {
+    match port.parse() {
+        Ok(PortName::Vf { pf, vf }) => Knob::VfRate { interface: pf, vf },
+        _ => Knob::PortRate {
+            interface: port.to_owned(),
+        },
+    }
+}
+
+/// The port of a setting that limits one.
+fn port(knob: Knob) -> Option<String> {
+    match knob {
+        Knob::PortRate { interface } => Some(interface),
+        Knob::VfRate { interface, vf } => Some(PortName::Vf { pf: interface, vf }.to_string()),
+        _ => None,
+    }
+}
+
+/// What is noted of a port before it is changed: what was found, by whom it is changed, and the number of its
+/// interface.
+pub fn change(port: &str, original: &Original) -> Change {
+    Change {
+        knob: knob(port),
+        from: original.words.clone(),
+        to: (original.index).map_or(MARK.to_owned(), |index| format!("{MARK} {index}")),
+    }
+}
+
+/// The number in a mark; none where there is none.
+fn marked(to: &str) -> Option<u32> {
+    to.strip_prefix(MARK)?.trim().parse().ok()
+}
+
+/// Whether a daemon that was killed in this boot and network namespace has left a journal open.
+pub fn is_left_open(journal: &Journal, boot_id: &str, netns: u64) -> bool {
+    let open = matches!(journal.phase(), Phase::Applying | Phase::Undoing);
+    let head = journal.head();
+    open && head.is_some_and(|(_, boot, ns)| boot == boot_id && ns == netns)
+}
+
+/// What is still to be put back, by port. The first value found is the one from before; a port that was put
+/// back, or went away with its limit, begins anew.
+pub fn left(journal: Journal) -> BTreeMap<String, Original> {
+    let mut values = BTreeMap::new();
+    for event in journal.events {
+        match event {
+            Event::Intent { change } => {
+                if let Some(port) = port(change.knob) {
+                    values.entry(port).or_insert(Original {
+                        index: marked(&change.to),
+                        words: change.from,
+                    });
+                }
+            }
+            Event::Undone { knob, .. } => {
+                port(knob).map(|port| values.remove(&port));
+            }
+            _ => {}
+        }
+    }
+    values
+}
+
+/// What becomes of a port that is to have `words` again and has `now`, none when it is gone; none where they
+/// must be written.
+pub fn without_writing(words: &str, now: Option<&str>) -> Option<Outcome> {
+    match now {
+        None => Some(Outcome::Gone),
+        Some(now) if now == words => Some(Outcome::Untouched),
+        Some(now) if now.ends_with(FOREIGN) => Some(Outcome::Foreign {
+            found: now.to_owned(),
+        }),
+        Some(_) => None,
+    }
+}
+
+/// What became of a port where `words` were written, by what is read back.
+pub fn read_back(words: &str, now: Option<&str>) -> Outcome {
+    match now {
+        None => Outcome::Gone,
+        Some(now) if now == words => Outcome::Restored,
+        Some(now) => Outcome::Failed {
+            why: format!("{words} was written, the kernel says {now}"),
+        },
+    }
+}
+
+/// Whether a port has not what was found there although it is there.
+pub fn is_bad(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Foreign { .. } | Outcome::Failed { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tap(words: &str, index: Option<u32>) -> Event {
+        let original = Original {
+            words: words.to_owned(),
+            index,
+        };
+        Event::Intent {
+            change: change("tap0", &original),
+        }
+    }
+
+    fn journal(netns: u64, rest: Vec<Event>) -> Journal {
+        let begin = Event::Begin {
+            schema: 1,
+            id: 1,
+            boot_id: "boot".to_owned(),
+            netns,
+            confirm_within_s: 0.0,
+        };
+        Journal {
+            events: std::iter::once(begin).chain(rest).collect(),
+        }
+    }
+
+    #[test]
+    fn the_journal_keeps_the_number_of_an_interface() {
+        let kept = |index| {
+            let words = "none".to_owned();
+            marked(&change("tap0", &Original { words, index }).to)
+        };
+        assert_eq!(kept(Some(17)), Some(17));
+        assert_eq!(kept(None), None);
+        for old in ["police", "police 1x", "none", ""] {
+            assert_eq!(marked(old), None, "{old}");
+        }
+    }
+
+    #[test]
+    fn the_first_value_found_is_the_one_from_before() {
+        let undone = || Event::Undone {
+            knob: knob("tap0"),
+            outcome: Outcome::Gone,
+        };
+        for (events, wanted) in [
+            (vec![], None),
+            (vec![tap("none", Some(7))], Some(("none", Some(7)))),
+            (
+                vec![tap("none", Some(7)), tap("5mbit wire", Some(7))],
+                Some(("none", Some(7))),
+            ),
+            (vec![tap("none", Some(7)), undone()], None),
+            (
+                vec![tap("none", Some(7)), undone(), tap("9mbit", None)],
+                Some(("9mbit", None)),
+            ),
+        ] {
+            let left = left(journal(1, events));
+            let left = left.get("tap0").map(|was| (was.words.as_str(), was.index));
+            assert_eq!(left, wanted);
+        }
+    }
+
+    #[test]
+    fn a_journal_is_gone_on_with_in_its_boot_and_namespace_until_it_is_closed() {
+        for (netns, rest, goes_on) in [
+            (7, vec![tap("none", None)], true),
+            (8, vec![tap("none", None)], false),
+            (7, vec![Event::Confirmed], false),
+            (7, vec![Event::RolledBack], false),
+        ] {
+            let journal = journal(netns, rest);
+            assert_eq!(is_left_open(&journal, "boot", 7), goes_on, "{journal:?}");
+            assert!(!is_left_open(&journal, "another", 7));
+        }
+        assert!(!is_left_open(&Journal::default(), "boot", 7));
+    }
+
+    #[test]
+    fn what_is_somebody_elses_is_left_and_what_is_there_is_not_written() {
+        let foreign = "htb of somebody else";
+        for (now, wanted) in [
+            (None, Some(Outcome::Gone)),
+            (Some("none"), Some(Outcome::Untouched)),
+            (
+                Some(foreign),
+                Some(Outcome::Foreign {
+                    found: foreign.to_owned(),
+                }),
+            ),
+            (Some("5mbit wire"), None),
+        ] {
+            assert_eq!(without_writing("none", now), wanted, "{now:?}");
+        }
+        assert_eq!(read_back("none", Some("none")), Outcome::Restored);
+        assert!(is_bad(&read_back("none", Some("5mbit"))));
+        assert!(!is_bad(&read_back("none", None)));
+    }
+}

@@ -1,0 +1,209 @@
+//! What is known of a port from period to period, and what is worth a line when that changes.
+
+use std::time::Duration;
+
+use nicety_model::BitRate;
+
+use crate::controller::{Enforcement, PortDecision, Seen};
+use crate::event::{PortEvent, PortTrouble};
+use crate::meter::Sample;
+use crate::policy::PortName;
+use crate::snapshot::{Place, Snapshot};
+use crate::totals::{Adder, Total};
+
+/// Periods without a byte although some wait, after which a limiter counts as stuck; more where
+/// the limit is so low that the largest packet takes longer.
+const STUCK: u32 = 4;
+/// Twice the largest packet, in bits.
+const LARGEST_BITS: f64 = 2.0 * 98_304.0 * 8.0;
+
+/// One port.
+#[derive(Debug, Clone, Default)]
+pub struct PortWatch {
+    gone: bool,
+    /// Gone, or there and not to be limited now.
+    away: bool,
+    /// Why it cannot be limited although it is there.
+    waits: Option<String>,
+    /// For how long the kernel has not told of it, where that is long.
+    silent: Option<String>,
+    /// The number of its interface.
+    index: Option<u32>,
+    trouble: Option<PortTrouble>,
+    enforcement: Enforcement,
+    /// Bytes that its limiter had forwarded, and for how many periods none although some waited.
+    forwarded: u64,
+    still: u32,
+    adder: Adder,
+    /// What was seen in the last period of an interface whose limit was not written since, and its
+    /// number.
+    last: Option<(u32, Seen)>,
+}
+
+/// What a look at a port comes to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observation {
+    /// What the controller is told.
+    pub seen: Seen,
+    /// What is worth a line, in its order.
+    pub events: Vec<PortEvent>,
+    /// It has just gone: what is left of it is to be removed.
+    pub left: bool,
+    /// Another interface has its name: that one comes with the next look at everything.
+    pub replaced: bool,
+    /// What was found there could not be noted.
+    pub not_noted: bool,
+}
+
+impl PortWatch {
+    /// What is seen of it when `still` says that nothing has happened since it was seen last.
+    pub fn unchanged(&mut self, still: impl FnOnce((u32, Seen)) -> Option<Seen>) -> Option<Seen> {
+        self.silent = None;
+        self.last.and_then(still)
+    }
+
+    /// Takes a look at it. `note` writes down what was found there, its limit and the number of its interface,
+    /// before the port is changed: where that fails nobody could put it back, and it is not changed.
+    pub fn observe(
+        &mut self,
+        port: &PortName,
+        mut snapshot: Snapshot,
+        note: impl FnOnce(&str, Option<u32>) -> Result<(), String>,
+    ) -> Observation {
+        let last = self.last.take();
+        if let Place::Silent(why) = snapshot.place {
+            // Nothing is known to be otherwise.
+            (self.silent, self.last) = (why, last);
+            let seen = match self.away {
+                true => Seen::default(),
+                false => snapshot.seen,
+            };
+            return Observation {
+                seen,
+                ..Observation::default()
+            };
+        }
+        let mut observed = Observation::default();
+        if self.index.is_some() && snapshot.index.is_some_and(|now| self.index != Some(now)) {
+            snapshot = Snapshot::without(Place::Gone);
+            observed.replaced = true;
+        }
+        self.adder.take(snapshot.counts);
+        let gone = snapshot.place == Place::Gone;
+        if gone != self.gone {
+            self.gone = gone;
+            observed.left = gone;
+            observed.events.push(match gone {
+                true => PortEvent::Gone,
+                false => PortEvent::Back,
+            });
+        }
+        if gone {
+            self.index = None;
+        }
+        let was_away = self.away;
+        let trouble = match snapshot.place {
+            Place::Gone | Place::Silent(_) => None,
+            Place::Waits(why) | Place::Unfit(why) => Some(PortTrouble::Waits(why)),
+            Place::Foreign(kind) => Some(PortTrouble::Foreign(kind)),
+            Place::There(words) => note(&words, snapshot.index).err().map(|error| {
+                observed.not_noted = true;
+                PortTrouble::Waits(format!("what was found there cannot be noted: {error}"))
+            }),
+        };
+        self.waits = trouble.as_ref().and_then(PortTrouble::waits);
+        self.away = gone || trouble.is_some();
+        observed.seen = snapshot.seen;
+        if trouble.is_some() {
+            observed.events.extend(self.trouble(trouble));
+            observed.seen = Seen::default();
+        } else if was_away && !self.away {
+            // Whatever kept it from a limit is over.
+            observed.events.extend(self.trouble(None));
+            // A driver may tell a limit that its hardware has lost with its link.
+            if matches!(port, PortName::Vf { .. }) {
+                observed.seen.limit = None;
+            }
+        }
+        if !self.away {
+            self.index = snapshot.index;
+            self.last = snapshot.index.map(|at| (at, observed.seen));
+        }
+        observed
+    }
+
+    /// What keeps it from its limit now, none for nothing; worth a line when it is new.
+    pub fn trouble(&mut self, now: Option<PortTrouble>) -> Option<PortEvent> {
+        if self.trouble == now {
+            return None;
+        }
+        self.trouble.clone_from(&now);
+        Some(now.map_or(PortEvent::TroubleOver, PortEvent::Trouble))
+    }
+
+    /// Whether its limiter lets nothing through although something waits, for so many periods that it is to
+    /// be renewed.
+    pub fn is_stuck(&mut self, seen: &Seen, limit: BitRate, period: Duration) -> bool {
+        let Some(Sample { bytes, backlog, .. }) = seen.sample else {
+            self.still = 0;
+            return false;
+        };
+        let waits = backlog.is_some_and(|bytes| bytes > 0);
+        let still = waits && bytes == self.forwarded;
+        self.still = if still { self.still + 1 } else { 0 };
+        self.forwarded = bytes;
+        let longest = LARGEST_BITS / limit.bps().max(1.0);
+        let periods = (longest / period.as_secs_f64()).ceil() as u32;
+        let stuck = self.still >= STUCK.max(periods);
+        if stuck {
+            self.still = 0;
+        }
+        stuck
+    }
+
+    /// What changed in how its limit holds.
+    pub fn enforcement(&mut self, port: &PortDecision) -> Option<PortEvent> {
+        let was = std::mem::replace(&mut self.enforcement, port.enforcement);
+        let leaked = was == Enforcement::NotEnforced;
+        let leaks = port.enforcement == Enforcement::NotEnforced;
+        let (rate_bps, limit_bps) = (port.rate_bps, port.limit.bps());
+        match (leaked, leaks) {
+            (false, true) => Some(PortEvent::NotEnforced {
+                rate_bps,
+                limit_bps,
+            }),
+            (true, false) if port.present => Some(PortEvent::EnforcedAgain {
+                rate_bps,
+                limit_bps,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Adds to a decision why the port waits.
+    pub fn explain(&self, port: &mut PortDecision) {
+        port.waits.clone_from(&self.waits);
+        if self.silent.is_some() {
+            port.present = false;
+            port.waits.clone_from(&self.silent);
+        }
+    }
+
+    /// Its limit is written: it must be looked at.
+    pub fn wrote(&mut self) {
+        self.last = None;
+    }
+
+    /// The interface of one whose limit was not written since it was seen last.
+    pub fn interface(&self) -> Option<u32> {
+        self.last.map(|(index, _)| index)
+    }
+
+    /// What it has sent and received since the start.
+    pub fn total(&self) -> Total {
+        self.adder.total
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! A port at one moment.
+
+use crate::controller::{PortSetup, Seen};
+use crate::totals::Counts;
+
+/// A port at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// What the controller is told.
+    pub seen: Seen,
+    /// Number of its interface, where it is one that can be limited.
+    pub index: Option<u32>,
+    /// What is found where it should be.
+    pub place: Place,
+    /// What it is like, where that may change.
+    pub setup: Option<PortSetup>,
+    /// Its counters both ways, where somebody counts.
+    pub counts: Option<Counts>,
+}
+
+/// What is found where a port should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing.
+    Gone,
+    /// It is there and cannot be limited now: why.
+    Waits(String),
+    /// The kernel has not answered: for how long, where that is long.
+    Silent(Option<String>),
+    /// It can never be limited: why.
+    Unfit(String),
+    /// Something of somebody else is in the limit's place: its kind.
+    Foreign(String),
+    /// Its limit, in the words of its setting.
+    There(String),
+}
+
+impl Snapshot {
+    /// A port that has no sample and no limit now.
+    pub fn without(place: Place) -> Self {
+        Self {
+            seen: Seen::default(),
+            index: None,
+            place,
+            setup: None,
+            counts: None,
+        }
+    }
+
+    /// A port of which the kernel says nothing.
+    pub fn silent(why: Option<String>) -> Self {
+        Self {
+            seen: Seen::silent(),
+            ..Self::without(Place::Silent(why))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What is refused before anything is changed.
+
+use nicety_police::admission::{self, Candidate};
+use nicety_police::event::{Event, PortEvent};
+use nicety_police::{Policy, PortName};
+
+use crate::Error;
+use crate::log::Log;
+use crate::ports::{Look, Ports};
+
+/// Refuses ports that are not there, cannot be limited, or are somebody else's; reports those that
+/// nobody counts.
+pub fn check(
+    policy: &Policy,
+    file: &str,
+    ports: &mut Ports,
+    absent_ok: bool,
+    log: &Log,
+) -> Result<(), Error> {
+    let mut look = ports.survey()?;
+    let named = policy.ports().enumerate();
+    let candidates: Vec<Candidate> = named
+        .map(|(number, (_, port))| candidate(number, port, &mut look))
+        .collect();
+    let admission = admission::admit(policy, &candidates, absent_ok);
+    for number in admission.uncounted {
+        if let Some((_, port)) = policy.ports().nth(number) {
+            log.report(&Event::Port {
+                port: port.to_string(),
+                tenant: None,
+                event: PortEvent::Uncounted,
+            });
+        }
+    }
+    match admission.refusal {
+        None => Ok(()),
+        Some(refusal) => Err(Error::Refused {
+            policy: file.to_owned(),
+            refusal,
+        }),
+    }
+}
+
+fn candidate(number: usize, port: &PortName, look: &mut Look) -> Candidate {
+    let snapshot = look.take(number, port);
+    let nic = match port {
+        PortName::Interface(_) => admission::Nic::default(),
+        PortName::Vf { pf, vf } => {
+            let nic = look.nic(pf);
+            admission::Nic {
+                is_there: look.has(pf),
+                has_function: nic.is_some_and(|nic| nic.has(*vf)),
+                counts: nic.is_some_and(|nic| nic.counts(*vf)),
+                representor: nic.and_then(|nic| Some(nic.representor(*vf)?.to_owned())),
+                longest_period: nic.and_then(|nic| nic.longest_period(*vf)),
+            }
+        }
+    };
+    Candidate {
+        steps: snapshot.setup.map(|setup| setup.steps),
+        place: snapshot.place,
+        nic,
+    }
+}

@@ -1,0 +1,158 @@
+//! What others ask of the daemon: its state, as it has written it down, and to take its policy anew.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nicety_host::journal::since_boot;
+use nicety_host::knob::WIRE;
+use nicety_model::SCHEMA;
+use nicety_police::explain::Explained;
+use nicety_police::report::{ReloadReport, State};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::error::NotAsked;
+use crate::{Error, state};
+
+/// Names listed for somebody who has written another one.
+const NAMED: usize = 20;
+/// Periods after which a state is old.
+const OLD: f64 = 5.0;
+
+/// The state of a daemon.
+#[derive(Debug, Clone)]
+pub struct Read {
+    /// As it was written.
+    pub state: State,
+    /// How old it is in seconds, where that is so old that the daemon does not get on.
+    pub old_s: Option<f64>,
+}
+
+/// The state of a daemon that runs.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn read(directory: &Path) -> Result<Read, Error> {
+    let file = state::file(directory);
+    let none = || Error::NotRunning(directory.to_owned());
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(none()),
+        Err(source) => return Err(Error::StateUnreadable { file, source }),
+    };
+    let state: State =
+        serde_json::from_str(&text).map_err(|source| Error::StateDamaged { file, source })?;
+    let age = since_boot().as_secs_f64() - state.written_s;
+    if !state::lives(&state) || age < 0.0 {
+        return Err(none());
+    }
+    let old = age > OLD * state.period_s.max(1.0);
+    Ok(Read {
+        state,
+        old_s: old.then_some(age),
+    })
+}
+
+/// The state of the daemon that runs in a network namespace, with the directory that it has announced or
+/// the `usual` one; none when there is none, or only others may read it.
+pub fn read_quietly(usual: Option<&Path>, netns: u64) -> Option<State> {
+    let places = [state::announced(netns), usual.map(Path::to_owned)];
+    let read = |place: PathBuf| -> Option<State> {
+        serde_json::from_slice(&std::fs::read(state::file(&place)).ok()?).ok()
+    };
+    let mut states = places.into_iter().flatten().filter_map(read);
+    states.find(|state| state.netns == netns && state::lives(state))
+}
+
+/// Whether a daemon in this network namespace sets the limit of a port, which is now `limit`. Where what
+/// it knows cannot be read, the way of the limit tells.
+pub fn governs(usual: Option<&Path>, netns: u64, port: &str, limit: &str) -> bool {
+    match read_quietly(usual, netns) {
+        Some(state) => {
+            let mut ports = state.decision.ports.iter();
+            ports.any(|known| known.port.to_string() == port)
+        }
+        None => limit.ends_with(WIRE) && state::named(),
+    }
+}
+
+/// The tenant of that name, else the port with its tenant.
+///
+/// # Errors
+/// When there is neither, with the names there are.
+pub fn find(state: &State, name: &str) -> Result<Explained, Error> {
+    let tenants = &state.tenants;
+    let tenant = tenants.iter().find(|tenant| tenant.tenant == name);
+    let found = match tenant {
+        Some(tenant) => Some((tenant, None)),
+        None => {
+            let mut ports = state.decision.ports.iter();
+            let port = ports.find(|port| port.port.to_string() == name);
+            port.and_then(|port| Some((tenants.get(port.tenant)?, Some(port.clone()))))
+        }
+    };
+    let Some((tenant, port)) = found else {
+        return Err(Error::usage(
+            format!("the policy {} has no tenant or port {name:?}", state.policy),
+            format!("write one of {}", known(state)),
+        ));
+    };
+    Ok(Explained {
+        schema: SCHEMA,
+        tenant: tenant.clone(),
+        port,
+    })
+}
+
+/// The first tenants and how many more names there are.
+fn known(state: &State) -> String {
+    let tenants = state.tenants.iter().map(|tenant| tenant.tenant.clone());
+    let ports = state
+        .decision
+        .ports
+        .iter()
+        .map(|port| port.port.to_string());
+    let names: Vec<String> = tenants.chain(ports).collect();
+    match names.split_at_checked(NAMED) {
+        Some((first, rest)) if !rest.is_empty() => {
+            format!("{} or {} more", first.join(", "), rest.len())
+        }
+        _ => names.join(", "),
+    }
+}
+
+/// Has the daemon take its policy as the file is now, and says whether it did.
+///
+/// # Errors
+/// When it cannot be asked, or does not answer.
+pub fn reload(directory: &Path) -> Result<ReloadReport, Error> {
+    let before = read(directory)?.state;
+    let pid = i32::try_from(before.pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(Error::NotAsked(NotAsked::NoProcess))?;
+    let refused = |source| {
+        let pid = before.pid;
+        Error::NotAsked(NotAsked::Refused { pid, source })
+    };
+    let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(refused)?;
+    // From here on the number is nobody else's.
+    if !state::lives(&before) {
+        return Err(Error::NotAsked(NotAsked::Ended));
+    }
+    pidfd_send_signal(&handle, Signal::USR1).map_err(refused)?;
+    let patience = Duration::from_secs_f64(10.0 + OLD * before.period_s.clamp(0.0, 3600.0));
+    let begin = Instant::now();
+    let count = |state: &State| state.reloads.taken + state.reloads.refused;
+    while begin.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = read(directory)?.state;
+        if count(&now) != count(&before) {
+            return Ok(ReloadReport {
+                schema: SCHEMA,
+                taken: now.reloads.why.is_none(),
+                tenants: now.tenants.len(),
+                policy: now.policy,
+                why: now.reloads.why,
+            });
+        }
+    }
+    Err(Error::NotAsked(NotAsked::Silent))
+}

@@ -1,0 +1,276 @@
+//! The loop: sample, decide, apply, read back.
+
+mod apply;
+mod look;
+mod publish;
+mod reload;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use nicety_host::journal::{Lock, StateDir};
+use nicety_host::net_error::NetError;
+use nicety_police::event::{Event, PortEvent};
+use nicety_police::liveness::answer_timeout;
+use nicety_police::port_watch::PortWatch;
+use nicety_police::report::Reloads;
+use nicety_police::schedule::{Reconcile, next_period};
+use nicety_police::{Controller, Policy, PortName, Tuning};
+
+use crate::admission::check;
+use crate::board::{Board, Shown};
+use crate::guests::{self, Channels, Softs};
+use crate::log::Log;
+use crate::originals::Originals;
+use crate::ports::{Look, Ports};
+use crate::record::Recorder;
+use crate::service::{Notifier, ServiceRequest, signals};
+use crate::soft_limits::SoftLimits;
+use crate::state::{self, Alone};
+use crate::{Error, PolicyFile};
+
+pub use crate::originals::Restored;
+
+/// How the daemon runs.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Directory of the journal and state.
+    pub directory: PathBuf,
+    /// Start although a port of the policy is not there yet.
+    pub absent_ok: bool,
+    /// Leave the last limits when stopped.
+    pub keep: bool,
+    /// Stop after so many periods.
+    pub periods: Option<u64>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The ports have what was found there, or keep their limits as was asked for.
+    Clean,
+    /// A port has not what was found there.
+    NotRestored,
+}
+
+/// A daemon that has everything it needs, and has changed nothing yet.
+pub struct Daemon {
+    policy: Arc<Policy>,
+    file: String,
+    options: Options,
+    born_ticks: u64,
+    reloads: Reloads,
+    controller: Controller,
+    names: Vec<PortName>,
+    watches: Vec<PortWatch>,
+    /// NICs of the policy's functions that are not there.
+    nics_gone: BTreeSet<String>,
+    ports: Ports,
+    originals: Originals,
+    state: StateDir,
+    periods: u64,
+    writes: u64,
+    errors: u64,
+    /// What keeps periods from their end.
+    trouble: Option<String>,
+    last: Option<Look>,
+    reconcile: Reconcile,
+    /// Where its clock begins.
+    begin: Instant,
+    /// What was last written of the state.
+    written: Option<Arc<Shown>>,
+    board: Arc<Board>,
+    channels: Option<Channels>,
+    softs: Arc<Softs>,
+    notifier: Notifier,
+    record: Option<Recorder>,
+    requests: Receiver<ServiceRequest>,
+    log: Log,
+    /// Given up last.
+    _alone: (Alone, Lock),
+}
+
+impl Daemon {
+    /// Refuses what cannot be shared, and takes what keeps a second daemon out, the journal of one that was
+    /// killed, and the guests' sockets, which go with the daemon however it ends but by a kill.
+    ///
+    /// # Errors
+    /// What is wrong with the policy, or what the host lacks.
+    pub fn start(policy: &PolicyFile, options: Options, log: Log) -> Result<Self, Error> {
+        let requests = signals()?;
+        let PolicyFile { policy, file, .. } = policy;
+        let mut ports = Ports::open(Some(policy), &log)?;
+        check(policy, file, &mut ports, options.absent_ok, &log)?;
+        let alone = Alone::claim(ports.namespace())?;
+        let (state, lock) = state::take(&options.directory)?;
+        alone.announce(state.path());
+        let mut originals = Originals::open(&state, &ports, &log)?;
+        if originals.adopted > 0 {
+            log.report(&Event::Adopted(originals.adopted));
+            originals.release_others(&mut ports, policy);
+        }
+        ports.wait(answer_timeout(policy.period));
+        let board = Arc::default();
+        let kept = SoftLimits::open(state.path(), &log);
+        let (channels, softs) = guests::start(policy, &board, kept, None, &log)?;
+        Ok(Self {
+            controller: Controller::new(policy.clone(), &[], Tuning::default()),
+            names: policy.ports().map(|(_, port)| port.clone()).collect(),
+            watches: vec![PortWatch::default(); policy.ports().count()],
+            nics_gone: BTreeSet::new(),
+            policy: Arc::new(policy.clone()),
+            file: file.clone(),
+            options,
+            born_ticks: state::born_ticks(std::process::id()).unwrap_or(0),
+            reloads: Reloads::default(),
+            ports,
+            originals,
+            state,
+            periods: 0,
+            writes: 0,
+            errors: 0,
+            trouble: None,
+            last: None,
+            reconcile: Reconcile::default(),
+            begin: Instant::now(),
+            written: None,
+            board,
+            channels: Some(channels),
+            softs,
+            notifier: Notifier::new(),
+            record: None,
+            requests,
+            log,
+            _alone: (alone, lock),
+        })
+    }
+
+    /// What it shows to those who ask.
+    pub fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// Records every period in a new directory. Last before it runs: a start that fails leaves no directory
+    /// that the next one would not write to.
+    ///
+    /// # Errors
+    /// When the directory is there already or cannot be written.
+    pub fn record(&mut self, dir: &Path, policy: &PolicyFile) -> Result<(), Error> {
+        self.record = Some(Recorder::start(dir, policy, &self.log)?);
+        Ok(())
+    }
+
+    /// Runs until it is stopped. However the loop ends, the ports are put back first.
+    ///
+    /// # Errors
+    /// What could not be put back or recorded.
+    pub fn run(mut self) -> Result<Ended, Error> {
+        self.log.report(&Event::Sharing {
+            capacity: self.policy.capacity,
+            tenants: self.policy.tenants.len(),
+            ports: self.names.len(),
+            period: self.policy.period,
+        });
+        self.go_on();
+        self.notifier.stopping();
+        // No guest asks for anything from here on.
+        self.channels = None;
+        let closed = match self.options.keep {
+            true => self.originals.keep().map(|()| Ended::Clean),
+            false => (self.originals)
+                .restore(&mut self.ports, "the daemon was stopped")
+                .map(|restored| match restored.bad {
+                    0 => Ended::Clean,
+                    _ => Ended::NotRestored,
+                }),
+        };
+        let _ = std::fs::remove_file(state::file(self.state.path()));
+        let recorded = self.record.take().map_or(Ok(()), Recorder::finish);
+        let ended = closed?;
+        recorded.map(|()| ended)
+    }
+
+    fn go_on(&mut self) {
+        let mut next = self.now();
+        while self.options.periods.is_none_or(|most| self.periods < most) {
+            // Where the kernel could not be asked, limits stay, and the next period asks again.
+            let failed = self.period().err();
+            self.errors += u64::from(failed.is_some());
+            self.report_trouble(failed.map(|error| error.to_string()));
+            self.periods += 1;
+            let now = self.now();
+            next = next_period(next, self.policy.period, now);
+            match self.requests.recv_timeout(next - now) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(ServiceRequest::Reload) => {
+                    self.reload();
+                    // What it says holds at once.
+                    next = self.now();
+                }
+                Ok(ServiceRequest::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn period(&mut self) -> Result<(), NetError> {
+        let begin = Instant::now();
+        let mut survey = self.survey()?;
+        self.report_nics(survey.nics());
+        self.report_silences();
+        let mut seen = Vec::with_capacity(self.names.len());
+        for index in 0..self.names.len() {
+            seen.push(self.look(index, &mut survey));
+        }
+        for (tenant, soft) in self.softs.now().into_iter().enumerate() {
+            self.controller.soften(tenant, soft);
+        }
+        let mut decision = self.controller.step(&seen);
+        for (port, watch) in decision.ports.iter_mut().zip(&self.watches) {
+            watch.explain(port);
+        }
+        self.renew(&seen, &decision, &survey);
+        let after = self.apply(&decision, &seen, survey);
+        self.report_decision(&decision);
+        self.publish(decision, begin);
+        self.last = Some(after?);
+        Ok(())
+    }
+
+    /// Time since its clock began.
+    fn now(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    /// Reports what happened at a port.
+    fn report(&self, index: usize, event: PortEvent) {
+        let port = self.names.get(index).map(ToString::to_string);
+        let tenant = self.policy.ports().nth(index);
+        let tenant = tenant.and_then(|(tenant, _)| self.policy.tenants.get(tenant));
+        self.log.report(&Event::Port {
+            port: port.unwrap_or_default(),
+            tenant: tenant.map(|tenant| tenant.name.clone()),
+            event,
+        });
+    }
+}
+
+/// Puts back what a killed daemon has left changed; none when there is no such directory.
+///
+/// # Errors
+/// When a daemon runs, and those of the journal.
+pub fn restore(directory: &Path, log: &Log) -> Result<Option<Restored>, Error> {
+    let mut ports = Ports::open(None, log)?;
+    let _alone = Alone::claim(ports.namespace())?;
+    if !directory.is_dir() {
+        return Ok(None);
+    }
+    let (state, _lock) = state::take(directory)?;
+    let mut originals = Originals::open(&state, &ports, log)?;
+    if originals.is_empty() {
+        return Ok(Some(Restored::default()));
+    }
+    originals.restore(&mut ports, "asked to").map(Some)
+}

@@ -1,0 +1,94 @@
+//! What a period ends with: limits written, decreases first, and read back.
+
+use nicety_host::net_error::NetError;
+use nicety_police::event::{PortEvent, PortTrouble};
+use nicety_police::{Decision, Seen};
+
+use super::Daemon;
+use crate::ports::{How, Look};
+
+impl Daemon {
+    /// What keeps a port from its limit now, none for nothing.
+    fn trouble(&mut self, index: usize, now: Option<PortTrouble>) {
+        if let Some(event) = (self.watches.get_mut(index)).and_then(|watch| watch.trouble(now)) {
+            self.report(index, event);
+        }
+    }
+
+    /// Renews limiters that let nothing through although something waits.
+    pub(super) fn renew(&mut self, seen: &[Seen], decision: &Decision, look: &Look) {
+        for (index, (seen, port)) in seen.iter().zip(&decision.ports).enumerate() {
+            if !self.watches[index].is_stuck(seen, port.limit, self.policy.period) {
+                continue;
+            }
+            self.report(index, PortEvent::LimiterStuck);
+            let limit = (port.limit, self.policy.tenants[port.tenant].burst);
+            if let Some(Err(error)) = self.ports.set(index, look, limit, How::Renew) {
+                self.trouble(index, Some(PortTrouble::Refused(error.to_string())));
+            }
+        }
+    }
+
+    /// Writes what has changed, decreases first, and reads it back. Where the kernel does not answer to a
+    /// write, nobody gets more before it is known what came of it.
+    pub(super) fn apply(
+        &mut self,
+        decision: &Decision,
+        seen: &[Seen],
+        look: Look,
+    ) -> Result<Look, NetError> {
+        let mut written = Vec::with_capacity(decision.writes.len());
+        let mut unanswered = false;
+        for index in &decision.writes {
+            let port = &decision.ports[*index];
+            let has = seen[*index].limit.filter(|has| has.0 > 0);
+            if unanswered && has.is_some_and(|has| has < port.limit) {
+                continue;
+            }
+            self.watches[*index].wrote();
+            let burst = self.policy.tenants[port.tenant].burst;
+            let set = (self.ports).set(*index, &look, (port.limit, burst), How::Change);
+            let Some(set) = set else {
+                unanswered = true;
+                self.controller.failed(*index);
+                continue;
+            };
+            written.push(*index);
+            match set {
+                Ok(()) => {
+                    self.writes += 1;
+                    self.controller.wrote(*index, port.limit);
+                }
+                Err(error) => self.fail(*index, PortTrouble::Refused(error.to_string())),
+            }
+        }
+        if written.is_empty() {
+            return Ok(look);
+        }
+        // A first limit makes an interface that the last look does not know.
+        let known = |index: &usize| seen[*index].limit.is_some_and(|limit| limit.0 > 0);
+        let mut survey = match written.iter().all(known) {
+            true => self.ports.reread(look, &written),
+            false => self.ports.survey(),
+        }?;
+        for index in &written {
+            let port = &decision.ports[*index];
+            match survey.take(*index, &port.port).seen.limit {
+                Some(limit) if limit == port.limit => self.trouble(*index, None),
+                Some(found) => {
+                    let wanted = port.limit;
+                    self.fail(*index, PortTrouble::ReadBack { wanted, found });
+                }
+                None => {}
+            }
+        }
+        Ok(survey)
+    }
+
+    /// A limit is not what it should be.
+    fn fail(&mut self, index: usize, trouble: PortTrouble) {
+        self.errors += 1;
+        self.controller.failed(index);
+        self.trouble(index, Some(trouble));
+    }
+}

@@ -1,0 +1,69 @@
+//! What a period begins with: counters and limits, and what is new about each port.
+
+use nicety_host::net_error::NetError;
+use nicety_police::Seen;
+use nicety_police::event::PortEvent;
+
+use super::Daemon;
+use crate::ports::{Links, Look};
+
+impl Daemon {
+    /// Everything soon after a change, counters and limits in between: all limits when
+    /// somebody else may have touched one.
+    pub(super) fn survey(&mut self) -> Result<Look, NetError> {
+        let changes = self.ports.changes();
+        self.reconcile
+            .change(changes.other || self.ports.has_functions());
+        let now = self.now();
+        let last = self.last.take().filter(|_| !self.reconcile.is_due(now));
+        match last {
+            Some(last) => {
+                let watches = &self.watches;
+                let had = |port: usize| watches.get(port)?.interface();
+                self.ports.survey_again(last, changes.any(), had)
+            }
+            None => {
+                self.reconcile.look(now);
+                self.ports.survey()
+            }
+        }
+    }
+
+    /// One port; what is found there for the first time is noted on disk before it is changed.
+    pub(super) fn look(&mut self, index: usize, survey: &mut Look) -> Seen {
+        let (name, watch) = (&self.names[index], &mut self.watches[index]);
+        if let Some(seen) = watch.unchanged(|last| survey.still(last)) {
+            return seen;
+        }
+        let snapshot = survey.take(index, name);
+        if let Some(setup) = &snapshot.setup {
+            self.controller.describe(index, setup);
+        }
+        let port = name.to_string();
+        let (originals, ports) = (&mut self.originals, &mut self.ports);
+        let observed = watch.observe(name, snapshot, |words, at| {
+            let noted = originals.note(&port, words, at, ports);
+            noted.map_err(|error| error.to_string())
+        });
+        self.errors += u64::from(observed.not_noted);
+        if observed.replaced {
+            self.reconcile.demand();
+        }
+        for event in observed.events {
+            self.report(index, event);
+        }
+        if observed.left {
+            self.leave(index, &port);
+        }
+        observed.seen
+    }
+
+    /// A port is gone: what is left of it is removed now or at the end.
+    fn leave(&mut self, index: usize, name: &str) {
+        if let Some((now, outcome)) = self.originals.left(name, &mut self.ports) {
+            self.report(index, PortEvent::Renamed { now, outcome });
+        }
+        // What cannot be removed limits nothing.
+        let _ = self.ports.at_links(Links::sweep);
+    }
+}

@@ -1,0 +1,111 @@
+//! What the loop says: events, the state on disk, the board.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use nicety_host::journal::since_boot;
+use nicety_model::SCHEMA;
+use nicety_police::Decision;
+use nicety_police::event::Event;
+use nicety_police::explain::readable;
+use nicety_police::report::State;
+use nicety_police::schedule::writes_state;
+
+use super::Daemon;
+use crate::board::Shown;
+use crate::functions::Nic;
+use crate::state;
+
+impl Daemon {
+    /// Reports what keeps periods from their end, when it is new, and its end.
+    pub(super) fn report_trouble(&mut self, now: Option<String>) {
+        if self.trouble != now {
+            self.trouble.clone_from(&now);
+            self.log
+                .report(&now.map_or(Event::TroubleOver, Event::Trouble));
+        }
+    }
+
+    /// Reports NICs that go, with all their functions, and come again.
+    pub(super) fn report_nics<'n>(&mut self, nics: impl Iterator<Item = &'n Nic>) {
+        for nic in nics {
+            let name = || nic.name.clone();
+            match nic.is_there() {
+                false if self.nics_gone.insert(name()) => {
+                    self.log.report(&Event::NicGone(name()));
+                }
+                true if self.nics_gone.remove(&nic.name) => {
+                    self.log.report(&Event::NicBack(name()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reports when the kernel does not answer any more, and when it does again.
+    pub(super) fn report_silences(&mut self) {
+        for (nic, silence) in self.ports.turns() {
+            self.errors += u64::from(silence.is_some());
+            self.log.report(&match silence {
+                Some(silence) => Event::KernelSilent { nic, silence },
+                None => Event::KernelAnswers { nic },
+            });
+        }
+    }
+
+    /// Reports what changed in how limits hold.
+    pub(super) fn report_decision(&mut self, decision: &Decision) {
+        for (index, port) in decision.ports.iter().enumerate() {
+            if let Some(event) = self.watches[index].enforcement(port) {
+                self.report(index, event);
+            }
+        }
+        if decision.guarantees_scaled < 1.0 && self.periods == 0 {
+            self.log.report(&Event::GuaranteesScaled);
+        }
+    }
+
+    pub(super) fn publish(&mut self, decision: Decision, begin: Instant) {
+        if let Some(record) = &mut self.record {
+            record.take(&decision);
+        }
+        let state = State {
+            schema: SCHEMA,
+            pid: std::process::id(),
+            born_ticks: self.born_ticks,
+            netns: self.ports.namespace(),
+            policy: self.file.clone(),
+            period_s: self.policy.period.as_secs_f64(),
+            capacity_bps: self.policy.capacity.bps(),
+            periods: self.periods + 1,
+            written_s: since_boot().as_secs_f64(),
+            writes: self.writes,
+            errors: self.errors,
+            reloads: self.reloads.clone(),
+            tenants: Vec::new(),
+            decision,
+        };
+        self.notifier.period(&format!(
+            "{} of {} sent, {} limits written",
+            readable(state.decision.total_bps),
+            self.policy.capacity,
+            self.writes
+        ));
+        let shown = Arc::new(Shown {
+            state,
+            policy: Arc::clone(&self.policy),
+            totals: self.watches.iter().map(|watch| watch.total()).collect(),
+            silences: self.ports.all_silences(),
+            busy: begin.elapsed(),
+            at: Instant::now(),
+        });
+        let is_old =
+            |written: &Arc<Shown>| writes_state(shown.at - written.at, shown.same_as(written));
+        if self.written.as_ref().is_none_or(is_old) {
+            self.written = Some(Arc::clone(&shown));
+            // A full disk makes status old, which it says; sharing goes on.
+            let _ = state::write(self.state.path(), &shown.whole());
+        }
+        self.board.show(shown);
+    }
+}

@@ -1,0 +1,98 @@
+//! Another policy while the loop runs: limits stay as they are until the new one says otherwise.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nicety_model::problem::error_line;
+use nicety_police::event::Event;
+use nicety_police::liveness::{STUCK, answer_timeout};
+use nicety_police::port_watch::PortWatch;
+use nicety_police::reload::Reload;
+use nicety_police::{Controller, Policy, Tuning};
+
+use super::Daemon;
+use crate::admission::check;
+use crate::ports::Ports;
+use crate::soft_limits::SoftLimits;
+use crate::{Error, PolicyFile, guests};
+
+impl Daemon {
+    /// Takes the policy as its file is now; when it is refused the old one goes on.
+    pub(super) fn reload(&mut self) {
+        // Whoever waits for the answer reads it from the state.
+        self.written = None;
+        let event = match self.take() {
+            Ok(()) => {
+                self.reloads.taken += 1;
+                self.reloads.why = None;
+                Event::PolicyTaken {
+                    file: self.file.clone(),
+                    capacity: self.policy.capacity,
+                    tenants: self.policy.tenants.len(),
+                    ports: self.names.len(),
+                }
+            }
+            Err(error) => {
+                self.reloads.refused += 1;
+                let why = error_line(&error);
+                self.reloads.why = Some(why.clone());
+                Event::PolicyRefused(why)
+            }
+        };
+        self.log.report(&event);
+    }
+
+    fn take(&mut self) -> Result<(), Error> {
+        if self.record.is_some() {
+            return Err(Error::Recording);
+        }
+        let PolicyFile { policy, .. } = PolicyFile::read(Path::new(&self.file))?;
+        let mut ports = Ports::open(Some(&policy), &self.log)?;
+        // The loop waits meanwhile.
+        ports.wait(STUCK);
+        let absent_ok = self.options.absent_ok;
+        check(&policy, &self.file, &mut ports, absent_ok, &self.log)?;
+        ports.wait(answer_timeout(policy.period));
+        ports.follow(&self.ports);
+        let reload = Reload::between(&self.policy, &policy);
+        self.open_channels(&policy, reload.other_tenants)?;
+        self.originals.release_others(&mut self.ports, &policy);
+        let watches = reload.ports.iter();
+        let watches = watches.map(|at| match at {
+            Some(at) => std::mem::take(&mut self.watches[*at]),
+            None => PortWatch::default(),
+        });
+        self.watches = watches.collect();
+        self.names = policy.ports().map(|(_, port)| port.clone()).collect();
+        self.controller = Controller::new(policy.clone(), &[], Tuning::default());
+        self.policy = Arc::new(policy);
+        self.ports = ports;
+        self.last = None;
+        self.reconcile.demand();
+        Ok(())
+    }
+
+    /// Ends the guests' channels and opens those of another policy; where these cannot be had, the
+    /// old ones again.
+    fn open_channels(&mut self, policy: &Policy, other_tenants: bool) -> Result<(), Error> {
+        self.channels = None;
+        // No guest may be told of another one that had its place.
+        if other_tenants {
+            self.board.forget();
+        }
+        let before = (Arc::clone(&self.policy), Arc::clone(&self.softs));
+        let mut open = |policy: &Policy| {
+            let kept = SoftLimits::open(self.state.path(), &self.log);
+            let before = Some((&*before.0, &*before.1));
+            let (channels, softs) = guests::start(policy, &self.board, kept, before, &self.log)?;
+            (self.channels, self.softs) = (Some(channels), softs);
+            Ok(())
+        };
+        open(policy).inspect_err(|_| {
+            let again: Result<(), Error> = open(&before.0);
+            if let Err(error) = again {
+                self.log.report(&Event::GuestsUnserved(error_line(&error)));
+            }
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! The same decisions, not applied.
+
+use std::path::Path;
+use std::time::Duration;
+
+use nicety_model::{BitRate, SCHEMA};
+use nicety_police::report::{DryPeriod, DryPort};
+use nicety_police::{Controller, Decision, Policy, PortDecision, PortName, Seen, Tuning};
+
+use crate::admission::check;
+use crate::log::Log;
+use crate::ports::Ports;
+use crate::soft_limits::SoftLimits;
+use crate::{Error, PolicyFile, guests};
+
+/// Periods when nothing is said.
+const PERIODS: u64 = 3;
+/// Shorter ones are waited for so long.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// One period.
+#[derive(Debug, Clone, Copy)]
+pub struct DryRun<'a> {
+    /// Its number, from 1.
+    pub period: u64,
+    /// By which it was decided.
+    pub policy: &'a Policy,
+    /// What would be done.
+    pub decision: &'a Decision,
+    /// What was seen of each port.
+    pub seen: &'a [Seen],
+}
+
+/// Decides for a few periods what would be done, and hands each over.
+///
+/// # Errors
+/// As [`crate::daemon::Daemon::start`], and those of `each`.
+pub fn run<E: From<Error>>(
+    policy: &PolicyFile,
+    directory: &Path,
+    (absent_ok, periods): (bool, Option<u64>),
+    log: &Log,
+    mut each: impl FnMut(&DryRun<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let PolicyFile { policy, file, .. } = policy;
+    let mut ports = Ports::open(Some(policy), log)?;
+    check(policy, file, &mut ports, absent_ok, log)?;
+    guests::check(policy)?;
+    let softs = guests::softs(policy, &SoftLimits::open(directory, log), None);
+    let mut controller = Controller::new(policy.clone(), &[], Tuning::default());
+    for (tenant, soft) in softs.now().into_iter().enumerate() {
+        controller.soften(tenant, soft);
+    }
+    // The first sample has no rate yet.
+    for period in 0..=periods.unwrap_or(PERIODS) {
+        if period > 0 {
+            std::thread::sleep(policy.period.max(LEAST));
+        }
+        let mut survey = ports.survey().map_err(Error::from)?;
+        let mut seen = Vec::new();
+        for (index, (_, port)) in policy.ports().enumerate() {
+            let snapshot = survey.take(index, port);
+            if let Some(setup) = &snapshot.setup {
+                controller.describe(index, setup);
+            }
+            seen.push(snapshot.seen);
+        }
+        let decision = controller.step(&seen);
+        if period > 0 {
+            each(&DryRun {
+                period,
+                policy,
+                decision: &decision,
+                seen: &seen,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+impl DryRun<'_> {
+    /// As JSON has it.
+    pub fn report(&self) -> DryPeriod {
+        let ports = self.decision.ports.iter().zip(self.seen);
+        let port = |(port, now): (&PortDecision, &Seen)| DryPort {
+            port: PortName::clone(&port.port),
+            tenant: self.policy.tenants[port.tenant].name.clone(),
+            present: port.present,
+            rate_bps: port.rate_bps,
+            limit_bps: (now.limit.filter(|limit| limit.0 > 0)).map(BitRate::bps),
+            would_be_bps: port.present.then(|| port.limit.bps()),
+        };
+        DryPeriod {
+            schema: SCHEMA,
+            period: self.period,
+            capacity_bps: self.policy.capacity.bps(),
+            total_bps: self.decision.total_bps,
+            ports: ports.map(port).collect(),
+        }
+    }
+}

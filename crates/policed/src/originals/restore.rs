@@ -1,0 +1,139 @@
+//! Putting limits back, and reading back that they are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use nicety_host::knob::{KnobError, Knobs};
+use nicety_host::shaper::Survey;
+use nicety_model::journal::Outcome;
+use nicety_police::PortName;
+use nicety_police::original::{Original, knob, read_back, without_writing};
+
+use crate::ports::{Links, Ports};
+
+/// What came of each; none where the kernel does not answer. Interfaces in two looks at all of them,
+/// functions one after the other.
+pub(super) fn put_back_all(ports: &mut Ports, all: &[(String, Original)]) -> Vec<Option<Outcome>> {
+    let nic = |name: &str| match name.parse() {
+        Ok(PortName::Vf { pf, .. }) => Some(pf),
+        _ => None,
+    };
+    let plain: Vec<_> = all.iter().filter(|(name, _)| nic(name).is_none()).collect();
+    let mut plain = interfaces(ports, &plain).into_iter();
+    let mut silent = BTreeSet::new();
+    let outcome = |(name, was): &(String, Original)| match nic(name) {
+        None => plain.next().flatten(),
+        Some(pf) if silent.contains(&pf) => None,
+        Some(pf) => {
+            let (name, words) = (name.clone(), was.words.clone());
+            let outcome = ports.at_nic(&pf, move || put_back(&name, &words));
+            if outcome.is_none() {
+                silent.insert(pf);
+            }
+            outcome
+        }
+    };
+    all.iter().map(outcome).collect()
+}
+
+fn interfaces(ports: &mut Ports, all: &[&(String, Original)]) -> Vec<Option<Outcome>> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let survey = match ports.at_links(|links| links.interfaces().ok().map(Arc::new)) {
+        Some(Some(survey)) => survey,
+        Some(None) => return one_by_one(ports, all),
+        None => return vec![None; all.len()],
+    };
+    // By the names that they have now.
+    let places = all
+        .iter()
+        .map(|(name, was)| current_name(name, was, &survey));
+    let places: Vec<Option<String>> = places.map(|now| now.map(str::to_owned)).collect();
+    let restore = |((_, was), now): (&&(String, Original), &Option<String>)| {
+        let Some(now) = now.clone() else {
+            return Some(Outcome::Gone);
+        };
+        let (survey, words) = (Arc::clone(&survey), was.words.clone());
+        ports.at_links(move |links| write(links, &survey, &now, &words))
+    };
+    let done: Vec<Option<Outcome>> = all.iter().zip(&places).map(restore).collect();
+    let found = ports.at_links(move |links| {
+        let survey = links.interfaces().ok()?;
+        let words = |now: Option<String>| links.words(&now?, &survey);
+        Some(places.into_iter().map(words).collect::<Vec<_>>())
+    });
+    let found = match found {
+        Some(Some(found)) => found,
+        Some(None) => return one_by_one(ports, all),
+        // What is not read back may not be there.
+        None => return vec![None; all.len()],
+    };
+    let all = all.iter().zip(done).zip(found);
+    all.map(|(((_, was), outcome), found)| match (outcome?, found) {
+        (Outcome::Restored, found) => Some(read_back(&was.words, found.as_deref())),
+        (outcome, _) => Some(outcome),
+    })
+    .collect()
+}
+
+fn one_by_one(ports: &mut Ports, all: &[&(String, Original)]) -> Vec<Option<Outcome>> {
+    let put_back = |(name, was): &&(String, Original)| {
+        let (name, words) = (name.clone(), was.words.clone());
+        ports.at_links(move |_| put_back(&name, &words))
+    };
+    all.iter().map(put_back).collect()
+}
+
+fn put_back(name: &str, value: &str) -> Outcome {
+    let back = || {
+        let knobs = Knobs::open()?;
+        let knob = knob(name);
+        let found = knobs.read(&knob)?;
+        if let Some(outcome) = without_writing(value, Some(&found)) {
+            // What cannot be tidied up limits nothing.
+            let _ = (outcome == Outcome::Untouched).then(|| knobs.tidy(&knob));
+            return Ok(outcome);
+        }
+        knobs.write(&knob, value)?;
+        Ok(read_back(value, Some(&knobs.read(&knob)?)))
+    };
+    let done: Result<Outcome, KnobError> = back();
+    done.unwrap_or_else(|error| match error.is_gone() {
+        true => Outcome::Gone,
+        false => Outcome::Failed {
+            why: error.to_string(),
+        },
+    })
+}
+
+/// The name that the interface of a port has now; none when it is gone.
+pub(super) fn current_name<'a>(
+    port: &'a str,
+    was: &Original,
+    survey: &'a Survey,
+) -> Option<&'a str> {
+    match was.index {
+        Some(index) => survey.face_at(index).map(|face| face.name.as_str()),
+        None => Some(port),
+    }
+}
+
+/// Writes `value` to an interface, unless it is there already or somebody else's limit is.
+pub(super) fn write(links: &Links, survey: &Survey, name: &str, value: &str) -> Outcome {
+    let found = links.words(name, survey);
+    if let Some(outcome) = without_writing(value, found.as_deref()) {
+        if outcome == Outcome::Untouched && value == "none" {
+            // What was left half made limits nothing.
+            let _ = links.put(name, survey, value);
+        }
+        return outcome;
+    }
+    match links.put(name, survey, value) {
+        Ok(()) => Outcome::Restored,
+        Err(error) if error.is_not_found() => Outcome::Gone,
+        Err(error) => Outcome::Failed {
+            why: error.to_string(),
+        },
+    }
+}

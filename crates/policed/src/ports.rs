@@ -1,0 +1,395 @@
+//! The ports of a policy on this host: counters, limits.
+
+mod links;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+use nicety_host::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
+use nicety_model::BitRate;
+use nicety_police::liveness::{RESTORE, START, Silence};
+use nicety_police::snapshot::Snapshot;
+use nicety_police::{Policy, PortName, Sample, Seen};
+
+use crate::Error;
+use crate::functions::{Functions, Nic, Wanted as Of};
+use crate::kernel::{Group, Worker};
+use crate::log::Log;
+use links::{Interfaces, Wanted};
+
+pub use links::{How, Links, sent_by};
+
+/// The kernel, in the calling process's network namespace: one thread for the plain interfaces, and one for
+/// each NIC with functions.
+pub struct Ports {
+    links: Group<Links, Result<Interfaces, NetError>>,
+    nics: BTreeMap<String, Group<Functions, Arc<Nic>>>,
+    listener: ChangeListener,
+    ns: NetNs,
+    names: Arc<[PortName]>,
+    /// NICs of which interfaces count a function.
+    by_interfaces: BTreeSet<String>,
+    /// How long an answer is waited for.
+    wait: Duration,
+}
+
+/// All ports at one moment.
+pub struct Look {
+    /// None where the kernel has not answered.
+    survey: Option<Arc<Survey>>,
+    at: Duration,
+    /// Of interfaces that are not as they were, by the number of the port.
+    snapshots: BTreeMap<usize, Snapshot>,
+    /// None where the kernel has not answered.
+    nics: BTreeMap<String, Option<Arc<Nic>>>,
+    /// For how long it has not, by NIC, where that is long; of the interfaces without a name.
+    silences: BTreeMap<Option<String>, Silence>,
+}
+
+impl Ports {
+    /// Those of a policy; of none for putting things back.
+    ///
+    /// # Errors
+    /// When the kernel cannot be asked, or does not answer.
+    pub fn open(policy: Option<&Policy>, log: &Log) -> Result<Self, Error> {
+        let ns = NetNs::current()?;
+        let names: Vec<PortName> = policy.map_or_else(Vec::new, |policy| {
+            policy.ports().map(|(_, port)| port.clone()).collect()
+        });
+        let names: Arc<[PortName]> = names.into();
+        let mut functions: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for name in names.iter() {
+            if let PortName::Vf { pf, vf } = name {
+                functions.entry(pf.clone()).or_default().push(*vf);
+            }
+        }
+        let capacity = policy.map(|policy| policy.capacity).unwrap_or_default();
+        let shapers = Shapers::open(&ns)?;
+        let listener = shapers.listen()?;
+        let links = Links {
+            shapers,
+            names: Arc::clone(&names),
+        };
+        let doing = "reading interfaces and their limiters".to_owned();
+        let nic = |(name, functions): (String, Vec<u32>)| {
+            let doing = format!("reading {name}'s functions");
+            let thread = format!("nic {name}");
+            let of = Of {
+                name: name.clone(),
+                functions,
+                capacity,
+            };
+            let (ns, log) = (ns.clone(), log.clone());
+            let open = move || Functions::open(&ns, of, log);
+            Ok::<_, Error>((name, Group::start(&thread, doing, START, open)?))
+        };
+        Ok(Self {
+            nics: functions
+                .into_iter()
+                .map(nic)
+                .collect::<Result<_, Error>>()?,
+            links: Group::start("interfaces", doing, START, || Ok(links))?,
+            listener,
+            ns,
+            names,
+            by_interfaces: BTreeSet::new(),
+            wait: START,
+        })
+    }
+
+    /// Waits so long for answers from now on.
+    pub fn wait(&mut self, wait: Duration) {
+        self.wait = wait;
+    }
+
+    /// Goes on where the ports of another policy have left off.
+    pub fn follow(&mut self, before: &Self) {
+        self.links.follow(&before.links);
+        for (name, group) in &mut self.nics {
+            if let Some(before) = before.nics.get(name) {
+                group.follow(before);
+            }
+        }
+    }
+
+    /// Inode of the network namespace, which tells it from others of the same boot.
+    pub fn namespace(&self) -> u64 {
+        self.ns.inode()
+    }
+
+    /// What somebody has changed of interfaces, qdiscs or filters since the last time.
+    pub fn changes(&mut self) -> Changes {
+        self.listener.changes()
+    }
+
+    /// The policy names functions: what these are like nobody tells.
+    pub fn has_functions(&self) -> bool {
+        !self.nics.is_empty()
+    }
+
+    /// All qdiscs, interfaces and functions now.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn survey(&mut self) -> Result<Look, NetError> {
+        let wanted = self.interfaces().map(|port| (port, None)).collect();
+        self.look(None, BTreeMap::new(), wanted)
+    }
+
+    /// Counters and limits only; all of them, or those of ports that have something to do. `had` says by
+    /// which interface a port was found whose limit was not written since.
+    pub fn survey_again(
+        &mut self,
+        before: Look,
+        all: bool,
+        had: impl Fn(usize) -> Option<u32>,
+    ) -> Result<Look, NetError> {
+        let wanted: Wanted = self.interfaces().map(|port| (port, had(port))).collect();
+        let interfaces = !wanted.is_empty();
+        let request = SurveyRequest {
+            interfaces: !self.by_interfaces.is_empty() || all && interfaces,
+            limits: match (interfaces, all) {
+                (false, _) => Limits::None,
+                (true, false) => Limits::Stirred,
+                (true, true) => Limits::All,
+            },
+        };
+        let survey = before.survey.map(|survey| (survey, request));
+        self.look(survey, before.nics, wanted)
+    }
+
+    fn interfaces(&self) -> impl Iterator<Item = usize> {
+        let ports = self.names.iter().enumerate();
+        let plain =
+            |(at, name): (usize, &PortName)| matches!(name, PortName::Interface(_)).then_some(at);
+        ports.filter_map(plain)
+    }
+
+    /// Asks for the interfaces, which count some functions, and then for all NICs at once.
+    fn look(
+        &mut self,
+        before: Option<(Arc<Survey>, SurveyRequest)>,
+        mut nics: BTreeMap<String, Option<Arc<Nic>>>,
+        wanted: Wanted,
+    ) -> Result<Look, NetError> {
+        self.links.look(move |links| links.look(before, &wanted));
+        let interfaces = self.links.take(Instant::now() + self.wait);
+        let look = Look::new(interfaces.transpose()?);
+        let all = self.nics.keys();
+        let all = all.map(|name| (name.clone(), nics.remove(name).flatten()));
+        let all = all.collect();
+        Ok(self.with_nics(look, all))
+    }
+
+    /// With some NICs, as they were before where that is known.
+    fn with_nics(&mut self, mut look: Look, asked: BTreeMap<String, Option<Arc<Nic>>>) -> Look {
+        let names: Vec<String> = asked.keys().cloned().collect();
+        for (name, before) in asked {
+            let survey = match (&look.survey, self.by_interfaces.contains(&name)) {
+                (Some(survey), _) => Arc::clone(survey),
+                // Nobody has read the interfaces that count its functions.
+                (None, true) => continue,
+                (None, false) => Arc::default(),
+            };
+            let at = look.at;
+            if let Some(group) = self.nics.get_mut(&name) {
+                group.look(move |functions| functions.look(before, (&survey, at)));
+            }
+        }
+        let deadline = Instant::now() + self.wait;
+        for name in names {
+            let nic = self
+                .nics
+                .get_mut(&name)
+                .and_then(|group| group.take(deadline));
+            match &nic {
+                Some(nic) if nic.needs_interfaces() => {
+                    self.by_interfaces.insert(name.clone());
+                }
+                Some(_) => {
+                    self.by_interfaces.remove(&name);
+                }
+                None => {}
+            }
+            look.nics.insert(name, nic);
+        }
+        look.silences = self.silences();
+        look
+    }
+
+    /// Who has not answered for long, by NIC; the interfaces have no name.
+    fn silences(&self) -> BTreeMap<Option<String>, Silence> {
+        let nics = self.nics.iter();
+        let nics = nics.filter_map(|(name, group)| Some((Some(name.clone()), group.silence()?)));
+        let links = self.links.silence().map(|silence| (None, silence));
+        nics.chain(links).collect()
+    }
+
+    /// The limits of some ports, after they were written.
+    pub fn reread(&mut self, before: Look, written: &[usize]) -> Result<Look, NetError> {
+        let names = Arc::clone(&self.names);
+        let written = || {
+            written
+                .iter()
+                .filter_map(|port| Some((*port, names.get(*port)?)))
+        };
+        let plain = |(port, name): (usize, &PortName)| {
+            matches!(name, PortName::Interface(_)).then_some((port, None))
+        };
+        let wanted: Wanted = written().filter_map(plain).collect();
+        let is_written = |nic: &String| {
+            written().any(|(_, port)| matches!(port, PortName::Vf { pf, .. } if pf == nic))
+        };
+        let (asked, others): (BTreeMap<_, _>, BTreeMap<_, _>) = before
+            .nics
+            .into_iter()
+            .partition(|(name, _)| is_written(name));
+        // Counters of one moment.
+        let count = (asked.values().flatten()).any(|nic| nic.needs_interfaces());
+        let mut look = match before.survey {
+            Some(survey) if count || !wanted.is_empty() => {
+                let reread = move |links: &mut Links| links.reread(survey, &wanted, count);
+                Look::new(self.links.run(self.wait, reread).transpose()?)
+            }
+            survey => Look {
+                survey,
+                at: before.at,
+                ..Look::new(None)
+            },
+        };
+        look.nics = others;
+        Ok(self.with_nics(look, asked))
+    }
+
+    /// Sets a limit; `how` is what to do with one that is there. None when the kernel does not answer: what
+    /// the port has then is not known.
+    pub fn set(
+        &mut self,
+        port: usize,
+        look: &Look,
+        limit: (BitRate, Duration),
+        how: How,
+    ) -> Option<Result<(), NetError>> {
+        match self.names.get(port)?.clone() {
+            PortName::Interface(name) => {
+                let survey = Arc::clone(look.survey.as_ref()?);
+                let set = move |links: &mut Links| links.set(&name, &survey, limit, how);
+                self.links.run(self.wait, set)
+            }
+            PortName::Vf { pf, vf } => {
+                let nic = Arc::clone(look.nics.get(&pf)?.as_ref()?);
+                let set = move |functions: &mut Functions| functions.set(vf, &nic, limit.0);
+                self.nics.get_mut(&pf)?.run(self.wait, set)
+            }
+        }
+    }
+
+    /// What begins or ends to be stuck: the NIC, none for the interfaces; for how long and in what, none when it
+    /// answers again.
+    pub fn turns(&mut self) -> Vec<(Option<String>, Option<Silence>)> {
+        let nics = self.nics.iter_mut();
+        let nics = nics.filter_map(|(name, group)| Some((Some(name.clone()), group.turn()?)));
+        let links = self.links.turn().map(|turn| (None, turn));
+        nics.chain(links).collect()
+    }
+
+    /// For how long the kernel has not answered, by NIC or `interfaces`; zero where it does.
+    pub fn all_silences(&self) -> Vec<(String, Duration)> {
+        let lasts = |silence: Option<Silence>| silence.map_or(Duration::ZERO, |it| it.lasts);
+        let nics = self.nics.iter();
+        let nics = nics.map(|(name, group)| (name.clone(), lasts(group.silence())));
+        let links = ("interfaces".to_owned(), lasts(self.links.silence()));
+        std::iter::once(links).chain(nics).collect()
+    }
+
+    /// Has something done at the interfaces; none when the kernel does not answer.
+    pub fn at_links<A: Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&Links) -> A + Send + 'static,
+    ) -> Option<A> {
+        self.links.insist(RESTORE, |links| job(links))
+    }
+
+    /// Has something done at a NIC, of the policy or not; none when the kernel does not answer.
+    pub fn at_nic<A: Send + 'static>(
+        &mut self,
+        name: &str,
+        job: impl FnOnce() -> A + Send + 'static,
+    ) -> Option<A> {
+        match self.nics.get_mut(name) {
+            Some(group) => group.insist(RESTORE, |_| job()),
+            None => {
+                let thread = Worker::start(&format!("nic {name}"), || Ok::<_, ()>(()));
+                let (worker, opened) = thread.ok()?;
+                let deadline = Instant::now() + RESTORE;
+                opened.until(deadline)?;
+                Some(worker.ask(|()| job())?.until(deadline)?.what)
+            }
+        }
+    }
+}
+
+impl Look {
+    fn new(interfaces: Option<Interfaces>) -> Self {
+        let (survey, at, snapshots) = match interfaces {
+            Some(all) => (Some(all.survey), all.at, all.snapshots),
+            None => (None, Duration::ZERO, Vec::new()),
+        };
+        Self {
+            survey,
+            at,
+            snapshots: snapshots.into_iter().collect(),
+            nics: BTreeMap::new(),
+            silences: BTreeMap::new(),
+        }
+    }
+
+    /// What is seen now of an interface where nothing has happened since it was seen last; none when
+    /// something may have.
+    pub fn still(&self, (index, seen): (u32, Seen)) -> Option<Seen> {
+        let sample = seen.sample.map(|sample| Sample {
+            at: self.at,
+            ..sample
+        });
+        self.survey
+            .as_ref()?
+            .is_still(index)
+            .then_some(Seen { sample, ..seen })
+    }
+
+    /// One port, by its number and name; taken out.
+    pub fn take(&mut self, number: usize, port: &PortName) -> Snapshot {
+        let silent = |group: &Option<String>| {
+            Snapshot::silent(self.silences.get(group).map(ToString::to_string))
+        };
+        match port {
+            PortName::Interface(_) => match self.snapshots.remove(&number) {
+                Some(snapshot) => snapshot,
+                None => silent(&None),
+            },
+            PortName::Vf { pf, vf } => match self.nics.get(pf) {
+                Some(Some(nic)) => nic.snapshot(*vf),
+                Some(None) | None => silent(&Some(pf.clone())),
+            },
+        }
+    }
+
+    /// A NIC that has answered.
+    pub fn nic(&self, name: &str) -> Option<&Nic> {
+        self.nics.get(name)?.as_deref()
+    }
+
+    /// All that have.
+    pub fn nics(&self) -> impl Iterator<Item = &Nic> {
+        self.nics.values().filter_map(Option::as_deref)
+    }
+
+    /// There is an interface of that name.
+    pub fn has(&self, interface: &str) -> bool {
+        let survey = self.survey.as_ref();
+        survey.is_some_and(|survey| survey.face(interface).is_some())
+    }
+}

@@ -1,0 +1,203 @@
+//! Plain interfaces: their counters and limiters, asked by one thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nicety_host::journal::since_boot;
+use nicety_host::knob::{port_shape, port_value};
+use nicety_host::net_error::NetError;
+use nicety_host::shaper::{BURST, Face, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest};
+use nicety_model::BitRate;
+use nicety_police::snapshot::{Place, Snapshot};
+use nicety_police::totals::{Counts, Total};
+use nicety_police::{PortName, Sample, Seen};
+
+/// What to do with a limit that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Change it.
+    Change,
+    /// Put a new one in its place: it lets nothing through any more.
+    Renew,
+}
+
+/// The interfaces of a network namespace.
+#[derive(Debug)]
+pub struct Links {
+    pub(super) shapers: Shapers,
+    /// The ports of the policy.
+    pub(super) names: Arc<[PortName]>,
+}
+
+/// Ports to look at, by their number, with the interface where one that is as it was last needs no look.
+pub type Wanted = Vec<(usize, Option<u32>)>;
+
+/// All interfaces at one moment.
+#[derive(Debug)]
+pub struct Interfaces {
+    pub survey: Arc<Survey>,
+    /// When the counters were read.
+    pub at: Duration,
+    /// Ports that were wanted and are not as they were, by their number.
+    pub snapshots: Vec<(usize, Snapshot)>,
+}
+
+impl Links {
+    /// Counters and limits of an older look, all or those asked for; everything without one.
+    pub(super) fn look(
+        &self,
+        before: Option<(Arc<Survey>, SurveyRequest)>,
+        wanted: &Wanted,
+    ) -> Result<Interfaces, NetError> {
+        let survey = match before {
+            Some((before, request)) => self
+                .shapers
+                .survey_again(Arc::unwrap_or_clone(before), request)?,
+            None => self.shapers.survey()?,
+        };
+        Ok(self.with_snapshots(survey, wanted))
+    }
+
+    /// The limits of some ports, after they were written; with the counters of all interfaces where these
+    /// count functions.
+    pub(super) fn reread(
+        &self,
+        before: Arc<Survey>,
+        wanted: &Wanted,
+        count: bool,
+    ) -> Result<Interfaces, NetError> {
+        let interfaces = wanted.iter().filter_map(|(port, _)| self.name(*port));
+        let before = Arc::unwrap_or_clone(before);
+        let mut survey = self.shapers.reread(before, interfaces)?;
+        if count {
+            let request = SurveyRequest {
+                interfaces: true,
+                limits: Limits::None,
+            };
+            survey = self.shapers.survey_again(survey, request)?;
+        }
+        Ok(self.with_snapshots(survey, wanted))
+    }
+
+    fn with_snapshots(&self, survey: Survey, wanted: &Wanted) -> Interfaces {
+        let at = since_boot();
+        let snapshot = |(port, had): &(usize, Option<u32>)| {
+            let name = self.name(*port)?;
+            let still = had.is_some_and(|had| survey.is_still(had));
+            (!still).then(|| (*port, self.interface(name, &survey, at)))
+        };
+        Interfaces {
+            snapshots: wanted.iter().filter_map(snapshot).collect(),
+            survey: Arc::new(survey),
+            at,
+        }
+    }
+
+    fn name(&self, port: usize) -> Option<&str> {
+        match self.names.get(port)? {
+            PortName::Interface(name) => Some(name),
+            PortName::Vf { .. } => None,
+        }
+    }
+
+    fn interface(&self, name: &str, survey: &Survey, at: Duration) -> Snapshot {
+        let Some(face) = survey.face(name) else {
+            return Snapshot::without(Place::Gone);
+        };
+        let Ok(found) = self.shapers.limit_of(face, survey) else {
+            let why = format!("{name} is no tap, veth or macvtap; see nicety vf list");
+            return Snapshot::without(Place::Unfit(why));
+        };
+        let limit = match &found {
+            PortLimit::Limited(shape) => shape.rate,
+            PortLimit::Open => BitRate(0),
+            PortLimit::Foreign(kind) => return Snapshot::without(Place::Foreign(kind.clone())),
+        };
+        // What a tap or veth receives is what its owner sends.
+        let mut now = match face.kind.as_str() {
+            "macvtap" => sent_by(face),
+            _ => sent_by(face).turned(),
+        };
+        let bucket = self.shapers.bucket_of(face, survey);
+        if let Some(bucket) = bucket {
+            (now.tx_bytes, now.tx_frames) = (bucket.bytes, bucket.frames);
+        }
+        let sample = Sample {
+            at,
+            bytes: now.tx_bytes,
+            frames: now.tx_frames,
+            drops: bucket.map(|bucket| bucket.drops.into()),
+            backlog: bucket.map(|bucket| bucket.backlog.into()),
+        };
+        Snapshot {
+            seen: Seen {
+                present: true,
+                sample: Some(sample),
+                limit: Some(limit),
+                silent: false,
+            },
+            index: Some(face.index),
+            place: Place::There(port_value(&found)),
+            setup: None,
+            counts: Some(Counts {
+                source: if bucket.is_some() {
+                    "limiter"
+                } else {
+                    "interface"
+                },
+                now,
+                byte_bits: 64,
+                frame_bits: 64,
+            }),
+        }
+    }
+
+    /// Sets a limit; `how` is what to do with one that is there.
+    pub(super) fn set(
+        &self,
+        name: &str,
+        survey: &Survey,
+        (rate, burst): (BitRate, Duration),
+        how: How,
+    ) -> Result<(), NetError> {
+        let shape = Shape { rate, wire: true };
+        match how {
+            How::Change => self.shapers.set_in(name, survey, shape, burst),
+            How::Renew => self.shapers.renew(name, survey, shape, burst),
+        }
+    }
+
+    /// All interfaces and what limits them.
+    pub fn interfaces(&self) -> Result<Survey, NetError> {
+        self.shapers.survey()
+    }
+
+    /// The limit of an interface in the words of its setting; none when it is gone.
+    pub fn words(&self, name: &str, survey: &Survey) -> Option<String> {
+        let found = self.shapers.limit_of(survey.face(name)?, survey).ok()?;
+        Some(port_value(&found))
+    }
+
+    /// Sets the limit of an interface in such words.
+    pub fn put(&self, name: &str, survey: &Survey, words: &str) -> Result<(), NetError> {
+        match port_shape(words) {
+            Some(shape) => self.shapers.set_in(name, survey, shape, BURST),
+            None => self.shapers.remove_in(name, survey),
+        }
+    }
+
+    /// Removes what ports that are gone have left.
+    pub fn sweep(&self) -> Result<usize, NetError> {
+        self.shapers.sweep()
+    }
+}
+
+/// What an interface has sent and received.
+pub fn sent_by(face: &Face) -> Total {
+    Total {
+        tx_bytes: face.tx_bytes,
+        tx_frames: face.tx_frames,
+        rx_bytes: face.rx_bytes,
+        rx_frames: face.rx_frames,
+    }
+}

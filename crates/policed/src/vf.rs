@@ -1,0 +1,6 @@
+//! Virtual functions and ports: what there is, counters, single limits, and whether they hold.
+
+mod counters;
+pub mod inventory;
+pub mod limit;
+pub mod pacing;

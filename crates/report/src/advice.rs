@@ -1,0 +1,149 @@
+//! Findings for a terminal.
+
+use nicety_model::finding::{Advice, Certainty, Effect, Finding, Risk};
+
+/// Indent of what belongs to a finding.
+const INDENT: usize = 4;
+
+/// All findings, then what can be done, then what could not be decided.
+pub fn render(advice: &Advice, width: u16) -> String {
+    let mut page = Page {
+        text: String::new(),
+        width: usize::from(width).clamp(40, 110),
+    };
+    for finding in &advice.findings {
+        one(&mut page, finding);
+    }
+    let changes = advice.changes();
+    if advice.findings.is_empty() {
+        page.wrap(0, &format!("Nothing found for {}.", advice.goal));
+    } else {
+        let later = advice
+            .findings
+            .iter()
+            .filter(|f| f.changes.is_empty())
+            .count();
+        page.wrap(
+            0,
+            &format!(
+                "{} findings for {}: {} settings can be changed now, {later} findings need a person.",
+                advice.findings.len(),
+                advice.goal,
+                changes.len(),
+            ),
+        );
+    }
+    for waiting in &advice.waiting {
+        page.wrap(
+            0,
+            &format!(
+                "{} {} waits for {}",
+                waiting.id, waiting.rule, waiting.needs
+            ),
+        );
+    }
+    page.text
+}
+
+fn one(page: &mut Page, finding: &Finding) {
+    page.wrap(
+        0,
+        &format!(
+            "{} {} {}: {}",
+            finding.id, finding.rule, finding.subject, finding.is
+        ),
+    );
+    page.wrap(INDENT, &format!("should be: {}", finding.should));
+    if let Some(formula) = &finding.formula {
+        page.wrap(INDENT, &format!("from: {formula}"));
+    }
+    page.wrap(
+        INDENT,
+        &format!("why: {} ({})", finding.why, finding.source),
+    );
+    page.wrap(
+        INDENT,
+        &format!(
+            "cost: {} Risk {}, {}, {}.",
+            finding.cost,
+            risk(finding.risk),
+            certainty(finding.certainty),
+            effect(finding.effect)
+        ),
+    );
+    for conflict in &finding.conflicts {
+        page.wrap(INDENT, &format!("beware: {conflict}"));
+    }
+    for change in &finding.changes {
+        page.wrap(
+            INDENT,
+            &format!("change: {}: {} → {}", change.knob, change.from, change.to),
+        );
+    }
+    for advice in &finding.advice {
+        page.wrap(INDENT, &format!("by hand: {advice}"));
+    }
+    page.text.push('\n');
+}
+
+fn risk(risk: Risk) -> &'static str {
+    match risk {
+        Risk::Low => "low",
+        Risk::Medium => "medium",
+        Risk::High => "high",
+    }
+}
+
+fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Guess => "a guess to be measured",
+        Certainty::Likely => "likely to help",
+        Certainty::Certain => "certain",
+    }
+}
+
+fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Now => "takes effect at once",
+        Effect::Reboot => "takes effect at the next boot",
+        Effect::VmRestart => "takes effect when the virtual machine restarts",
+        Effect::ModuleReload => "takes effect when the module is loaded again",
+        Effect::Never => "the kernel does not let it be changed",
+        Effect::Nothing => "nothing to change",
+    }
+}
+
+/// Text wrapped at blanks.
+struct Page {
+    text: String,
+    width: usize,
+}
+
+impl Page {
+    /// A paragraph; lines after the first stand two columns further in. Names come from outside:
+    /// control characters are replaced.
+    fn wrap(&mut self, indent: usize, text: &str) {
+        let mut column = 0;
+        for word in text.split(' ') {
+            let word: String = word
+                .chars()
+                .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+                .collect();
+            let length = word.chars().count();
+            if column == 0 {
+                self.text.push_str(&" ".repeat(indent));
+                column = indent;
+            } else if column + 1 + length > self.width {
+                self.text.push('\n');
+                self.text.push_str(&" ".repeat(indent + 2));
+                column = indent + 2;
+            } else {
+                self.text.push(' ');
+                column += 1;
+            }
+            self.text.push_str(&word);
+            column += length;
+        }
+        self.text.push('\n');
+    }
+}

@@ -1,0 +1,296 @@
+//! Which engine measures what: chosen once per size and direction, on the path itself.
+
+use std::collections::BTreeMap;
+
+use nicety_host::placement::Placement;
+use nicety_model::{CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, PathSpec};
+use nicety_paths::Path;
+use nicety_port::af_packet::TrafficSpec;
+use nicety_port::auto::self_check;
+use nicety_port::{Engine, Stop, pktgen};
+use nicety_search::engine::{self, order};
+
+use crate::event::Observer;
+use crate::links;
+use crate::setup::{self, SetupError};
+
+/// An engine on two ports.
+pub struct Opened {
+    /// The engine.
+    pub engine: Box<dyn Engine>,
+    /// Why it is not the fastest, and where it works other than the placement says.
+    pub notes: Vec<String>,
+    /// Whether it is the one that the tester's limit is measured with.
+    pub as_limited: bool,
+}
+
+/// An engine, which one it is, and why not the faster one.
+type Taken = (Box<dyn Engine>, EngineName, Option<String>);
+
+/// An engine on the same ports: paths made here are alike, existing ones have names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Tried {
+    engine: EngineName,
+    kind: &'static str,
+    ports: [String; 2],
+    frame_size: FrameSize,
+    direction: Direction,
+}
+
+impl Tried {
+    fn on(path: &dyn Path, traffic: TrafficSpec, engine: EngineName) -> Self {
+        Self {
+            engine,
+            kind: path.facts().kind,
+            ports: path.ports().each_ref().map(|port| port.name.clone()),
+            frame_size: traffic.frame_size,
+            direction: traffic.direction,
+        }
+    }
+}
+
+/// The user's choice and what came of it.
+#[derive(Debug)]
+pub struct Engines {
+    choice: EngineChoice,
+    stop: Stop,
+    /// What was taken for a size and direction (see [`Engines::limit_key`]).
+    taken: BTreeMap<LimitKey, EngineName>,
+    /// Engines that were tried, and why they do not work; `None` for those that do.
+    tried: BTreeMap<Tried, Option<String>>,
+}
+
+impl Engines {
+    /// Engines by `choice`.
+    pub fn new(choice: EngineChoice, stop: Stop) -> Self {
+        Self {
+            choice,
+            stop,
+            taken: BTreeMap::new(),
+            tried: BTreeMap::new(),
+        }
+    }
+
+    /// The engine that cells of `path` get whatever is fastest, see [`engine::bound`].
+    pub fn bound(&self, path: &PathSpec) -> Option<EngineName> {
+        engine::bound(self.choice, path)
+    }
+
+    /// Why cells of `path` cannot be measured with the engine that was asked for.
+    ///
+    /// # Errors
+    /// [`SetupError::OneQueue`].
+    pub fn check(&self, path: &PathSpec) -> Result<(), SetupError> {
+        match engine::reaches_one_queue(self.choice, path) {
+            None => Ok(()),
+            Some((engine, queues)) => Err(SetupError::OneQueue { engine, queues }),
+        }
+    }
+
+    /// Key of the tester's limit for a cell.
+    pub fn limit_key(&self, key: &CellKey) -> LimitKey {
+        engine::limit_key(self.choice, key)
+    }
+
+    /// Finds out which engine cells like `key` get, so that the tester's limit can be measured
+    /// with it. An engine that cannot be had says so when its cell comes.
+    pub fn decide(
+        &mut self,
+        path: &dyn Path,
+        key: &CellKey,
+        placement: &Placement,
+        observer: &dyn Observer,
+    ) {
+        let _ = self.open(path, key, placement, observer);
+    }
+
+    /// Opens the engine of a cell on both ports of `path`. `observer` is told what takes time.
+    ///
+    /// # Errors
+    /// When the ports cannot be opened, or the engine that was asked for fails its self-check.
+    pub fn open(
+        &mut self,
+        path: &dyn Path,
+        key: &CellKey,
+        placement: &Placement,
+        observer: &dyn Observer,
+    ) -> Result<Opened, SetupError> {
+        self.check(&key.path)?;
+        let bound = self.bound(&key.path);
+        let traffic = setup::traffic(key, path);
+        let mut opened = self.open_bound(path, traffic, bound, placement, observer)?;
+        if let Some(choice) = bound {
+            opened.notes.push(format!(
+                "engine of the cells with host_queues: {choice}, the only one that sends a frame to the receive queue that its flow has"
+            ));
+        }
+        Ok(opened)
+    }
+
+    /// Opens the engine on both ports of `path`: `bound`, or that of other cells.
+    ///
+    /// # Errors
+    /// As those of [`Engines::open`].
+    pub fn open_bound(
+        &mut self,
+        path: &dyn Path,
+        traffic: TrafficSpec,
+        bound: Option<EngineName>,
+        placement: &Placement,
+        observer: &dyn Observer,
+    ) -> Result<Opened, SetupError> {
+        let limit = engine::limit_of(traffic.frame_size, traffic.direction, bound);
+        let choice = bound.map_or(self.choice, EngineChoice::Only);
+        let (engine, taken, note) = match choice {
+            EngineChoice::Auto => {
+                let known = self.taken.get(&limit).copied();
+                self.fastest(known, path, traffic, placement, observer)?
+            }
+            EngineChoice::Only(name) => {
+                let engine = self.one(name, path, traffic, placement, observer)?;
+                (engine, name, None)
+            }
+        };
+        let limited = *self.taken.entry(limit).or_insert(taken);
+        Ok(Opened {
+            engine,
+            notes: note
+                .into_iter()
+                .chain(receives_elsewhere(taken, placement))
+                .collect(),
+            as_limited: limited == taken,
+        })
+    }
+
+    /// The first in [`order`] that works here; `known` was taken before.
+    fn fastest(
+        &mut self,
+        known: Option<EngineName>,
+        path: &dyn Path,
+        traffic: TrafficSpec,
+        placement: &Placement,
+        observer: &dyn Observer,
+    ) -> Result<Taken, SetupError> {
+        let (veths, pktgen) = (setup::on_veths(path)?, pktgen::there());
+        let mut taken = None;
+        for name in order(known, veths, pktgen) {
+            let key = Tried::on(path, traffic, *name);
+            if self.tried.get(&key).is_some_and(Option::is_some) {
+                continue;
+            }
+            match self.one(*name, path, traffic, placement, observer) {
+                Ok(engine) => {
+                    taken = Some((engine, *name));
+                    break;
+                }
+                Err(error) => {
+                    self.tried.insert(key, Some(error.to_string()));
+                }
+            }
+        }
+        let (engine, taken) = match taken {
+            Some(taken) => taken,
+            None => {
+                let name = EngineName::AfPacket;
+                (self.one(name, path, traffic, placement, observer)?, name)
+            }
+        };
+        // Also those that were refused when the choice was made for this size and direction.
+        let refused: Vec<_> = order(None, veths, pktgen)
+            .iter()
+            .take_while(|name| **name != taken)
+            .filter_map(|name| {
+                let why = self.tried.get(&Tried::on(path, traffic, *name))?;
+                Some((*name, why.clone()?))
+            })
+            .collect();
+        Ok((engine, taken, note(taken, &refused)))
+    }
+
+    /// One engine; those that not every driver bears out are checked once per kind of path, size
+    /// and direction.
+    fn one(
+        &mut self,
+        name: EngineName,
+        path: &dyn Path,
+        traffic: TrafficSpec,
+        placement: &Placement,
+        observer: &dyn Observer,
+    ) -> Result<Box<dyn Engine>, SetupError> {
+        let mut engine = setup::engine(name, path, traffic, placement)?;
+        let ports = path.ports().each_ref();
+        links::wait(
+            &ports.map(|p| (&p.ns, p.name.as_str())),
+            &self.stop,
+            observer,
+        )?;
+        let key = Tried::on(path, traffic, name);
+        if name != EngineName::AfPacket && !self.tried.contains_key(&key) {
+            self_check(engine.as_mut(), &self.stop)?;
+            self.tried.insert(key, None);
+        }
+        Ok(engine)
+    }
+}
+
+/// Why it is not a faster one.
+fn note(taken: EngineName, refused: &[(EngineName, String)]) -> Option<String> {
+    let whys: Vec<_> = refused
+        .iter()
+        .map(|(choice, why)| format!("the faster {choice} was not taken: {why}"))
+        .collect();
+    (!whys.is_empty()).then(|| format!("engine: {taken}; {}", whys.join("; ")))
+}
+
+/// Where frames are counted by a program: on the CPU that delivers to the port, whoever was meant to.
+fn receives_elsewhere(taken: EngineName, placement: &Placement) -> Option<String> {
+    let by_program = matches!(taken, EngineName::Xdp | EngineName::Pktgen);
+    (by_program && !placement.shared).then(|| {
+        format!(
+            "engine {taken}: frames are counted by a program on the CPU that delivers to the port, \
+             which is the path's own between veths and where its interrupts go for a NIC; between \
+             veths it also makes the socket buffer of every frame, which af_packet makes on the \
+             tester's CPU. The path's rate has these costs in it: with af_packet, as an ordinary \
+             user has it, it can be up to a quarter higher"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::path::VmParams;
+
+    use super::*;
+
+    #[test]
+    fn an_engine_that_reaches_one_queue_says_what_to_do() {
+        let path = PathSpec::Vm(VmParams {
+            host_queues: Some(4),
+            ..VmParams::default()
+        });
+        let xdp = EngineChoice::Only(EngineName::Xdp);
+        let error = Engines::new(xdp, Stop::default()).check(&path).unwrap_err();
+        assert!(error.rules_out());
+        assert_eq!(
+            (error.to_string().as_str(), error.remedy().as_str()),
+            (
+                "engine xdp reaches one of the host's 4 receive queues only",
+                "measure with --engine af_packet, then go on with --resume, or write host_queues = 1 and start a new run"
+            )
+        );
+    }
+
+    #[test]
+    fn every_refusal_is_said() {
+        let refused = [
+            (EngineName::Xdp, "no".to_owned()),
+            (EngineName::AfXdp, "never".to_owned()),
+        ];
+        assert_eq!(note(EngineName::Xdp, &[]), None);
+        assert_eq!(
+            note(EngineName::AfPacket, &refused).unwrap(),
+            "engine: af_packet; the faster xdp was not taken: no; the faster af_xdp was not \
+             taken: never"
+        );
+    }
+}

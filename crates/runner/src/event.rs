@@ -1,0 +1,107 @@
+//! What happens in a run, for whoever shows it.
+
+use std::time::Duration;
+
+use nicety_guests::bundle;
+use nicety_model::path::VmNic;
+use nicety_model::run::CellSummary;
+use nicety_model::{CellResult, Direction, Fps, FrameSize, Purpose, SearchBounds};
+
+use crate::sock;
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// QEMU and a kernel are being fetched.
+    Fetching(bundle::Progress<'a>),
+    /// That is over.
+    Fetched,
+    /// A NIC was set back to what it was before a run that was killed, or could not be.
+    Restored(&'a str),
+    /// Something that takes time begins between cells.
+    Stage(Stage<'a>),
+    /// The whole run is expected to take so much longer.
+    Left(Duration),
+    /// A visit of a cell begins.
+    Cell {
+        /// Its name.
+        name: &'a str,
+        /// Whether it is a visit of the control cell.
+        control: bool,
+    },
+    /// A trial of the visit begins.
+    Trial {
+        /// The cell's name.
+        cell: &'a str,
+        /// Whether it is a visit of the control cell.
+        control: bool,
+        /// Number in the visit, from 1.
+        index: u32,
+        /// Why.
+        purpose: Purpose,
+        /// Load per direction.
+        load: Fps,
+        /// What the search knows.
+        bounds: SearchBounds,
+    },
+    /// A visit of a cell ended.
+    Visited {
+        /// Its result.
+        result: &'a CellResult,
+        /// What all visits of the cell come to, where they make one result, and how many are planned.
+        so_far: Option<(&'a CellSummary, u32)>,
+    },
+    /// A cell cannot be measured here.
+    Skipped {
+        /// Its name.
+        cell: &'a str,
+        /// What is wrong.
+        reason: &'a str,
+    },
+    /// A socket test.
+    Socket(sock::Event<'a>),
+}
+
+/// What is done between cells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stage<'a> {
+    /// The tester is measured without a path.
+    Tester {
+        /// Frame size.
+        frame_size: FrameSize,
+        /// Direction.
+        direction: Direction,
+    },
+    /// The link of a port is waited for.
+    Link {
+        /// The port.
+        port: &'a str,
+        /// Longest wait.
+        at_most: Duration,
+    },
+    /// It is tried how guests can run, step by step.
+    Accelerator(&'a str),
+    /// Guests boot.
+    Boot {
+        /// How many.
+        guests: u32,
+        /// Their network interface.
+        nic: VmNic,
+        /// Virtual CPUs of each.
+        vcpus: u32,
+        /// How their instructions run: `KVM` or `TCG`.
+        accelerator: &'static str,
+    },
+}
+
+/// Sees what happens. Called from the thread that runs.
+pub trait Observer {
+    /// Something happened.
+    fn on(&self, event: Event<'_>);
+}
+
+impl<F: Fn(Event<'_>)> Observer for F {
+    fn on(&self, event: Event<'_>) {
+        self(event);
+    }
+}

@@ -1,0 +1,190 @@
+//! Guests: what they hang on, and how their instructions run.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use nicety_guests::{Accel, Accelerator, Bundle, QemuError, bundle};
+use nicety_host::link::{Links, Share, VethEnd};
+use nicety_host::net_error::NetError;
+use nicety_host::netns::NetNs;
+use nicety_host::tap;
+use nicety_model::probe::{Ability, Answer, Area};
+
+use crate::event::{Event, Observer, Stage};
+
+const VHOST: &str = "/dev/vhost-net";
+const KVM: &str = "/dev/kvm";
+const ELSEWHERE: &str = "or measure in the lab: nicety lab run";
+
+fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
+    Ability::new(Area::Guest, name, answer, finding)
+}
+
+/// What guests hang on, tried inside `ns`, a new namespace.
+pub(super) fn nics(ns: &NetNs) -> Vec<Ability> {
+    let tap = tap::create(ns, "t0", 1).map(drop);
+    let vhost = File::options().read(true).write(true).open(VHOST).map(drop);
+    vec![
+        nic(
+            "e1000, virtio-net",
+            "a tap was made",
+            tap,
+            "modprobe tun as root",
+        ),
+        nic(
+            "vhost-net",
+            "/dev/vhost-net opens",
+            vhost.map_err(|error| describe(VHOST, &error)),
+            "modprobe vhost_net as root",
+        ),
+        nic(
+            "macvtap",
+            "a macvtap was made",
+            macvtap(ns),
+            "run as root on a kernel with macvtap",
+        ),
+    ]
+}
+
+fn nic(
+    name: &str,
+    works: &str,
+    tried: Result<(), impl std::fmt::Display>,
+    remedy: &str,
+) -> Ability {
+    match tried {
+        Ok(()) => ability(name, Answer::Yes, works),
+        Err(error) => ability(name, Answer::No, error.to_string())
+            .costs(format!(
+                "cells with nic = \"{}\" are skipped",
+                name.replace(", ", "\" or \"")
+            ))
+            .remedy(format!("{remedy}, {ELSEWHERE}")),
+    }
+}
+
+fn macvtap(ns: &NetNs) -> Result<(), NetError> {
+    let links = Links::open(ns)?;
+    links.add_veth(VethEnd::plain(ns, "v0"), VethEnd::plain(ns, "v1"))?;
+    let below = links.get("v0")?.index;
+    tap::create_macvtap(ns, "m0", below, Share::Passthru).map(drop)
+}
+
+fn describe(path: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("{path} does not exist"),
+        _ => format!("open {path}: {error}"),
+    }
+}
+
+/// How guests run: KVM counts only when a kernel has booted on it.
+pub(super) fn accelerator(cache: Option<PathBuf>, observer: &dyn Observer) -> Vec<Ability> {
+    let cache = cache.map_or_else(bundle::default_cache, Ok);
+    let found = cache.and_then(|cache| Bundle::cached(&cache));
+    let device = File::options().read(true).write(true).open(KVM).map(drop);
+    let chosen = match (&device, &found) {
+        (Ok(()), Ok(Some(bundle))) => {
+            let mut show = |step: &str| observer.on(Event::Stage(Stage::Accelerator(step)));
+            Accel::Auto.choose(bundle, &mut show).ok()
+        }
+        _ => None,
+    };
+    vec![kvm(device, chosen), qemu(found)]
+}
+
+fn kvm(device: io::Result<()>, chosen: Option<Accelerator>) -> Ability {
+    const TCG: &str = "guests run under TCG, ten to fifty times slower: compare their numbers with \
+                       each other only";
+    match (device, chosen) {
+        (Ok(()), Some(Accelerator::Kvm)) => ability("KVM", Answer::Yes, "a kernel boots on it"),
+        (Ok(()), Some(Accelerator::Tcg(why))) => {
+            let why = why.unwrap_or_else(|| "no kernel boots on it".to_owned());
+            ability("KVM", Answer::No, format!("{why}, using TCG"))
+                .costs(TCG)
+                .remedy("measure guests on a host that runs them, or in the lab")
+        }
+        (Ok(()), None) => ability(
+            "KVM",
+            Answer::Unknown,
+            format!("{KVM} opens; no kernel here to boot on it"),
+        )
+        .costs("a device that opens does not prove that guests run")
+        .remedy("nicety lab fetch (150 MB), then nicety probe"),
+        (Err(error), _) => {
+            let remedy = match error.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "usermod -aG kvm USER as root, then log in again"
+                }
+                _ => {
+                    "modprobe kvm_intel or kvm_amd as root, or switch virtualisation on in the firmware"
+                }
+            };
+            ability("KVM", Answer::No, describe(KVM, &error))
+                .costs(TCG)
+                .remedy(remedy)
+        }
+    }
+}
+
+fn qemu(found: Result<Option<Bundle>, QemuError>) -> Ability {
+    match found {
+        Ok(Some(bundle)) => ability(
+            "QEMU and a kernel",
+            Answer::Yes,
+            format!(
+                "QEMU {}, Linux {}",
+                bundle.emulator.version, bundle.kernel.release
+            ),
+        ),
+        Ok(None) => ability(
+            "QEMU and a kernel",
+            Answer::Partly,
+            "not here, fetched when first needed",
+        )
+        .costs("150 MB from a Debian mirror before the first guest")
+        .remedy("nicety lab fetch"),
+        Err(error) => ability("QEMU and a kernel", Answer::No, error.to_string())
+            .costs("no guests and no lab")
+            .remedy("nicety lab fetch"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_not_a_proof() {
+        let opens = || Ok(());
+        assert_eq!(kvm(opens(), Some(Accelerator::Kvm)).answer, Answer::Yes);
+        assert_eq!(kvm(opens(), None).answer, Answer::Unknown);
+        let why = "/dev/kvm opens, but no kernel boots on it".to_owned();
+        let reported = kvm(opens(), Some(Accelerator::Tcg(Some(why))));
+        assert_eq!(reported.answer, Answer::No);
+        assert_eq!(
+            reported.finding,
+            "/dev/kvm opens, but no kernel boots on it, using TCG"
+        );
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert!(kvm(Err(refused), None).remedy.unwrap().contains("usermod"));
+        let absent = io::Error::from(io::ErrorKind::NotFound);
+        assert_eq!(kvm(Err(absent), None).finding, "/dev/kvm does not exist");
+    }
+
+    #[test]
+    fn a_missing_device_names_the_plans_word() {
+        let absent = describe(VHOST, &io::Error::from(io::ErrorKind::NotFound));
+        let reported = nic(
+            "vhost-net",
+            "",
+            Err::<(), _>(absent),
+            "modprobe vhost_net as root",
+        );
+        assert_eq!(reported.finding, "/dev/vhost-net does not exist");
+        assert_eq!(
+            reported.costs.as_deref(),
+            Some("cells with nic = \"vhost-net\" are skipped")
+        );
+    }
+}

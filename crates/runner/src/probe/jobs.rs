@@ -1,0 +1,66 @@
+//! The jobs beside measuring: advice, changes, limits.
+
+use nicety_advisor::{Wishes, advise};
+use nicety_host::privilege::Privilege;
+use nicety_model::HostFacts;
+use nicety_model::finding::Goal;
+use nicety_model::probe::{Ability, Answer, Area};
+
+/// What this user may do with this host.
+pub(super) fn of_user(privilege: Privilege, facts: &HostFacts) -> Vec<Ability> {
+    let advice = advise(facts, Goal::default(), Wishes::default());
+    let root = privilege == Privilege::Privileged;
+    vec![
+        tune(root, advice.findings.len()),
+        limits(
+            root,
+            "vf limit",
+            "rates of functions, taps, veths and macvtaps",
+        ),
+        limits(root, "police", "a link shared among tenants"),
+    ]
+}
+
+fn tune(root: bool, findings: usize) -> Ability {
+    let found = match findings {
+        0 => "nothing found that slows this host's network".to_owned(),
+        1 => "one setting may slow this host's network".to_owned(),
+        many => format!("{many} settings may slow this host's network"),
+    };
+    let ability = match root {
+        true => Ability::new(Area::Job, "tune", Answer::Yes, found),
+        false => Ability::new(Area::Job, "tune", Answer::Partly, found)
+            .costs("advice only: settings are changed by root"),
+    };
+    match findings {
+        0 => ability,
+        _ => ability.remedy("nicety tune plan says which, why and at what cost"),
+    }
+}
+
+fn limits(root: bool, name: &str, what: &str) -> Ability {
+    match root {
+        true => Ability::new(Area::Job, name, Answer::Yes, what),
+        false => Ability::new(Area::Job, name, Answer::No, "limits need CAP_NET_ADMIN")
+            .costs(format!("{what}: to be looked at only"))
+            .remedy("run as root"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_counted_in_words() {
+        assert_eq!(tune(true, 0).remedy, None);
+        assert_eq!(
+            tune(true, 1).finding,
+            "one setting may slow this host's network"
+        );
+        let reported = tune(false, 7);
+        assert_eq!(reported.finding, "7 settings may slow this host's network");
+        assert_eq!(reported.answer, Answer::Partly);
+        assert_eq!(limits(false, "police", "x").answer, Answer::No);
+    }
+}

@@ -1,0 +1,397 @@
+//! What a run needs before its first trial: rights, CPUs, a path, an engine.
+
+use nicety_host::link::{Links, Mac};
+use nicety_host::net_error::NetError;
+use nicety_host::placement::{Placement, Wants, place};
+use nicety_host::privilege::{self, Privilege, PrivilegeError};
+use nicety_host::topology::{FactError, Roots, Topology};
+use nicety_model::plan::PathPlan;
+use nicety_model::{CellKey, Direction, EngineName, FrameSize, PathSpec, Remedy};
+use nicety_packet::{MacAddr, VlanTag};
+use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError};
+use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_xdp::{self, AfXdp};
+use nicety_port::auto::CheckError;
+use nicety_port::pktgen::{self, Pktgen};
+use nicety_port::probes::ProbeError;
+use nicety_port::xdp::{Opening, Xdp};
+use nicety_port::{Engine, Lack, PortError, Stop};
+
+use crate::event::Observer;
+use crate::{links, switches};
+
+/// Receive and transmit queues of the veth ends of paths made here.
+pub const QUEUES: u32 = 1;
+
+/// Why a cell cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The path cannot be had.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// A port cannot be opened.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// The engine that was asked for does not work on these ports.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// The engine that was asked for does not spread frames over the path's receive queues.
+    #[error("engine {engine} reaches one of the host's {queues} receive queues only")]
+    OneQueue {
+        /// The engine.
+        engine: EngineName,
+        /// Queues of either interface.
+        queues: u32,
+    },
+    /// Nothing here builds such a path.
+    #[error("{0} is on no path that this version can build")]
+    NoSuchPath(String),
+    /// The ports' NICs do not stamp, or may not be told to.
+    #[error("no hardware time stamps, which --stamps hardware asks for: {0}")]
+    Stamps(ProbeError),
+    /// The kernel refused something.
+    #[error(transparent)]
+    Net(#[from] NetError),
+}
+
+impl SetupError {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let known = match self {
+            Self::Path(error) => error.remedy(),
+            Self::OneQueue { .. } => Some(Remedy::here_or_plan(
+                "measure with --engine af_packet",
+                "write host_queues = 1",
+            )),
+            Self::NoSuchPath(_) => Some(Remedy::here(
+                "measure with the version that the plan is for",
+            )),
+            Self::Stamps(_) => Some(Remedy::here(
+                "measure between NICs that have them (nicety probe), or without --stamps hardware",
+            )),
+            _ => None,
+        };
+        and_then(&known.unwrap_or_else(|| Remedy::here("put it right")))
+    }
+
+    /// What an engine lacks, where somebody can give it.
+    pub fn lacks(&self) -> Option<Lack> {
+        match self {
+            Self::Port(error) | Self::Check(CheckError::Port(error)) => error.lacks(),
+            Self::Net(NetError::NotPermitted { .. })
+            | Self::Path(PathError::Net(NetError::NotPermitted { .. })) => Some(Lack::Root),
+            _ => None,
+        }
+    }
+
+    /// Whether every cell of the same path meets it.
+    pub fn lasts(&self) -> bool {
+        match self {
+            Self::OneQueue { .. } | Self::NoSuchPath(_) => true,
+            Self::Path(error) => error.lasts(),
+            _ => false,
+        }
+    }
+
+    /// Whether it will be the same as often as this cell is tried.
+    pub fn rules_out(&self) -> bool {
+        let size = |error: &PathError| error.is_frame_size();
+        self.lasts() || matches!(self, Self::Path(error) if size(error))
+    }
+
+    /// Whether other ports or sizes are what is needed, rather than another machine or user.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            Self::Path(
+                PathError::NoSuchPort { .. }
+                    | PathError::SamePort { .. }
+                    | PathError::Unusable { .. }
+                    | PathError::MtuTooSmall { .. }
+            )
+        )
+    }
+}
+
+/// A remedy and how to go on behind it: a run goes on with the plan that it was begun with, so a
+/// changed plan is a new run.
+pub fn and_then(remedy: &Remedy) -> String {
+    const RESUME: &str = ", then go on with --resume";
+    const NEW: &str = "and start a new run";
+    match remedy {
+        Remedy::Elsewhere(text) => text.clone(),
+        Remedy::Plan(text) => format!("{text}, {NEW}"),
+        Remedy::Here(text) => format!("{text}{RESUME}"),
+        Remedy::HereOrPlan { here, plan } => format!("{here}{RESUME}, or {plan} {NEW}"),
+    }
+}
+
+/// Makes sure that paths may be built, as root or in a user namespace. Must be called before
+/// any thread is started. Returns what an ordinary user gives up, to be said once.
+pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError> {
+    let built = |path: &PathPlan| {
+        matches!(
+            path,
+            PathPlan::Bridge | PathPlan::Switch { .. } | PathPlan::Vm { .. }
+        )
+    };
+    let builds = paths.iter().any(built);
+    match privilege::privilege()? {
+        Privilege::Privileged => Ok((true, Vec::new())),
+        Privilege::UserNamespace => Ok((false, Vec::new())),
+        Privilege::Ordinary if builds => {
+            privilege::enter_user_namespace()?;
+            Ok((
+                false,
+                vec![
+                    "ordinary user: measured in a user namespace; the path's kernel threads \
+                     cannot be pinned apart from the tester, and existing interfaces cannot be \
+                     used"
+                        .to_owned(),
+                ],
+            ))
+        }
+        Privilege::Ordinary => Ok((false, Vec::new())),
+    }
+}
+
+/// Workers of the tester.
+const TESTERS: usize = 2;
+
+/// CPUs for the tester and the paths of a plan.
+pub fn placement(paths: &[PathPlan]) -> Result<Placement, FactError> {
+    let roots = Roots::live();
+    let topology = Topology::read(&roots.proc, &roots.sys)?;
+    // As many as the tester leaves: see `place`.
+    let most = match topology.allowed.len() {
+        few @ 0..=3 => few.saturating_sub(1).max(1),
+        cpus => cpus - TESTERS,
+    };
+    // Two directions need two workers on either side where there are CPUs for them.
+    Ok(place(
+        &topology,
+        Wants {
+            tester: TESTERS,
+            path: switches::cpus_wanted(paths, most).max(2),
+            nic_node: None,
+        },
+    ))
+}
+
+/// CPUs to pin the path's threads to: none where the tester polls on the same CPU, because a
+/// pinned thread runs before every program and would never let the tester in.
+pub fn path_cpus(placement: &Placement) -> Vec<u32> {
+    if placement.shared {
+        Vec::new()
+    } else {
+        placement.path.clone()
+    }
+}
+
+/// Builds the path of a cell; guests are [`Guests`](super::guests::Guests)' work. Its programs end
+/// with the calling thread.
+pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
+    let size = key.frame_size_bytes;
+    Ok(match &key.path {
+        PathSpec::Bridge => Box::new(BridgePath::build(&BridgeSpec {
+            path_cpus: path_cpus(placement),
+            largest_frame: size,
+            queues: QUEUES,
+        })?),
+        PathSpec::Ports { a, b } => Box::new(ExternalPath::open(a, b, size)?),
+        _ => switches::path(key, placement)?,
+    })
+}
+
+/// Whether existing ports can be used for frames of `size`: they are there, up, and may be
+/// opened. Sends nothing.
+pub fn check(
+    plan: &PathPlan,
+    size: FrameSize,
+    stop: &Stop,
+    observer: &dyn Observer,
+) -> Result<(), SetupError> {
+    let PathPlan::Ports { a, b } = plan else {
+        return Ok(());
+    };
+    links::wait_here(a, b, stop, observer)?;
+    let path = ExternalPath::open(a, b, size)?;
+    let traffic = TrafficSpec {
+        frame_size: size,
+        direction: Direction::Bi,
+        flows: 1,
+        stations: 1,
+        vlan: None,
+    };
+    af_packet(&path, traffic, &Placement::default()).map(drop)
+}
+
+/// The tester without a path.
+pub fn direct(size: FrameSize, placement: &Placement) -> Result<DirectPath, SetupError> {
+    Ok(DirectPath::build(&DirectSpec {
+        path_cpus: path_cpus(placement),
+        largest_frame: size,
+        queues: QUEUES,
+    })?)
+}
+
+/// What is sent in a cell over its path.
+pub fn traffic(key: &CellKey, path: &dyn Path) -> TrafficSpec {
+    TrafficSpec {
+        frame_size: key.frame_size_bytes,
+        direction: key.direction,
+        flows: key.flows,
+        stations: path.facts().stations,
+        // Paths have identifiers that a tag can hold.
+        vlan: path.facts().vlan.and_then(|id| VlanTag::new(id, 0).ok()),
+    }
+}
+
+/// Opens an engine on both ports of `path`.
+pub fn engine(
+    name: EngineName,
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<Box<dyn Engine>, SetupError> {
+    Ok(match name {
+        EngineName::Xdp => Box::new(xdp(path, traffic, placement)?),
+        EngineName::AfXdp => Box::new(af_xdp(path, traffic, placement)?),
+        EngineName::Pktgen => Box::new(pktgen(path, traffic, placement)?),
+        EngineName::AfPacket => Box::new(af_packet(path, traffic, placement)?),
+    })
+}
+
+fn af_packet(
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<AfPacket, SetupError> {
+    let [a, b] = specs(path)?;
+    let open = |spec: &PortSpec, side: usize| -> Result<Port, SetupError> {
+        let ns = &path.ports()[side].ns;
+        Ok(ns.run(|| Port::open(spec, traffic.frame_size))??)
+    };
+    Ok(AfPacket::new(
+        open(&a, 0)?,
+        open(&b, 1)?,
+        traffic,
+        cpus(placement),
+    )?)
+}
+
+fn xdp(path: &dyn Path, traffic: TrafficSpec, placement: &Placement) -> Result<Xdp, SetupError> {
+    let mut opening = Opening::new(specs(path)?, traffic, cpus(placement))?;
+    open_both(path, |side| opening.open(side))?;
+    Ok(opening.finish())
+}
+
+/// Opens both ports, each inside its namespace: B first, it receives in any case.
+fn open_both(
+    path: &dyn Path,
+    mut open: impl FnMut(usize) -> Result<(), PortError> + Send,
+) -> Result<(), SetupError> {
+    for side in [1, 0] {
+        path.ports()[side].ns.run(|| open(side))??;
+    }
+    Ok(())
+}
+
+fn af_xdp(
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<AfXdp, SetupError> {
+    let mut opening = af_xdp::Opening::new(specs(path)?, traffic, cpus(placement))?;
+    open_both(path, |side| opening.open(side))?;
+    Ok(opening.finish())
+}
+
+fn pktgen(
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<Pktgen, SetupError> {
+    let mut opening = pktgen::Opening::new(specs(path)?, traffic, cpus(placement))?;
+    open_both(path, |side| opening.open(side))?;
+    Ok(opening.finish())
+}
+
+/// Whether both ports are ends of veth pairs.
+pub fn on_veths(path: &dyn Path) -> Result<bool, SetupError> {
+    let specs = specs(path)?;
+    Ok(specs.iter().all(|spec| spec.refusal == Refusal::LostInPath))
+}
+
+/// The tester's CPUs, as engines want them.
+fn cpus(placement: &Placement) -> Vec<Option<u32>> {
+    let workers = placement.tester.iter();
+    workers.map(|tester| Some(tester.cpu)).collect()
+}
+
+/// Both ports of `path`, as engines want them.
+fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
+    let own = path.facts().own_stations;
+    let spec = |port: &nicety_paths::PathPort, number| -> Result<PortSpec, SetupError> {
+        let veth = Links::open(&port.ns)?.get(&port.name)?.kind == "veth";
+        Ok(PortSpec {
+            interface: port.name.clone(),
+            // On paths made here the tester's stations have addresses of their own, so that
+            // the namespace's IP stack drops their frames at once instead of routing them.
+            mac: if own {
+                MacAddr(port.mac.0)
+            } else {
+                MacAddr::local(number)
+            },
+            mtu: port.mtu,
+            refusal: if veth {
+                Refusal::LostInPath
+            } else {
+                Refusal::NotSent
+            },
+            promiscuous: path.facts().existing_ports,
+        })
+    };
+    let [a, b] = path.ports();
+    Ok([spec(a, STATION_A)?, spec(b, STATION_B)?])
+}
+
+/// Numbers of the tester's stations in [`MacAddr::local`].
+const STATION_A: u32 = 1;
+const STATION_B: u32 = 2;
+
+/// The tester's stations at ports A and B on a path with so many guests that share it.
+pub fn stations(pairs: u32) -> Vec<[Mac; 2]> {
+    let pair = |n| [STATION_A, STATION_B].map(|port| Mac(MacAddr::local(port).station(n).0));
+    // A path has at most 256 guests.
+    (0..=u8::MAX).take(pairs as usize).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Remedy, and_then};
+
+    #[test]
+    fn a_changed_plan_is_a_new_run() {
+        for (remedy, expected) in [
+            (
+                Remedy::plan("write cores = 1 or less"),
+                "write cores = 1 or less, and start a new run",
+            ),
+            (
+                Remedy::here("apt install dpdk-dev"),
+                "apt install dpdk-dev, then go on with --resume",
+            ),
+            (
+                Remedy::here_or_plan("modprobe 8021q", "write tagging = \"filtering\""),
+                "modprobe 8021q, then go on with --resume, or write tagging = \"filtering\" and start a new run",
+            ),
+            (
+                Remedy::elsewhere("measure where there is a NIC with SR-IOV"),
+                "measure where there is a NIC with SR-IOV",
+            ),
+        ] {
+            assert_eq!(and_then(&remedy), expected);
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! The endpoints of socket tests: namespaces at both ends of a path.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nicety_guests::wire::Serve;
+use nicety_host::ethtool::Ethtool;
+use nicety_host::link::Links;
+use nicety_host::netns::NetNs;
+use nicety_host::placement::Placement;
+use nicety_host::{napi, sysctl};
+use nicety_model::plan::{SockCell, VmAsk};
+use nicety_model::sock::{EndReport, Ending, Family, SockAsk};
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
+use nicety_paths::{
+    EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, PathPort, VmPath,
+    add_neighbours,
+};
+use nicety_socket::{Ran, Token};
+
+use super::{Making, Missing};
+use crate::sock::PORT;
+use crate::sock::guest::{Outcome, Test};
+use crate::sock::inside::Inside;
+use crate::sock::workers::threads_on;
+use crate::{setup, switches};
+
+/// Both ends and what lies between them; gone when dropped.
+pub(super) struct Stage {
+    /// Where clients run.
+    pub(super) client: EndpointSite,
+    /// More pairs on the same switch, or why there are none.
+    pub(super) neighbours: Result<Vec<[EndpointSite; 2]>, Missing>,
+    /// Whether both ends' CPU time is one.
+    pub(super) shared_host: bool,
+    /// What a reader should know.
+    pub(super) notes: Vec<String>,
+    far: FarEnd,
+    between: Between,
+}
+
+/// Where servers run.
+enum FarEnd {
+    /// A namespace; a server is started for every test.
+    Site(EndpointSite),
+    /// A guest with servers of its own.
+    Guest { ipv6: bool, token: Token },
+}
+
+/// What lies between the ends and goes with them.
+enum Between {
+    Bridge(#[expect(dead_code, reason = "gone when dropped")] Option<NetNs>),
+    Path(Box<dyn Path>),
+    Guests(Box<VmPath>),
+}
+
+/// A server under way.
+pub(super) struct Far {
+    pub(super) address: String,
+    pub(super) token: Token,
+    /// Serves until dropped, where it is not a guest's.
+    _inside: Option<Inside>,
+}
+
+impl Stage {
+    /// Builds the path of `cell` with at most `neighbours` pairs beside it, and with a guest for
+    /// clients where one is wanted.
+    pub(super) fn build(
+        making: &mut Making<'_>,
+        cell: &SockCell,
+        neighbours: u32,
+        from_guest: bool,
+    ) -> Result<Self, Missing> {
+        match &cell.path {
+            PathSpec::Bridge => {
+                let ends =
+                    Endpoints::with_neighbours(neighbours).map_err(|error| missing(&error))?;
+                Ok(Self {
+                    client: ends.a,
+                    far: FarEnd::Site(ends.b),
+                    neighbours: Ok(ends.neighbours),
+                    shared_host: true,
+                    notes: Vec::new(),
+                    between: Between::Bridge(ends.dut),
+                })
+            }
+            PathSpec::VlanBridge { .. }
+            | PathSpec::Ovs { .. }
+            | PathSpec::OvsDpdk(_)
+            | PathSpec::Testpmd { nics: None, .. } => {
+                switch(cell, making.placement, making.ipv6, neighbours)
+            }
+            PathSpec::Ports { .. } | PathSpec::Testpmd { .. } => Err(Missing {
+                reason:
+                    "both ports are this host's: its kernel would hand the data over without them"
+                        .to_owned(),
+                remedy: "run nicety sock serve on the far host and nicety sock TEST --to here"
+                    .to_owned(),
+            }),
+            PathSpec::Vm(vm) => match vm.ask() {
+                ask if ask.netns => namespace(making, ask, neighbours),
+                ask => guest(making, ask, neighbours, from_guest),
+            },
+            PathSpec::Foreign(_) => Err(Missing {
+                reason: format!("socket tests do not run over {} yet", cell.kind()),
+                remedy: "measure frames over it, or sockets over another path".to_owned(),
+            }),
+        }
+    }
+
+    /// Starts a server for a cell at the far end.
+    pub(super) fn server(&self, cell: &SockCell) -> Result<Far, Missing> {
+        let (family, pin) = (cell.family, &cell.server_pin);
+        let site = match &self.far {
+            FarEnd::Site(site) => site,
+            FarEnd::Guest { ipv6: false, .. } if family == Family::Ipv6 => return Err(no_ipv6()),
+            FarEnd::Guest { token, .. } => {
+                return Ok(Far {
+                    address: SocketAddr::new(address(family, GUEST), PORT).to_string(),
+                    token: token.clone(),
+                    _inside: None,
+                });
+            }
+        };
+        let ip: IpAddr = match family {
+            Family::Ipv4 => site.ipv4,
+            Family::Ipv6 => site.ipv6.ok_or_else(no_ipv6)?,
+        };
+        let server = Inside::pinned(&site.ns, ip, threads_on(None, pin), pin);
+        let server = server.map_err(|error| Missing::server(&error))?;
+        Ok(Far {
+            address: server.address.clone(),
+            token: server.token.clone(),
+            _inside: Some(server),
+        })
+    }
+
+    /// Runs a test whose client is in the guest beside the server's.
+    pub(super) fn run_in_guest(
+        &self,
+        far: &Far,
+        ask: &SockAsk,
+        stop: &AtomicBool,
+    ) -> Result<Ran, Missing> {
+        let Between::Guests(path) = &self.between else {
+            return Err(Missing::of("there is no guest for the client"));
+        };
+        let test = Test {
+            to: far.address.clone(),
+            token: far.token.text().to_owned(),
+            ask: ask.clone(),
+        };
+        let test = serde_json::to_value(test).map_err(|error| missing(&error))?;
+        let limit = ask.duration() + REPORT_LIMIT;
+        let stopped = || stop.load(Ordering::Relaxed);
+        let done = match path.work(CLIENT, test, limit, &stopped) {
+            Err(_) if stopped() => {
+                return Ok(Ran {
+                    ending: Ending::Interrupted,
+                    client: EndReport::default(),
+                    server: None,
+                });
+            }
+            done => done.map_err(|error| missing(&error))?,
+        };
+        match serde_json::from_value(done).map_err(|error| missing(&error))? {
+            Outcome::Failed { why, remedy } => Err(match remedy {
+                Some(remedy) => Missing::with(why, &Remedy::here(remedy)),
+                None => Missing::of(why),
+            }),
+            Outcome::Ran {
+                ending,
+                client,
+                server,
+            } => Ok(Ran {
+                ending,
+                client: *client,
+                server: server.map(|report| *report),
+            }),
+        }
+    }
+
+    /// What to say when the far end has gone.
+    pub(super) fn lost(&self) -> Missing {
+        let counters = match &self.between {
+            Between::Bridge(_) => None,
+            Between::Path(path) => Some(path.counters()),
+            Between::Guests(path) => Some(path.counters()),
+        };
+        if let Some(Err(error)) = counters {
+            return Missing::of(format!("the far end went away during the test: {error}"));
+        }
+        Missing::with(
+            "the far end went away during the test",
+            &Remedy::here("look at the kernel's log"),
+        )
+    }
+}
+
+/// Number of the guest's addresses; the client has the one before.
+const GUEST: u8 = 2;
+/// Number of the addresses of a client's guest: above those of neighbours.
+const FROM: u8 = 250;
+/// The client's guest, behind the server's.
+const CLIENT: usize = 1;
+/// Longest wait for a guest's result beyond the time of its test.
+const REPORT_LIMIT: Duration = Duration::from_secs(40);
+/// Largest frame of socket tests.
+const LARGEST: u16 = 1518;
+
+/// The address with this number, see [`EndpointSite::address`].
+fn address(family: Family, number: u8) -> IpAddr {
+    match family {
+        Family::Ipv4 => EndpointSite::ipv4(number),
+        Family::Ipv6 => EndpointSite::ipv6(number),
+    }
+}
+
+/// A namespace at one end, a guest at the other.
+fn guest(
+    making: &mut Making<'_>,
+    ask: VmAsk,
+    pairs: u32,
+    from_guest: bool,
+) -> Result<Stage, Missing> {
+    let token = Token::random().map_err(|error| missing(&error))?;
+    let ipv6 = making.ipv6;
+    let end = |number: u8| {
+        let mut addresses = vec![(address(Family::Ipv4, number), 24)];
+        if ipv6 {
+            addresses.push((address(Family::Ipv6, number), 64));
+        }
+        Serve {
+            addresses,
+            port: PORT,
+            token: token.text().to_owned(),
+        }
+    };
+    let mut serve = vec![end(GUEST)];
+    if from_guest {
+        serve.push(end(FROM));
+    }
+    let largest = FrameSize::new(LARGEST).map_err(|error| missing(&error))?;
+    let switch = ask.switch;
+    let (stop, observer) = (making.stop, making.observer);
+    let path = making
+        .guests
+        .serving(ask, &serve, (largest, pairs), stop, observer);
+    let mut path = path.map_err(|error| refused(error.into()))?;
+    let neighbours = beside(&mut path, pairs);
+    let client = near(&path, ipv6)?;
+    let mut notes = path.facts().notes.clone();
+    if path
+        .facts()
+        .middle
+        .as_ref()
+        .is_some_and(|middle| middle.userspace)
+    {
+        notes.push(carried_whole(&format!("guest on {switch}")));
+    }
+    Ok(Stage {
+        client,
+        far: FarEnd::Guest { ipv6, token },
+        neighbours,
+        shared_host: false,
+        notes,
+        between: Between::Guests(Box::new(path)),
+    })
+}
+
+/// A namespace at either end, of which the far one stands for a guest.
+fn namespace(making: &mut Making<'_>, ask: VmAsk, pairs: u32) -> Result<Stage, Missing> {
+    let ipv6 = making.ipv6;
+    let path = NetnsPath::build(&NetnsSpec {
+        ask,
+        stations: Vec::new(),
+        largest_frame: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
+        path_cpus: setup::path_cpus(making.placement),
+        serves: true,
+        neighbours: pairs,
+    });
+    let mut path = path.map_err(|error| refused(error.into()))?;
+    let neighbours = beside(&mut path, pairs);
+    let client = near(&path, ipv6)?;
+    let (ns, name) = path
+        .end()
+        .ok_or_else(|| refused(PathError::Stopped.into()))?;
+    if ipv6 {
+        sysctl::enable_ipv6(ns).map_err(|error| missing(&error))?;
+    }
+    let far = EndpointSite::address(ns.clone(), name, GUEST);
+    Ok(Stage {
+        client,
+        far: FarEnd::Site(far.map_err(|error| missing(&error))?),
+        neighbours,
+        shared_host: true,
+        notes: path.facts().notes.clone(),
+        between: Between::Path(Box::new(path)),
+    })
+}
+
+/// The client's end of a path to a guest.
+fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Missing> {
+    let near = &path.ports()[0];
+    match &path.facts().middle {
+        Some(middle) if middle.userspace => {
+            features(&middle.ns, &["d0"], &[("rx-gro", false)])?;
+            whole_frames(near)?;
+        }
+        _ if path.facts().coupling != nicety_paths::Coupling::Unknown => {
+            segmentation(&near.ns, &near.name)?;
+        }
+        _ => {}
+    }
+    let name = tagged(path, near)?;
+    if ipv6 {
+        sysctl::enable_ipv6(&near.ns).map_err(|error| missing(&error))?;
+    }
+    let client = EndpointSite::address(near.ns.clone(), &name, GUEST - 1);
+    client.map_err(|error| missing(&error))
+}
+
+/// The interface of a port that gets addresses: one that tags its frames, where the path wants
+/// tags.
+fn tagged(path: &dyn Path, port: &PathPort) -> Result<String, Missing> {
+    let Some(id) = path.facts().vlan else {
+        return Ok(port.name.clone());
+    };
+    let links = Links::open(&port.ns).map_err(|error| missing(&error))?;
+    let name = format!("{}.{id}", port.name);
+    let made = links.add_vlan(&name, port.index, id);
+    made.map_err(|error| {
+        Missing::with(
+            format!("the endpoints cannot tag their frames: {error}"),
+            &Remedy::here("modprobe 8021q"),
+        )
+    })?;
+    links.set_up(&name).map_err(|error| missing(&error))?;
+    Ok(name)
+}
+
+/// Pairs on the same switch: without them the other tests can run all the same.
+fn beside(path: &mut dyn Path, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, Missing> {
+    match pairs {
+        0 => Ok(Vec::new()),
+        _ => add_neighbours(path, pairs).map_err(|e| refused(e.into())),
+    }
+}
+
+/// Segmentation offload: off for test frames, applications have it.
+fn segmentation(ns: &NetNs, name: &str) -> Result<(), Missing> {
+    let on = napi::SENDER_FEATURES.map(|(feature, _)| (feature, true));
+    features(ns, &[name], &on)
+}
+
+/// What [`whole_frames`] means for a reader.
+fn carried_whole(by: &str) -> String {
+    format!(
+        "{by}: a program carries whole frames, so the endpoints compute checksums and cut segments themselves"
+    )
+}
+
+/// A program carries the frames: checksums are computed before it, which keeps segments small.
+fn whole_frames(port: &PathPort) -> Result<(), Missing> {
+    features(
+        &port.ns,
+        &[&port.name],
+        &[("tx-checksum-ip-generic", false)],
+    )
+}
+
+/// Why a path cannot be had.
+fn refused(error: setup::SetupError) -> Missing {
+    Missing {
+        reason: error.to_string(),
+        remedy: error.remedy(),
+    }
+}
+
+/// Both ends of a path through another switch than the bridge.
+fn switch(
+    cell: &SockCell,
+    placement: &Placement,
+    ipv6: bool,
+    pairs: u32,
+) -> Result<Stage, Missing> {
+    let key = CellKey {
+        path: cell.path.clone(),
+        frame_size_bytes: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
+        direction: Direction::Bi,
+        flows: 1,
+    };
+    let mut path = switches::path(&key, placement).map_err(refused)?;
+    let neighbours = beside(path.as_mut(), pairs);
+    let mut notes = path.facts().notes.clone();
+    let userspace = path
+        .facts()
+        .middle
+        .as_ref()
+        .is_some_and(|middle| middle.userspace);
+    if let Some(middle) = path
+        .facts()
+        .middle
+        .as_ref()
+        .filter(|middle| middle.userspace)
+    {
+        features(&middle.ns, &["d0", "d1"], &[("rx-gro", false)])?;
+        notes.push(carried_whole(cell.kind()));
+    }
+    let site = |side: usize, number| -> Result<EndpointSite, Missing> {
+        let port = &path.ports()[side];
+        if userspace {
+            whole_frames(port)?;
+        } else {
+            segmentation(&port.ns, &port.name)?;
+        }
+        let name = tagged(path.as_ref(), port)?;
+        // Off for test frames, whose stations have no use for it.
+        if ipv6 {
+            sysctl::enable_ipv6(&port.ns).map_err(|error| missing(&error))?;
+        }
+        EndpointSite::address(port.ns.clone(), &name, number).map_err(|error| missing(&error))
+    };
+    Ok(Stage {
+        client: site(0, 1)?,
+        far: FarEnd::Site(site(1, 2)?),
+        neighbours,
+        shared_host: true,
+        notes,
+        between: Between::Path(path),
+    })
+}
+
+fn features(ns: &NetNs, names: &[&str], wanted: &[(&str, bool)]) -> Result<(), Missing> {
+    let ethtool = Ethtool::open(ns).map_err(|error| missing(&error))?;
+    for name in names {
+        ethtool
+            .set_features(name, wanted)
+            .map_err(|error| missing(&error))?;
+    }
+    Ok(())
+}
+
+fn missing(error: &dyn std::fmt::Display) -> Missing {
+    Missing::of(error)
+}
+
+/// The kernel has no IPv6, or keeps it from these interfaces.
+pub(super) fn no_ipv6() -> Missing {
+    Missing::with(
+        "this kernel gives interfaces no IPv6 addresses",
+        &Remedy::plan("write family = \"ipv4\""),
+    )
+}

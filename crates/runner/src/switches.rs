@@ -1,0 +1,193 @@
+//! Paths through switches other than the plain bridge: from a cell's parameters to what is built.
+
+use nicety_host::placement::Placement;
+use nicety_model::path::DpdkParams;
+use nicety_model::plan::{PathPlan, SwitchKind};
+use nicety_model::{CellKey, PathSpec};
+use nicety_paths::{
+    DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, RigSpec, Tagging, TestpmdNicsPath,
+    TestpmdPath, VlanBridgePath,
+};
+
+use crate::setup::{QUEUES, SetupError, path_cpus};
+
+/// CPUs of the threads that receive on the switch's two interfaces.
+const RECEIVING: usize = 2;
+
+/// CPUs that the plan's paths have work for where they can have `most`. Cells with more polling
+/// threads than that are skipped and have no work.
+pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
+    // A thread per queue of either interface.
+    let receiving = |path: &PathPlan| match path {
+        PathPlan::Vm { params } => {
+            RECEIVING * params.host_queues.iter().max().map_or(1, |n| n.0 as usize)
+        }
+        // NICs have interrupts of their own, or none.
+        path if path.interfaces().is_some() => 0,
+        _ => RECEIVING,
+    };
+    let threads = |path: &PathPlan| -> Vec<u32> {
+        let params = match path {
+            PathPlan::Switch {
+                kind: SwitchKind::OvsDpdk | SwitchKind::Testpmd,
+                params,
+            } => params,
+            PathPlan::Vm { params } if params.switch.iter().any(|switch| switch.on_dpdk()) => {
+                params
+            }
+            PathPlan::Switch {
+                kind: SwitchKind::Ovs,
+                ..
+            } => return vec![1],
+            _ => return vec![0],
+        };
+        match params.cores.is_empty() {
+            true => vec![1],
+            false => params.cores.iter().map(|cores| cores.0).collect(),
+        }
+    };
+    let wanted = paths.iter().flat_map(|path| {
+        let receiving = receiving(path);
+        let threads = threads(path).into_iter();
+        threads.map(move |threads| match threads as usize {
+            threads if threads > most => most,
+            threads => receiving + threads,
+        })
+    });
+    wanted.max().unwrap_or(0)
+}
+
+/// What is to be built for a cell.
+enum Wanted {
+    Vlan(RigSpec, Tagging),
+    Ovs(OvsSpec),
+    OvsDpdk(DpdkSpec),
+    Testpmd(DpdkSpec),
+    Nics(NicsSpec),
+}
+
+impl Wanted {
+    fn of(key: &CellKey, placement: &Placement) -> Result<Self, SetupError> {
+        let rig = |queues| RigSpec {
+            path_cpus: path_cpus(placement),
+            largest_frame: key.frame_size_bytes,
+            queues,
+        };
+        let cpus = program_cpus(&placement.path);
+        let dpdk_on = |params: &DpdkParams, cpus: &[u32]| DpdkSpec {
+            rig: rig(params.queues()),
+            vdev: params.vdev(),
+            cores: params.cores(),
+            cpus: cpus.to_vec(),
+        };
+        Ok(match &key.path {
+            PathSpec::VlanBridge { tagging } => {
+                Self::Vlan(rig(QUEUES), tagging.unwrap_or(Tagging::SubInterface))
+            }
+            PathSpec::Ovs { datapath, tagged } => Self::Ovs(OvsSpec {
+                rig: rig(QUEUES),
+                datapath: *datapath,
+                tagged: *tagged,
+                cpus,
+            }),
+            PathSpec::OvsDpdk(params) => Self::OvsDpdk(dpdk_on(params, &cpus)),
+            PathSpec::Testpmd { dpdk, nics: None } => Self::Testpmd(dpdk_on(dpdk, &cpus)),
+            PathSpec::Testpmd {
+                dpdk,
+                nics: Some(nics),
+            } => Self::Nics(NicsSpec {
+                // No thread of the kernel receives for it.
+                dpdk: dpdk_on(dpdk, &placement.path),
+                devices: nics.pci.0.clone(),
+                ports: [nics.a.clone(), nics.b.clone()],
+            }),
+            PathSpec::Bridge | PathSpec::Ports { .. } | PathSpec::Vm(_) | PathSpec::Foreign(_) => {
+                return Err(SetupError::NoSuchPath(key.name()));
+            }
+        })
+    }
+}
+
+/// Builds the path of a cell.
+pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
+    Ok(match Wanted::of(key, placement)? {
+        Wanted::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
+        Wanted::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
+        Wanted::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
+        Wanted::Testpmd(spec) => Box::new(TestpmdPath::build(&spec)?),
+        Wanted::Nics(spec) => Box::new(TestpmdNicsPath::build(&spec)?),
+    })
+}
+
+/// Refuses what this machine cannot do, in no time: programs are looked for and not started.
+pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
+    match Wanted::of(key, placement)? {
+        // The kernel says what it has only when it is asked to make it.
+        Wanted::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop)?,
+        Wanted::Ovs(spec) => OvsPath::check(&spec)?,
+        Wanted::OvsDpdk(spec) => OvsDpdkPath::check(&spec)?,
+        Wanted::Testpmd(spec) => TestpmdPath::check(&spec)?,
+        Wanted::Nics(spec) => TestpmdNicsPath::check(&spec)?,
+    }
+    Ok(())
+}
+
+/// The path's CPUs for programs, those first on which no thread of the kernel receives.
+pub fn program_cpus(path: &[u32]) -> Vec<u32> {
+    let mut cpus = path.to_vec();
+    cpus.rotate_left(RECEIVING.min(path.len()));
+    cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::Plan;
+
+    use super::*;
+
+    #[test]
+    fn only_cells_that_can_be_built_want_cpus() {
+        let wanted = |cores: &str, most| {
+            let head = "[traffic]\nframe_sizes = [64]\n";
+            let text = format!("{head}[[path]]\nkind = \"testpmd\"\n{cores}\n");
+            cpus_wanted(&Plan::parse("plan.toml", &text).unwrap().paths, most)
+        };
+        assert_eq!(wanted("", 1), 3);
+        assert_eq!(wanted("cores = [1, 50]", 1), 3);
+        assert_eq!(wanted("cores = [1, 50]", 60), 52);
+        // Named as many as there are, so that the remedy is right.
+        assert_eq!(wanted("cores = 50", 6), 6);
+        assert_eq!(cpus_wanted(&Plan::default_bridge().paths, 6), 2);
+        let guest = "[[path]]\nkind = \"vm\"\nhost_queues = [1, 4]\n";
+        let plan = Plan::parse("plan.toml", guest).unwrap();
+        assert_eq!(cpus_wanted(&plan.paths, 60), 8);
+    }
+
+    #[test]
+    fn nics_by_address_are_asked_for_with_the_testers_ports() {
+        let text = "[traffic]\nframe_sizes = [64]\n[[path]]\nkind = \"testpmd\"\na = \"eth2\"\nb = \"eth3\"\n\
+                    pci = [[\"03:00.0\", \"03:00.1\"]]\ncores = 2\nqueues = 2\n";
+        let plan = Plan::parse("plan.toml", text).unwrap();
+        assert_eq!(cpus_wanted(&plan.paths, 6), 2);
+        let key = plan.cells().next().unwrap();
+        let placement = Placement {
+            path: vec![2, 3, 4],
+            ..Placement::default()
+        };
+        let Ok(Wanted::Nics(spec)) = Wanted::of(&key, &placement) else {
+            panic!("a path through interfaces of the kernel");
+        };
+        assert_eq!(spec.devices, ["0000:03:00.0", "0000:03:00.1"]);
+        assert_eq!(spec.ports, ["eth2", "eth3"]);
+        assert_eq!((spec.dpdk.cores, spec.dpdk.rig.queues), (2, 2));
+        assert_eq!(spec.dpdk.cpus, [2, 3, 4]);
+    }
+
+    #[test]
+    fn programs_keep_off_the_cpus_that_receive() {
+        assert!(program_cpus(&[]).is_empty());
+        assert_eq!(program_cpus(&[1]), [1]);
+        assert_eq!(program_cpus(&[2, 3]), [2, 3]);
+        assert_eq!(program_cpus(&[2, 3, 4, 5]), [4, 5, 2, 3]);
+    }
+}

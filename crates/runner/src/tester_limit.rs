@@ -1,0 +1,68 @@
+//! Measures the tester's own limit: what it can send and count when nothing stands in between.
+
+use nicety_model::{Direction, EngineName, Fps, FrameSize, Purpose};
+use nicety_port::Stop;
+use nicety_port::af_packet::TrafficSpec;
+use nicety_search::tester_limit::{Limit, LimitSearch, TRIAL};
+use nicety_trial::{TrialAsk, TrialError};
+
+use crate::engines::Engines;
+use crate::event::Event;
+use crate::machine::Machine;
+use crate::setup::{self, SetupError};
+
+/// Why there is no limit.
+#[derive(Debug, thiserror::Error)]
+pub enum LimitError {
+    /// The veth pair or its sockets cannot be had.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A trial had no result.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+}
+
+/// Highest load per direction that the tester sends, receives and counts with the engine its cells
+/// have, or `bound`; `None` when it counted nothing.
+///
+/// # Errors
+/// When the pair cannot be built, or on an interruption.
+pub fn measure(
+    (size, direction): (FrameSize, Direction),
+    bound: Option<EngineName>,
+    machine: &Machine,
+    engines: &mut Engines,
+    stop: &Stop,
+) -> Result<Option<Limit>, LimitError> {
+    let path = setup::direct(size, &machine.placement)?;
+    let traffic = TrafficSpec {
+        frame_size: size,
+        direction,
+        flows: 1,
+        stations: 1,
+        vlan: None,
+    };
+    // A veth pair always has its link.
+    let silent = |_: Event<'_>| ();
+    let opened = engines.open_bound(&path, traffic, bound, &machine.placement, &silent)?;
+    let mut engine = opened.engine;
+    let mut trials = machine.trials(engine.as_mut(), &path, 0);
+    let mut search = LimitSearch::default();
+    while let Some((index, load)) = search.next() {
+        search.observe(&trials.run(&ask(load, index), stop)?);
+    }
+    Ok(search.limit())
+}
+
+fn ask(load: Fps, index: u32) -> TrialAsk {
+    TrialAsk {
+        cell: "tester".to_owned(),
+        repeat: 1,
+        control: None,
+        index,
+        purpose: Purpose::WarmUp,
+        load,
+        duration: TRIAL,
+        window: None,
+    }
+}

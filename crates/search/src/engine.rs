@@ -1,0 +1,110 @@
+//! Which engines to try for a cell, and in which order.
+
+use nicety_model::{CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, PathSpec};
+
+/// The engine that cells of `path` get whatever is fastest: where their frames are to be spread
+/// over receive queues of the host, `af_packet`. Others send on the queue of their CPU, or on
+/// the first. A cell that names one queue is compared with those of several.
+pub fn bound(choice: EngineChoice, path: &PathSpec) -> Option<EngineName> {
+    path.named_host_queues()
+        .filter(|_| choice == EngineChoice::Auto)
+        .map(|_| EngineName::AfPacket)
+}
+
+/// The engine that was asked for and the receive queues of `path`, of which it would reach one only.
+pub fn reaches_one_queue(choice: EngineChoice, path: &PathSpec) -> Option<(EngineName, u32)> {
+    match (path.named_host_queues()?, choice) {
+        (1, _) | (_, EngineChoice::Auto | EngineChoice::Only(EngineName::AfPacket)) => None,
+        (queues, EngineChoice::Only(engine)) => Some((engine, queues)),
+    }
+}
+
+/// Key of the tester's limit for a cell.
+pub fn limit_key(choice: EngineChoice, key: &CellKey) -> LimitKey {
+    limit_of(
+        key.frame_size_bytes,
+        key.direction,
+        bound(choice, &key.path),
+    )
+}
+
+/// Key of the limit of `engine`, or of the one that was taken for most cells.
+pub fn limit_of(
+    frame_size: FrameSize,
+    direction: Direction,
+    engine: Option<EngineName>,
+) -> LimitKey {
+    LimitKey {
+        frame_size,
+        direction,
+        engine,
+    }
+}
+
+/// What to try before `af_packet`, the fastest first, where `taken` was taken already for the size and
+/// direction. Between veths `af_xdp` sends faster than `af_packet` and measures slower, because the
+/// path has to give every frame back: see `docs/methodology/engines.md`. The kernel's pktgen is tried
+/// where it is loaded.
+pub fn order(taken: Option<EngineName>, veths: bool, pktgen: bool) -> &'static [EngineName] {
+    use EngineName::{AfPacket, AfXdp, Pktgen, Xdp};
+    match taken {
+        Some(AfPacket) => &[],
+        Some(AfXdp) => &[AfXdp],
+        Some(Pktgen) => &[Pktgen],
+        Some(Xdp) | None if veths => &[Xdp],
+        Some(Xdp) | None if pktgen => &[Xdp, AfXdp, Pktgen],
+        Some(Xdp) | None => &[Xdp, AfXdp],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::path::VmParams;
+
+    use super::*;
+
+    #[test]
+    fn faster_engines_come_first() {
+        use EngineName::{AfPacket, AfXdp, Pktgen, Xdp};
+        for (taken, veths, expected) in [
+            (None, true, &[Xdp][..]),
+            (None, false, &[Xdp, AfXdp]),
+            (Some(Xdp), true, &[Xdp]),
+            (Some(Xdp), false, &[Xdp, AfXdp]),
+            (Some(AfXdp), true, &[AfXdp]),
+            (Some(AfXdp), false, &[AfXdp]),
+            (Some(AfPacket), false, &[]),
+        ] {
+            assert_eq!(order(taken, veths, false), expected, "{taken:?} {veths}");
+        }
+        // Where pktgen is loaded it comes after those, and never between veths.
+        assert_eq!(order(None, false, true), [Xdp, AfXdp, Pktgen]);
+        assert_eq!(order(None, true, true), [Xdp]);
+        assert_eq!(order(Some(Pktgen), false, true), [Pktgen]);
+    }
+
+    #[test]
+    fn several_queues_of_the_host_need_the_engine_that_spreads_frames() {
+        let path = |host_queues: Option<u32>| {
+            PathSpec::Vm(VmParams {
+                host_queues,
+                ..VmParams::default()
+            })
+        };
+        let (auto, only) = (EngineChoice::Auto, EngineChoice::Only);
+        assert_eq!(bound(auto, &path(None)), None);
+        for queues in [1, 4] {
+            let path = path(Some(queues));
+            assert_eq!(bound(auto, &path), Some(EngineName::AfPacket));
+            assert_eq!(reaches_one_queue(auto, &path), None);
+            let named = only(EngineName::AfPacket);
+            assert_eq!(bound(named, &path), None);
+            assert_eq!(reaches_one_queue(named, &path), None);
+        }
+        let xdp = only(EngineName::Xdp);
+        for (queues, expected) in [(None, None), (Some(1), None), (Some(4), Some(4))] {
+            let refused = expected.map(|queues| (EngineName::Xdp, queues));
+            assert_eq!(reaches_one_queue(xdp, &path(queues)), refused);
+        }
+    }
+}

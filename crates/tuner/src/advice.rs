@@ -1,0 +1,110 @@
+//! What the rules say: of the host now, or in a plan that was written before.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use nicety_advisor::{Wishes, advise, keep_rules};
+use nicety_host::facts::{Source, read_after};
+use nicety_model::HostFacts;
+use nicety_model::finding::{Advice, Goal};
+use nicety_model::path_mtu::PathProbe;
+
+use crate::json_file::{self, Expected, bad};
+use crate::{Listener, TuneError, TuneEvent, path_mtu};
+
+/// What the rules are asked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AdviceRequest {
+    /// What the host is to be good at.
+    pub goal: Goal,
+    /// Round trip time of the connections that matter, in ms.
+    pub rtt_ms: Option<f64>,
+    /// Rate of these connections in Mbit/s.
+    pub rate_mbps: Option<u32>,
+    /// Frames of 9000 bytes have been tried on the whole path.
+    pub jumbo_path: bool,
+    /// A host at the far end of the path.
+    pub peer: Option<IpAddr>,
+    /// How long counters are watched first.
+    pub window: Option<Duration>,
+    /// Ids or names of rules; all when empty.
+    pub only: Vec<String>,
+}
+
+/// What the rules say about a source, as far as it was asked.
+///
+/// # Errors
+/// When the peer cannot be asked.
+pub fn ask(
+    source: &Source,
+    request: &AdviceRequest,
+    listener: Listener<'_>,
+) -> Result<Advice, TuneError> {
+    let probe = match request.peer {
+        Some(_) if !source.is_live() => return Err(TuneError::PeerOfRecord),
+        Some(peer) => Some(path_mtu::now(peer)?),
+        None => None,
+    };
+    let mut advice = of_facts(&facts(source, request, listener), request, probe);
+    advice.boot_id = source
+        .roots
+        .proc
+        .text("sys/kernel/random/boot_id")
+        .filter(|_| source.is_live());
+    Ok(advice)
+}
+
+/// The facts that the rules are asked about.
+pub(crate) fn facts(source: &Source, request: &AdviceRequest, listener: Listener<'_>) -> HostFacts {
+    if let Some(window) = request.window.filter(|_| source.is_live()) {
+        listener(TuneEvent::Counting(window));
+    }
+    read_after(source, request.window)
+}
+
+/// What the rules say about facts, as far as it was asked.
+pub(crate) fn of_facts(
+    facts: &HostFacts,
+    request: &AdviceRequest,
+    peer: Option<PathProbe>,
+) -> Advice {
+    let wishes = Wishes {
+        rtt_ms: request.rtt_ms,
+        rate_mbps: request.rate_mbps,
+        jumbo_path: request.jumbo_path,
+        peer,
+    };
+    let mut advice = advise(facts, request.goal, wishes);
+    keep_rules(&mut advice, &request.only);
+    advice
+}
+
+const PLAN: Expected = Expected {
+    too_large: |bytes| format!("is no plan: {bytes} bytes"),
+    other: |error| format!("is no plan ({error}); write one with nicety tune plan --json"),
+    newer: "is of a newer nicety; plan again",
+};
+
+/// A plan that `nicety tune plan --json` wrote, in this boot where one is given.
+///
+/// # Errors
+/// When it is none, or not for this.
+pub fn read_plan(path: &Path, only: &[String], boot_id: Option<&str>) -> Result<Advice, TuneError> {
+    let mut advice = json_file::read(path, &PLAN, |advice: &Advice| advice.schema)?;
+    if boot_id.is_some() && advice.boot_id.as_deref() != boot_id {
+        return Err(bad(
+            path,
+            "was made on another host or before the last boot; plan again",
+        ));
+    }
+    if let Some(change) = advice.changes().iter().find(|c| c.knob.outlives_boot()) {
+        let why = format!(
+            "changes the file {}, which no plan does; plan again",
+            change.knob
+        );
+        return Err(bad(path, why));
+    }
+    keep_rules(&mut advice, only);
+    Ok(advice)
+}
