@@ -7,12 +7,9 @@ use nicety_model::sock::{Family, SockResult, SockSeries, SockTest};
 
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, SERIES, Shape};
+use crate::figure::svg::{self, Frame, Ink, SERIES};
 use crate::figure::{self, Key};
 use crate::number;
-
-/// Above this ratio of the largest to the smallest value the axis is logarithmic.
-const LOG_ABOVE: f64 = 12.0;
 
 /// A point of a line: place, value, and the extremes of its repeats.
 #[derive(Debug, Clone, Copy)]
@@ -178,26 +175,17 @@ impl Figure {
         let label = self.label();
         let draw = |size: (i32, i32), class| {
             let x = self.x_axis(size.0 - 64);
-            let frame = Frame {
-                size,
-                left: 50,
-                x: &x,
-                y: &y,
-                label: &label,
-                class,
-            };
+            let frame = Frame::new((size, class), 50, (&x, &y), &label);
             svg::draw(&frame, |plot| {
                 for (n, (_, points)) in shown.iter().enumerate() {
                     let line: Vec<(f64, f64)> =
                         points.iter().map(|p| (x.at(p.x), y.at(p.y))).collect();
-                    plot.line(&line, Ink::Series(n), 2, false)?;
                     for p in *points {
-                        let at = (x.at(p.x), y.at(p.y));
                         if let Some((min, max)) = p.extremes {
-                            plot.error_bar(at.0, y.at(min), y.at(max), Ink::Series(n))?;
+                            plot.error_bar(x.at(p.x), y.at(min), y.at(max), Ink::Series(n))?;
                         }
-                        plot.mark(at, Shape::of_series(n), Ink::Series(n), 4, false)?;
                     }
+                    plot.series(&line, n, 4)?;
                 }
                 Ok(())
             })
@@ -252,10 +240,7 @@ impl Figure {
         };
         let max = values().fold(0.0, f64::max);
         let min = values().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-        match min.is_finite() && max / min > LOG_ABOVE {
-            true => Axis::log(min * 0.85, max, number::short),
-            false => Axis::from_zero(max * 1.02, 5, number::short),
-        }
+        Axis::fitting(min, max, number::short)
     }
 
     /// Logarithmic, with a tick at every value that has room.
