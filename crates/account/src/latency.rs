@@ -79,7 +79,7 @@ impl Latency {
 
     /// Adds a distribution that was counted elsewhere, such as inside the kernel: values in ns
     /// that stand for their buckets, each with its count, and what is known exactly.
-    pub fn add_counted(&mut self, buckets: impl IntoIterator<Item = (u64, u64)>, exact: &Exact) {
+    pub fn add_buckets(&mut self, buckets: impl IntoIterator<Item = (u64, u64)>, exact: &Exact) {
         for (ns, count) in buckets {
             self.histogram.saturating_record_n(ns.min(MAX_NS), count);
         }
@@ -202,7 +202,7 @@ mod tests {
             clock_errors: 2,
         };
         let mut latency = of([900]);
-        latency.add_counted([(1_004, 3)], &exact);
+        latency.add_buckets([(1_004, 3)], &exact);
         let summary = latency.summary().unwrap();
         assert_eq!((summary.min, summary.max, summary.samples), (0.9, 1.009, 4));
         assert!((summary.mean - 3.915 / 4.0).abs() < 1e-9);

@@ -180,7 +180,7 @@ impl<'a> Case<'a> {
     /// Interfaces a frame of a NIC passes on this host: itself, what is stacked on it, its
     /// masters and their other ports.
     pub fn stack(&self, net: &'a NetFacts) -> Vec<&'a NetFacts> {
-        self.stacks.passed(net)
+        self.stacks.traversed(net)
     }
 
     /// The NIC whose traffic a virtual machine lives on: below the bridge of its tap, or that of
@@ -297,8 +297,8 @@ mod tests {
         ] {
             let host = host(backend, interface);
             let case = Case::new(&host.facts, Goal::Throughput, Wishes::default());
-            let found = case.nic_of(&host.facts.vms[0]).map(|net| net.name());
-            assert_eq!(found, Some(nic), "{backend} {interface}");
+            let below = case.nic_of(&host.facts.vms[0]).map(|net| net.name());
+            assert_eq!(below, Some(nic), "{backend} {interface}");
         }
     }
 }

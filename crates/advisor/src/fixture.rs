@@ -269,16 +269,16 @@ impl Host {
     /// The one finding of a rule.
     #[track_caller]
     pub(crate) fn one(&self, rule: &str) -> Finding {
-        let mut found = self.find(rule);
-        assert_eq!(found.len(), 1, "{rule}: {found:#?}");
-        found.remove(0)
+        let mut findings = self.find(rule);
+        assert_eq!(findings.len(), 1, "{rule}: {findings:#?}");
+        findings.remove(0)
     }
 
     /// The rule finds nothing.
     #[track_caller]
     pub(crate) fn none(&self, rule: &str) {
-        let found = self.find(rule);
-        assert!(found.is_empty(), "{rule}: {found:#?}");
+        let findings = self.find(rule);
+        assert!(findings.is_empty(), "{rule}: {findings:#?}");
     }
 
     /// What a rule waits for.

@@ -97,11 +97,11 @@ fn value(target: MeasuredTarget, run: &Run, cell: &str) -> Option<f64> {
     if target == MeasuredTarget::ForwardingRate {
         let trials = run.trials.iter().filter(|trial| {
             // What came through did so, whatever load was meant.
-            let counted = matches!(
+            let has_rate = matches!(
                 trial.validity,
                 Validity::Valid | Validity::LoadMissed { .. }
             );
-            counted && trial.cell == cell && trial.control.is_none()
+            has_rate && trial.cell == cell && trial.control.is_none()
         });
         let rates = trials.map(|trial| trial.forwarding_fps).filter(usable);
         return rates.reduce(f64::max);
@@ -282,8 +282,8 @@ mod tests {
             (MeasuredTarget::Throughput, -0.5),
             (MeasuredTarget::ForwardingRate, -0.5),
         ] {
-            let found = gain(&side(target, |c| &c.before), &side(target, |c| &c.after));
-            assert!((found.unwrap().gain - expected).abs() < 1e-9, "{target:?}");
+            let gained = gain(&side(target, |c| &c.before), &side(target, |c| &c.after));
+            assert!((gained.unwrap().gain - expected).abs() < 1e-9, "{target:?}");
         }
         assert_eq!(target(Goal::Latency), MeasuredTarget::LatencyP99);
         assert_eq!(target(Goal::Forwarding), MeasuredTarget::Throughput);

@@ -10,9 +10,9 @@ use crate::case::Case;
 /// first CPU (every other device's interrupts start there), isolated ones, and those that
 /// virtual machines are pinned to. Siblings of what is left out come last.
 pub(crate) fn irq_cpus(case: &Case<'_>, net: &NetFacts) -> Vec<u32> {
-    let taken = case.pinned_cpus();
+    let pinned = case.pinned_cpus();
     let isolated = &case.facts.cpu.isolated;
-    let free = |cpu: &u32| *cpu != 0 && !isolated.contains(cpu) && !taken.contains(cpu);
+    let free = |cpu: &u32| *cpu != 0 && !isolated.contains(cpu) && !pinned.contains(cpu);
     case.local_cpus(net).into_iter().filter(free).collect()
 }
 

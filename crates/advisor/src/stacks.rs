@@ -41,8 +41,8 @@ impl<'a> Stacks<'a> {
             if !nic.is_active_nic() {
                 continue;
             }
-            for passed in stacks.passed(nic) {
-                let best = stacks.nic_below.entry(passed.name()).or_insert(at);
+            for traversed in stacks.traversed(nic) {
+                let best = stacks.nic_below.entry(traversed.name()).or_insert(at);
                 // The first of equally fast ones.
                 if nic.link.speed_mbps > facts.interfaces[*best].link.speed_mbps {
                     *best = at;
@@ -70,7 +70,7 @@ impl<'a> Stacks<'a> {
 
     /// Interfaces a frame of a NIC passes on this host: itself, what is stacked on it, its
     /// masters and their other ports that are no hardware.
-    pub(crate) fn passed(&self, net: &'a NetFacts) -> Vec<&'a NetFacts> {
+    pub(crate) fn traversed(&self, net: &'a NetFacts) -> Vec<&'a NetFacts> {
         let all = &self.facts.interfaces;
         let mut known: BTreeSet<&str> = BTreeSet::from([net.name()]);
         let mut stack = vec![net];

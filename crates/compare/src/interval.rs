@@ -150,8 +150,8 @@ mod tests {
         ];
         let old = log_sample(old.map(f64::exp)).unwrap();
         let new = log_sample(new.map(f64::exp)).unwrap();
-        let found = welch(old, new, None, 0.0, 0.95).unwrap();
-        assert!((found.p - 0.021_378).abs() < 1e-6, "{found:?}");
+        let interval = welch(old, new, None, 0.0, 0.95).unwrap();
+        assert!((interval.p - 0.021_378).abs() < 1e-6, "{interval:?}");
     }
 
     #[test]
@@ -163,18 +163,21 @@ mod tests {
             variance: 1e-4,
             freedom: 4.0,
         };
-        let found = welch(one, two, Some(known), 0.0, 0.95).unwrap();
+        let interval = welch(one, two, Some(known), 0.0, 0.95).unwrap();
         // t(0.975, 4) = 2.77645.
-        assert!(close(found.half_width, 2.77645 * 2e-4_f64.sqrt()));
-        assert!(found.p < 0.01);
+        assert!(close(interval.half_width, 2.77645 * 2e-4_f64.sqrt()));
+        assert!(interval.p < 0.01);
     }
 
     #[test]
     fn equal_numbers_keep_the_resolutions_spread() {
         let old = log_sample([100.0, 100.0, 100.0]).unwrap();
         let new = log_sample([100.2, 100.2, 100.2]).unwrap();
-        let found = welch(old, new, None, 0.01_f64.powi(2), 0.95).unwrap();
-        assert!(found.p > 0.5 && found.half_width > 0.01, "{found:?}");
+        let interval = welch(old, new, None, 0.01_f64.powi(2), 0.95).unwrap();
+        assert!(
+            interval.p > 0.5 && interval.half_width > 0.01,
+            "{interval:?}"
+        );
     }
 
     #[test]

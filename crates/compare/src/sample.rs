@@ -97,7 +97,7 @@ pub fn repeats(series: &SockSeries) -> &[SockResult] {
 /// CPU time of both hosts per unit of work.
 fn demand(result: &SockResult) -> Option<f64> {
     let demand = result.service_demand.as_ref()?;
-    let (client, server) = match result.ask.test.has_transactions() {
+    let (client, server) = match result.spec.test.has_transactions() {
         true => (
             demand.client_us_per_transaction,
             demand.server_us_per_transaction,

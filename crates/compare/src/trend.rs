@@ -27,7 +27,7 @@ pub struct Change {
 /// come in random order. All numbers must be finite.
 pub fn changes(values: &[f64], level: f64) -> Vec<Change> {
     let mut random = fastrand::Rng::with_seed(SEED);
-    let mut found = Vec::new();
+    let mut points = Vec::new();
     let mut open = vec![(0, values.len())];
     while let Some((from, to)) = open.pop() {
         let mut shuffled = numbers(&values[from..to]);
@@ -47,7 +47,7 @@ pub fn changes(values: &[f64], level: f64) -> Vec<Change> {
         }
         let p = (as_large + 1) as f64 / (SHUFFLES + 1) as f64;
         if p <= level {
-            found.push(Change {
+            points.push(Change {
                 at: from + split,
                 p,
             });
@@ -55,8 +55,8 @@ pub fn changes(values: &[f64], level: f64) -> Vec<Change> {
             open.push((from + split, to));
         }
     }
-    found.sort_by_key(|change| change.at);
-    found
+    points.sort_by_key(|change| change.at);
+    points
 }
 
 /// A number of a stretch with what does not depend on the order of the others.
@@ -183,17 +183,17 @@ mod tests {
     fn a_clear_change_is_found_where_it_is() {
         let mut values = vec![10.0, 10.1, 9.9, 10.05, 9.95, 10.0];
         values.extend([9.0, 9.1, 8.9, 9.05, 8.95, 9.0]);
-        let found = changes(&values, 0.05);
-        assert_eq!(found.iter().map(|c| c.at).collect::<Vec<_>>(), [6]);
-        assert!(found[0].p < 0.01);
+        let points = changes(&values, 0.05);
+        assert_eq!(points.iter().map(|c| c.at).collect::<Vec<_>>(), [6]);
+        assert!(points[0].p < 0.01);
     }
 
     #[test]
     fn two_changes_are_found() {
         let level = |base: f64| (0..10).map(move |i| base + f64::from(i % 3) * 0.01);
         let values: Vec<f64> = level(1.0).chain(level(2.0)).chain(level(1.5)).collect();
-        let found = changes(&values, 0.05);
-        assert_eq!(found.iter().map(|c| c.at).collect::<Vec<_>>(), [10, 20]);
+        let points = changes(&values, 0.05);
+        assert_eq!(points.iter().map(|c| c.at).collect::<Vec<_>>(), [10, 20]);
     }
 
     #[test]

@@ -80,8 +80,8 @@ proptest! {
             .filter(|_| {
                 let old = log_sample(values(&mut random, n, 1e5, cv)).unwrap();
                 let new = log_sample(values(&mut random, n, 1e5, cv)).unwrap();
-                let found = welch(old, new, None, 0.0, 0.95).unwrap();
-                found.difference.abs() > found.half_width
+                let comparison = welch(old, new, None, 0.0, 0.95).unwrap();
+                comparison.difference.abs() > comparison.half_width
             })
             .count();
         prop_assert!(missed <= most(draws, 0.05), "{missed} of {draws}");
@@ -112,14 +112,14 @@ proptest! {
         let shift = if up { 1.05 } else { 0.95 };
         for (repeats, share) in [(5, 0.95), (3, 0.8)] {
             let draws = 100;
-            let mut found = 0;
+            let mut comparison = 0;
             for _ in 0..draws {
                 let counts = counts(&mut random, repeats, 0.01, shift, 0.0);
-                found += if up { counts.better } else { counts.worse };
+                comparison += if up { counts.better } else { counts.worse };
                 prop_assert_eq!(if up { counts.worse } else { counts.better }, 0);
             }
             let all = f64::from(draws * 7);
-            prop_assert!(f64::from(found) >= share * all, "{} of {}", found, all);
+            prop_assert!(f64::from(comparison) >= share * all, "{} of {}", comparison, all);
         }
     }
 }
@@ -143,15 +143,15 @@ proptest! {
     fn lasting_changes_are_found(seed: u64, before in 6_usize..30, after in 4_usize..30) {
         let mut random = fastrand::Rng::with_seed(seed);
         let draws = 40;
-        let found = (0..draws)
+        let comparison = (0..draws)
             .filter(|_| {
                 let mut history = values(&mut random, before, 1e5, 0.01);
                 history.extend(values(&mut random, after, 0.95e5, 0.01));
-                let found = changes(&history, 0.05);
-                found.iter().any(|change| change.at.abs_diff(before) <= 1)
+                let comparison = changes(&history, 0.05);
+                comparison.iter().any(|change| change.at.abs_diff(before) <= 1)
             })
             .count();
-        prop_assert!(found >= draws * 85 / 100, "{found} of {draws}");
+        prop_assert!(comparison >= draws * 85 / 100, "{comparison} of {draws}");
     }
 }
 
@@ -159,7 +159,7 @@ proptest! {
 fn one_cell_of_seven_that_loses_five_per_cent_is_found() {
     let mut random = fastrand::Rng::with_seed(7);
     let draws = 200;
-    let found = (0..draws)
+    let comparison = (0..draws)
         .filter(|_| {
             let numbers: Vec<[Vec<f64>; 2]> = SIZES
                 .iter()
@@ -177,16 +177,16 @@ fn one_cell_of_seven_that_loses_five_per_cent_is_found() {
                     .collect();
                 run(&cells)
             };
-            let found = compare(
+            let comparison = compare(
                 &[input("old", side(0))],
                 &[input("new", side(1))],
                 &Options::default(),
             )
             .unwrap();
-            found.cells[3].judgement == Judgement::Worse
+            comparison.cells[3].judgement == Judgement::Worse
         })
         .count();
-    assert!(found >= draws * 85 / 100, "{found} of {draws}");
+    assert!(comparison >= draws * 85 / 100, "{comparison} of {draws}");
 }
 
 #[test]

@@ -40,16 +40,16 @@ fn control(run: &mut Run, visits: &[f64]) {
 
 #[test]
 fn a_loss_of_ten_per_cent_is_worse() {
-    let found = both(run(&[(A, &OLD), (B, &OLD)]), run(&[(A, &LOW), (B, &OLD)]));
-    let ratio = found.cells[0].ratio.unwrap();
-    assert_eq!(found.cells[0].judgement, Judgement::Worse);
+    let comparison = both(run(&[(A, &OLD), (B, &OLD)]), run(&[(A, &LOW), (B, &OLD)]));
+    let ratio = comparison.cells[0].ratio.unwrap();
+    assert_eq!(comparison.cells[0].judgement, Judgement::Worse);
     assert!((ratio.ratio - 0.9).abs() < 0.001);
     assert!(ratio.low.unwrap() < ratio.ratio && ratio.ratio < ratio.high.unwrap());
     assert_eq!(ratio.spread_of, Some(SpreadOf::Repeats));
-    assert_eq!(found.cells[1].judgement, Judgement::Same);
-    assert!(found.counts.regression());
+    assert_eq!(comparison.cells[1].judgement, Judgement::Same);
+    assert!(comparison.counts.regression());
     assert!(
-        found.notes[0]
+        comparison.notes[0]
             .to_string()
             .contains("repeats of one run share")
     );
@@ -60,8 +60,8 @@ fn a_loss_of_ten_per_cent_is_worse() {
 
 #[test]
 fn a_single_repeat_tells_nothing_without_a_known_spread() {
-    let found = both(run(&[(A, &[1e5])]), run(&[(A, &[9e4])]));
-    let row = &found.cells[0];
+    let comparison = both(run(&[(A, &[1e5])]), run(&[(A, &[9e4])]));
+    let row = &comparison.cells[0];
     assert_eq!(row.judgement, Judgement::CannotTell);
     assert!(row.reason.as_ref().unwrap().contains("one repeat"));
     assert_eq!(row.ratio.unwrap().low, None);
@@ -74,15 +74,15 @@ fn the_control_cells_visits_are_a_known_spread() {
     let mut new = run(&[(A, &[9e4]), (B, &[1.005e5])]);
     control(&mut old, &[1e5, 1.001e5, 1.002e5]);
     control(&mut new, &[9e4, 9.01e4, 9.02e4]);
-    let found = both(old, new);
-    assert_eq!(found.cells[0].judgement, Judgement::Worse);
+    let comparison = both(old, new);
+    assert_eq!(comparison.cells[0].judgement, Judgement::Worse);
     assert_eq!(
-        found.cells[0].ratio.unwrap().spread_of,
+        comparison.cells[0].ratio.unwrap().spread_of,
         Some(SpreadOf::ControlCell)
     );
-    assert_eq!(found.cells[1].judgement, Judgement::Same);
+    assert_eq!(comparison.cells[1].judgement, Judgement::Same);
     assert!(
-        found
+        comparison
             .notes
             .iter()
             .any(|note| note.to_string().contains("a guess"))
@@ -104,16 +104,16 @@ fn several_runs_on_both_sides_count_one_number_each() {
     };
     let old = side(["a", "b", "c"], [1.0, 1.2, 0.8]);
     let new = side(["d", "e", "f"], [0.9, 1.1, 0.72]);
-    let found = compare(&old, &new, &Options::default()).unwrap();
-    let row = &found.cells[0];
+    let comparison = compare(&old, &new, &Options::default()).unwrap();
+    let row = &comparison.cells[0];
     assert_eq!(row.judgement, Judgement::CannotTell, "{row:?}");
     assert_eq!(row.ratio.unwrap().spread_of, Some(SpreadOf::Runs));
     assert_eq!((row.old.runs, row.old.repeats), (3, 15));
     // Their repeats thrown together would have looked like fifteen numbers each.
     let quiet_old = side(["a", "b", "c"], [1.0, 1.001, 0.999]);
     let quiet_new = side(["d", "e", "f"], [0.9, 0.901, 0.899]);
-    let found = compare(&quiet_old, &quiet_new, &Options::default()).unwrap();
-    assert_eq!(found.cells[0].judgement, Judgement::Worse);
+    let comparison = compare(&quiet_old, &quiet_new, &Options::default()).unwrap();
+    assert_eq!(comparison.cells[0].judgement, Judgement::Worse);
 }
 
 #[test]
@@ -128,11 +128,14 @@ fn verdicts_are_respected() {
         before.cells[2].verdict = old;
         let mut after = run(&[(A, &LOW)]);
         after.cells[0].verdict = new;
-        let found = both(before, after);
-        assert_eq!(found.cells[0].judgement, Judgement::NotJudged);
-        assert_eq!(found.cells[0].reason.as_deref(), Some(why));
-        assert!(found.cells[0].ratio.is_some(), "the ratio is still shown");
-        assert!(!found.counts.regression());
+        let comparison = both(before, after);
+        assert_eq!(comparison.cells[0].judgement, Judgement::NotJudged);
+        assert_eq!(comparison.cells[0].reason.as_deref(), Some(why));
+        assert!(
+            comparison.cells[0].ratio.is_some(),
+            "the ratio is still shown"
+        );
+        assert!(!comparison.counts.regression());
     }
 }
 
@@ -155,8 +158,8 @@ fn visits_count_as_repeats_and_are_judged_together() {
     let mut before = visited(&OLD, Verdict::Ok);
     before.cells[1].verdict = Verdict::Failed;
     before.cells[1].throughput_fps = None;
-    let found = both(before, visited(&LOW, Verdict::Wide));
-    let row = &found.cells[0];
+    let comparison = both(before, visited(&LOW, Verdict::Wide));
+    let row = &comparison.cells[0];
     assert_eq!(row.judgement, Judgement::Worse, "{row:?}");
     assert_eq!((row.old.repeats, row.new.repeats), (4, 5));
     assert_eq!(
@@ -165,8 +168,11 @@ fn visits_count_as_repeats_and_are_judged_together() {
     );
     assert_eq!(row.ratio.unwrap().spread_of, Some(SpreadOf::Repeats));
     // Contradictions are told by the verdict of all.
-    let found = both(visited(&OLD, Verdict::Unstable), visited(&LOW, Verdict::Ok));
-    assert_eq!(found.cells[0].reason.as_deref(), Some("unstable before"));
+    let comparison = both(visited(&OLD, Verdict::Unstable), visited(&LOW, Verdict::Ok));
+    assert_eq!(
+        comparison.cells[0].reason.as_deref(),
+        Some("unstable before")
+    );
     let mut gone = visited(&LOW, Verdict::Failed);
     for cell in &mut gone.cells {
         cell.throughput_fps = None;
@@ -178,12 +184,12 @@ fn visits_count_as_repeats_and_are_judged_together() {
 #[test]
 fn other_estimators_are_named_whatever_the_preset_is_called() {
     let new = || visited(&OLD, Verdict::Ok);
-    let found = both(run(&[(A, &OLD)]), new());
-    assert_eq!(found.differences[0].what, "estimator");
-    assert_eq!(found.differences[0].old, "whole trials");
-    assert_eq!(found.differences[0].new, "edge/1");
+    let comparison = both(run(&[(A, &OLD)]), new());
+    assert_eq!(comparison.differences[0].what, "estimator");
+    assert_eq!(comparison.differences[0].old, "whole trials");
+    assert_eq!(comparison.differences[0].new, "edge/1");
     assert_eq!(
-        found.notes[0].to_string(),
+        comparison.notes[0].to_string(),
         "estimator: whole trials before, edge/1 now; their numbers differ by method and do not compare more closely than 5 %"
     );
     let alike = both(new(), new());
@@ -213,8 +219,8 @@ fn an_interval_from_one_visit_widens_what_is_known() {
             }
             made
         };
-        let found = both(side(&[1e5; 3]), side(&[1e5; 3]));
-        let ratio = found.cells[0].ratio.unwrap();
+        let comparison = both(side(&[1e5; 3]), side(&[1e5; 3]));
+        let ratio = comparison.cells[0].ratio.unwrap();
         ratio.high.unwrap() / ratio.low.unwrap()
     };
     // The bounds of the search, 2 % apart, are the least.
@@ -229,20 +235,20 @@ fn a_result_that_is_gone_is_a_regression() {
         cell.verdict = Verdict::Failed;
         cell.throughput_fps = None;
     }
-    let found = both(run(&[(A, &OLD)]), after);
-    assert!(found.cells[0].lost && found.counts.regression());
-    assert_eq!(found.counts.worse, 0);
+    let comparison = both(run(&[(A, &OLD)]), after);
+    assert!(comparison.cells[0].lost && comparison.counts.regression());
+    assert_eq!(comparison.counts.worse, 0);
 }
 
 #[test]
 fn only_common_cells_count_and_the_others_are_named() {
-    let found = both(
+    let comparison = both(
         run(&[(A, &OLD), ("bridge/256/uni", &OLD)]),
         run(&[(A, &OLD), (B, &OLD)]),
     );
-    assert_eq!(found.cells.len(), 1);
-    assert_eq!(found.only_old, ["bridge/256/uni"]);
-    assert_eq!(found.only_new, [B]);
+    assert_eq!(comparison.cells.len(), 1);
+    assert_eq!(comparison.only_old, ["bridge/256/uni"]);
+    assert_eq!(comparison.only_new, [B]);
 }
 
 #[test]
@@ -317,8 +323,12 @@ fn likely_explanations_come_first() {
     new.tester_limit_fps
         .insert("64".parse().unwrap(), 700_000.0);
     new.cells.iter_mut().for_each(|c| c.engine = "xdp".into());
-    let found = both(old, new);
-    let what: Vec<&str> = found.differences.iter().map(|d| d.what.as_str()).collect();
+    let comparison = both(old, new);
+    let what: Vec<&str> = comparison
+        .differences
+        .iter()
+        .map(|d| d.what.as_str())
+        .collect();
     assert_eq!(
         what,
         [
@@ -329,8 +339,8 @@ fn likely_explanations_come_first() {
             "firmware"
         ]
     );
-    assert_eq!(found.differences[1].old, "6.18.5");
-    assert_eq!(found.differences[3].old, "none");
+    assert_eq!(comparison.differences[1].old, "6.18.5");
+    assert_eq!(comparison.differences[3].old, "none");
 }
 
 #[test]
@@ -363,26 +373,26 @@ fn latency_is_better_when_it_is_less() {
         )
         .unwrap()
     };
-    let found = go(0.9);
+    let comparison = go(0.9);
     // Nobody measured CPU time, so there is no row of it.
-    assert_eq!(found.cells.len(), 2);
-    assert_eq!(found.cells[1].metric, Metric::LatencyP99);
-    assert_eq!(found.cells[1].judgement, Judgement::Better);
+    assert_eq!(comparison.cells.len(), 2);
+    assert_eq!(comparison.cells[1].metric, Metric::LatencyP99);
+    assert_eq!(comparison.cells[1].judgement, Judgement::Better);
     assert_eq!(go(0.5).cells[1].judgement, Judgement::NotJudged);
 }
 
 #[test]
 fn what_more_repeats_would_do_is_said() {
     let wide = [90_000.0, 100_000.0, 110_000.0];
-    let found = both(run(&[(A, &wide)]), run(&[(A, &wide)]));
-    let reason = found.cells[0].reason.clone().unwrap();
+    let comparison = both(run(&[(A, &wide)]), run(&[(A, &wide)]));
+    let reason = comparison.cells[0].reason.clone().unwrap();
     assert!(
         reason.starts_with("the numbers spread too much"),
         "{reason}"
     );
     let noisy = [97_000.0, 100_000.0, 103_000.0];
-    let found = both(run(&[(A, &noisy)]), run(&[(A, &noisy)]));
-    let reason = found.cells[0].reason.clone().unwrap();
+    let comparison = both(run(&[(A, &noisy)]), run(&[(A, &noisy)]));
+    let reason = comparison.cells[0].reason.clone().unwrap();
     assert!(
         reason.contains("repeats on each side would tell"),
         "{reason}"
@@ -407,8 +417,8 @@ fn socket_workloads_are_compared_in_their_own_units() {
         input("old", socket_run(&old)),
         input("new", socket_run(&new)),
     );
-    let found = compare(&[old], &[new], &options).unwrap();
-    let rows: Vec<(&str, &str, Judgement)> = found
+    let comparison = compare(&[old], &[new], &options).unwrap();
+    let rows: Vec<(&str, &str, Judgement)> = comparison
         .cells
         .iter()
         .map(|row| (row.cell.as_str(), row.unit.as_str(), row.judgement))
@@ -426,10 +436,13 @@ fn socket_workloads_are_compared_in_their_own_units() {
             (stream, "µs/KB", Judgement::Same),
         ]
     );
-    assert!(found.cells.iter().all(|row| row.key.is_none()));
+    assert!(comparison.cells.iter().all(|row| row.key.is_none()));
     // What is written is read back.
-    let text = serde_json::to_string(&found).unwrap();
-    assert_eq!(serde_json::from_str::<Comparison>(&text).unwrap(), found);
+    let text = serde_json::to_string(&comparison).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Comparison>(&text).unwrap(),
+        comparison
+    );
 }
 
 #[test]
@@ -441,8 +454,8 @@ fn flows_that_broke_down_and_steps_of_a_curve_are_no_repeats() {
     ]))
     .unwrap();
     run.sockets[0].saturated_at = Some(2);
-    let found = both(run.clone(), run.clone());
-    let row = &found.cells[0];
+    let comparison = both(run.clone(), run.clone());
+    let row = &comparison.cells[0];
     assert_eq!(
         (row.old.repeats, row.old.mean.map(f64::round)),
         (1, Some(40.0))
@@ -451,9 +464,9 @@ fn flows_that_broke_down_and_steps_of_a_curve_are_no_repeats() {
     for result in &mut broken.sockets[0].results {
         result.ending = nicety_model::sock::Ending::Faulty;
     }
-    let found = both(run, broken);
-    assert_eq!(found.cells[0].judgement, Judgement::NotJudged);
-    assert!(found.counts.regression());
+    let comparison = both(run, broken);
+    assert_eq!(comparison.cells[0].judgement, Judgement::NotJudged);
+    assert!(comparison.counts.regression());
     let frames = common::run(&[(A, &OLD)]);
     let why = try_both(frames, socket_run(&[(name, &OLD)])).unwrap_err();
     assert!(why.contains("one side has socket workloads only"), "{why}");

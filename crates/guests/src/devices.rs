@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nicety_host::link::Mac;
-use nicety_model::plan::{VmAsk, VmNic};
+use nicety_model::plan::{VmConfig, VmNic};
 
 use crate::accel::Accelerator;
 use crate::emulator::QBOOT;
@@ -42,7 +42,7 @@ impl Backend {
 
 /// The machine without kernel and initramfs. `port` is QEMU's end of the guest's channel.
 pub fn arguments(
-    ask: &VmAsk,
+    ask: &VmConfig,
     accelerator: &Accelerator,
     backends: &[Backend; 2],
     macs: [Mac; 2],
@@ -113,7 +113,7 @@ fn vhost_user(number: usize, queues: u32) -> String {
     format!("vhost-user,id=net{number},chardev=switch{number},queues={queues}")
 }
 
-fn device(ask: &VmAsk, number: usize, mac: Mac) -> String {
+fn device(ask: &VmConfig, number: usize, mac: Mac) -> String {
     let common = format!("netdev=net{number},mac={mac},romfile=");
     if ask.nic == VmNic::E1000 {
         return format!("e1000,{common}");
@@ -147,10 +147,10 @@ mod tests {
 
     use super::*;
 
-    fn request(words: &[(&str, &str)]) -> VmAsk {
+    fn request(words: &[(&str, &str)]) -> VmConfig {
         let words = words.iter().copied().chain([("kind", "vm")]);
         let words = words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-        PathSpec::try_from(&words).unwrap().vm().unwrap().ask()
+        PathSpec::try_from(&words).unwrap().vm().unwrap().config()
     }
 
     #[test]

@@ -32,13 +32,13 @@ pub enum HistoryError {
     },
     /// Written by a newer version.
     #[error(
-        "the store {place} has schema {found}, newer than {known}, the newest this version knows; use a newer nicety"
+        "the store {place} has schema {version}, newer than {known}, the newest this version knows; use a newer nicety"
     )]
     Newer {
         /// The store.
         place: String,
         /// Schema found.
-        found: i64,
+        version: i64,
         /// Newest schema known.
         known: i64,
     },

@@ -93,7 +93,7 @@ impl Added {
 
 /// A point of a trend with what its run searched for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point {
+pub struct HistoryPoint {
     /// The number.
     pub point: TrendPoint,
     /// Search preset.
@@ -135,7 +135,7 @@ pub trait History {
     ///
     /// # Errors
     /// [`HistoryError`].
-    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<Point>, HistoryError>;
+    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<HistoryPoint>, HistoryError>;
 
     /// Names of all cells, sorted.
     ///

@@ -23,7 +23,7 @@ use postgres::types::FromSql;
 use postgres::{Client, Config, NoTls, Row, Transaction};
 
 use crate::error::HistoryError;
-use crate::{Added, History, NewRun, Point, pack};
+use crate::{Added, History, HistoryPoint, NewRun, pack};
 
 pub use address::{is_url, without_password};
 
@@ -275,9 +275,9 @@ fn failure(
 
 /// Checks that all runs are there, inside the transaction that is going to change them.
 fn check(transaction: &mut Transaction<'_>, ids: &[i64]) -> Result<(), Fault> {
-    let found = transaction.query("SELECT id FROM nicety.runs WHERE id = ANY($1)", &[&ids])?;
-    let found: Vec<i64> = all(&found)?;
-    match ids.iter().find(|id| !found.contains(id)) {
+    let known_ids = transaction.query("SELECT id FROM nicety.runs WHERE id = ANY($1)", &[&ids])?;
+    let known_ids: Vec<i64> = all(&known_ids)?;
+    match ids.iter().find(|id| !known_ids.contains(id)) {
         Some(id) => Err(HistoryError::NoRun { id: *id }.into()),
         None => Ok(()),
     }
@@ -423,16 +423,16 @@ impl History for Postgres {
                  ON CONFLICT DO NOTHING",
                 &[&id, &labels],
             )?;
-            let found = Added::of(id, known.is_some(), same);
-            Ok(match (first, found) {
+            let added = Added::of(id, known.is_some(), same);
+            Ok(match (first, added) {
                 (Some(earlier @ (Added::New(was) | Added::Replaced(was))), Added::Same(id))
                     if was == id =>
                 {
                     earlier
                 }
                 _ => {
-                    first = Some(found);
-                    found
+                    first = Some(added);
+                    added
                 }
             })
         })
@@ -481,7 +481,7 @@ impl History for Postgres {
         self.all_but(id, nicety_store::file::TRIALS)
     }
 
-    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<Point>, HistoryError> {
+    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<HistoryPoint>, HistoryError> {
         let sql = format!(
             "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
              {LABELS} FROM nicety.figures JOIN nicety.runs ON runs.id = figures.run \
@@ -490,7 +490,7 @@ impl History for Postgres {
         self.read(|client| {
             let rows = client.query(&sql, &[&cell, &metric.word()])?;
             let points = rows.iter().map(|row| {
-                Ok(Point {
+                Ok(HistoryPoint {
                     point: TrendPoint {
                         id: row.try_get(0)?,
                         started: row.try_get(1)?,

@@ -74,8 +74,8 @@ mod tests {
     const NEXT: &str = "ALTER TABLE runs ADD COLUMN host TEXT NOT NULL DEFAULT 'unknown';";
 
     fn version(connection: &Connection) -> i64 {
-        let ask = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
-        ask.unwrap()
+        let query = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
+        query.unwrap()
     }
 
     /// A store of an older version, with a run.
@@ -92,9 +92,9 @@ mod tests {
         let mut store = older();
         apply(&mut store, &[STEPS[0], NEXT]).unwrap();
         assert_eq!(version(&store), 2);
-        let ask = "SELECT id || name || host FROM runs";
-        let found: String = store.query_row(ask, [], |row| row.get(0)).unwrap();
-        assert_eq!(found, "7nunknown");
+        let query = "SELECT id || name || host FROM runs";
+        let text: String = store.query_row(query, [], |row| row.get(0)).unwrap();
+        assert_eq!(text, "7nunknown");
         apply(&mut store, &[STEPS[0], NEXT]).unwrap();
         assert_eq!(version(&store), 2, "a second time nothing is to do");
     }

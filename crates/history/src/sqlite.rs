@@ -10,7 +10,7 @@ use nicety_store::RunFiles;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, Transaction, params};
 
 use crate::error::HistoryError;
-use crate::{Added, BETWEEN, History, NewRun, Point, pack, schema};
+use crate::{Added, BETWEEN, History, HistoryPoint, NewRun, pack, schema};
 
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ impl Sqlite {
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         let pragma = |name| connection.query_row(name, [], |row| row.get::<_, i64>(0));
         let application = pragma("PRAGMA application_id").map_err(failed)?;
-        let found = pragma("PRAGMA user_version").map_err(failed)?;
+        let version = pragma("PRAGMA user_version").map_err(failed)?;
         let tables = pragma("SELECT count(*) FROM sqlite_schema").map_err(failed)?;
         if application != schema::APPLICATION && (application != 0 || tables > 0) {
             return Err(HistoryError::NotAStore {
@@ -69,17 +69,17 @@ impl Sqlite {
                 why: "it is a database of something else",
             });
         }
-        if found > schema::KNOWN {
+        if version > schema::KNOWN {
             return Err(HistoryError::Newer {
                 place: path.display().to_string(),
-                found,
+                version,
                 known: schema::KNOWN,
             });
         }
         connection
             .pragma_update(None, "foreign_keys", true)
             .map_err(failed)?;
-        if found < schema::KNOWN {
+        if version < schema::KNOWN {
             schema::migrate(&mut connection).map_err(failed)?;
         }
         Ok(Self { path, connection })
@@ -301,7 +301,7 @@ impl History for Sqlite {
         self.all_but(id, nicety_store::file::TRIALS)
     }
 
-    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<Point>, HistoryError> {
+    fn points(&self, cell: &str, metric: Metric) -> Result<Vec<HistoryPoint>, HistoryError> {
         let sql = format!(
             "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
              {LABELS} FROM figures JOIN runs ON runs.id = figures.run \
@@ -309,7 +309,7 @@ impl History for Sqlite {
         );
         self.all(&sql, params![cell, metric.word()], |row| {
             let verdict: String = row.get(6)?;
-            Ok(Point {
+            Ok(HistoryPoint {
                 point: TrendPoint {
                     id: row.get(0)?,
                     started: row.get(1)?,

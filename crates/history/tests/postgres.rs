@@ -52,12 +52,12 @@ fn refused(server: &Server) {
     let tables = "CREATE SCHEMA nicety; CREATE TABLE nicety.version (name TEXT)";
     for change in ["CREATE SCHEMA nicety", "DROP SCHEMA nicety", tables] {
         other.batch_execute(change).unwrap();
-        let found = open(server, "other", change.starts_with("CREATE"));
+        let result = open(server, "other", change.starts_with("CREATE"));
         match change.starts_with("DROP") {
-            true => assert!(matches!(found, Err(HistoryError::Missing { .. }))),
+            true => assert!(matches!(result, Err(HistoryError::Missing { .. }))),
             false => assert!(
-                matches!(found, Err(HistoryError::NotAStore { .. })),
-                "{found:?}"
+                matches!(result, Err(HistoryError::NotAStore { .. })),
+                "{result:?}"
             ),
         }
     }
@@ -67,7 +67,7 @@ fn refused(server: &Server) {
     let raise = "UPDATE nicety.version SET version = 99";
     newer.batch_execute(raise).unwrap();
     match open(server, "newer", true) {
-        Err(HistoryError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 1)),
+        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 1)),
         other => panic!("{other:?}"),
     }
     // Somebody who may only look.

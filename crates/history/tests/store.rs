@@ -76,7 +76,7 @@ fn a_newer_store_is_refused_and_left_alone() {
     made.pragma_update(None, "user_version", 99).unwrap();
     drop(made);
     match Sqlite::open(&path) {
-        Err(HistoryError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 1)),
+        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 1)),
         other => panic!("{other:?}"),
     }
 }

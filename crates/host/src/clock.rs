@@ -69,8 +69,8 @@ impl ClockPair {
     /// when the offsets agree within their uncertainty and 1 µs.
     pub fn step_since(&self, before: &Self) -> Option<i128> {
         let step = self.offset_ns - before.offset_ns;
-        let doubt = u128::from(self.width_ns / 2 + before.width_ns / 2 + 1_000);
-        (step.unsigned_abs() > doubt).then_some(step)
+        let uncertainty = u128::from(self.width_ns / 2 + before.width_ns / 2 + 1_000);
+        (step.unsigned_abs() > uncertainty).then_some(step)
     }
 }
 

@@ -29,7 +29,7 @@ trait Transport: fmt::Debug {
 
 impl Transport for Channel {
     fn ask(&self, message: RawMessage, flags: u16) -> io::Result<Vec<RawMessage>> {
-        Channel::ask(self, message, flags)
+        Channel::query(self, message, flags)
     }
 
     fn change(&self, message: RawMessage) -> io::Result<()> {

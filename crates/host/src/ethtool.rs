@@ -138,7 +138,7 @@ impl Ethtool {
     /// [`NetError::NotFound`], [`NetError::Unsupported`].
     pub fn driver(&self, interface: &str) -> Result<Driver, NetError> {
         // struct ethtool_drvinfo: cmd, five strings of 32 bytes, ...; 196 bytes.
-        let answer = self.ask(
+        let answer = self.call(
             interface,
             "read driver of",
             Request::new(ETHTOOL_GDRVINFO, 196),
@@ -161,11 +161,11 @@ impl Ethtool {
         // struct ethtool_link_settings: 48 bytes, then three masks of `words` words. The first
         // call tells the number of words as a negative number (ethtool.h, handshake).
         let handshake = Request::new(ETHTOOL_GLINKSETTINGS, 48);
-        let words = self.ask(interface, OPERATION, handshake)?.bytes[15] as i8;
+        let words = self.call(interface, OPERATION, handshake)?.bytes[15] as i8;
         let words = words.unsigned_abs();
         let mut request = Request::new(ETHTOOL_GLINKSETTINGS, 48 + 3 * 4 * usize::from(words));
         request.bytes[15] = words;
-        let speed = self.ask(interface, OPERATION, request)?.word(4);
+        let speed = self.call(interface, OPERATION, request)?.word(4);
         Ok((speed != SPEED_UNKNOWN && speed != 0).then_some(speed))
     }
 
@@ -177,7 +177,7 @@ impl Ethtool {
         // struct ethtool_ts_info: cmd, so_timestamping, phc_index, tx_types, 3 words, rx_filters,
         // 3 words; 44 bytes.
         let request = Request::new(ETHTOOL_GET_TS_INFO, 44);
-        let answer = self.ask(interface, "read time stamps of", request)?;
+        let answer = self.call(interface, "read time stamps of", request)?;
         let bits = answer.word(4);
         Ok(HardwareStamps {
             tx: bits & SOF_TIMESTAMPING_TX_HARDWARE != 0,
@@ -195,7 +195,7 @@ impl Ethtool {
     /// [`NetError::NotFound`], [`NetError::Unsupported`].
     pub fn channels(&self, interface: &str) -> Result<Channels, NetError> {
         let request = Request::new(ETHTOOL_GCHANNELS, 36);
-        let answer = self.ask(interface, "read channels of", request)?;
+        let answer = self.call(interface, "read channels of", request)?;
         // struct ethtool_channels: cmd, then rx, tx, other, combined: most, and present.
         let counts = |at| QueueCounts {
             rx: answer.word(at),
@@ -215,7 +215,7 @@ impl Ethtool {
     pub fn rings(&self, interface: &str) -> Result<Rings, NetError> {
         // struct ethtool_ringparam: cmd, then rx, mini, jumbo, tx: most, and present.
         let request = Request::new(ETHTOOL_GRINGPARAM, 36);
-        let answer = self.ask(interface, "read rings of", request)?;
+        let answer = self.call(interface, "read rings of", request)?;
         Ok(Rings {
             rx_max: answer.word(4),
             tx_max: answer.word(16),
@@ -252,7 +252,7 @@ impl Ethtool {
     /// Switches features on or off, all in one call, and returns the old value of each.
     ///
     /// # Errors
-    /// [`NetError::NotTaken`] when the kernel keeps another value (a fixed feature, or one that
+    /// [`NetError::NotApplied`] when the kernel keeps another value (a fixed feature, or one that
     /// depends on another), [`NetError::NotFound`] for a feature this kernel does not know,
     /// [`NetError::NotPermitted`].
     pub fn set_features(
@@ -287,16 +287,16 @@ impl Ethtool {
             }
             old.push(((*feature).to_owned(), state.active));
         }
-        self.ask(interface, OPERATION, request)?;
+        self.call(interface, OPERATION, request)?;
         let after = self.features(interface)?;
         for (feature, on) in wanted {
-            let found = after.get(*feature).map(|state| state.active);
-            if found != Some(*on) {
-                return Err(NetError::NotTaken {
+            let active = after.get(*feature).map(|state| state.active);
+            if active != Some(*on) {
+                return Err(NetError::NotApplied {
                     operation: OPERATION,
                     object: self.named(interface),
                     wanted: format!("{feature}={on}"),
-                    found: format!("{found:?}"),
+                    actual: format!("{active:?}"),
                 });
             }
         }
@@ -317,7 +317,7 @@ impl Ethtool {
         }
         let mut request = Request::new(ETHTOOL_GSTATS, 8 + 8 * with_room(names.len()));
         request.put_word(4, names.len() as u32);
-        let answer = self.ask(interface, "read statistics of", request)?;
+        let answer = self.call(interface, "read statistics of", request)?;
         Ok(names
             .into_iter()
             .enumerate()
@@ -329,7 +329,7 @@ impl Ethtool {
         let blocks = count.div_ceil(32);
         let mut request = Request::new(ETHTOOL_GFEATURES, 8 + 16 * blocks);
         request.put_word(4, blocks as u32);
-        self.ask(interface, "read features of", request)
+        self.call(interface, "read features of", request)
     }
 
     fn strings(&self, interface: &str, set: u32) -> Result<Vec<String>, NetError> {
@@ -337,7 +337,7 @@ impl Ethtool {
         // struct ethtool_sset_info: cmd, reserved, mask (u64), one count per bit set.
         let mut request = Request::new(ETHTOOL_GSSET_INFO, 20);
         request.bytes[8..16].copy_from_slice(&(1u64 << set).to_ne_bytes());
-        let info = self.ask(interface, OPERATION, request)?;
+        let info = self.call(interface, OPERATION, request)?;
         if info.long(8) == 0 {
             return Ok(Vec::new());
         }
@@ -346,13 +346,13 @@ impl Ethtool {
         let mut request = Request::new(ETHTOOL_GSTRINGS, 12 + ETH_GSTRING_LEN * with_room(count));
         request.put_word(4, set);
         request.put_word(8, count as u32);
-        let answer = self.ask(interface, OPERATION, request)?;
+        let answer = self.call(interface, OPERATION, request)?;
         Ok((0..count)
             .map(|index| answer.text(12 + ETH_GSTRING_LEN * index))
             .collect())
     }
 
-    fn ask(
+    fn call(
         &self,
         interface: &str,
         operation: &'static str,

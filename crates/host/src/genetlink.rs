@@ -29,7 +29,7 @@ impl Family {
         let mut request = RawMessage::genl(Self(GENL_ID_CTRL), CTRL_CMD_GETFAMILY);
         request.put_str(CTRL_ATTR_FAMILY_NAME, name);
         channel
-            .ask(request, 0)?
+            .query(request, 0)?
             .iter()
             .find_map(|answer| answer.u16(CTRL_ATTR_FAMILY_ID))
             .map(Self)

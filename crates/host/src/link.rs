@@ -107,7 +107,7 @@ impl Links {
             .push(LinkAttribute::IfName(name.to_owned()));
         let answers = self
             .channel
-            .ask(RouteNetlinkMessage::GetLink(message), 0)
+            .query(RouteNetlinkMessage::GetLink(message), 0)
             .map_err(|e| self.error("read interface", name, e))?;
         answers
             .into_iter()
@@ -123,7 +123,7 @@ impl Links {
         let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
         let answers = self
             .channel
-            .ask(message, NLM_F_DUMP)
+            .query(message, NLM_F_DUMP)
             .map_err(|e| NetError::new("list interfaces of namespace", &self.ns, e))?;
         Ok(answers.into_iter().filter_map(link_of).collect())
     }

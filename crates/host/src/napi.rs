@@ -61,13 +61,13 @@ pub fn make_threaded(
     // The attribute exists since Linux 5.12.
     let written = sysfs.write(&link.name, "threaded", "1");
     written.map_err(NetError::unsupported_where_missing)?;
-    let found = sysfs.read(&link.name, "threaded")?;
-    if found != "1" {
-        return Err(NetError::NotTaken {
+    let actual = sysfs.read(&link.name, "threaded")?;
+    if actual != "1" {
+        return Err(NetError::NotApplied {
             operation: "make NAPI threaded of",
             object: link.name.clone(),
             wanted: "1".to_owned(),
-            found,
+            actual,
         });
     }
     let after = threads_of(&link.name)?;
@@ -98,17 +98,17 @@ pub fn make_threaded(
 ///
 /// # Errors
 /// [`NetError::NotPermitted`] without CAP_SYS_NICE in the initial user namespace,
-/// [`NetError::NotTaken`] when the kernel keeps another CPU set.
+/// [`NetError::NotApplied`] when the kernel keeps another CPU set.
 pub fn pin(thread: &NapiThread, cpu: u32) -> Result<(), NetError> {
     const OPERATION: &str = "pin kernel thread";
     cpu_set::pin(pid(thread), &[cpu]).map_err(|e| NetError::new(OPERATION, &thread.name, e))?;
-    let found = cpus(thread)?;
-    if found != [cpu] {
-        return Err(NetError::NotTaken {
+    let actual = cpus(thread)?;
+    if actual != [cpu] {
+        return Err(NetError::NotApplied {
             operation: OPERATION,
             object: thread.name.clone(),
             wanted: format!("CPU {cpu}"),
-            found: format!("CPUs {found:?}"),
+            actual: format!("CPUs {actual:?}"),
         });
     }
     Ok(())
@@ -190,7 +190,7 @@ fn pids(ns: &NetNs, index: u32) -> Result<Vec<u32>, NetError> {
     let family = Family::find(&channel, "netdev").map_err(error)?;
     let mut request = RawMessage::genl(family, NETDEV_CMD_NAPI_GET);
     request.put_u32(NETDEV_A_NAPI_IFINDEX, index);
-    let answers = channel.ask(request, NLM_F_DUMP).map_err(error)?;
+    let answers = channel.query(request, NLM_F_DUMP).map_err(error)?;
     Ok(answers
         .iter()
         .filter(|answer| answer.u32(NETDEV_A_NAPI_ID).is_some())

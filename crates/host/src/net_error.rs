@@ -78,8 +78,8 @@ pub enum NetError {
         after: Duration,
     },
     /// The kernel accepted a value and then reports another one.
-    #[error("{operation} {object}: asked for {wanted}, the kernel says {found}")]
-    NotTaken {
+    #[error("{operation} {object}: asked for {wanted}, the kernel says {actual}")]
+    NotApplied {
         /// What was tried.
         operation: &'static str,
         /// On what.
@@ -87,7 +87,7 @@ pub enum NetError {
         /// Value asked for.
         wanted: String,
         /// Value read back.
-        found: String,
+        actual: String,
     },
     /// An answer that could not be understood.
     #[error("{operation} {object}: unreadable answer: {detail}")]

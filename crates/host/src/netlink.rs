@@ -64,7 +64,7 @@ pub(crate) struct Part<'a> {
     /// What follows the netlink header.
     pub(crate) body: &'a [u8],
     /// With the netlink header.
-    whole: &'a [u8],
+    message: &'a [u8],
 }
 
 impl Channel {
@@ -110,7 +110,7 @@ impl Channel {
     }
 
     /// Sends `message` and collects its answers: one, or all of them with [`NLM_F_DUMP`].
-    pub(crate) fn ask<I>(&self, message: I, flags: u16) -> io::Result<Vec<I>>
+    pub(crate) fn query<I>(&self, message: I, flags: u16) -> io::Result<Vec<I>>
     where
         I: NetlinkSerializable + NetlinkDeserializable + Clone,
     {
@@ -118,7 +118,7 @@ impl Channel {
         for _ in 0..TRIES {
             answers.clear();
             let disturbed = self.exchange(message.clone(), flags, |part| {
-                let reply = NetlinkMessage::<I>::deserialize(part.whole)
+                let reply = NetlinkMessage::<I>::deserialize(part.message)
                     .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?;
                 if let NetlinkPayload::InnerMessage(answer) = reply.payload {
                     answers.push(answer);
@@ -224,9 +224,9 @@ impl Channel {
             false => RecvFlags::TRUNC,
         };
         loop {
-            let (length, whole) = rustix::net::recv(&*socket, &mut buffer[..], look)?;
-            if whole > length {
-                let what = format!("an answer of {whole} bytes");
+            let (length, full_length) = rustix::net::recv(&*socket, &mut buffer[..], look)?;
+            if full_length > length {
+                let what = format!("an answer of {full_length} bytes");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));
             }
             let mut rest = &buffer[..length];
@@ -307,16 +307,16 @@ impl<'a> Part<'a> {
     /// The first message of a datagram; none at its end and where it is cut off.
     fn first(datagram: &'a [u8]) -> Option<(Header, Self)> {
         let length = u32_at(datagram, 0)? as usize;
-        let whole = datagram.get(..length).filter(|_| length >= HEADER)?;
+        let message = datagram.get(..length).filter(|_| length >= HEADER)?;
         let header = Header {
             length,
-            flags: u16_at(whole, 6)?,
-            sequence: u32_at(whole, 8)?,
+            flags: u16_at(message, 6)?,
+            sequence: u32_at(message, 8)?,
         };
         let part = Self {
-            kind: u16_at(whole, 4)?,
-            body: &whole[HEADER..],
-            whole,
+            kind: u16_at(message, 4)?,
+            body: &message[HEADER..],
+            message,
         };
         Some((header, part))
     }

@@ -74,7 +74,7 @@ impl Only {
     ///
     /// # Errors
     /// As with any file.
-    pub fn say(&self, words: &[u8]) -> io::Result<()> {
+    pub fn write(&self, words: &[u8]) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.write_all_at(words, 0)
     }
@@ -99,7 +99,7 @@ mod tests {
         assert!(Only::claim(&place, "a").unwrap().is_none());
         assert!(Only::claim(&place, "b").unwrap().is_some());
         for words in ["longer", "short"] {
-            first.say(words.as_bytes()).unwrap();
+            first.write(words.as_bytes()).unwrap();
             assert_eq!(std::fs::read_to_string(place.join("a")).unwrap(), words);
         }
         drop(first);

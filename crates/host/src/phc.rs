@@ -79,38 +79,38 @@ impl Phc {
     }
 
     fn extended(&self) -> io::Result<Vec<Reading>> {
-        let mut asked = Extended {
+        let mut request = Extended {
             samples: SAMPLES as u32,
             reserved: [0; 3],
             times: [[Time::default(); 3]; MAX_SAMPLES],
         };
-        self.call(PTP_SYS_OFFSET_EXTENDED, &mut asked)?;
-        let times = asked.times.iter().take(SAMPLES);
+        self.call(PTP_SYS_OFFSET_EXTENDED, &mut request)?;
+        let times = request.times.iter().take(SAMPLES);
         Ok(times.map(|three| three.map(nanos)).collect())
     }
 
     fn basic(&self) -> io::Result<Vec<Reading>> {
-        let mut asked = Basic {
+        let mut request = Basic {
             samples: SAMPLES as u32,
             reserved: [0; 3],
             times: [Time::default(); 2 * MAX_SAMPLES + 1],
         };
-        self.call(PTP_SYS_OFFSET, &mut asked)?;
-        let times = asked.times.windows(3).step_by(2).take(SAMPLES);
+        self.call(PTP_SYS_OFFSET, &mut request)?;
+        let times = request.times.windows(3).step_by(2).take(SAMPLES);
         Ok(times
             .map(|three| [0, 1, 2].map(|n| nanos(three[n])))
             .collect())
     }
 
     #[allow(unsafe_code)] // No safe wrapper knows these.
-    fn call<T>(&self, request: libc::c_ulong, asked: &mut T) -> io::Result<()> {
-        // SAFETY: the descriptor is open, and `asked` is the structure of this request, whose size is
+    fn call<T>(&self, number: libc::c_ulong, request: &mut T) -> io::Result<()> {
+        // SAFETY: the descriptor is open, and `request` is the structure of this request, whose size is
         // in its number; it lives through the call.
         let done = unsafe {
             libc::ioctl(
                 self.file.as_raw_fd(),
-                request as _,
-                std::ptr::from_mut(asked),
+                number as _,
+                std::ptr::from_mut(request),
             )
         };
         if done < 0 {

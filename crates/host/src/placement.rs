@@ -6,9 +6,9 @@
 //! receive apart.
 
 mod cores;
+mod notes;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use nicety_model::Note;
 
@@ -104,7 +104,7 @@ pub fn place(topology: &Topology, wants: Wants) -> Placement {
     let fills = topology.cpus.keys().all(|cpu| all.contains(cpu));
     placement.virtual_machine = topology.virtual_machine;
     placement.rests = topology.virtual_machine && !placement.shared && fills;
-    placement.notes = words::notes(topology, wants, &placement);
+    placement.notes = notes::notes(topology, wants, &placement);
     placement
 }
 

@@ -105,8 +105,8 @@ impl Policers {
     /// # Errors
     /// When the kernel does not answer.
     pub fn ingress(&self) -> Result<Ingress, NetError> {
-        let fill = |found: &mut Ingress, part: Part<'_>| {
-            found.extend(message::ingress_qdisc(part.kind, part.body));
+        let fill = |ingress: &mut Ingress, part: Part<'_>| {
+            ingress.extend(message::ingress_qdisc(part.kind, part.body));
         };
         self.channel
             .dump(tc::dump_qdiscs(), Ingress::new, fill)
@@ -142,7 +142,7 @@ impl Policers {
 
     fn filters(&self, at: Representor<'_>) -> Result<Vec<RawMessage>, NetError> {
         self.channel
-            .ask(tc::dump_filters(at.index, tc::INGRESS), NLM_F_DUMP)
+            .query(tc::dump_filters(at.index, tc::INGRESS), NLM_F_DUMP)
             .map_err(|e| NetError::new("list filters of", at.name, e))
     }
 
@@ -167,9 +167,9 @@ impl Policers {
     /// [`NetError::NotPermitted`].
     pub fn set(&self, at: Representor<'_>, rate: BitRate) -> Result<(), NetError> {
         let ingress = self.ingress()?;
-        let found = self.read(at, &ingress)?;
+        let current = self.read(at, &ingress)?;
         let has_qdisc = ingress.contains_key(&at.index);
-        match (&found, rate.0) {
+        match (&current, rate.0) {
             (Policed::Foreign(kind), _) => {
                 let why = format!(
                     "somebody else's {kind} qdisc is on it; remove that first, see tc filter show dev {} ingress",
@@ -178,14 +178,14 @@ impl Policers {
                 return Err(NetError::new("limit", at.name, io::Error::other(why)));
             }
             (Policed::Open, 0) if !has_qdisc => return Ok(()),
-            (Policed::Limited(found), _) if found.rate == rate => return Ok(()),
+            (Policed::Limited(policer), _) if policer.rate == rate => return Ok(()),
             _ => {}
         }
         let note = self.note(at)?;
-        let changed = match (found, rate.0) {
-            (Policed::Limited(found), 0) => self.remove(at, found.shared),
+        let changed = match (current, rate.0) {
+            (Policed::Limited(policer), 0) => self.remove(at, policer.shared),
             (_, 0) => self.remove(at, false),
-            (Policed::Limited(found), _) => self.exchange(at, found.rate, rate),
+            (Policed::Limited(policer), _) => self.exchange(at, policer.rate, rate),
             (_, _) if has_qdisc => self.add(at, rate),
             (_, _) => self.begin(at, rate),
         };
@@ -212,20 +212,20 @@ impl Policers {
     fn begin(&self, at: Representor<'_>, rate: BitRate) -> Result<(), NetError> {
         let qdisc = tc::ingress(tc::RTM_NEWQDISC, at.index);
         self.change(qdisc, NLM_F_CREATE | NLM_F_EXCL, at)?;
-        let taken = self.add(at, rate);
-        if taken.is_err() {
+        let added = self.add(at, rate);
+        if added.is_err() {
             self.remove(at, false)?;
         }
-        taken
+        added
     }
 
     fn exchange(&self, at: Representor<'_>, old: BitRate, new: BitRate) -> Result<(), NetError> {
         self.change(message::remove_filter(at.index), 0, at)?;
-        let taken = self.add(at, new);
-        if taken.is_err() {
+        let added = self.add(at, new);
+        if added.is_err() {
             self.add(at, old)?;
         }
-        taken
+        added
     }
 
     fn add(&self, at: Representor<'_>, rate: BitRate) -> Result<(), NetError> {

@@ -208,13 +208,13 @@ fn forbidden(source: io::Error, sys: &Path) -> PrivilegeError {
             .ok()
             .and_then(|text| text.trim().parse::<u64>().ok())
     };
-    let found = SWITCHES.iter().find_map(|switch| {
-        let found = value(switch.name).filter(|found| (*found == 0) == switch.zero_forbids)?;
-        Some((switch, found))
+    let forbidden = SWITCHES.iter().find_map(|switch| {
+        let value = value(switch.name).filter(|value| (*value == 0) == switch.zero_forbids)?;
+        Some((switch, value))
     });
-    if let Some((Switch { name, allows, .. }, found)) = found {
+    if let Some((Switch { name, allows, .. }, value)) = forbidden {
         return PrivilegeError::Forbidden {
-            cause: format!("{name} = {found}"),
+            cause: format!("{name} = {value}"),
             remedy: format!("have root set it: sysctl -w {name}={allows}"),
             source,
         };

@@ -18,7 +18,7 @@ pub fn list(ns: &NetNs) -> Result<Vec<(u32, QdiscFacts)>, NetError> {
     let channel = Channel::open(ns, NETLINK_ROUTE)?;
     let request = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
     let answers = channel
-        .ask(request, NLM_F_DUMP)
+        .query(request, NLM_F_DUMP)
         .map_err(|e| NetError::new("list queueing disciplines of namespace", ns, e))?;
     Ok(answers.into_iter().filter_map(qdisc_of).collect())
 }

@@ -346,7 +346,7 @@ impl Shapers {
     fn redirects(&self, link: &Face) -> Result<Vec<Target>, NetError> {
         let filters = self
             .channel
-            .ask(message::dump_filters(link.index, INGRESS), NLM_F_DUMP)
+            .query(message::dump_filters(link.index, INGRESS), NLM_F_DUMP)
             .map_err(|e| NetError::new("list filters of", &link.name, e))?;
         Ok(message::redirects(&filters))
     }

@@ -118,9 +118,9 @@ fn difference(before: &SoftnetCpu, now: &SoftnetCpu) -> Option<SoftnetCpu> {
 /// dev.c, `enqueue_to_backlog`), so they are taken out of that line.
 pub fn losses(moved: &BTreeMap<u32, SoftnetCpu>) -> Vec<LossEntry> {
     let mut entries = Vec::new();
-    for (cpu, counted) in moved {
-        let full = counted.dropped.saturating_sub(counted.flow_limit);
-        for (what, frames) in [("dropped", full), ("flow_limit", counted.flow_limit)] {
+    for (cpu, counters) in moved {
+        let full = counters.dropped.saturating_sub(counters.flow_limit);
+        for (what, frames) in [("dropped", full), ("flow_limit", counters.flow_limit)] {
             if frames > 0 {
                 entries.push(LossEntry {
                     place: format!("cpu{cpu} softnet {what}"),

@@ -51,14 +51,14 @@ pub fn create_macvtap(ns: &NetNs, name: &str, on: u32, share: Share) -> Result<O
     let open = || OpenOptions::new().read(true).write(true).open(&device);
     let file = ns.run(open)?.map_err(error)?;
     let rdev = file.metadata().map_err(error)?.rdev();
-    let found = format!("{}:{}", libc::major(rdev), libc::minor(rdev));
+    let actual = format!("{}:{}", libc::major(rdev), libc::minor(rdev));
     let wanted = NsSysfs::mount(ns)?.read(name, &format!("tap{index}/dev"))?;
-    if wanted != found {
-        return Err(NetError::NotTaken {
+    if wanted != actual {
+        return Err(NetError::NotApplied {
             operation: "open",
             object: device,
             wanted,
-            found,
+            actual,
         });
     }
     Ok(file.into())

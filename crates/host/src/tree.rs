@@ -157,19 +157,19 @@ impl Tree {
     /// The same by steps, for kernels without `openat2`: no step follows a link by itself.
     fn walk(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         let here = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut passed: Vec<OwnedFd> = vec![rustix::io::dup(&self.0)?];
+        let mut ancestors: Vec<OwnedFd> = vec![rustix::io::dup(&self.0)?];
         let mut rest = parts(path);
         let mut links = 0;
         while let Some(name) = rest.pop() {
             let last = rest.is_empty();
             if name == "/" || name == ".." {
-                passed.truncate(match name == "/" {
+                ancestors.truncate(match name == "/" {
                     true => 1,
-                    false => passed.len().saturating_sub(1).max(1),
+                    false => ancestors.len().saturating_sub(1).max(1),
                 });
                 continue;
             }
-            let above = passed.last().map_or(self.0.as_fd(), AsFd::as_fd);
+            let above = ancestors.last().map_or(self.0.as_fd(), AsFd::as_fd);
             let step = match rustix::fs::openat(above, &name, here, Mode::empty()) {
                 Err(Errno::NOENT) if last => {
                     return Ok(rustix::fs::openat(
@@ -197,10 +197,10 @@ impl Tree {
                     mode,
                 )?);
             } else {
-                passed.push(step);
+                ancestors.push(step);
             }
         }
-        let top = passed.last().map_or(self.0.as_fd(), AsFd::as_fd);
+        let top = ancestors.last().map_or(self.0.as_fd(), AsFd::as_fd);
         Ok(rustix::fs::openat(top, ".", flags, mode)?)
     }
 }

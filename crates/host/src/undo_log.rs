@@ -44,7 +44,7 @@ impl UndoLog {
         };
         let path = place.join(name);
         let left = match fs::read_to_string(&path) {
-            Ok(text) => whole(&text),
+            Ok(text) => complete_lines(&text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
@@ -85,7 +85,7 @@ fn name(what: &str, netns: u64) -> String {
 }
 
 /// Whole lines only: of one that was being written nothing was changed yet.
-fn whole(text: &str) -> Vec<String> {
+fn complete_lines(text: &str) -> Vec<String> {
     let lines = text.split_inclusive('\n');
     let lines = lines.filter_map(|line| line.strip_suffix('\n'));
     lines.map(str::to_owned).collect()
@@ -120,6 +120,6 @@ mod tests {
 
     #[test]
     fn a_torn_line_is_none() {
-        assert_eq!(whole("eth0 1 12\neth1 1 1"), ["eth0 1 12"]);
+        assert_eq!(complete_lines("eth0 1 12\neth1 1 1"), ["eth0 1 12"]);
     }
 }

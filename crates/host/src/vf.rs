@@ -126,7 +126,7 @@ impl Functions {
         request.put(IFLA_EXT_MASK, &mask.to_ne_bytes());
         let answers = self
             .channel
-            .ask(request, 0)
+            .query(request, 0)
             .map_err(|e| self.error("read virtual functions of", pf, e))?;
         let answer = answers.first().map(parse::function_list);
         answer.ok_or_else(|| NetError::bad_reply("read virtual functions of", pf, "no link in it"))

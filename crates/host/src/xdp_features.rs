@@ -38,7 +38,7 @@ pub fn read(ns: &NetNs, index: u32) -> Result<XdpFeatures, NetError> {
     let family = Family::find(&channel, "netdev").map_err(error)?;
     let mut request = RawMessage::genl(family, NETDEV_CMD_DEV_GET);
     request.put_u32(NETDEV_A_DEV_IFINDEX, index);
-    let answers = channel.ask(request, 0).map_err(error)?;
+    let answers = channel.query(request, 0).map_err(error)?;
     let bits = answers
         .iter()
         .find_map(|answer| answer.u64(NETDEV_A_DEV_XDP_FEATURES))

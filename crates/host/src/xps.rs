@@ -19,7 +19,7 @@ use crate::ns_sysfs::NsSysfs;
 /// # Errors
 /// [`NetError::NotPermitted`] without CAP_NET_ADMIN in the initial user namespace, [`NetError::NotFound`] for
 /// an interface without that many queues, [`NetError::Unsupported`] on a kernel without transmit
-/// packet steering (CONFIG_XPS), [`NetError::NotTaken`] when it keeps other CPUs.
+/// packet steering (CONFIG_XPS), [`NetError::NotApplied`] when it keeps other CPUs.
 pub fn by_flow(ns: &NetNs, interface: &str, queues: u32) -> Result<(), NetError> {
     let sysfs = NsSysfs::mount(ns)?;
     let online = sysfs.path().join("devices/system/cpu/online");
@@ -34,13 +34,13 @@ pub fn by_flow(ns: &NetNs, interface: &str, queues: u32) -> Result<(), NetError>
         let file = format!("queues/tx-{queue}/xps_cpus");
         let written = sysfs.write(interface, &file, &mask);
         written.map_err(NetError::unsupported_where_missing)?;
-        let found = sysfs.read(interface, &file)?;
-        if parse_cpu_mask(&found).as_ref() != Some(&all) {
-            return Err(NetError::NotTaken {
+        let actual = sysfs.read(interface, &file)?;
+        if parse_cpu_mask(&actual).as_ref() != Some(&all) {
+            return Err(NetError::NotApplied {
                 operation: "set the CPUs of a transmit queue of",
                 object: interface.to_owned(),
                 wanted: mask,
-                found,
+                actual,
             });
         }
     }

@@ -58,7 +58,7 @@ fn a_busy_thread_is_seen_in_who() {
 #[test]
 fn own_threads_are_found_by_name() {
     let (ready, wait) = std::sync::mpsc::channel::<()>();
-    let (started, begun) = std::sync::mpsc::channel::<()>();
+    let (started, entered) = std::sync::mpsc::channel::<()>();
     let thread = std::thread::Builder::new()
         .name("tester-tx-0".to_owned())
         .spawn(move || {
@@ -66,16 +66,16 @@ fn own_threads_are_found_by_name() {
             wait.recv().ok();
         })
         .unwrap();
-    begun.recv().unwrap();
+    entered.recv().unwrap();
     let threads = tasks::own_threads(&ProcRoot::live());
-    let found: Vec<_> = threads
+    let own: Vec<_> = threads
         .iter()
         .filter(|task| task.name == "tester-tx-0")
         .collect();
-    assert_eq!(found.len(), 1, "{threads:?}");
-    assert_eq!(found[0].pid, std::process::id());
+    assert_eq!(own.len(), 1, "{threads:?}");
+    assert_eq!(own[0].pid, std::process::id());
     let any = tasks::any_threads(&ProcRoot::live(), |name| name == "tester-tx-0");
-    assert!(any.contains(found[0]), "{any:?}");
+    assert!(any.contains(own[0]), "{any:?}");
     drop(ready);
     thread.join().unwrap();
 }

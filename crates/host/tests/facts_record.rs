@@ -201,13 +201,13 @@ fn owners_are_told_as_sysctl_d_ranks_them() {
         ),
         ("etc/modprobe.d/kvm.conf", "options kvm halt_poll_ns=0\n"),
     ]);
-    let told: Vec<_> = facts
+    let owners: Vec<_> = facts
         .owners
         .iter()
         .map(|o| (o.kind, o.file.as_str(), o.key.as_str(), o.value.as_str()))
         .collect();
     assert_eq!(
-        told,
+        owners,
         [
             (
                 OwnerKind::Sysctl,
@@ -282,13 +282,13 @@ fn functions_in_user_space_are_told_with_what_keeps_them_there() {
     ];
     let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), *t)).collect();
     let facts = facts_of(&files);
-    let told: Vec<_> = facts
+    let functions: Vec<_> = facts
         .user_functions
         .iter()
         .map(|f| (f.address.as_str(), f.driver.as_str(), f.device.as_deref()))
         .collect();
     assert_eq!(
-        told,
+        functions,
         [
             (port, "vfio-pci", Some("8086:10c9")),
             (other, "igb_uio", None)

@@ -438,8 +438,8 @@ fn kernel_threads_are_found_and_their_twins_in_user_space_are_not() {
         tree.write(&format!("proc/{tid}/stat"), stat.as_bytes());
     }
     let proc = tree.roots().proc;
-    let found = tasks::kernel_threads(&proc, |name| name.starts_with("napi/"));
-    let tids: Vec<u32> = found.iter().map(|task| task.tid).collect();
+    let threads = tasks::kernel_threads(&proc, |name| name.starts_with("napi/"));
+    let tids: Vec<u32> = threads.iter().map(|task| task.tid).collect();
     assert_eq!(tids, [300, 301]);
     let d0 = tasks::kernel_threads(&proc, |name| tasks::is_napi_of(name, "d0"));
     assert_eq!(d0.len(), 1);
@@ -450,7 +450,7 @@ fn kernel_threads_are_found_and_their_twins_in_user_space_are_not() {
 
 #[test]
 fn two_recorded_moments_give_the_use_between_them() {
-    let moment = |ticks: [u64; 2], ns: u64, napi_ticks: u64| {
+    let snapshot = |ticks: [u64; 2], ns: u64, napi_ticks: u64| {
         let [user, idle] = ticks;
         let tree = Tree::new(&[]);
         let stat = format!("cpu 0 0 0 0\ncpu0 0 0 {user} {idle} 0 0 0 0\ncpu1 {user} 0 0 {idle}\n");
@@ -468,8 +468,8 @@ fn two_recorded_moments_give_the_use_between_them() {
     watch.add(60, "napi/d0");
     watch.add(70, "napi/gone");
     let (first, last) = (
-        moment([100, 100], 1_000, 10),
-        moment([180, 120], 600_001_000, 70),
+        snapshot([100, 100], 1_000, 10),
+        snapshot([180, 120], 600_001_000, 70),
     );
     let mut before = CpuSnapshot::take(&first.roots().proc, &watch).unwrap();
     let mut after = CpuSnapshot::take(&last.roots().proc, &watch).unwrap();

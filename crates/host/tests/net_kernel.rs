@@ -250,7 +250,7 @@ fn features(_: Privilege) {
     assert!(
         matches!(
             refused,
-            Err(NetError::NotTaken { .. } | NetError::Kernel { .. })
+            Err(NetError::NotApplied { .. } | NetError::Kernel { .. })
         ),
         "{name}: {refused:?}"
     );

@@ -8,7 +8,7 @@ use crate::note::Note;
 use crate::sock::SockTest;
 use crate::verdict::Verdict;
 
-crate::words::words! {
+crate::keywords::keywords! {
     /// What of a cell is compared.
     Metric {
         /// Throughput in frames per second; of sockets transactions per second or goodput. More is

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::knob::Change;
 
-crate::words::words! {
+crate::keywords::keywords! {
     /// What the host is to be good at.
     #[derive(Default)]
     Goal {

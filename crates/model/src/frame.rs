@@ -96,7 +96,7 @@ impl From<FrameSize> for u16 {
 #[error("frame size {0} is outside {min} to {max} bytes (with FCS)", min = FrameSize::MIN, max = FrameSize::MAX)]
 pub struct FrameSizeError(pub u16);
 
-crate::words::words! {
+crate::keywords::keywords! {
     /// Which ports send.
     Direction {
         /// Port A sends, port B receives.

@@ -164,7 +164,7 @@ impl Journal {
 
     /// Where it stands.
     pub fn phase(&self) -> Phase {
-        let told = self.events.iter().rev().find_map(|event| match event {
+        let phase = self.events.iter().rev().find_map(|event| match event {
             Event::RolledBack => Some(Phase::RolledBack),
             Event::Undoing { .. } => Some(Phase::Undoing),
             Event::Confirmed => Some(Phase::Confirmed),
@@ -173,7 +173,7 @@ impl Journal {
             }),
             _ => None,
         });
-        told.unwrap_or(Phase::Applying)
+        phase.unwrap_or(Phase::Applying)
     }
 
     /// What was written, or may have been, in order.

@@ -85,7 +85,7 @@ pub enum Knob {
     },
 }
 
-crate::words::words! {
+crate::keywords::keywords! {
     /// What a ring or channel serves.
     Side {
         /// Receive.
@@ -97,7 +97,7 @@ crate::words::words! {
     }
 }
 
-crate::words::words! {
+crate::keywords::keywords! {
     /// A value of interrupt coalescing.
     CoalesceParameter {
         /// Wait after a received frame, in µs.

@@ -22,6 +22,7 @@ pub mod history;
 pub mod interface_name;
 pub mod journal;
 pub mod kept;
+mod keywords;
 pub mod knob;
 pub mod latency;
 pub mod limit;
@@ -47,7 +48,6 @@ pub mod units;
 pub mod verdict;
 pub mod vf;
 pub mod windows;
-mod words;
 
 pub use bitrate::{BitRate, BitRateError};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};

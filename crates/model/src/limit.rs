@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::frame::{Direction, FrameSize};
 
-crate::words::words! {
+crate::keywords::keywords! {
     /// An engine that sends and receives frames.
     EngineName {
         /// BPF programs at the interfaces.

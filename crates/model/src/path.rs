@@ -12,10 +12,10 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 pub use read::{NoPath, Words};
-pub use vm::{VmAsk, VmParams, VmSwitch};
+pub use vm::{VmConfig, VmParams, VmSwitch};
 pub use word::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev, VmAccel, VmNic};
 
-pub use crate::words::UnknownWord;
+pub use crate::keywords::UnknownKeyword;
 
 /// A path. Parameters that are absent were not given; methods have the values they stand for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

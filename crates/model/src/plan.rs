@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use crate::frame::{Direction, FrameSize};
 
-pub use crate::path::{VmAsk, VmNic, VmSwitch};
+pub use crate::path::{VmConfig, VmNic, VmSwitch};
 pub use build::PortsError;
 pub use cells::MAX_CELLS;
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
@@ -101,7 +101,7 @@ pub enum PathPlan {
     /// A guest that forwards between two NICs. Points of the matrix that no machine can build
     /// are skipped.
     Vm {
-        /// Its parameters, see [`VmAsk`] for each point.
+        /// Its parameters, see [`VmConfig`] for each point.
         params: PathParams,
     },
 }

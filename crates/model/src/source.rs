@@ -10,9 +10,9 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::keywords::instead;
 use crate::plan::PlanError;
 use crate::problem::Problem;
-use crate::words::instead;
 
 pub use list::{List, only_list, written_as_list};
 pub use value::{Kind, Rate, Raw, Time, Wrong, read_kind};
@@ -28,14 +28,14 @@ const QUOTE_CHARS: usize = 40;
 
 /// A problem and where in the file it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Diagnostic {
     /// Offset in bytes.
     pub at: usize,
     /// What is wrong and what to do.
     pub problem: Problem,
 }
 
-impl Found {
+impl Diagnostic {
     /// From the offset and both halves of the problem.
     pub fn new(at: usize, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
@@ -73,26 +73,26 @@ pub const EMPTY: [&str; 2] = [
 pub struct Source<'d> {
     file: &'d str,
     text: &'d str,
-    whole: &'static str,
+    title: &'static str,
     document: Spanned<DeTable<'d>>,
 }
 
 impl<'d> Source<'d> {
-    /// From the file's name and text; messages call it `whole`: `the plan`.
+    /// From the file's name and text; messages call it `title`: `the plan`.
     ///
     /// # Errors
     /// The first place that is no TOML.
-    pub fn new(file: &'d str, text: &'d str, whole: &'static str) -> Result<Self, PlanError> {
+    pub fn new(file: &'d str, text: &'d str, title: &'static str) -> Result<Self, PlanError> {
         let document = DeTable::parse(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let what = error.message().lines().collect::<Vec<_>>().join(", ");
-            let found = Found::new(at, what, "correct the TOML syntax on this line");
-            located(file, text, found)
+            let diagnostic = Diagnostic::new(at, what, "correct the TOML syntax on this line");
+            located(file, text, diagnostic)
         })?;
         Ok(Self {
             file,
             text,
-            whole,
+            title,
             document,
         })
     }
@@ -102,25 +102,25 @@ impl<'d> Source<'d> {
         self.document.get_ref()
     }
 
-    /// The document as what describes it; something may have been `found` in it before.
+    /// The document as what describes it; `diagnostics` are what was found in it before.
     ///
     /// # Errors
     /// The first thing that does not fit the description, or was found.
     pub fn read<T: DeserializeOwned>(
         &self,
         tops: &[Top],
-        mut found: Vec<Found>,
+        mut diagnostics: Vec<Diagnostic>,
     ) -> Result<T, PlanError> {
         // Serde would take a list for a table.
         self.judge(tops.iter().filter_map(|top| self.misshapen(top)).collect())?;
         let document = toml::Deserializer::from(self.document.clone());
         match T::deserialize(document) {
-            Ok(read) => self.judge(found).map(|()| read),
+            Ok(read) => self.judge(diagnostics).map(|()| read),
             Err(error) => {
-                let told = self.told(&error);
-                found.retain(|found| found.at <= told.at);
-                self.judge(found)?;
-                Err(located(self.file, self.text, told))
+                let last = self.diagnose(&error);
+                diagnostics.retain(|diagnostic| diagnostic.at <= last.at);
+                self.judge(diagnostics)?;
+                Err(located(self.file, self.text, last))
             }
         }
     }
@@ -129,9 +129,13 @@ impl<'d> Source<'d> {
     ///
     /// # Errors
     /// When anything was found.
-    pub fn judge(&self, found: Vec<Found>) -> Result<(), PlanError> {
-        let first = found.into_iter().min_by_key(|found| found.at);
-        first.map_or(Ok(()), |found| Err(located(self.file, self.text, found)))
+    pub fn judge(&self, diagnostics: Vec<Diagnostic>) -> Result<(), PlanError> {
+        let first = diagnostics
+            .into_iter()
+            .min_by_key(|diagnostic| diagnostic.at);
+        first.map_or(Ok(()), |diagnostic| {
+            Err(located(self.file, self.text, diagnostic))
+        })
     }
 
     /// A value as it stands in the file, on one line and not too long.
@@ -149,7 +153,7 @@ impl<'d> Source<'d> {
     }
 
     /// What stands where a table should.
-    fn misshapen(&self, top: &Top) -> Option<Found> {
+    fn misshapen(&self, top: &Top) -> Option<Diagnostic> {
         let (key, wanted, empty) = top;
         let value = self.document().get(*key)?;
         let at = |value: &Spanned<_>| value.span().start;
@@ -158,10 +162,10 @@ impl<'d> Source<'d> {
             (DeValue::Table(_), Some(_)) => {
                 let what = format!("[{key}] is a single table");
                 let remedy = format!("write [[{key}]] in double brackets");
-                return Some(Found::new(at(value), what, remedy));
+                return Some(Diagnostic::new(at(value), what, remedy));
             }
             (DeValue::Array(items), Some([what, remedy])) if items.is_empty() => {
-                return Some(Found::new(at(value), what.replace(KEY, key), *remedy));
+                return Some(Diagnostic::new(at(value), what.replace(KEY, key), *remedy));
             }
             (DeValue::Array(items), Some(_)) => {
                 items.iter().find(|item| !item.get_ref().is_table())?
@@ -170,18 +174,24 @@ impl<'d> Source<'d> {
         };
         let quote = self.quote(wrong.span());
         let what = format!("{key} = {quote} is {}", type_name(wrong.get_ref()));
-        Some(Found::new(at(wrong), what, format!("write {wanted}")))
+        Some(Diagnostic::new(at(wrong), what, format!("write {wanted}")))
     }
 
     /// A key that is none of those `known` in a table.
-    pub fn unknown_key(&self, key: &str, span: Range<usize>, table: &str, known: &[&str]) -> Found {
+    pub fn unknown_key(
+        &self,
+        key: &str,
+        span: Range<usize>,
+        table: &str,
+        known: &[&str],
+    ) -> Diagnostic {
         let at = span.start;
         let what = format!("unknown key {} in {table}", self.quote(span));
-        Found::new(at, what, instead(key, known))
+        Diagnostic::new(at, what, instead(key, known))
     }
 
     /// An error of serde in words for people.
-    fn told(&self, error: &toml::de::Error) -> Found {
+    fn diagnose(&self, error: &toml::de::Error) -> Diagnostic {
         let message = error.message();
         let halves: Vec<&str> = message.split(HALF).collect();
         let span = match halves[..] {
@@ -190,8 +200,8 @@ impl<'d> Source<'d> {
         };
         let (kind, expected) = message.rsplit_once(", expected ").unwrap_or((message, ""));
         let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-        let Some((table, key, value)) = at(&span, self.document(), self.whole) else {
-            return Found::new(span.start, message, "write what the documentation has");
+        let Some((table, key, value)) = at(&span, self.document(), self.title) else {
+            return Diagnostic::new(span.start, message, "write what the documentation has");
         };
         let Some(value) = value else {
             return self.unknown_key(key, span, &table, &known);
@@ -217,7 +227,7 @@ impl<'d> Source<'d> {
         };
         let quote = self.quote(span.clone());
         let filled = |text: String| text.replace(KEY, key).replace(VALUE, &quote);
-        Found::new(span.start, filled(what), filled(remedy))
+        Diagnostic::new(span.start, filled(what), filled(remedy))
     }
 }
 
@@ -228,14 +238,14 @@ fn at<'t, 'd>(
     table: &'t DeTable<'d>,
     title: &str,
 ) -> Option<(String, &'t str, Option<&'t DeValue<'d>>)> {
-    table.iter().find_map(|(key, value)| {
-        let found = match key.span() == *span {
+    table.iter().find_map(|(key, item)| {
+        let value = match key.span() == *span {
             true => Some(None),
-            false => item(value, span).map(Some),
+            false => value_at(item, span).map(Some),
         };
         let key: &str = key.get_ref();
-        let found = found.map(|value| (title.to_owned(), key, value));
-        found.or_else(|| match value.get_ref() {
+        let place = value.map(|value| (title.to_owned(), key, value));
+        place.or_else(|| match item.get_ref() {
             DeValue::Table(table) => at(span, table, &format!("[{key}]")),
             DeValue::Array(items) => {
                 let mut tables = items.iter().filter_map(|item| item.get_ref().as_table());
@@ -247,22 +257,25 @@ fn at<'t, 'd>(
 }
 
 /// The value with this span: itself, or one of a list.
-fn item<'t, 'd>(value: &'t Spanned<DeValue<'d>>, span: &Range<usize>) -> Option<&'t DeValue<'d>> {
+fn value_at<'t, 'd>(
+    value: &'t Spanned<DeValue<'d>>,
+    span: &Range<usize>,
+) -> Option<&'t DeValue<'d>> {
     if value.span() == *span {
         return Some(value.get_ref());
     }
     let items = value.get_ref().as_array()?;
-    items.iter().find_map(|value| item(value, span))
+    items.iter().find_map(|value| value_at(value, span))
 }
 
 /// An error with the line of its place.
-fn located(file: &str, text: &str, found: Found) -> PlanError {
-    let before = text.as_bytes().get(..found.at).unwrap_or_default();
+fn located(file: &str, text: &str, diagnostic: Diagnostic) -> PlanError {
+    let before = text.as_bytes().get(..diagnostic.at).unwrap_or_default();
     PlanError {
         file: file.to_owned(),
         line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-        what: found.problem.what,
-        fix: found.problem.remedy,
+        what: diagnostic.problem.what,
+        fix: diagnostic.problem.remedy,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a number is worth.
 
-crate::words::words! {
+crate::keywords::keywords! {
     /// Verdict of a result; every number shown carries one.
     Verdict {
         /// Measured, and nothing speaks against it.

@@ -13,7 +13,7 @@ pub struct VfReport {
     /// NICs that can have virtual functions.
     pub nics: Vec<PhysicalFunction>,
     /// Taps, veths and macvtaps whose owners' traffic can be limited.
-    pub ports: Vec<Port>,
+    pub ports: Vec<HostPort>,
 }
 
 /// A NIC. What is absent is not known or not supported; it is never 0.
@@ -124,7 +124,8 @@ pub struct VirtualFunction {
 
 /// An interface whose owner's traffic can be limited.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Port {
+#[schemars(rename = "Port")]
+pub struct HostPort {
     /// Interface.
     pub interface: String,
     /// `tap`, `tun`, `veth` or `macvtap`.

@@ -21,7 +21,7 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_model::Note;
 use nicety_model::note::{GuestNote, Shared};
-use nicety_model::plan::{VmAsk, VmNic};
+use nicety_model::plan::{VmConfig, VmNic};
 use nicety_model::{FrameSize, Remedy};
 
 use crate::counters::{InterfaceCounters, PathCounters};
@@ -45,7 +45,7 @@ const BRIDGE: &str = "br0";
 #[derive(Debug, Clone)]
 pub struct NetnsSpec {
     /// The guest.
-    pub ask: VmAsk,
+    pub ask: VmConfig,
     /// Largest frame it has to carry.
     pub largest_frame: FrameSize,
     /// Stations of the tester at ports A and B, a pair for every guest; needed where there are

@@ -34,7 +34,7 @@ use nicety_host::link::{LinkChange, LinkCounters};
 use nicety_host::net_error::NetError;
 use nicety_model::Note;
 use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
-use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
+use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
 use serde_json::Value;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
@@ -119,7 +119,7 @@ impl VmPath {
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, PathError> {
         let spec = VmSpec {
-            ask: VmAsk {
+            ask: VmConfig {
                 vms: serve.len() as u32,
                 ..spec.ask.clone()
             },

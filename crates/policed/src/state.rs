@@ -71,7 +71,7 @@ impl Alone {
     pub fn announce(&self, directory: &Path) {
         if let (Self::Lock(lock), Ok(whole)) = (self, directory.canonicalize()) {
             // Who cannot read it there looks into the usual directory.
-            let _ = lock.say(whole.as_os_str().as_bytes());
+            let _ = lock.write(whole.as_os_str().as_bytes());
         }
     }
 }

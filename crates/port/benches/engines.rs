@@ -10,7 +10,7 @@ use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::{Direction, Fps, FrameSize};
 use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::{Engine, Stop, TrialOrder, af_xdp, xdp};
 
 const ROUNDS: usize = 5;
@@ -121,7 +121,7 @@ fn open(engine: &str, path: &dyn Path, frame_size: FrameSize) -> Box<dyn Engine>
         }
         _ => {
             let [a, b] = [0, 1].map(|side| {
-                let port = || Port::open(&specs[side], frame_size);
+                let port = || PortSockets::open(&specs[side], frame_size);
                 ns(side).run(port).unwrap().unwrap()
             });
             Box::new(AfPacket::new(a, b, traffic, cpus).unwrap())

@@ -7,7 +7,7 @@
 // call of the kernel runs a whole trial.
 //
 // The schedule follows crates/port/src/pace.rs. Words of `struct control` are those of
-// crates/port/src/xdp/words.rs.
+// crates/port/src/xdp/abi.rs.
 #include <linux/bpf.h>
 
 #include <bpf/bpf_endian.h>

@@ -81,13 +81,13 @@ pub struct TrafficSpec {
 
 /// An opened port: its sockets belong to the interface's namespace, and may be used from any.
 #[derive(Debug)]
-pub struct Port {
+pub struct PortSockets {
     spec: PortSpec,
     tx: TxSocket,
     rx: RxRing,
 }
 
-impl Port {
+impl PortSockets {
     /// Opens the port's sockets. Must be called on a thread inside the interface's network
     /// namespace.
     pub fn open(spec: &PortSpec, frame_size: FrameSize) -> Result<Self, PortError> {
@@ -114,8 +114,8 @@ impl AfPacket {
     /// Joins two opened ports. One worker thread runs per entry of `cpus`: the first sends, the
     /// last receives; with one entry the same thread does both by turns.
     pub fn new(
-        a: Port,
-        b: Port,
+        a: PortSockets,
+        b: PortSockets,
         traffic: TrafficSpec,
         cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
@@ -240,8 +240,8 @@ impl Engine for AfPacket {
     }
 
     fn slots(&self) -> Option<Slots> {
-        let ways = self.receivers.iter().zip(&self.senders);
-        let stretches: Option<Vec<_>> = ways
+        let streams = self.receivers.iter().zip(&self.senders);
+        let stretches: Option<Vec<_>> = streams
             .map(|(to, from)| from.times.stretch(to.account.arrived(from.stream)?))
             .collect();
         together(&stretches?)

@@ -106,17 +106,17 @@ impl Senders for AfXdpSenders {
     }
 
     fn name(&self, directions: usize, mode: &str) -> String {
-        let mut ways: Vec<_> = self.senders[..directions]
+        let mut copy_modes: Vec<_> = self.senders[..directions]
             .iter()
             .map(|sender| match sender.socket.zero_copy() {
                 true => "zero-copy",
                 false => "copy",
             })
             .collect();
-        ways.dedup();
+        copy_modes.dedup();
         format!(
             "af_xdp ({}, wake-up when needed; receive program {mode})",
-            ways.join(" and ")
+            copy_modes.join(" and ")
         )
     }
 

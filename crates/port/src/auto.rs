@@ -39,7 +39,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// What is wrong with the last of three bursts.
 pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError> {
     engine.learn()?;
-    let mut found = Ok(());
+    let mut verdict = Ok(());
     for trial in 0..BURSTS {
         let load = Fps(RATE.0 / SLOWER.powi(trial.into()));
         let order = TrialOrder {
@@ -56,12 +56,12 @@ pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError
             return Ok(());
         }
         let needed = if trial + 1 < BURSTS { 1.0 } else { LAST_SENT };
-        found = judge(&report, needed);
-        if found.is_ok() {
+        verdict = judge(&report, needed);
+        if verdict.is_ok() {
             break;
         }
     }
-    found.map_err(CheckError::Counts)
+    verdict.map_err(CheckError::Counts)
 }
 
 /// What is wrong with a burst of which a share, 0 to 1, had to be sent.

@@ -52,7 +52,7 @@ fn least_ns(line: &AtomicU32) -> Option<f64> {
     let mut least: Option<f64> = None;
     // The first one waits for the other thread to begin.
     for _ in 0..=TRIES {
-        let begun = Instant::now();
+        let start = Instant::now();
         for _ in 0..TRIPS {
             line.store(1, Ordering::Release);
             let mut looks = 0;
@@ -63,7 +63,7 @@ fn least_ns(line: &AtomicU32) -> Option<f64> {
                 }
             }
         }
-        let each = begun.elapsed().as_nanos() as f64 / f64::from(TRIPS);
+        let each = start.elapsed().as_nanos() as f64 / f64::from(TRIPS);
         least = Some(least.map_or(each, |least| least.min(each)));
     }
     least

@@ -62,7 +62,7 @@ pub struct XdpCounts {
     pub refused_twice: bool,
     /// By stream: the receiving driver may count what the receive program has taken as
     /// `rx_dropped`.
-    pub taken_as_dropped: Vec<bool>,
+    pub assumed_dropped: Vec<bool>,
 }
 
 /// What happened in one trial.

@@ -120,7 +120,7 @@ pub enum PortError {
     },
     /// The driver does not take the frames a BPF program makes.
     #[error("{interface}: the driver took none of {frames} XDP frames: {why}")]
-    NotTaken {
+    NotApplied {
         /// Interface of the port.
         interface: String,
         /// Frames that were made for nothing.

@@ -194,8 +194,8 @@ mod tests {
         for (number, slot) in [1, 2, 5].into_iter().enumerate() {
             marks.made(slot * SLOT, number as u64);
         }
-        let found = marks.by_slot([SLOT, 5 * SLOT], 3);
-        assert_eq!(found, Some((1, vec![0..1, 1..2, 2..2, 2..2, 2..3])));
+        let by_slot = marks.by_slot([SLOT, 5 * SLOT], 3);
+        assert_eq!(by_slot, Some((1, vec![0..1, 1..2, 2..2, 2..2, 2..3])));
         assert_eq!(Marks::new().by_slot([0, 0], 0), None);
     }
 

@@ -47,7 +47,7 @@ pub enum ProbeError {
     Busy,
     /// The driver takes another filter than it offers.
     #[error("{interface}: the driver stamps other frames than it was asked for")]
-    NotTaken {
+    NotApplied {
         /// The interface.
         interface: String,
     },
@@ -112,7 +112,7 @@ impl Stamping {
             Err(NetError::Unsupported { .. }) => {
                 return Err(lacks("its driver has no time stamps"));
             }
-            told => told?,
+            result => result?,
         };
         if !stamps.tx && !stamps.rx {
             return Err(lacks("its driver stamps in software only"));

@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn rests_come_once_per_period() {
         let mut rests = Rests::new(Some(REST), 1000 * MS);
-        let begun: Vec<u64> = (1000..1300)
+        let starts: Vec<u64> = (1000..1300)
             .filter(|ms| rests.begins(ms * MS).is_some())
             .collect();
-        assert_eq!(begun, [1048, 1098, 1148, 1198, 1248, 1298]);
+        assert_eq!(starts, [1048, 1098, 1148, 1198, 1248, 1298]);
         // Asked too late once.
         assert!(rests.begins(1390 * MS).is_some());
         assert!(rests.begins(1398 * MS).is_none());

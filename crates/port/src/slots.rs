@@ -31,7 +31,7 @@ pub(crate) fn together(stretches: &[Stretch]) -> Option<Slots> {
     let first = stretches.iter().map(|s| s.first + 1).max()?;
     let ends = stretches.iter().map(|s| s.first + s.parts.len() as u64);
     let end = ends.min()?.saturating_sub(1);
-    let whole = |slot: u64| {
+    let sum_of_slot = |slot: u64| {
         let parts = stretches.iter().map(|s| s.parts[(slot - s.first) as usize]);
         parts.fold(Part::default(), |sum, part| Part {
             sent: sum.sent + part.sent,
@@ -40,7 +40,7 @@ pub(crate) fn together(stretches: &[Stretch]) -> Option<Slots> {
     };
     Some(Slots {
         length: Duration::from_nanos(1 << SLOT_BITS),
-        parts: (first..end).map(whole).collect(),
+        parts: (first..end).map(sum_of_slot).collect(),
     })
 }
 

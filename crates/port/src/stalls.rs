@@ -187,12 +187,12 @@ mod tests {
     /// Keeps CPU 0 busy until `enough`, for 5 s at most.
     fn until(watch: &StallWatch, enough: impl Fn(&[Stall]) -> bool) -> Vec<Stall> {
         crate::pin::to_cpu(Some(0));
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let until = Instant::now() + Duration::from_millis(20);
             while Instant::now() < until {}
             let stalls = watch.seen().unwrap();
-            if enough(&stalls) || begun.elapsed() > Duration::from_secs(5) {
+            if enough(&stalls) || start.elapsed() > Duration::from_secs(5) {
                 return stalls;
             }
         }

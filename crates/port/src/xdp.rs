@@ -4,6 +4,7 @@
 //! Receiving: a program on the port accounts and drops ([`receive`]). What was measured to choose
 //! this: `docs/methodology/engines.md`.
 
+pub(crate) mod abi;
 pub mod attach;
 mod interrupt;
 mod keep;
@@ -14,7 +15,6 @@ pub mod receive;
 pub(crate) mod receivers;
 mod send;
 pub(crate) mod transmit;
-pub(crate) mod words;
 
 /// The engine between two ports.
 pub type Xdp = crate::counted::Counted<send::XdpSenders>;

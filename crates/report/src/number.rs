@@ -7,6 +7,14 @@ use nicety_model::compare::Metric;
 /// Shown where nothing was measured.
 pub const ABSENT: &str = "–";
 
+/// The words for a number, if it is one.
+fn finite(value: f64, words: impl Fn(f64) -> String) -> String {
+    match value.is_finite() {
+        true => words(value),
+        false => ABSENT.to_owned(),
+    }
+}
+
 /// Whole number with thousands separators: `1,488,095`.
 pub fn grouped(value: f64) -> String {
     if !value.is_finite() {
@@ -124,6 +132,15 @@ pub fn within(value: f64, ends: (f64, f64)) -> String {
     format!("{}{prefix}", significant(rounded / unit, digits))
 }
 
+/// The first few of some, and how many more: `a, b and 3 more`.
+pub fn first_few(all: &[String], few: usize, between: &str) -> String {
+    let named = all[..all.len().min(few)].join(between);
+    match all.len().saturating_sub(few) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 /// An interval with one unit and the digits that its width deserves: `760–810 k`.
 pub fn interval((low, high): (f64, f64)) -> String {
     if !low.is_finite() || !high.is_finite() {
@@ -178,38 +195,27 @@ pub fn mbps(value: Option<f64>) -> String {
 
 /// Rate in Mbit/s or Gbit/s with its unit: `165 Mbit/s`, `1.02 Gbit/s`.
 pub fn bit_rate(value: f64) -> String {
-    if !value.is_finite() {
-        return ABSENT.to_owned();
-    }
-    if value.abs() >= 999.5 {
-        format!("{} Gbit/s", significant(value / 1000.0, 3))
-    } else {
-        format!("{} Mbit/s", significant(value, 3))
-    }
+    finite(value, |value| match value.abs() >= 999.5 {
+        true => format!("{} Gbit/s", significant(value / 1000.0, 3)),
+        false => format!("{} Mbit/s", significant(value, 3)),
+    })
 }
 
 /// Loss ratio in per cent with two significant digits: `0.0020 %`; zero is `0 %`.
 pub fn loss(ratio: f64) -> String {
-    if !ratio.is_finite() {
-        return ABSENT.to_owned();
-    }
-    format!("{} %", significant(ratio * 100.0, 2))
+    finite(ratio, |ratio| {
+        format!("{} %", significant(ratio * 100.0, 2))
+    })
 }
 
 /// Share in whole per cent: `99 %`.
 pub fn share(ratio: f64) -> String {
-    if !ratio.is_finite() {
-        return ABSENT.to_owned();
-    }
-    format!("{:.0} %", ratio * 100.0)
+    finite(ratio, |ratio| format!("{:.0} %", ratio * 100.0))
 }
 
 /// Coefficient of variation or drift in per cent with one decimal: `0.4 %`.
 pub fn variation(ratio: f64) -> String {
-    if !ratio.is_finite() {
-        return ABSENT.to_owned();
-    }
-    format!("{:.1} %", ratio * 100.0)
+    finite(ratio, |ratio| format!("{:.1} %", ratio * 100.0))
 }
 
 /// A ratio as a change: `-6.1 %`, `+0.4 %`; from twice or half on as a factor: `x 3.10`.
@@ -218,17 +224,12 @@ pub fn change(ratio: f64) -> String {
         return ABSENT.to_owned();
     }
     if (0.5..2.0).contains(&ratio) {
-        // No minus before a change that rounds to zero.
         let percent = (ratio - 1.0) * 100.0;
-        let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
-        let sign = if percent == 0.0 {
-            ""
-        } else if percent > 0.0 {
-            "+"
-        } else {
-            "-"
-        };
-        format!("{sign}{:.1} %", percent.abs())
+        match percent.abs() < 0.05 {
+            // No sign before a change that rounds to zero.
+            true => "0.0 %".to_owned(),
+            false => format!("{percent:+.1} %"),
+        }
     } else {
         format!("x {}", significant(ratio, 3))
     }

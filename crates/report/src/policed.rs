@@ -43,16 +43,11 @@ fn answer(run: &Policed) -> Vec<String> {
     let of = |one: &PolicedSummary| format!("{} {}", one.tenant, rate(one.mean_bps));
     let mut by_rate: Vec<&PolicedSummary> = run.summary.iter().collect();
     by_rate.sort_by(|a, b| b.mean_bps.total_cmp(&a.mean_bps));
-    let named: Vec<String> = by_rate.iter().take(NAMED).map(|one| of(one)).collect();
-    let more = by_rate.len() - named.len();
-    let rest = match more {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let named: Vec<String> = by_rate.iter().map(|one| of(one)).collect();
     let mut all = vec![format!(
-        "{tenants} shared {link} for {}; on average {}{rest}",
+        "{tenants} shared {link} for {}; on average {}",
         number::seconds(last.at_s),
-        named.join(", ")
+        number::first_few(&named, NAMED, ", ")
     )];
     by_rate.retain(|one| one.held_ratio >= OFTEN);
     by_rate.sort_by(|a, b| b.held_ratio.total_cmp(&a.held_ratio));

@@ -51,7 +51,7 @@ pub(crate) fn section(
         .iter()
         .filter_map(|series| Some((series, series.results.last()?)));
     let (transactions, streams): (Vec<Row<'_>>, Vec<Row<'_>>) =
-        measured.partition(|(series, _)| series.results[0].ask.test.has_transactions());
+        measured.partition(|(series, _)| series.results[0].spec.test.has_transactions());
     let tables = [self::transactions(&transactions), self::streams(&streams)];
     for table in tables.into_iter().filter(|table| table.total > 0) {
         // Without a column that says nothing the table is narrower.
@@ -202,7 +202,7 @@ pub(crate) fn sentences(series: &[SockSeries]) -> Vec<String> {
 fn rate(series: &SockSeries) -> Option<(String, Option<String>)> {
     let result = series.results.last()?;
     let rate = series.headline.map(|h| h.ave).or(result.headline())?;
-    if !result.ask.test.has_transactions() {
+    if !result.spec.test.has_transactions() {
         return Some((number::bit_rate(rate), None));
     }
     let p99 = result.latency_us.map(|l| number::micros(l.p99));
@@ -317,7 +317,7 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use nicety_model::sock::{EndReport, Family, SockAsk, SockTest};
+    use nicety_model::sock::{EndReport, Family, SockSpec, SockTest};
     use nicety_model::{LatencySummary, Note, SCHEMA};
 
     use super::*;
@@ -327,7 +327,7 @@ mod tests {
             schema: SCHEMA,
             path: "veth".to_owned(),
             family: Family::Ipv4,
-            ask: SockAsk::new(test, std::time::Duration::from_secs(1)),
+            spec: SockSpec::new(test, std::time::Duration::from_secs(1)),
             cell: String::new(),
             repeat: 1,
             neighbours: None,
@@ -355,7 +355,7 @@ mod tests {
 
     fn text(results: Vec<SockResult>) -> String {
         let series = results.into_iter().map(|result| SockSeries {
-            name: format!("veth/{}", result.ask.name()),
+            name: format!("veth/{}", result.spec.name()),
             results: vec![result],
             headline: None,
             confidence: None,

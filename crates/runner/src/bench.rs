@@ -14,7 +14,7 @@ use nicety_port::probes::Stamps;
 use nicety_search::schedule::Task;
 use nicety_search::visits::FAR;
 use nicety_search::{Cell, CellContext, CellPlan};
-use nicety_trial::TrialAsk;
+use nicety_trial::TrialSpec;
 
 use crate::engines::{Engines, Opened};
 use crate::error::RunError;
@@ -130,7 +130,7 @@ impl Bench {
                 load: step.load,
                 bounds: cell.bounds(),
             });
-            let ask = TrialAsk {
+            let ask = TrialSpec {
                 cell: name.clone(),
                 repeat: task.repeat,
                 control: task.control,

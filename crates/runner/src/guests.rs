@@ -8,7 +8,7 @@ use nicety_guests::wire::Serve;
 use nicety_guests::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
 use nicety_host::placement::Placement;
 use nicety_model::note::GuestNote;
-use nicety_model::path::{VmAccel, VmAsk, VmParams};
+use nicety_model::path::{VmAccel, VmConfig, VmParams};
 use nicety_model::{FrameSize, Note, PathSpec, Plan, Remedy};
 use nicety_paths::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 use nicety_port::Stop;
@@ -38,7 +38,7 @@ impl Guests {
         mirror: String,
         observer: &dyn Observer,
     ) -> Self {
-        let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.ask().netns);
+        let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.config().netns);
         let wanted = plan.buildable_cells().any(|key| machine(&key.path))
             || plan.sock_cells().any(|cell| machine(&cell.path));
         let bundle = match wanted {
@@ -74,7 +74,7 @@ impl Guests {
         stop: &Stop,
         observer: &dyn Observer,
     ) -> Result<Box<dyn Path>, PathError> {
-        let ask = vm.ask();
+        let ask = vm.config();
         if ask.netns {
             let spec = namespace_spec(ask, largest, placement);
             return Ok(Box::new(NetnsPath::build(&spec)?));
@@ -95,7 +95,7 @@ impl Guests {
         largest: FrameSize,
         placement: &Placement,
     ) -> Result<(), PathError> {
-        let ask = vm.ask();
+        let ask = vm.config();
         if ask.netns {
             return NetnsPath::check(&namespace_spec(ask, largest, placement));
         }
@@ -107,7 +107,7 @@ impl Guests {
     /// beside it, so it may use every CPU.
     pub fn serving(
         &mut self,
-        ask: VmAsk,
+        ask: VmConfig,
         serve: &[Serve],
         (largest, neighbours): (FrameSize, u32),
         stop: &Stop,
@@ -131,7 +131,7 @@ impl Guests {
     }
 }
 
-fn namespace_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> NetnsSpec {
+fn namespace_spec(ask: VmConfig, largest: FrameSize, placement: &Placement) -> NetnsSpec {
     NetnsSpec {
         stations: setup::stations(ask.vms),
         ask,
@@ -142,7 +142,7 @@ fn namespace_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> Netn
     }
 }
 
-fn machine_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> VmSpec {
+fn machine_spec(ask: VmConfig, largest: FrameSize, placement: &Placement) -> VmSpec {
     VmSpec {
         stations: setup::stations(ask.vms),
         ask,
@@ -159,7 +159,7 @@ fn machine_spec(ask: VmAsk, largest: FrameSize, placement: &Placement) -> VmSpec
 fn accelerator<'a>(
     known: &'a mut BTreeMap<VmAccel, Accelerator>,
     bundle: &Bundle,
-    ask: &VmAsk,
+    ask: &VmConfig,
     observer: &dyn Observer,
 ) -> Result<&'a Accelerator, PathError> {
     let untried = match known.entry(ask.accel) {
@@ -185,7 +185,7 @@ fn accelerator<'a>(
     Ok(untried.insert(chosen))
 }
 
-fn booting(ask: &VmAsk, accelerator: &Accelerator, observer: &dyn Observer) {
+fn booting(ask: &VmConfig, accelerator: &Accelerator, observer: &dyn Observer) {
     observer.on(Event::Stage(Stage::Boot {
         guests: ask.vms,
         nic: ask.nic,

@@ -152,7 +152,7 @@ impl Paths {
         let pf = vm.and_then(|vm| vm.pf.as_deref());
         self.aside
             .retain(|built| pf.is_none() || built.pf.as_deref() != pf);
-        let wanted = u64::from(vm.map_or(1, |vm| vm.ask().vms)) * u64::from(MEMORY_MIB);
+        let wanted = u64::from(vm.map_or(1, |vm| vm.config().vms)) * u64::from(MEMORY_MIB);
         while !self.aside.is_empty() && is_short(memory::available_mib(), wanted) {
             self.aside.remove(0);
         }

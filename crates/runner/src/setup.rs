@@ -10,7 +10,7 @@ use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, EngineName, FrameSize, Note, PathSpec, Remedy};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError};
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::af_xdp::{self, AfXdp};
 use nicety_port::auto::CheckError;
 use nicety_port::pktgen::{self, Pktgen};
@@ -261,9 +261,9 @@ fn af_packet(
     placement: &Placement,
 ) -> Result<AfPacket, SetupError> {
     let [a, b] = specs(path)?;
-    let open = |spec: &PortSpec, side: usize| -> Result<Port, SetupError> {
+    let open = |spec: &PortSpec, side: usize| -> Result<PortSockets, SetupError> {
         let ns = &path.ports()[side].ns;
-        Ok(ns.run(|| Port::open(spec, traffic.frame_size))??)
+        Ok(ns.run(|| PortSockets::open(spec, traffic.frame_size))??)
     };
     Ok(AfPacket::new(
         open(&a, 0)?,

@@ -9,7 +9,7 @@ pub mod workers;
 use std::time::Duration;
 
 use nicety_model::plan::HowOften;
-use nicety_model::sock::{Family, Second, SockAsk, SockResult, SockTest};
+use nicety_model::sock::{Family, Second, SockResult, SockSpec, SockTest};
 use nicety_workload::{Step, Steps};
 
 /// Port of a server when none is chosen: the one after netperf's.
@@ -19,7 +19,7 @@ pub const PORT: u16 = 12_866;
 #[derive(Debug, Clone)]
 pub struct Request {
     /// One test after another.
-    pub asks: Vec<SockAsk>,
+    pub asks: Vec<SockSpec>,
     /// How often each of them.
     pub how_often: HowOften,
     /// The same as a machine that has seen nothing yet.

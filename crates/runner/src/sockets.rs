@@ -5,7 +5,7 @@ mod stage;
 
 use nicety_host::placement::Placement;
 use nicety_model::plan::{SockCell, SockClient};
-use nicety_model::sock::{Ending as TestEnding, Family, Neighbours, SockAsk};
+use nicety_model::sock::{Ending as TestEnding, Family, Neighbours, SockSpec};
 use nicety_model::{PathSpec, Plan, Remedy};
 use nicety_port::Stop;
 use nicety_search::order::shuffled;
@@ -196,9 +196,9 @@ impl SocketRun<'_> {
                 left_out.push(format!("{name} repeat {}", step.repeat));
                 return Ok(Went::Done);
             }
-            let ask = SockAsk {
-                parallel: step.parallel.unwrap_or(cell.ask.parallel),
-                ..cell.ask.clone()
+            let ask = SockSpec {
+                parallel: step.parallel.unwrap_or(cell.spec.parallel),
+                ..cell.spec.clone()
             };
             self.show(Event::Begins {
                 name: &name,
@@ -254,7 +254,7 @@ impl SocketRun<'_> {
         &self,
         stage: &Stage,
         cell: &SockCell,
-        ask: &SockAsk,
+        ask: &SockSpec,
     ) -> Result<(Ran, Option<Neighbours>), Missing> {
         let server = stage.server(cell)?;
         let stop = self.making.stop.flag();

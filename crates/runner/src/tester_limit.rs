@@ -4,7 +4,7 @@ use nicety_model::{Direction, EngineName, Fps, FrameSize, Purpose};
 use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_search::tester_limit::{Limit, LimitSearch, TRIAL};
-use nicety_trial::{TrialAsk, TrialError};
+use nicety_trial::{TrialError, TrialSpec};
 
 use crate::engines::Engines;
 use crate::event::Event;
@@ -54,8 +54,8 @@ pub fn measure(
     Ok(search.limit())
 }
 
-fn ask(load: Fps, index: u32) -> TrialAsk {
-    TrialAsk {
+fn ask(load: Fps, index: u32) -> TrialSpec {
+    TrialSpec {
         cell: "tester".to_owned(),
         repeat: 1,
         control: None,

@@ -100,13 +100,13 @@ fn relative_sd(values: &[f64]) -> f64 {
 fn run(mut search: Box<dyn Search>, path: Path, seed: u64) -> (Outcome, f64) {
     let mut sut = Sut::new(path, seed);
     let mut traffic = 0.0;
-    while let Some(ask) = search.next_trial() {
-        let seconds = ask.duration.as_secs_f64();
-        let shot = sut.trial(ask.load, seconds);
+    while let Some(request) = search.next_trial() {
+        let seconds = request.duration.as_secs_f64();
+        let shot = sut.trial(request.load, seconds);
         traffic += seconds;
         search.observe(&Seen {
-            load: ask.load,
-            duration: ask.duration,
+            load: request.load,
+            duration: request.duration,
             wall: Duration::from_secs_f64(sut.wall_s(seconds)),
             loss_ratio: LossRatio(shot.loss_ratio.0),
             single: None,

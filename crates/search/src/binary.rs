@@ -7,7 +7,7 @@ use std::time::Duration;
 use nicety_model::Fps;
 use nicety_model::note::SearchNote;
 
-use crate::machine::{Ask, Left, Outcome, Search, Seen, out_of_time};
+use crate::machine::{Left, Outcome, Search, Seen, TrialRequest, out_of_time};
 use crate::preset::Settings;
 
 /// The bisection.
@@ -85,8 +85,8 @@ impl Binary {
 }
 
 impl Search for Binary {
-    fn next_trial(&self) -> Option<Ask> {
-        self.next.map(|load| Ask {
+    fn next_trial(&self) -> Option<TrialRequest> {
+        self.next.map(|load| TrialRequest {
             load: Fps(load),
             duration: self.trial,
             window: None,

@@ -256,8 +256,13 @@ impl Cell {
                 (Purpose::WarmUp, load, self.plan.warm_up, window(load))
             }
             Stage::Search => {
-                let ask = self.search.next_trial()?;
-                (Purpose::Search, ask.load, ask.duration, ask.window)
+                let request = self.search.next_trial()?;
+                (
+                    Purpose::Search,
+                    request.load,
+                    request.duration,
+                    request.window,
+                )
             }
             Stage::EarlyConfirm(load) | Stage::Confirm(load) | Stage::Further(load, _) => {
                 (Purpose::Confirm, load, settings.confirm, window(load))
@@ -282,14 +287,14 @@ impl Cell {
     /// Takes the recorded trials of an interrupted run in their order, up to one that is not
     /// what the machine asks for: with another budget it goes another way. Returns how many.
     pub fn replay(&mut self, records: &[TrialRecord]) -> usize {
-        let asked = |step: Step, record: &TrialRecord| {
+        let matches = |step: Step, record: &TrialRecord| {
             step.purpose == record.purpose
                 && (step.load.0 - record.load_fps).abs() <= SAME_LOAD * record.load_fps
         };
         records
             .iter()
             .take_while(|record| {
-                let fits = self.next().is_some_and(|step| asked(step, record));
+                let fits = self.next().is_some_and(|step| matches(step, record));
                 if fits {
                     self.observe(record);
                 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use nicety_model::note::SearchNote;
 use nicety_model::{Fps, LossRatio, Note};
 
-use crate::machine::{Ask, Left, Outcome, Search, Seen, out_of_time};
+use crate::machine::{Left, Outcome, Search, Seen, TrialRequest, out_of_time};
 use crate::preset::Settings;
 use posterior::Posterior;
 
@@ -42,11 +42,11 @@ const BELOW_OVERLOAD: f64 = 0.97;
 const ABOVE_LOWER: f64 = 1.01;
 /// Relative scale of the doubt in an expected edge; its tails are those of a Cauchy distribution,
 /// so that a wrong one is left in a few steps.
-const DOUBT: f64 = 0.03;
+const PRIOR_SCALE: f64 = 0.03;
 /// The same after loads were lowered.
-const LITTLE_IDEA: f64 = 0.3;
+const WIDE_SCALE: f64 = 0.3;
 /// The same without any expectation.
-const NO_IDEA: f64 = 1.0;
+const FLAT_SCALE: f64 = 1.0;
 /// Length of a trial, unless five windows take longer.
 const TRIAL: Duration = Duration::from_millis(500);
 /// Windows of a trial.
@@ -79,12 +79,12 @@ const LONGER: Duration = Duration::from_millis(2500);
 /// Where a path is looked at again that lost too much in whole windows: a little below what it forwarded,
 /// for what its queues held in half a second they do not hold for longer; then at this share of the load,
 /// for loss that depends on no load is there as well.
-const BELOW_WHOLE: f64 = 0.99;
+const BELOW_CHECK: f64 = 0.99;
 const CHECKED_AGAIN: f64 = 0.3;
 /// Frames that the goal allows in a window below which a window that lost several met a stall.
 const SINGLE: f64 = 0.5;
 /// What a trial counts for whose engine cannot tell windows apart: as many windows.
-const WHOLE: u32 = 3;
+const TRIAL_WINDOWS: u32 = 3;
 
 /// A look at as many frames as the goal asks for, where the search's windows are too short for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,7 +106,7 @@ pub struct EdgeSearch {
     forwards: Option<f64>,
     again: bool,
     posterior: Posterior,
-    next: Option<Ask>,
+    next: Option<TrialRequest>,
     trials: u32,
     wall: Duration,
     first: f64,
@@ -149,7 +149,7 @@ impl EdgeSearch {
             expected: None,
             forwards: None,
             again: false,
-            posterior: Posterior::new(min.0, max, (max, NO_IDEA)),
+            posterior: Posterior::new(min.0, max, (max, FLAT_SCALE)),
             next: None,
             trials: 0,
             wall: Duration::ZERO,
@@ -179,16 +179,16 @@ impl EdgeSearch {
 
     /// Sets the first trial from what is expected.
     fn begin(&mut self) {
-        let (centre, doubt) = self.expected.unwrap_or((self.max, NO_IDEA));
+        let (centre, scale) = self.expected.unwrap_or((self.max, FLAT_SCALE));
         let centre = centre.clamp(self.min, self.max);
-        self.posterior = Posterior::new(self.min, self.max, (centre, doubt));
+        self.posterior = Posterior::new(self.min, self.max, (centre, scale));
         self.first = centre;
         self.next = Some(self.trial(centre));
     }
 
-    fn trial(&self, load: f64) -> Ask {
+    fn trial(&self, load: f64) -> TrialRequest {
         let window = window::of(load, self.loss_goal);
-        Ask {
+        TrialRequest {
             load: Fps(load),
             duration: window::trial(window, WINDOWS).max(TRIAL),
             window: Some(window),
@@ -204,7 +204,7 @@ impl EdgeSearch {
         let [mut lower, mut middle, mut upper] = self.posterior.quantiles([LOWER, 0.5, UPPER]);
         if let (1.., Some((load, _))) = (self.rejected, self.check) {
             // What whole windows say is more than what short ones did.
-            (lower, middle, upper) = (load, load, load / BELOW_WHOLE);
+            (lower, middle, upper) = (load, load, load / BELOW_CHECK);
         }
         // Where less was offered than asked for, what was carried is all that is known.
         let most = if self.good > 0 {
@@ -230,7 +230,7 @@ impl EdgeSearch {
         }
         if self.good == 0 && self.overloads.0 >= OVERLOADS && self.anew < ANEW {
             self.anew += 1;
-            self.begin_at(self.overloads.1 * BELOW_OVERLOAD, DOUBT);
+            self.begin_at(self.overloads.1 * BELOW_OVERLOAD, PRIOR_SCALE);
             return;
         }
         if self.is_lost() {
@@ -280,13 +280,13 @@ impl EdgeSearch {
             self.failed = Some(self.loses(load, loss));
             return;
         }
-        self.begin_at(next, LITTLE_IDEA);
+        self.begin_at(next, WIDE_SCALE);
     }
 
     /// Begins anew where the edge is expected now.
-    fn begin_at(&mut self, load: f64, doubt: f64) {
+    fn begin_at(&mut self, load: f64, scale: f64) {
         let load = load.clamp(self.min, self.max);
-        self.posterior = Posterior::new(self.min, self.max, (load, doubt));
+        self.posterior = Posterior::new(self.min, self.max, (load, scale));
         self.before = self.trials;
         self.bad = 0;
         self.overloads = (0, 0.0);
@@ -319,13 +319,13 @@ impl EdgeSearch {
         self.next = Some(match is_short {
             true => {
                 let (window, count) = window::strict(load, self.loss_goal);
-                Ask {
+                TrialRequest {
                     load: Fps(load),
                     duration: window::trial(window, count),
                     window: Some(window),
                 }
             }
-            false => Ask {
+            false => TrialRequest {
                 duration: LONGER,
                 ..self.trial(load)
             },
@@ -335,7 +335,7 @@ impl EdgeSearch {
     /// Whether a look at as many frames as the goal asks for met it. A stall loses many frames in one
     /// short window, loss that the path makes by itself one in each of several: every lossy window
     /// counts for one frame.
-    fn whole_is_met(&self, seen: &Seen) -> bool {
+    fn full_window_is_met(&self, seen: &Seen) -> bool {
         if let Some((good, bad)) = seen
             .windows
             .filter(|_| !window::is_short(seen.load.0, self.loss_goal))
@@ -373,7 +373,7 @@ impl EdgeSearch {
             self.lowest_loss = Some((load, loss));
             self.rejected += 1;
             let less = match self.rejected {
-                1 => forwarding.min(load) * BELOW_WHOLE,
+                1 => forwarding.min(load) * BELOW_CHECK,
                 2 => load * CHECKED_AGAIN,
                 _ => {
                     self.at_min = true;
@@ -387,7 +387,7 @@ impl EdgeSearch {
 }
 
 impl Search for EdgeSearch {
-    fn next_trial(&self) -> Option<Ask> {
+    fn next_trial(&self) -> Option<TrialRequest> {
         self.next
     }
 
@@ -396,12 +396,12 @@ impl Search for EdgeSearch {
         let (good, bad) = seen
             .windows
             .unwrap_or(match seen.loss_ratio.0 <= self.loss_goal {
-                true => (WHOLE, 0),
-                false => (0, WHOLE),
+                true => (TRIAL_WINDOWS, 0),
+                false => (0, TRIAL_WINDOWS),
             });
         let met = good > bad;
         if self.check.is_some() {
-            let met = self.whole_is_met(seen);
+            let met = self.full_window_is_met(seen);
             self.verified(met, seen.loss_ratio.0, seen.forwarding.0);
             self.next = None;
             if self.failed.is_none() && !self.checked {
@@ -441,14 +441,14 @@ impl Search for EdgeSearch {
         }
         self.max = max.0.max(self.min);
         self.at_max = 0;
-        if let Some(ask) = self.next {
-            self.next = Some(self.trial(ask.load.0.min(self.max)));
+        if let Some(request) = self.next {
+            self.next = Some(self.trial(request.load.0.min(self.max)));
         }
     }
 
     fn skip(&mut self) {
         self.skipped += 1;
-        let lower = self.next.map(|ask| ask.load.0 * SKIPPED);
+        let lower = self.next.map(|request| request.load.0 * SKIPPED);
         self.next = lower
             .filter(|load| self.skipped < SKIPS && *load >= self.min)
             .map(|load| self.trial(load));
@@ -460,7 +460,7 @@ impl Search for EdgeSearch {
     fn expect(&mut self, load: Fps) {
         if self.trials == 0 {
             self.again = true;
-            self.expected = Some((load.0 * ABOVE_LOWER, DOUBT));
+            self.expected = Some((load.0 * ABOVE_LOWER, PRIOR_SCALE));
             self.begin();
         }
     }
@@ -468,7 +468,7 @@ impl Search for EdgeSearch {
     fn expect_forwarding(&mut self, rate: Fps) {
         self.forwards = Some(rate.0).filter(|rate| *rate > 0.0);
         if self.trials == 0 && !self.again && rate.0 > 0.0 {
-            self.expected = Some((rate.0 * BELOW_OVERLOAD, DOUBT));
+            self.expected = Some((rate.0 * BELOW_OVERLOAD, PRIOR_SCALE));
             self.begin();
         }
     }
@@ -507,7 +507,7 @@ impl Search for EdgeSearch {
             return Left::default();
         }
         let trials = self.enough().saturating_sub(self.trials).max(1);
-        let each = self.next.map_or(TRIAL, |ask| ask.duration);
+        let each = self.next.map_or(TRIAL, |request| request.duration);
         Left {
             trials,
             seconds: f64::from(trials) * each.as_secs_f64(),

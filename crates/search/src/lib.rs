@@ -34,5 +34,5 @@ pub mod visits;
 
 pub use cell::{Cell, CellContext, CellPlan, Step};
 pub use goal::{Goal, GoalError};
-pub use machine::{Ask, Left, Outcome, Search, Seen};
+pub use machine::{Left, Outcome, Search, Seen, TrialRequest};
 pub use preset::{DEFAULT_LOSS_RATIO, DEFAULT_MIN_LOAD, Settings, default_loss_ratio};

@@ -8,7 +8,7 @@ use nicety_model::{Fps, LossRatio, Note, SearchBounds};
 
 /// A trial the search wants.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ask {
+pub struct TrialRequest {
     /// Load per direction.
     pub load: Fps,
     /// Length of the trial, without preparation and drain.
@@ -76,7 +76,7 @@ pub struct Left {
 /// recorded trials again brings an interrupted search back to where it was.
 pub trait Search: std::fmt::Debug + Send {
     /// The next trial; the same until a result is observed, `None` when the search has ended.
-    fn next_trial(&self) -> Option<Ask>;
+    fn next_trial(&self) -> Option<TrialRequest>;
 
     /// Takes the result of a valid trial. Trials that are invalid must not come here.
     fn observe(&mut self, seen: &Seen);

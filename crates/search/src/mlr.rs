@@ -3,9 +3,9 @@
 //! Trials at discrete loads classify each load for each goal; strategies choose loads that
 //! bring the relevant bounds of every goal within its width.
 
+mod capacity;
 mod initial;
 mod interval;
-mod law;
 mod selector;
 mod strategy;
 mod stretch;
@@ -18,7 +18,7 @@ use nicety_model::{Fps, Note};
 
 use crate::goal::{Goal, GoalError};
 use crate::grid::Grid;
-use crate::machine::{Ask, Left, Outcome, Search, Seen, out_of_time};
+use crate::machine::{Left, Outcome, Search, Seen, TrialRequest, out_of_time};
 use crate::target::{Target, targets};
 use crate::throughput::conditional_loss;
 
@@ -274,8 +274,8 @@ impl Mlr {
 }
 
 impl Search for Mlr {
-    fn next_trial(&self) -> Option<Ask> {
-        self.due.map(|due| Ask {
+    fn next_trial(&self) -> Option<TrialRequest> {
+        self.due.map(|due| TrialRequest {
             load: self.grid.load(due.load),
             duration: due.duration,
             window: None,

@@ -29,7 +29,7 @@ impl SocketBox {
 
     /// Whether a test of a series fits in that is not its first.
     pub fn fits_again(self, cell: &SockCell, elapsed_s: f64) -> bool {
-        let needed = cell.ask.duration().as_secs_f64();
+        let needed = cell.spec.duration().as_secs_f64();
         self.0.is_none_or(|until| elapsed_s + needed <= until)
     }
 }

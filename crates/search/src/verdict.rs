@@ -200,24 +200,24 @@ fn at_line_rate(evidence: &Evidence) -> bool {
     evidence
         .throughput
         .zip(evidence.line_rate)
-        .is_some_and(|(found, line)| found.0 >= 0.999 * line.0)
+        .is_some_and(|(throughput, line)| throughput.0 >= 0.999 * line.0)
 }
 
 fn tester_limited(evidence: &Evidence) -> Option<SearchNote> {
     if at_line_rate(evidence) {
         return None;
     }
-    let found = evidence.throughput?;
+    let throughput = evidence.throughput?;
     let near = evidence
         .tester_limit
-        .filter(|limit| found.0 >= NEAR_TESTER_LIMIT * limit.0);
+        .filter(|limit| throughput.0 >= NEAR_TESTER_LIMIT * limit.0);
     match near {
         Some(limit) => Some(SearchNote::NearTesterLimit {
-            share: found.0 / limit.0,
+            share: throughput.0 / limit.0,
             tester_limit_fps: limit,
         }),
         None if evidence.at_max => Some(SearchNote::TesterAtMost {
-            throughput_fps: found,
+            throughput_fps: throughput,
         }),
         None => None,
     }

@@ -45,7 +45,7 @@ const PROGRAMS: usize = 3;
 /// What a visit found, in frames per second: a load that the path carries, and one that it does not
 /// or that is not known to be too much.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct VisitBounds {
     /// The visit's throughput.
     pub fps: f64,
     /// As high as its throughput may be: the same where the two were close.
@@ -55,7 +55,7 @@ pub struct Found {
 /// How far below what ten seconds forwarded a load would have held.
 const BELOW_FORWARDED: f64 = 0.98;
 
-impl Found {
+impl VisitBounds {
     /// What ten seconds at the result that lost too much say of the path: the load that held
     /// instead, or one a little below what they forwarded.
     fn of_confirm(visit: &CellResult) -> Option<Self> {
@@ -79,8 +79,8 @@ impl Found {
 }
 
 /// The number of `visits` with its interval; `None` with fewer than two.
-pub fn estimate(visits: &[Found]) -> Option<Estimate> {
-    let sorted = |of: fn(&Found) -> f64| {
+pub fn estimate(visits: &[VisitBounds]) -> Option<Estimate> {
+    let sorted = |of: fn(&VisitBounds) -> f64| {
         let mut values: Vec<f64> = visits.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         values
@@ -149,10 +149,12 @@ fn near_together(visits: &[&CellResult]) -> Together {
     let numbers: Vec<f64> = visits.iter().filter_map(|v| v.throughput_fps).collect();
     let capacities: Vec<f64> = visits.iter().filter_map(|v| v.capacity_fps).collect();
     let single = || visits.iter().find_map(|visit| visit.estimate);
-    let found = visits.iter().filter_map(|visit| Found::of(visit));
-    let confirmed = visits.iter().filter_map(|visit| Found::of_confirm(visit));
-    let found: Vec<Found> = found.chain(confirmed).collect();
-    let estimate = estimate(&found).or_else(single);
+    let throughputs = visits.iter().filter_map(|visit| VisitBounds::of(visit));
+    let confirmed = visits
+        .iter()
+        .filter_map(|visit| VisitBounds::of_confirm(visit));
+    let bounds: Vec<VisitBounds> = throughputs.chain(confirmed).collect();
+    let estimate = estimate(&bounds).or_else(single);
     let disturbance = disturbance(visits);
     let (verdict, why) = judge(visits, &numbers, estimate.as_ref(), disturbance.as_ref());
     Together {

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nicety_model::Note;
-use nicety_model::sock::{EndReport, Ending, Family, Second, SockAsk, SockTest};
+use nicety_model::sock::{EndReport, Ending, Family, Second, SockSpec, SockTest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cpu;
-use crate::crew::{Crew, Part, deal};
 use crate::error::SocketError;
 use crate::files;
 use crate::hello::Key;
@@ -20,6 +19,7 @@ use crate::join::{self, JOIN_LIMIT};
 use crate::pin::check_cpus;
 use crate::tcp_info;
 use crate::wire::{self, LARGEST_REPORT, PROTOCOL, ReadError, ToClient, ToServer, Token};
+use crate::workers::{Part, Workers, deal};
 
 /// Longest time for the server to accept and to greet.
 const GREET_LIMIT: Duration = Duration::from_secs(5);
@@ -78,12 +78,12 @@ impl Connection {
             shared_host: false,
             cpus: Arc::default(),
         };
-        connection.say(&ToServer::Hello {
+        connection.send(&ToServer::Hello {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             token: token.clone(),
         })?;
-        match connection.hear("greet", GREET_LIMIT)? {
+        match connection.receive("greet", GREET_LIMIT)? {
             ToClient::Welcome { host_id, .. } => {
                 let own = cpu::host_id();
                 connection.shared_host = !own.is_empty() && own == host_id;
@@ -137,30 +137,30 @@ impl Connection {
     /// When the test could not begin.
     pub fn run(
         &mut self,
-        ask: &SockAsk,
+        spec: &SockSpec,
         threads: usize,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(&Second),
     ) -> Result<Ran, SocketError> {
-        ask.check()?;
-        files::ensure(ask.parallel)?;
-        self.say(&ToServer::Order { ask: ask.clone() })?;
-        let (port, key) = match self.hear("prepare the test", JOIN_LIMIT)? {
+        spec.check()?;
+        files::ensure(spec.parallel)?;
+        self.send(&ToServer::Order { spec: spec.clone() })?;
+        let (port, key) = match self.receive("prepare the test", JOIN_LIMIT)? {
             ToClient::Ready { port, key } => (port, key),
             other => return Err(self.unexpected(&other)),
         };
-        let parts = self.parts(ask, port, &key, threads)?;
-        match self.hear("take all flows", JOIN_LIMIT + GREET_LIMIT)? {
+        let parts = self.parts(spec, port, &key, threads)?;
+        match self.receive("take all flows", JOIN_LIMIT + GREET_LIMIT)? {
             ToClient::Joined => {}
             other => return Err(self.unexpected(&other)),
         }
-        self.say(&ToServer::Go)?;
-        match self.hear("begin", GREET_LIMIT)? {
+        self.send(&ToServer::Go)?;
+        match self.receive("begin", GREET_LIMIT)? {
             ToClient::Going => {}
             other => return Err(self.unexpected(&other)),
         }
         let job = Job {
-            ask: ask.clone(),
+            spec: spec.clone(),
             key,
             start: Instant::now(),
             stop: Arc::new(AtomicBool::new(false)),
@@ -169,22 +169,22 @@ impl Connection {
             cpus: Arc::clone(&self.cpus),
         };
         let abort = Arc::clone(&job.stop);
-        let mut crew = Crew::start(parts, job)?;
+        let mut workers = Workers::start(parts, job)?;
         let (mut lost, mut interrupted) = (false, false);
-        while !crew.finished() {
-            lost |= self.said_something();
+        while !workers.finished() {
+            lost |= self.has_message();
             interrupted |= stop.load(Ordering::Relaxed);
             if lost || interrupted {
                 abort.store(true, Ordering::Relaxed);
             }
-            if let Some(second) = crew.tick() {
+            if let Some(second) = workers.tick() {
                 progress(&second);
             }
         }
-        let client = crew.report();
-        let server = match lost || self.say(&ToServer::Stop).is_err() {
+        let client = workers.report();
+        let server = match lost || self.send(&ToServer::Stop).is_err() {
             true => None,
-            false => match self.hear("report", REPORT_LIMIT) {
+            false => match self.receive("report", REPORT_LIMIT) {
                 Ok(ToClient::Report { report }) => Some(bounded(*report)),
                 _ => None,
             },
@@ -205,14 +205,14 @@ impl Connection {
 
     fn parts(
         &self,
-        ask: &SockAsk,
+        spec: &SockSpec,
         port: u16,
         key: &Key,
         threads: usize,
     ) -> Result<Vec<Part>, SocketError> {
         let mut data = self.server;
         data.set_port(port);
-        let count = ask.parallel;
+        let count = spec.parallel;
         let tcp = |part: fn(Vec<_>) -> Part| {
             let flows = join::tcp_client(data, key, count)?;
             Ok(deal(flows, threads).into_iter().map(part).collect())
@@ -221,7 +221,7 @@ impl Connection {
             let flows = join::udp_client(data, key, count)?;
             Ok(deal(flows, threads).into_iter().map(part).collect())
         };
-        match ask.test {
+        match spec.test {
             SockTest::TcpRr => tcp(Part::TcpRequest),
             SockTest::TcpStream => tcp(Part::TcpPush),
             SockTest::TcpMaerts => tcp(Part::TcpPull),
@@ -244,14 +244,14 @@ impl Connection {
         self.server.to_string()
     }
 
-    fn say(&self, message: &ToServer) -> Result<(), SocketError> {
+    fn send(&self, message: &ToServer) -> Result<(), SocketError> {
         wire::write(&self.stream, message, WRITE_LIMIT).map_err(|_| SocketError::Closed {
             peer: self.peer(),
             during: "it was spoken to",
         })
     }
 
-    fn hear(&self, what: &'static str, limit: Duration) -> Result<ToClient, SocketError> {
+    fn receive(&self, what: &'static str, limit: Duration) -> Result<ToClient, SocketError> {
         wire::read(&self.stream, LARGEST_REPORT, limit).map_err(|error| match error {
             ReadError::Late => SocketError::Silent {
                 peer: self.peer(),
@@ -271,13 +271,13 @@ impl Connection {
 
     /// Whether the server speaks or goes during a test, which it never does by itself. Waits a
     /// moment.
-    fn said_something(&self) -> bool {
+    fn has_message(&self) -> bool {
         let mut polled = [PollFd::new(&self.stream, PollFlags::IN)];
-        let moment = Timespec {
+        let timeout = Timespec {
             tv_sec: 0,
             tv_nsec: 20_000_000,
         };
-        matches!(poll(&mut polled, Some(&moment)), Ok(1..))
+        matches!(poll(&mut polled, Some(&timeout)), Ok(1..))
     }
 
     fn unexpected(&self, answer: &ToClient) -> SocketError {

@@ -9,7 +9,7 @@ use nicety_model::sock::EndCpu;
 /// Begins a window.
 #[derive(Debug)]
 pub(crate) struct CpuWindow {
-    begun: Instant,
+    opened: Instant,
     before: Option<StatSample>,
 }
 
@@ -17,7 +17,7 @@ impl CpuWindow {
     /// From now on.
     pub(crate) fn open() -> Self {
         Self {
-            begun: Instant::now(),
+            opened: Instant::now(),
             before: StatSample::read(&ProcRoot::live()).ok(),
         }
     }
@@ -28,7 +28,7 @@ impl CpuWindow {
         let shares = StatSample::read(&ProcRoot::live())
             .ok()?
             .shares_since(self.before.as_ref()?);
-        let elapsed_s = self.begun.elapsed().as_secs_f64();
+        let elapsed_s = self.opened.elapsed().as_secs_f64();
         (!shares.is_empty() && elapsed_s > 0.0).then(|| EndCpu {
             elapsed_s,
             host_cpus: shares.len() as u32,

@@ -5,7 +5,7 @@ use std::io;
 
 use nicety_model::Remedy;
 use nicety_model::problem::write_line;
-use nicety_model::sock::SockAskError;
+use nicety_model::sock::SockSpecError;
 
 /// Why a socket workload could not be run.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub enum SocketError {
         remedy: Option<String>,
     },
     /// The parameters are out of range.
-    Ask(SockAskError),
+    Spec(SockSpecError),
     /// The limit on open files is too low.
     Files {
         /// Flows.
@@ -133,7 +133,7 @@ impl SocketError {
                 "{peer} runs nicety {theirs}, this is {ours}, and they do not understand each other"
             ),
             Self::Refused { peer, why, .. } => format!("{peer} refuses the test: {why}"),
-            Self::Ask(error) => error.problem().what,
+            Self::Spec(error) => error.problem().what,
             Self::Files {
                 flows,
                 needed,
@@ -156,7 +156,7 @@ impl SocketError {
             Self::Closed { .. } => "look at what it printed",
             Self::Token { .. } => "give the one that `nicety sock serve` printed",
             Self::Version { .. } => "install the same version on both",
-            Self::Ask(error) => return Some(Remedy::plan(error.problem().remedy)),
+            Self::Spec(error) => return Some(Remedy::plan(error.problem().remedy)),
             Self::Files { needed, .. } => {
                 return Some(Remedy::here(format!(
                     "raise it with `ulimit -n {needed}`, or use fewer flows"
@@ -183,7 +183,7 @@ impl SocketError {
     pub fn is_bad_input(&self) -> bool {
         matches!(
             self,
-            Self::Ask(_) | Self::Token { .. } | Self::NoAddress { .. } | Self::Cpu { .. }
+            Self::Spec(_) | Self::Token { .. } | Self::NoAddress { .. } | Self::Cpu { .. }
         )
     }
 }
@@ -206,8 +206,8 @@ impl std::error::Error for SocketError {
     }
 }
 
-impl From<SockAskError> for SocketError {
-    fn from(error: SockAskError) -> Self {
-        Self::Ask(error)
+impl From<SockSpecError> for SocketError {
+    fn from(error: SockSpecError) -> Self {
+        Self::Spec(error)
     }
 }

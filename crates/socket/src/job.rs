@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nicety_account::Latency;
 use nicety_model::Note;
 use nicety_model::note::SockNote;
-use nicety_model::sock::{DatagramCounts, RequestCounts, SockAsk};
+use nicety_model::sock::{DatagramCounts, RequestCounts, SockSpec};
 use nicety_workload::Schedule;
 
 use crate::hello::Key;
@@ -20,7 +20,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// One endpoint's part in a test.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
-    pub(crate) ask: SockAsk,
+    pub(crate) spec: SockSpec,
     pub(crate) key: Key,
     /// Time zero of all times in ns.
     pub(crate) start: Instant,
@@ -39,7 +39,7 @@ impl Job {
     }
 
     pub(crate) fn end_ns(&self) -> u64 {
-        self.ask.duration().as_nanos() as u64
+        self.spec.duration().as_nanos() as u64
     }
 
     pub(crate) fn stopped(&self) -> bool {
@@ -57,8 +57,8 @@ impl Job {
     }
 
     pub(crate) fn schedule(&self) -> Option<Schedule> {
-        let rate = self.ask.rate_per_s?;
-        Some(Schedule::new(rate, self.ask.parallel))
+        let rate = self.spec.rate_per_s?;
+        Some(Schedule::new(rate, self.spec.parallel))
     }
 
     /// Sleeps until `due_ns`, in slices short enough to notice a stop.

@@ -196,8 +196,8 @@ pub(crate) fn udp_server(
     gone: &dyn Fn() -> bool,
 ) -> Result<Vec<UdpFlow>, String> {
     let end = Instant::now() + JOIN_LIMIT;
-    let told = |error: io::Error| error.to_string();
-    let at = entrance.local_addr().map_err(told)?;
+    let reason = |error: io::Error| error.to_string();
+    let at = entrance.local_addr().map_err(reason)?;
     let mut flows: Vec<Option<(SocketAddr, UdpFlow)>> = (0..count).map(|_| None).collect();
     let mut missing = count;
     while missing > 0 {
@@ -229,7 +229,7 @@ pub(crate) fn udp_server(
                 continue;
             };
             if place.is_none() && from.ip().to_canonical() == client.to_canonical() {
-                let socket = Arc::new(udp_socket(at, Some(from)).map_err(told)?);
+                let socket = Arc::new(udp_socket(at, Some(from)).map_err(reason)?);
                 *place = Some((from, UdpFlow { index, socket }));
                 missing -= 1;
             }

@@ -8,7 +8,6 @@
 
 mod client;
 mod cpu;
-mod crew;
 mod error;
 mod files;
 mod hello;
@@ -26,6 +25,7 @@ mod tcp_stream;
 mod udp_rr;
 mod udp_stream;
 mod wire;
+mod workers;
 
 pub use client::{Connection, Ran};
 pub use error::SocketError;

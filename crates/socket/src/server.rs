@@ -93,18 +93,18 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`; `say` gets a line for everything worth telling. Data sockets and
+    /// Serves until `stop`; `log` gets a line for everything worth telling. Data sockets and
     /// worker threads are made in the caller's network namespace.
-    pub fn run(&self, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) {
+    pub fn run(&self, stop: &AtomicBool, log: &(dyn Fn(&str) + Sync)) {
         std::thread::scope(|scope| {
             let mut next_id = 0;
             while !stop.load(Ordering::Relaxed) {
                 let mut polled = [PollFd::new(&self.listener, PollFlags::IN)];
-                let moment = Timespec {
+                let timeout = Timespec {
                     tv_sec: 0,
                     tv_nsec: 100_000_000,
                 };
-                let _ = poll(&mut polled, Some(&moment));
+                let _ = poll(&mut polled, Some(&timeout));
                 while let Ok((stream, from)) = self.listener.accept() {
                     if stop.load(Ordering::Relaxed) {
                         break;
@@ -115,7 +115,7 @@ impl Server {
                         continue;
                     }
                     let serve = move || {
-                        session::serve(self, id, &stream, from, stop, say);
+                        session::serve(self, id, &stream, from, stop, log);
                         self.forget(id);
                     };
                     let thread = std::thread::Builder::new().name("sock-client".to_owned());

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nicety_model::note::SockNote;
-use nicety_model::sock::{EndReport, SockAsk, SockTest};
+use nicety_model::sock::{EndReport, SockSpec, SockTest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cpu;
-use crate::crew::{Crew, Part, deal};
 use crate::error::SocketError;
 use crate::files;
 use crate::hello::Key;
@@ -19,6 +18,7 @@ use crate::job::Job;
 use crate::join;
 use crate::server::{MOST_TESTS, Server};
 use crate::wire::{self, LARGEST_ORDER, PROTOCOL, ReadError, ToClient, ToServer};
+use crate::workers::{Part, Workers, deal};
 
 /// Longest time to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ const GO_LIMIT: Duration = Duration::from_secs(10);
 /// Longest time for a message to leave or, once begun, to arrive.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a look at the connection waits.
-const MOMENT_NS: i64 = 20_000_000;
+const POLL_NS: i64 = 20_000_000;
 /// What a test may take beyond its duration.
 const OVERTIME: Duration = Duration::from_secs(10);
 /// What to do where others are served already.
@@ -40,7 +40,7 @@ struct Session<'a> {
     stream: &'a TcpStream,
     from: SocketAddr,
     stop: &'a AtomicBool,
-    say: &'a (dyn Fn(&str) + Sync),
+    log: &'a (dyn Fn(&str) + Sync),
 }
 
 /// Why a session ends, to be told; `None` where there is nothing to tell.
@@ -53,33 +53,33 @@ pub(crate) fn serve(
     stream: &TcpStream,
     from: SocketAddr,
     stop: &AtomicBool,
-    say: &(dyn Fn(&str) + Sync),
+    log: &(dyn Fn(&str) + Sync),
 ) {
     let session = Session {
         server,
         stream,
         from,
         stop,
-        say,
+        log,
     };
     if stream.set_nonblocking(false).is_err() {
         return;
     }
     // Its absence only costs time.
     let _ = stream.set_nodelay(true);
-    if let Err(Some(why)) = session.whole(id) {
-        say(&format!("{from}: {why}"));
+    if let Err(Some(why)) = session.run_all(id) {
+        log(&format!("{from}: {why}"));
     }
 }
 
 impl Session<'_> {
-    fn whole(&self, id: u64) -> Result<(), End> {
+    fn run_all(&self, id: u64) -> Result<(), End> {
         let hello = wire::read(self.stream, LARGEST_ORDER, HELLO_LIMIT);
         let ToServer::Hello {
             protocol,
             token,
             version: _,
-        } = hello.map_err(heard)?
+        } = hello.map_err(read_failure)?
         else {
             return Err(Some("spoke before its hello; closed".to_owned()));
         };
@@ -105,8 +105,8 @@ impl Session<'_> {
             host_id: cpu::host_id(),
         })?;
         loop {
-            match self.hear(IDLE_LIMIT)? {
-                ToServer::Order { ask } => self.test(&ask)?,
+            match self.receive(IDLE_LIMIT)? {
+                ToServer::Order { spec } => self.test(&spec)?,
                 _ => return Err(Some("spoke out of turn; closed".to_owned())),
             }
         }
@@ -133,9 +133,9 @@ impl Session<'_> {
     }
 
     /// Waits for a message, and for the server's own end.
-    fn hear(&self, limit: Duration) -> Result<ToServer, End> {
+    fn receive(&self, limit: Duration) -> Result<ToServer, End> {
         let end = Instant::now() + limit;
-        while !self.readable(MOMENT_NS) {
+        while !self.readable(POLL_NS) {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(None);
             }
@@ -146,17 +146,17 @@ impl Session<'_> {
                 )));
             }
         }
-        wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT).map_err(heard)
+        wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT).map_err(read_failure)
     }
 
     /// Whether something came, or the client left; waits that long for it.
     fn readable(&self, wait_ns: i64) -> bool {
         let mut polled = [PollFd::new(self.stream, PollFlags::IN)];
-        let moment = Timespec {
+        let timeout = Timespec {
             tv_sec: 0,
             tv_nsec: wait_ns,
         };
-        matches!(poll(&mut polled, Some(&moment)), Ok(1..))
+        matches!(poll(&mut polled, Some(&timeout)), Ok(1..))
     }
 
     /// Whether the client left while nothing was expected of it.
@@ -164,38 +164,38 @@ impl Session<'_> {
         self.stop.load(Ordering::Relaxed) || self.readable(0)
     }
 
-    fn test(&self, ask: &SockAsk) -> Result<(), End> {
+    fn test(&self, spec: &SockSpec) -> Result<(), End> {
         let running = &self.server.running;
         let others = running.fetch_add(1, Ordering::Relaxed);
         let result = match others {
             MOST_TESTS.. => self.refuse("too many tests run already", Some(LATER)),
-            _ => self.run(ask, others),
+            _ => self.run(spec, others),
         };
         running.fetch_sub(1, Ordering::Relaxed);
         result
     }
 
-    fn run(&self, ask: &SockAsk, others: usize) -> Result<(), End> {
-        if let Err(error) = ask.check() {
+    fn run(&self, spec: &SockSpec, others: usize) -> Result<(), End> {
+        if let Err(error) = spec.check() {
             return self.refuse_for(&error.into());
         }
-        if let Err(error) = files::ensure(ask.parallel) {
+        if let Err(error) = files::ensure(spec.parallel) {
             return self.refuse_for(&error);
         }
         let key: Key = match wire::random() {
             Ok(key) => key,
             Err(error) => return self.refuse(&format!("no random numbers: {error}"), None),
         };
-        let parts = match self.parts(ask, &key)? {
+        let parts = match self.parts(spec, &key)? {
             Ok(parts) => parts,
             Err(why) => return self.refuse(&why, None),
         };
         self.answer(&ToClient::Joined)?;
-        let ToServer::Go = self.hear(GO_LIMIT)? else {
+        let ToServer::Go = self.receive(GO_LIMIT)? else {
             return Err(Some("spoke out of turn; closed".to_owned()));
         };
         let job = Job {
-            ask: ask.clone(),
+            spec: spec.clone(),
             key,
             start: Instant::now(),
             stop: Arc::new(AtomicBool::new(false)),
@@ -203,10 +203,10 @@ impl Session<'_> {
             round_trip_ns: None,
             cpus: Arc::clone(&self.server.cpus),
         };
-        let limit = ask.duration() + OVERTIME;
+        let limit = spec.duration() + OVERTIME;
         let (started, stop) = (job.start, Arc::clone(&job.stop));
-        let mut crew = match Crew::start(parts, job) {
-            Ok(crew) => crew,
+        let mut workers = match Workers::start(parts, job) {
+            Ok(workers) => workers,
             Err(error) => return self.refuse_for(&error),
         };
         let going = self.answer(&ToClient::Going);
@@ -215,53 +215,55 @@ impl Session<'_> {
             if going.is_err() || self.stop.load(Ordering::Relaxed) {
                 break Err(None);
             }
-            if self.readable(MOMENT_NS) {
-                break match wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT).map_err(heard) {
+            if self.readable(POLL_NS) {
+                break match wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT)
+                    .map_err(read_failure)
+                {
                     Ok(ToServer::Stop) => Ok(()),
                     Ok(_) => Err(Some("spoke out of turn; closed".to_owned())),
-                    Err(_) => Err(Some(format!("went away during {}", ask.name()))),
+                    Err(_) => Err(Some(format!("went away during {}", spec.name()))),
                 };
             }
             if started.elapsed() > limit {
-                break Err(Some(format!("did not end {} in time; closed", ask.name())));
+                break Err(Some(format!("did not end {} in time; closed", spec.name())));
             }
             most_others = most_others.max(self.server.running.load(Ordering::Relaxed) - 1);
-            crew.tick();
+            workers.tick();
         };
         stop.store(true, Ordering::Relaxed);
-        let mut report = crew.report();
+        let mut report = workers.report();
         end?;
         if most_others > 0 {
             report.notes.push(SockNote::OtherClients.into());
         }
-        self.told(ask, &report);
+        self.log_done(spec, &report);
         self.answer(&ToClient::Report {
             report: Box::new(report),
         })
     }
 
-    fn told(&self, ask: &SockAsk, report: &EndReport) {
+    fn log_done(&self, spec: &SockSpec, report: &EndReport) {
         let faults = match report.faults.len() {
             0 => String::new(),
             count => format!(", {count} faults"),
         };
-        (self.say)(&format!("{}: {} done{faults}", self.from, ask.name()));
+        (self.log)(&format!("{}: {} done{faults}", self.from, spec.name()));
     }
 
     /// Opens the data port and takes the flows: the outer error ends the session, the inner one
     /// is told to the client.
-    fn parts(&self, ask: &SockAsk, key: &Key) -> Result<Result<Vec<Part>, String>, End> {
+    fn parts(&self, spec: &SockSpec, key: &Key) -> Result<Result<Vec<Part>, String>, End> {
         let mut at = self.server.config.listen;
         if let Ok(own) = self.stream.local_addr() {
             at.set_ip(own.ip());
         }
         at.set_port(0);
         let threads = self.server.config.threads;
-        let count = ask.parallel;
+        let count = spec.parallel;
         let gone = || self.gone();
         let ready = |port| self.answer(&ToClient::Ready { port, key: *key });
         let open = |error: std::io::Error| format!("cannot open a data port: {error}");
-        if ask.test.is_udp() {
+        if spec.test.is_udp() {
             let opened = join::udp_socket(at, None).and_then(|s| Ok((s.local_addr()?.port(), s)));
             let (port, entrance) = match opened {
                 Ok(opened) => opened,
@@ -269,7 +271,7 @@ impl Session<'_> {
             };
             ready(port)?;
             let flows = join::udp_server(&entrance, self.from.ip(), key, count, &gone);
-            let part = match ask.test {
+            let part = match spec.test {
                 SockTest::UdpRr => Part::UdpRespond,
                 _ => Part::UdpPull,
             };
@@ -284,14 +286,14 @@ impl Session<'_> {
             Err(error) => return Ok(Err(open(error))),
         };
         ready(port)?;
-        if ask.test == SockTest::TcpCrr {
+        if spec.test == SockTest::TcpCrr {
             let listener = Arc::new(listener);
             let workers = threads.clamp(1, count as usize);
             let part = |_| Part::Accept(Arc::clone(&listener), self.from.ip());
             return Ok(Ok((0..workers).map(part).collect()));
         }
         let flows = join::tcp_server(&listener, key, count, &gone);
-        let part = match ask.test {
+        let part = match spec.test {
             SockTest::TcpRr => Part::TcpRespond,
             SockTest::TcpStream => Part::TcpPull,
             _ => Part::TcpPush,
@@ -301,7 +303,7 @@ impl Session<'_> {
 }
 
 /// What to tell about a message that did not come.
-fn heard(error: ReadError) -> End {
+fn read_failure(error: ReadError) -> End {
     match error {
         ReadError::Late => Some("was too slow; closed".to_owned()),
         ReadError::Closed => None,

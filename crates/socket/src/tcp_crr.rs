@@ -50,13 +50,13 @@ struct Client<'a> {
 }
 
 /// The client's worker: as many transactions at once as it has flow numbers.
-pub(crate) fn connect_and_ask(
+pub(crate) fn connect_and_request(
     flows: Vec<u32>,
     server: SocketAddr,
     job: &Job,
     live: &Live,
 ) -> io::Result<Tally> {
-    let out = io_step::buffer(job.ask.message_bytes);
+    let out = io_step::buffer(job.spec.message_bytes);
     let slot = |index| Slot {
         index,
         number: 0,
@@ -156,7 +156,7 @@ impl Client<'_> {
         }
         let data = EventData::new_u64(place as u64);
         epoll::add(&self.poller, &fd, data, EventFlags::OUT)?;
-        let bytes = self.job.ask.message_bytes as usize;
+        let bytes = self.job.spec.message_bytes as usize;
         let slot = &mut self.slots[place];
         slot.number += 1;
         slot.attempt = Some(Attempt {
@@ -207,7 +207,7 @@ impl Client<'_> {
             Step::Done => self.broken(place),
             Step::Closed => {
                 let now = self.job.now_ns();
-                let bytes = u64::from(self.job.ask.message_bytes);
+                let bytes = u64::from(self.job.spec.message_bytes);
                 self.live.exchanged(bytes);
                 self.tally
                     .record(now.saturating_sub(attempt.intended_ns), now);
@@ -244,8 +244,8 @@ pub(crate) fn accept_and_answer(
 ) -> io::Result<Tally> {
     const LISTENER: u64 = u64::MAX;
     let mut tally = Tally::default();
-    let bytes = job.ask.message_bytes as usize;
-    let out = io_step::buffer(job.ask.message_bytes);
+    let bytes = job.spec.message_bytes as usize;
+    let out = io_step::buffer(job.spec.message_bytes);
     let mut scratch = out.clone();
     let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let flags = EventFlags::IN | EventFlags::EXCLUSIVE;

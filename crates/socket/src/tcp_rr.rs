@@ -49,13 +49,13 @@ pub(crate) fn blocking(stream: &TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(TICK))
 }
 
-/// Waits in the kernel without a time limit: [`Crew`](crate::crew::Crew) shuts the connection down
+/// Waits in the kernel without a time limit: [`Workers`](crate::workers::Workers) shuts the connection down
 /// when waiting has become hopeless.
 fn request_one(flow: &TcpFlow, job: &Job, live: &Live, tally: &mut Tally) -> io::Result<()> {
     let stream = &flow.stream;
     stream.set_nonblocking(false)?;
-    let bytes = job.ask.message_bytes as usize;
-    let out = io_step::buffer(job.ask.message_bytes);
+    let bytes = job.spec.message_bytes as usize;
+    let out = io_step::buffer(job.spec.message_bytes);
     let mut scratch = out.clone();
     let schedule = job.schedule();
     let mut number = 0;
@@ -121,8 +121,8 @@ fn request_one(flow: &TcpFlow, job: &Job, live: &Live, tally: &mut Tally) -> io:
 /// Waits as [`request_one`] does.
 fn respond_one(stream: &TcpStream, job: &Job, live: &Live) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    let bytes = job.ask.message_bytes as usize;
-    let out = io_step::buffer(job.ask.message_bytes);
+    let bytes = job.spec.message_bytes as usize;
+    let out = io_step::buffer(job.spec.message_bytes);
     let mut scratch = out.clone();
     loop {
         let (mut to_send, mut to_receive) = (bytes, bytes);
@@ -210,7 +210,7 @@ impl<'a> Requester<'a> {
         tally: &'a mut Tally,
     ) -> io::Result<Self> {
         let poller = poller(flows.iter().map(|flow| &flow.stream), EventFlags::IN)?;
-        let out = io_step::buffer(job.ask.message_bytes);
+        let out = io_step::buffer(job.spec.message_bytes);
         Ok(Self {
             state: vec![Exchange::default(); flows.len()],
             scratch: out.clone(),
@@ -297,7 +297,7 @@ impl<'a> Requester<'a> {
     }
 
     fn begin(&mut self, place: usize, intended_ns: u64) -> io::Result<()> {
-        let bytes = self.job.ask.message_bytes as usize;
+        let bytes = self.job.spec.message_bytes as usize;
         let state = &mut self.state[place];
         state.to_send = bytes;
         state.to_receive = bytes;
@@ -365,7 +365,7 @@ impl<'a> Requester<'a> {
             Step::Closed => self.closed(place),
             Step::Done => {
                 let now = self.job.now_ns();
-                let bytes = u64::from(self.job.ask.message_bytes);
+                let bytes = u64::from(self.job.spec.message_bytes);
                 let state = &mut self.state[place];
                 state.open = false;
                 self.open -= 1;
@@ -379,8 +379,8 @@ impl<'a> Requester<'a> {
 }
 
 fn respond_many(flows: &[TcpFlow], job: &Job, live: &Live, tally: &mut Tally) -> io::Result<()> {
-    let bytes = job.ask.message_bytes as usize;
-    let out = io_step::buffer(job.ask.message_bytes);
+    let bytes = job.spec.message_bytes as usize;
+    let out = io_step::buffer(job.spec.message_bytes);
     let mut scratch = out.clone();
     let fresh = Exchange {
         to_receive: bytes,

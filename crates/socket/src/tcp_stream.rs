@@ -22,8 +22,8 @@ const REAP_EVERY: u32 = 16;
 /// The sending worker.
 pub(crate) fn push(flows: Vec<TcpFlow>, job: &Job, live: &Live) -> io::Result<Tally> {
     let mut tally = Tally::default();
-    let out = io_step::buffer(job.ask.message_bytes);
-    let mut zero_copy = ZeroCopy::new(job.ask.zero_copy, &flows, &mut tally);
+    let out = io_step::buffer(job.spec.message_bytes);
+    let mut zero_copy = ZeroCopy::new(job.spec.zero_copy, &flows, &mut tally);
     if let [flow] = flows.as_slice() {
         blocking(&flow.stream)?;
         loop {

@@ -27,7 +27,7 @@ const SWEEP_NS: u64 = 2_000_000;
 const LAST_NS: u64 = 200_000_000;
 
 /// A flow of the client.
-struct Asker<'a> {
+struct Requester<'a> {
     flow: UdpFlow,
     requests: OpenRequests,
     job: &'a Job,
@@ -43,7 +43,7 @@ enum Look {
     Refused,
 }
 
-impl<'a> Asker<'a> {
+impl<'a> Requester<'a> {
     fn new(flow: UdpFlow, job: &'a Job, live: &'a Live) -> Self {
         Self {
             flow,
@@ -64,7 +64,7 @@ impl<'a> Asker<'a> {
     }
 
     /// Sends the next request; says whether the server still takes them.
-    fn ask(&mut self, out: &mut [u8], intended_ns: u64) -> io::Result<bool> {
+    fn send(&mut self, out: &mut [u8], intended_ns: u64) -> io::Result<bool> {
         write_sequence(out, self.requests.next_number());
         let now = self.job.now_ns();
         match send(&self.flow.socket, out, SendFlags::empty()) {
@@ -93,7 +93,7 @@ impl<'a> Asker<'a> {
         }
         let now = self.job.now_ns();
         let (low, bits) = sequence_of(message);
-        let answer = match got == self.job.ask.message_bytes as usize {
+        let answer = match got == self.job.spec.message_bytes as usize {
             true => self.requests.answered(low, bits, now),
             false => Answer::Unexpected,
         };
@@ -141,20 +141,22 @@ const REFUSED: &str = "the other end closed its port during the test";
 /// The client's worker.
 pub(crate) fn request(mut flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result<Tally> {
     let mut tally = Tally::with_latency();
-    let mut out = io_step::buffer(job.ask.message_bytes);
+    let mut out = io_step::buffer(job.spec.message_bytes);
     if flows.len() == 1
         && let Some(flow) = flows.pop()
     {
-        let mut asker = Asker::new(flow, job, live);
-        request_one(&mut asker, &mut out, &mut tally)?;
-        asker.finish(&mut tally);
+        let mut requester = Requester::new(flow, job, live);
+        request_one(&mut requester, &mut out, &mut tally)?;
+        requester.finish(&mut tally);
     } else {
-        let askers = flows.into_iter().map(|flow| Asker::new(flow, job, live));
-        let mut askers: Vec<Asker<'_>> = askers.collect();
-        request_many(&mut askers, &mut out, &mut tally)?;
-        askers
+        let requesters = flows
             .into_iter()
-            .for_each(|asker| asker.finish(&mut tally));
+            .map(|flow| Requester::new(flow, job, live));
+        let mut requesters: Vec<Requester<'_>> = requesters.collect();
+        request_many(&mut requesters, &mut out, &mut tally)?;
+        requesters
+            .into_iter()
+            .for_each(|requester| requester.finish(&mut tally));
     }
     Ok(tally)
 }
@@ -176,17 +178,17 @@ impl Limit {
     }
 }
 
-fn request_one(asker: &mut Asker<'_>, out: &mut [u8], tally: &mut Tally) -> io::Result<()> {
-    let job = asker.job;
-    asker.flow.socket.set_nonblocking(false)?;
-    asker.flow.socket.set_write_timeout(Some(TICK))?;
+fn request_one(requester: &mut Requester<'_>, out: &mut [u8], tally: &mut Tally) -> io::Result<()> {
+    let job = requester.job;
+    requester.flow.socket.set_nonblocking(false)?;
+    requester.flow.socket.set_write_timeout(Some(TICK))?;
     let mut limit = Limit { set_ns: 0 };
     let mut scratch = io_step::buffer(LARGEST);
     let mut now = job.now_ns();
     loop {
         let over = job.over(now);
-        if !asker.requests.is_open() {
-            let Some(due) = asker.due(now).filter(|_| !over) else {
+        if !requester.requests.is_open() {
+            let Some(due) = requester.due(now).filter(|_| !over) else {
                 return Ok(());
             };
             if due > now {
@@ -194,18 +196,18 @@ fn request_one(asker: &mut Asker<'_>, out: &mut [u8], tally: &mut Tally) -> io::
                 now = job.now_ns();
                 continue;
             }
-            if !asker.ask(out, due)? {
+            if !requester.send(out, due)? {
                 tally.fault(REFUSED);
                 return Ok(());
             }
-            let wait_ns = asker.requests.deadline_ns().unwrap_or(now) - now.min(job.now_ns());
-            limit.want(&asker.flow.socket, wait_ns)?;
+            let wait_ns = requester.requests.deadline_ns().unwrap_or(now) - now.min(job.now_ns());
+            limit.want(&requester.flow.socket, wait_ns)?;
         }
-        match asker.look(&mut scratch, tally)? {
+        match requester.look(&mut scratch, tally)? {
             Look::Answered => now = tally.last_ns,
             Look::Nothing => {
                 now = job.now_ns();
-                asker.give_up(now);
+                requester.give_up(now);
                 if job.stopped() || job.hopeless(now) {
                     return Ok(());
                 }
@@ -218,15 +220,19 @@ fn request_one(asker: &mut Asker<'_>, out: &mut [u8], tally: &mut Tally) -> io::
     }
 }
 
-fn request_many(askers: &mut [Asker<'_>], out: &mut [u8], tally: &mut Tally) -> io::Result<()> {
-    let Some(job) = askers.first().map(|asker| asker.job) else {
+fn request_many(
+    requesters: &mut [Requester<'_>],
+    out: &mut [u8],
+    tally: &mut Tally,
+) -> io::Result<()> {
+    let Some(job) = requesters.first().map(|requester| requester.job) else {
         return Ok(());
     };
     let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    for (place, asker) in askers.iter().enumerate() {
-        asker.flow.socket.set_nonblocking(true)?;
+    for (place, requester) in requesters.iter().enumerate() {
+        requester.flow.socket.set_nonblocking(true)?;
         let data = EventData::new_u64(place as u64);
-        epoll::add(&poller, &asker.flow.socket, data, EventFlags::IN)?;
+        epoll::add(&poller, &requester.flow.socket, data, EventFlags::IN)?;
     }
     let mut scratch = io_step::buffer(LARGEST);
     let mut room = [std::mem::MaybeUninit::uninit(); EVENTS];
@@ -240,16 +246,16 @@ fn request_many(askers: &mut [Asker<'_>], out: &mut [u8], tally: &mut Tally) -> 
         if sweep || next_due.is_some_and(|due| due <= now) {
             swept_ns = now;
             next_due = None;
-            for asker in askers.iter_mut() {
-                asker.give_up(now);
-                if asker.requests.is_open() || over {
+            for requester in requesters.iter_mut() {
+                requester.give_up(now);
+                if requester.requests.is_open() || over {
                     continue;
                 }
-                match asker.due(now) {
+                match requester.due(now) {
                     Some(due) if due > now => {
                         next_due = Some(next_due.map_or(due, |least: u64| least.min(due)));
                     }
-                    Some(due) if !asker.ask(out, due)? => {
+                    Some(due) if !requester.send(out, due)? => {
                         tally.fault(REFUSED);
                         return Ok(());
                     }
@@ -257,14 +263,16 @@ fn request_many(askers: &mut [Asker<'_>], out: &mut [u8], tally: &mut Tally) -> 
                 }
             }
         }
-        let open = askers.iter().any(|asker| asker.requests.is_open());
+        let open = requesters
+            .iter()
+            .any(|requester| requester.requests.is_open());
         if job.stopped() || job.hopeless(now) || (over && !open) || (!open && next_due.is_none()) {
             return Ok(());
         }
         let until = next_due.map_or(SWEEP_NS, |due| due.saturating_sub(now).min(SWEEP_NS));
         for event in wait(&poller, &mut room, Duration::from_nanos(until))? {
-            let asker = &mut askers[event.data.u64() as usize];
-            match asker.look(&mut scratch, tally)? {
+            let requester = &mut requesters[event.data.u64() as usize];
+            match requester.look(&mut scratch, tally)? {
                 Look::Nothing => {}
                 Look::Refused => {
                     tally.fault(REFUSED);
@@ -275,9 +283,9 @@ fn request_many(askers: &mut [Asker<'_>], out: &mut [u8], tally: &mut Tally) -> 
                     if job.over(now) {
                         continue;
                     }
-                    match asker.due(now) {
+                    match requester.due(now) {
                         Some(due) if due <= now => {
-                            asker.ask(out, due)?;
+                            requester.send(out, due)?;
                         }
                         Some(due) => {
                             next_due = Some(next_due.map_or(due, |least| least.min(due)));

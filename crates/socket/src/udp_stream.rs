@@ -55,8 +55,8 @@ struct Sender {
 
 impl Sender {
     fn new(flow: UdpFlow, job: &Job, tally: &mut Tally) -> Self {
-        let bytes = job.ask.message_bytes as usize;
-        let segments = match job.ask.offload {
+        let bytes = job.spec.message_bytes as usize;
+        let segments = match job.spec.offload {
             true => segments(&flow.socket, bytes),
             false => 1,
         };
@@ -65,7 +65,7 @@ impl Sender {
         if on {
             tally.feature(&format!("UDP_SEGMENT x{segments}"));
         }
-        let message = io_step::buffer(job.ask.message_bytes);
+        let message = io_step::buffer(job.spec.message_bytes);
         let mut out = message.repeat(segments);
         if bytes >= HEADER {
             for part in out.chunks_mut(bytes) {
@@ -186,7 +186,7 @@ pub(crate) fn push(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result<Ta
             due.saturating_sub(sender.next)
         });
         let unsent: u64 = unsent.sum();
-        if unsent as f64 > 0.001 * job.ask.rate_per_s.unwrap_or(0.0) {
+        if unsent as f64 > 0.001 * job.spec.rate_per_s.unwrap_or(0.0) {
             tally
                 .notes
                 .push(SockNote::RateMissedBySender { unsent }.into());
@@ -214,7 +214,7 @@ pub(crate) fn pull(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result<Ta
     let mut receivers = Vec::new();
     let mut buffer_bytes = usize::MAX;
     for flow in flows {
-        if job.ask.offload && sys::set_udp_gro(&flow.socket).is_ok() {
+        if job.spec.offload && sys::set_udp_gro(&flow.socket).is_ok() {
             tally.feature("UDP_GRO");
         }
         // Root may exceed net.core.rmem_max; others get what it allows.
@@ -297,7 +297,7 @@ fn take(
         }
         return Ok(false);
     }
-    let bytes = job.ask.message_bytes as usize;
+    let bytes = job.spec.message_bytes as usize;
     if got == 0 || !got.is_multiple_of(bytes) {
         counts.foreign += 1;
         return Ok(false);

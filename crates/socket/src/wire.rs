@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use nicety_model::sock::{EndReport, SockAsk};
+use nicety_model::sock::{EndReport, SockSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,10 @@ pub(crate) enum ToServer {
         token: Token,
     },
     /// Prepare this test.
-    Order { ask: SockAsk },
+    Order {
+        #[serde(rename = "ask")]
+        spec: SockSpec,
+    },
     /// All flows are there: begin.
     Go,
     /// The test is over: say what you counted.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nicety_model::sock::{Ending, SockAsk, SockTest};
+use nicety_model::sock::{Ending, SockSpec, SockTest};
 use nicety_socket::{Connection, Ran, Server, ServerConfig, Token};
 
 /// A server on a port of its own, stopped on drop.
@@ -55,19 +55,19 @@ impl Drop for Served {
     }
 }
 
-fn ask(test: SockTest, parallel: u32) -> SockAsk {
-    SockAsk {
+fn spec(test: SockTest, parallel: u32) -> SockSpec {
+    SockSpec {
         parallel,
-        ..SockAsk::new(test, Duration::from_millis(300))
+        ..SockSpec::new(test, Duration::from_millis(300))
     }
 }
 
-fn run(served: &Served, ask: &SockAsk) -> Ran {
+fn run(served: &Served, spec: &SockSpec) -> Ran {
     let never = AtomicBool::new(false);
-    let ran = served.connect().run(ask, 2, &never, &mut |_| ()).unwrap();
+    let ran = served.connect().run(spec, 2, &never, &mut |_| ()).unwrap();
     let server = ran.server.as_ref().unwrap();
-    assert_eq!(ran.client.faults, Vec::<String>::new(), "{}", ask.name());
-    assert_eq!(server.faults, Vec::<String>::new(), "{}", ask.name());
+    assert_eq!(ran.client.faults, Vec::<String>::new(), "{}", spec.name());
+    assert_eq!(server.faults, Vec::<String>::new(), "{}", spec.name());
     assert_eq!(ran.ending, Ending::Complete);
     ran
 }
@@ -77,7 +77,7 @@ fn both_ends_count_the_same_transactions() {
     let served = Served::at("127.0.0.1:0");
     for test in [SockTest::TcpRr, SockTest::TcpCrr, SockTest::UdpRr] {
         for parallel in [1, 5] {
-            let ran = run(&served, &ask(test, parallel));
+            let ran = run(&served, &spec(test, parallel));
             let server = ran.server.unwrap();
             let name = format!("{test} x{parallel}");
             assert!(ran.client.transactions > 10, "{name}: {:?}", ran.client);
@@ -94,11 +94,11 @@ fn both_ends_count_the_same_transactions() {
 fn the_receiver_of_a_tcp_stream_gets_every_byte() {
     let served = Served::at("127.0.0.1:0");
     for parallel in [1, 5] {
-        let ran = run(&served, &ask(SockTest::TcpStream, parallel));
+        let ran = run(&served, &spec(SockTest::TcpStream, parallel));
         let server = ran.server.unwrap();
         assert!(server.received_bytes > 1_000_000);
         assert_eq!(ran.client.sent_bytes, server.received_bytes, "x{parallel}");
-        let ran = run(&served, &ask(SockTest::TcpMaerts, parallel));
+        let ran = run(&served, &spec(SockTest::TcpMaerts, parallel));
         let server = ran.server.unwrap();
         assert_eq!(ran.client.received_bytes, server.sent_bytes, "x{parallel}");
         assert_eq!(ran.client.tcp.unwrap().last.connections, parallel);
@@ -109,11 +109,11 @@ fn the_receiver_of_a_tcp_stream_gets_every_byte() {
 fn datagrams_are_counted_at_both_ends() {
     let served = Served::at("127.0.0.1:0");
     for (offload, parallel) in [(true, 1), (false, 1), (true, 5)] {
-        let mut ask = ask(SockTest::UdpStream, parallel);
-        ask.offload = offload;
+        let mut spec = spec(SockTest::UdpStream, parallel);
+        spec.offload = offload;
         // Slow enough that nothing is lost.
-        ask.rate_per_s = Some(2000.0);
-        let ran = run(&served, &ask);
+        spec.rate_per_s = Some(2000.0);
+        let ran = run(&served, &spec);
         let (sent, got) = (
             ran.client.datagrams.unwrap(),
             ran.server.unwrap().datagrams.unwrap(),
@@ -143,9 +143,9 @@ fn ipv6_large_and_odd_messages() {
         (SockTest::TcpStream, 1),
     ] {
         for parallel in [1, 3] {
-            let mut ask = ask(test, parallel);
-            ask.message_bytes = bytes;
-            let ran = run(&served, &ask);
+            let mut spec = spec(test, parallel);
+            spec.message_bytes = bytes;
+            let ran = run(&served, &spec);
             let server = ran.server.unwrap();
             let done = server.transactions + server.received_bytes;
             assert!(done > 0, "{test} {bytes}");
@@ -166,7 +166,7 @@ fn one_connection_runs_many_tests() {
     let never = AtomicBool::new(false);
     for test in SockTest::ALL {
         let ran = connection
-            .run(&ask(test, 2), 1, &never, &mut |_| ())
+            .run(&spec(test, 2), 1, &never, &mut |_| ())
             .unwrap();
         assert_eq!(ran.ending, Ending::Complete, "{test}: {ran:?}");
     }
@@ -177,9 +177,9 @@ fn an_open_loop_keeps_its_rate() {
     let served = Served::at("127.0.0.1:0");
     for test in [SockTest::TcpRr, SockTest::UdpRr, SockTest::TcpCrr] {
         for parallel in [1, 4] {
-            let mut ask = ask(test, parallel);
-            ask.rate_per_s = Some(200.0);
-            let ran = run(&served, &ask);
+            let mut spec = spec(test, parallel);
+            spec.rate_per_s = Some(200.0);
+            let ran = run(&served, &spec);
             // 300 ms at 200 per second; those the machine was too late for are told.
             let unsent = 60 - ran.client.transactions;
             assert!(
@@ -195,15 +195,15 @@ fn an_open_loop_keeps_its_rate() {
 fn a_stop_ends_the_test_and_keeps_the_figures() {
     let served = Served::at("127.0.0.1:0");
     for test in SockTest::ALL {
-        let mut ask = ask(test, 1);
-        ask.duration_ms = 60_000;
+        let mut spec = spec(test, 1);
+        spec.duration_ms = 60_000;
         let stop = Arc::new(AtomicBool::new(false));
         let later = Arc::clone(&stop);
         let timer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
             later.store(true, Ordering::Relaxed);
         });
-        let ran = served.connect().run(&ask, 1, &stop, &mut |_| ()).unwrap();
+        let ran = served.connect().run(&spec, 1, &stop, &mut |_| ()).unwrap();
         timer.join().unwrap();
         assert_eq!(ran.ending, Ending::Interrupted, "{test}");
         assert!(ran.client.active_s < 30.0, "{test}: {ran:?}");

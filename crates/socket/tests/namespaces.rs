@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nicety_host::link::Links;
 use nicety_host::privilege::Privilege;
-use nicety_model::sock::{Ending, SockAsk, SockTest};
+use nicety_model::sock::{Ending, SockSpec, SockTest};
 use nicety_paths::{Between, EndpointSite, Endpoints};
 use nicety_socket::{Connection, Ran, Server, ServerConfig, Token};
 
@@ -35,17 +35,17 @@ fn main() -> ExitCode {
     )
 }
 
-fn run(ends: &Endpoints, ipv6: bool, ask: &SockAsk) -> Ran {
+fn run(ends: &Endpoints, ipv6: bool, spec: &SockSpec) -> Ran {
     let ip = if ipv6 {
         ends.b.ipv6.unwrap()
     } else {
         ends.b.ipv4
     };
-    run_between([&ends.a, &ends.b], ip, ask)
+    run_between([&ends.a, &ends.b], ip, spec)
 }
 
 /// Runs a test from the first site against a server at `ip` of the second.
-fn run_between([a, b]: [&EndpointSite; 2], ip: IpAddr, ask: &SockAsk) -> Ran {
+fn run_between([a, b]: [&EndpointSite; 2], ip: IpAddr, spec: &SockSpec) -> Ran {
     let over = AtomicBool::new(false);
     let token = Token::random().unwrap();
     let config = ServerConfig {
@@ -59,7 +59,7 @@ fn run_between([a, b]: [&EndpointSite; 2], ip: IpAddr, ask: &SockAsk) -> Ran {
         let serving = scope.spawn(|| b.ns.run(|| server.run(&over, &|_| ())));
         let ran = a.ns.run(|| {
             let mut connection = Connection::open(&to, &token, None)?;
-            connection.run(ask, 2, &AtomicBool::new(false), &mut |_| ())
+            connection.run(spec, 2, &AtomicBool::new(false), &mut |_| ())
         });
         over.store(true, Ordering::Relaxed);
         serving.join().unwrap().unwrap();
@@ -99,15 +99,15 @@ fn drop_every_tenth(ends: &Endpoints, bytes: u32) -> bool {
 fn lost_requests(_: Privilege) {
     for parallel in [1, 3] {
         let ends = Endpoints::build(Between::Veth).unwrap();
-        let ask = SockAsk {
+        let spec = SockSpec {
             message_bytes: 64,
             parallel,
-            ..SockAsk::new(SockTest::UdpRr, Duration::from_millis(500))
+            ..SockSpec::new(SockTest::UdpRr, Duration::from_millis(500))
         };
         if !drop_every_tenth(&ends, 64) {
             return;
         }
-        let ran = run(&ends, false, &ask);
+        let ran = run(&ends, false, &spec);
         let requests = ran.client.requests.unwrap();
         assert!(requests.sent > 20, "{requests:?}");
         assert_eq!(requests.lost, requests.sent.div_ceil(10), "{requests:?}");
@@ -132,14 +132,14 @@ fn lost_datagrams(_: Privilege) {
     if !drop_every_tenth(&ends, 100) {
         return;
     }
-    let ask = SockAsk {
+    let spec = SockSpec {
         message_bytes: 100,
         rate_per_s: Some(2000.0),
         // One datagram per packet: nft sees datagrams, not pieces of many.
         offload: false,
-        ..SockAsk::new(SockTest::UdpStream, Duration::from_millis(500))
+        ..SockSpec::new(SockTest::UdpStream, Duration::from_millis(500))
     };
-    let ran = run(&ends, false, &ask);
+    let ran = run(&ends, false, &spec);
     let sent = ran.client.datagrams.unwrap().datagrams;
     let got = ran.server.unwrap().datagrams.unwrap();
     assert_eq!(sent, 1000, "{:?}", ran.client.notes);
@@ -153,13 +153,13 @@ fn interface_counters(_: Privilege) {
     let links = Links::open(&ends.b.ns).unwrap();
     let counters = || links.get(&ends.b.interface).unwrap().counters;
     let before = counters();
-    let ask = SockAsk {
+    let spec = SockSpec {
         message_bytes: 1000,
         rate_per_s: Some(2000.0),
         offload: false,
-        ..SockAsk::new(SockTest::UdpStream, Duration::from_millis(500))
+        ..SockSpec::new(SockTest::UdpStream, Duration::from_millis(500))
     };
-    let ran = run(&ends, false, &ask);
+    let ran = run(&ends, false, &spec);
     let sent = ran.client.datagrams.unwrap().datagrams;
     let after = counters();
     let (packets, bytes) = (
@@ -182,11 +182,11 @@ fn ipv6(_: Privilege) {
         return;
     }
     for test in SockTest::ALL {
-        let ask = SockAsk {
+        let spec = SockSpec {
             parallel: 2,
-            ..SockAsk::new(test, Duration::from_millis(200))
+            ..SockSpec::new(test, Duration::from_millis(200))
         };
-        let ran = run(&ends, true, &ask);
+        let ran = run(&ends, true, &spec);
         assert!(
             ran.client.sent_bytes + ran.client.received_bytes > 0,
             "{test}"

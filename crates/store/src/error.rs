@@ -86,14 +86,14 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// Written by a newer version.
-    #[error("{}:{line}: schema {found} is newer than {known}, the newest this version reads; use a newer nicety", path.display())]
+    #[error("{}:{line}: schema {version} is newer than {known}, the newest this version reads; use a newer nicety", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
         /// Schema found.
-        found: u32,
+        version: u32,
         /// Newest schema known.
         known: u32,
     },

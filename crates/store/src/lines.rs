@@ -32,7 +32,7 @@ pub(crate) struct Lines<T> {
     /// The records.
     pub(crate) records: Vec<T>,
     /// Bytes of whole lines.
-    whole: u64,
+    complete: u64,
     /// Bytes of a torn line after them.
     pub(crate) torn: u64,
     /// Whether the last line is whole but for its newline.
@@ -43,7 +43,7 @@ impl<T> Default for Lines<T> {
     fn default() -> Self {
         Self {
             records: Vec::new(),
-            whole: 0,
+            complete: 0,
             torn: 0,
             unfinished: false,
         }
@@ -55,7 +55,7 @@ impl<T> Lines<T> {
     pub(crate) fn split(self) -> (Vec<T>, Lines<()>) {
         let end = Lines {
             records: Vec::new(),
-            whole: self.whole,
+            complete: self.complete,
             torn: self.torn,
             unfinished: self.unfinished,
         };
@@ -96,10 +96,10 @@ impl LineFile {
     pub(crate) fn repair(&mut self, lines: &Lines<()>) -> Result<(), StoreError> {
         if lines.torn > 0 {
             self.file
-                .set_len(lines.whole)
+                .set_len(lines.complete)
                 .and_then(|()| self.file.sync_data())
                 .map_err(|source| StoreError::io("cut off a torn line of", &self.path, source))?;
-            self.len = lines.whole;
+            self.len = lines.complete;
         }
         if lines.unfinished {
             self.write(b"\n")?;
@@ -188,7 +188,7 @@ fn take<T: DeserializeOwned>(
         Ok(mut record) => {
             keep(&mut record);
             lines.records.push(record);
-            lines.whole += line.len() as u64;
+            lines.complete += line.len() as u64;
             lines.unfinished = !ended;
         }
         Err(StoreError::Broken { .. }) if !ended => lines.torn = line.len() as u64,
@@ -220,10 +220,10 @@ pub(crate) fn decode<T: DeserializeOwned>(
     }
     let head: Head = serde_json::from_slice(bytes).map_err(broken)?;
     match head.schema {
-        Some(found) if found > SCHEMA => Err(StoreError::Newer {
+        Some(version) if version > SCHEMA => Err(StoreError::Newer {
             path: path.to_owned(),
             line,
-            found,
+            version,
             known: SCHEMA,
         }),
         _ => serde_json::from_slice(bytes).map_err(broken),

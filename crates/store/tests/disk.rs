@@ -64,11 +64,11 @@ fn fill_under(shell: &[String], test: &str) {
 
 /// Makes a mount namespace: as root, or as an ordinary user in a user namespace.
 fn unshare() -> Option<&'static [&'static str]> {
-    let ways: [&[&str]; 2] = [
+    let commands: [&[&str]; 2] = [
         &["unshare", "--mount"],
         &["unshare", "--map-root-user", "--mount"],
     ];
-    ways.into_iter().find(|way| {
+    commands.into_iter().find(|way| {
         std::process::Command::new(way[0])
             .args(&way[1..])
             .arg("true")

@@ -51,14 +51,14 @@ fn a_run_of_the_first_version_is_read_and_gone_on_with() {
     for read in [RunContents::read_for_reports, RunContents::read_results] {
         assert_eq!(read(&dir).unwrap().cells, contents.cells);
     }
-    let (mut run, found) = RunDir::open(&dir).unwrap();
-    assert_eq!(found, contents);
-    run.append_trial(&found.trials[0]).unwrap();
+    let (mut run, stored) = RunDir::open(&dir).unwrap();
+    assert_eq!(stored, contents);
+    run.append_trial(&stored.trials[0]).unwrap();
     drop(run);
     let grown = RunContents::read(&dir).unwrap();
     assert_eq!(
         grown.trials,
-        [found.trials[0].clone(), found.trials[0].clone()]
+        [stored.trials[0].clone(), stored.trials[0].clone()]
     );
 }
 

@@ -8,7 +8,7 @@ use nicety_port::TrialOrder;
 use nicety_port::probes::{ProbeError, Prober};
 
 /// What the stamps say, and how many probes arrived at port A and at port B.
-type Found = Result<(HardwareLatency, [u64; 2]), ProbeError>;
+type ProbeResult = Result<(HardwareLatency, [u64; 2]), ProbeError>;
 
 /// Runs `trial` with the probes of `prober` beside it. NICs are told to stamp before it begins, and
 /// stamp what they did before when this returns.
@@ -16,7 +16,7 @@ pub(crate) fn beside<T>(
     prober: Option<&Prober>,
     order: &TrialOrder,
     trial: impl FnOnce() -> T,
-) -> (T, Option<Found>) {
+) -> (T, Option<ProbeResult>) {
     let armed = match prober.map(Prober::arm) {
         None => return (trial(), None),
         Some(Err(error)) => return (trial(), Some(Err(error))),
@@ -27,16 +27,16 @@ pub(crate) fn beside<T>(
         let probes = scope.spawn(|| armed.run(order, &done));
         let report = trial();
         done.store(true, Ordering::Relaxed);
-        let found = probes.join().unwrap_or(Err(ProbeError::Ended));
-        (report, Some(found))
+        let probed = probes.join().unwrap_or(Err(ProbeError::Ended));
+        (report, Some(probed))
     })
 }
 
 /// Adds what the stamps say, or why they say nothing. Probes are not the path's frames: they are
 /// taken out of the foreign ones that the receivers counted.
-pub(crate) fn add(record: &mut TrialRecord, found: Found) {
-    let (mut hardware, arrived) = match found {
-        Ok(found) => found,
+pub(crate) fn add(record: &mut TrialRecord, probed: ProbeResult) {
+    let (mut hardware, arrived) = match probed {
+        Ok(probed) => probed,
         Err(error) => {
             let why = error.to_string();
             record.notes.push(TrialNote::StampsUnused { why }.into());
@@ -65,10 +65,10 @@ mod tests {
     use nicety_model::{Fps, FrameCounts, HardwareProbes, Note, Purpose, StreamCounts};
 
     use super::*;
-    use crate::{TrialAsk, record};
+    use crate::{TrialSpec, record};
 
     fn trial() -> TrialRecord {
-        let ask = TrialAsk {
+        let spec = TrialSpec {
             cell: "ports/64/bi".to_owned(),
             repeat: 1,
             control: None,
@@ -78,7 +78,7 @@ mod tests {
             duration: Duration::from_secs(1),
             window: None,
         };
-        let mut record = record::broken(&ask, Duration::ZERO, Duration::ZERO, String::new());
+        let mut record = record::broken(&spec, Duration::ZERO, Duration::ZERO, String::new());
         let stream = |foreign| StreamCounts {
             frames: FrameCounts {
                 foreign,
@@ -139,8 +139,8 @@ mod tests {
             rest: None,
             catch_up: false,
         };
-        let (ran, found) = beside(None, &order, || 7);
-        assert!(found.is_none());
+        let (ran, probed) = beside(None, &order, || 7);
+        assert!(probed.is_none());
         assert_eq!(ran, 7);
     }
 }

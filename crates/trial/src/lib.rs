@@ -38,7 +38,7 @@ pub const DRAIN_QUIET: Duration = Duration::from_millis(40);
 
 /// A trial to run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TrialAsk {
+pub struct TrialSpec {
     /// Cell name.
     pub cell: String,
     /// Repeat of the cell, from 1.
@@ -167,36 +167,36 @@ impl<'a> Trials<'a> {
     ///
     /// # Errors
     /// [`TrialError::Interrupted`] when `stop` was set before the end.
-    pub fn run(&mut self, ask: &TrialAsk, stop: &Stop) -> Result<TrialRecord, TrialError> {
+    pub fn run(&mut self, spec: &TrialSpec, stop: &Stop) -> Result<TrialRecord, TrialError> {
         self.counter = self.counter.wrapping_add(1);
         let order = TrialOrder {
-            load: ask.load,
-            duration: ask.duration,
+            load: spec.load,
+            duration: spec.duration,
             drain_max: DRAIN_MAX,
             drain_quiet: DRAIN_QUIET,
             trial: self.counter,
-            rest: self.memory.rest(self.rest, ask.load.0),
-            catch_up: overload(ask.purpose),
+            rest: self.memory.rest(self.rest, spec.load.0),
+            catch_up: overload(spec.purpose),
         };
         let started = nicety_host::clock::unix_time();
-        let begun = nicety_host::clock::monotonic();
+        let start = nicety_host::clock::monotonic();
         let near = self.wait_until_near(stop);
         let watch = self.watch();
         let before = match self.before(&watch) {
             Ok(before) => before,
-            Err(Trouble::Path(why)) => return Ok(record::broken(ask, started, begun, why)),
+            Err(Trouble::Path(why)) => return Ok(record::broken(spec, started, start, why)),
             Err(Trouble::Facts(error)) => return Err(error.into()),
         };
         if let Some(stalls) = self.stalls {
             stalls.forget();
         }
-        let asked = matches!(ask.purpose, Purpose::Latency { .. });
-        let prober = self.prober.filter(|_| asked);
+        let wants_latency = matches!(spec.purpose, Purpose::Latency { .. });
+        let prober = self.prober.filter(|_| wants_latency);
         let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
         let report = match report {
             Ok(report) => report,
             Err(error) => {
-                return Ok(record::broken(ask, started, begun, error.to_string()));
+                return Ok(record::broken(spec, started, start, error.to_string()));
             }
         };
         if report.interrupted {
@@ -205,7 +205,7 @@ impl<'a> Trials<'a> {
         let cpu_after = CpuSnapshot::take(&self.proc, &watch)?;
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
-        let mut record = record::of(ask, &report);
+        let mut record = record::of(spec, &report);
         if let Some(hardware) = hardware {
             hardware::add(&mut record, hardware);
         }
@@ -213,7 +213,7 @@ impl<'a> Trials<'a> {
         if let Some(stalls) = stalls::report(stalls.as_deref(), &self.path_cpus, self.engine) {
             record::set_apart(&mut record, stalls);
         }
-        if let Some(window) = ask.window {
+        if let Some(window) = spec.window {
             let slots = self.engine.slots();
             record.windows = slots.and_then(|s| windows::of(&s, window, &record.frames));
         }
@@ -234,7 +234,7 @@ impl<'a> Trials<'a> {
                 let beside = loss_ledger::beside_path(softnet.as_ref(), report.tester_drops);
                 let after = loss_ledger::without_xdp(&before.counters, after, &report);
                 record.loss_ledger =
-                    loss_ledger::whole(record.frames.lost, &before.counters, &after, beside);
+                    loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);
             }
             Err(error) => {
                 record.validity = Validity::Broken {
@@ -245,7 +245,7 @@ impl<'a> Trials<'a> {
         record.cache_line_ns = near
             .zip(self.distance())
             .map(|(before, after)| [before, after]);
-        record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
+        record.wall_s = (nicety_host::clock::monotonic() - start).as_secs_f64();
         Ok(record)
     }
 

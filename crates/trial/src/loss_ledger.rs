@@ -27,7 +27,7 @@ pub(crate) fn beside_path(
 
 /// Ledger of a trial that lost `lost` frames: the path's counters, the lines beside it, and
 /// what none of them explains.
-pub(crate) fn whole(
+pub(crate) fn complete(
     lost: u64,
     before: &PathCounters,
     after: &PathCounters,
@@ -78,7 +78,7 @@ pub(crate) fn without_xdp(
         if report.xdp.refused_twice {
             take(1, 0, sender.refused_by_path);
         }
-        if report.xdp.taken_as_dropped.get(number) == Some(&true) {
+        if report.xdp.assumed_dropped.get(number) == Some(&true) {
             let frames = &stream.frames;
             let accounted = frames.received + frames.duplicate + frames.corrupt;
             // Late frames of ours are foreign, and dropped as well.

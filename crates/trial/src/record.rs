@@ -14,7 +14,7 @@ use nicety_model::{
 use nicety_paths::Polling;
 use nicety_port::{EngineReport, SenderReport};
 
-use crate::TrialAsk;
+use crate::TrialSpec;
 use crate::stalls;
 
 /// Largest share of the intended frames that may be missing in a valid trial.
@@ -25,15 +25,15 @@ pub const FRAMES_TOLERANCE: f64 = 0.001;
 pub const LOAD_TOLERANCE: f64 = 0.03;
 
 /// The record of a trial that ran; counters and CPU are filled in by the caller.
-pub(crate) fn of(ask: &TrialAsk, report: &EngineReport) -> TrialRecord {
+pub(crate) fn of(spec: &TrialSpec, report: &EngineReport) -> TrialRecord {
     let mut frames = FrameCounts::default();
     for stream in &report.streams {
         frames.add(&stream.frames);
     }
     let pacing = slowest(report);
     let directions = report.senders.len().max(1) as f64;
-    let mut record = empty(ask);
-    record.validity = validity(ask, report);
+    let mut record = empty(spec);
+    record.validity = validity(spec, report);
     record.loss_ratio = frames.loss_ratio();
     record.frames = frames;
     record.forwarding_fps = if pacing.sending_s > 0.0 {
@@ -45,7 +45,7 @@ pub(crate) fn of(ask: &TrialAsk, report: &EngineReport) -> TrialRecord {
     record.streams = report.streams.clone();
     record.pacing = pacing;
     record.latency_us = report.latency;
-    record.notes = notes(ask, report);
+    record.notes = notes(spec, report);
     record
 }
 
@@ -77,14 +77,14 @@ fn guest_frames(streams: &[StreamCounts], pacing: &PacingReport) -> Vec<GuestFra
 
 /// The record of a trial that could not be run.
 pub(crate) fn broken(
-    ask: &TrialAsk,
+    spec: &TrialSpec,
     started: Duration,
-    begun: Duration,
+    start: Duration,
     why: String,
 ) -> TrialRecord {
-    let mut record = empty(ask);
+    let mut record = empty(spec);
     record.started_unix_s = started.as_secs_f64();
-    record.wall_s = (nicety_host::clock::monotonic() - begun).as_secs_f64();
+    record.wall_s = (nicety_host::clock::monotonic() - start).as_secs_f64();
     record.validity = Validity::Broken { why };
     record
 }
@@ -175,16 +175,16 @@ pub(crate) fn polling(before: &[Polling], after: &[Polling]) -> Vec<PollUse> {
 /// Time of other programs does not belong to the path.
 const OTHER: &str = nicety_host::cpu_load::OTHER;
 
-fn empty(ask: &TrialAsk) -> TrialRecord {
+fn empty(spec: &TrialSpec) -> TrialRecord {
     TrialRecord {
         schema: SCHEMA,
-        cell: ask.cell.clone(),
-        repeat: ask.repeat,
-        control: ask.control,
-        index: ask.index,
-        purpose: ask.purpose,
-        load_fps: ask.load.0,
-        duration_s: ask.duration.as_secs_f64(),
+        cell: spec.cell.clone(),
+        repeat: spec.repeat,
+        control: spec.control,
+        index: spec.index,
+        purpose: spec.purpose,
+        load_fps: spec.load.0,
+        duration_s: spec.duration.as_secs_f64(),
         wall_s: 0.0,
         started_unix_s: 0.0,
         validity: Validity::Valid,
@@ -215,7 +215,7 @@ fn slowest(report: &EngineReport) -> PacingReport {
         .unwrap_or_default()
 }
 
-fn validity(ask: &TrialAsk, report: &EngineReport) -> Validity {
+fn validity(spec: &TrialSpec, report: &EngineReport) -> Validity {
     if report.tester_drops > 0 {
         return Validity::TesterDropped {
             frames: report.tester_drops,
@@ -227,16 +227,16 @@ fn validity(ask: &TrialAsk, report: &EngineReport) -> Validity {
             return Validity::LoadMissed {
                 why: format!(
                     "{} of {} frames sent in time: {:.0} of {:.0} fps",
-                    sender.sent, sender.intended, pacing.offered_fps, ask.load.0
+                    sender.sent, sender.intended, pacing.offered_fps, spec.load.0
                 ),
             };
         }
-        if between_rests(sender) < ask.load.0 * (1.0 - LOAD_TOLERANCE) {
+        if between_rests(sender) < spec.load.0 * (1.0 - LOAD_TOLERANCE) {
             return Validity::LoadMissed {
                 why: format!(
                     "{:.0} of {:.0} fps offered; the schedule slipped {} times by {:.1} ms in all",
                     pacing.offered_fps,
-                    ask.load.0,
+                    spec.load.0,
                     pacing.slips,
                     pacing.slipped_s * 1e3
                 ),
@@ -258,13 +258,13 @@ fn between_rests(sender: &SenderReport) -> f64 {
     }
 }
 
-fn notes(ask: &TrialAsk, report: &EngineReport) -> Vec<Note> {
+fn notes(spec: &TrialSpec, report: &EngineReport) -> Vec<Note> {
     let mut notes = Vec::new();
     if report.clock_stepped {
         notes.push(TrialNote::ClockStepped.into());
     }
     // RFC 2889 §5.1.3.
-    if report.start_spread_s > 0.01 * ask.duration.as_secs_f64() {
+    if report.start_spread_s > 0.01 * spec.duration.as_secs_f64() {
         let apart_ms = report.start_spread_s * 1e3;
         notes.push(TrialNote::StartsApart { apart_ms }.into());
     }

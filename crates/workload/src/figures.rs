@@ -1,7 +1,9 @@
 //! What the counts of two endpoints amount to.
 
 use nicety_model::note::{End, SockNote};
-use nicety_model::sock::{EndReport, Ending, Family, ServiceDemand, SockAsk, SockResult, SockTest};
+use nicety_model::sock::{
+    EndReport, Ending, Family, ServiceDemand, SockResult, SockSpec, SockTest,
+};
 use nicety_model::{LossRatio, Note, SCHEMA};
 
 /// A finished test as both ends saw it.
@@ -22,7 +24,7 @@ pub struct Ends {
 }
 
 /// The figures of one repeat.
-pub fn result(ask: &SockAsk, repeat: u32, ends: Ends) -> SockResult {
+pub fn result(spec: &SockSpec, repeat: u32, ends: Ends) -> SockResult {
     let Ends {
         path,
         family,
@@ -31,18 +33,18 @@ pub fn result(ask: &SockAsk, repeat: u32, ends: Ends) -> SockResult {
         client,
         server,
     } = ends;
-    let (sender, receiver) = sides(ask.test, &client, server.as_ref());
+    let (sender, receiver) = sides(spec.test, &client, server.as_ref());
     let elapsed_s = receiver
-        .filter(|_| !ask.test.has_transactions())
+        .filter(|_| !spec.test.has_transactions())
         .unwrap_or(&client)
         .active_s;
-    let transactions_per_s = ask
+    let transactions_per_s = spec
         .test
         .has_transactions()
         .then(|| per_second(client.transactions as f64, elapsed_s))
         .flatten();
     // Datagrams may be lost: what was sent says nothing about what arrived. Over TCP it does.
-    let goodput_mbps = match ask.test {
+    let goodput_mbps = match spec.test {
         test if test.has_transactions() => None,
         SockTest::UdpStream => receiver.and_then(|end| mbps(end.received_bytes, elapsed_s)),
         _ => receiver
@@ -51,10 +53,10 @@ pub fn result(ask: &SockAsk, repeat: u32, ends: Ends) -> SockResult {
             .and_then(|bytes| mbps(bytes, elapsed_s)),
     };
     let offered_mbps = sender
-        .filter(|_| ask.test == SockTest::UdpStream)
+        .filter(|_| spec.test == SockTest::UdpStream)
         .and_then(|end| mbps(end.sent_bytes, end.active_s));
     let datagrams = receiver.and_then(|end| end.datagrams);
-    let loss_ratio = match ask.test {
+    let loss_ratio = match spec.test {
         SockTest::UdpRr => client
             .requests
             .map(|requests| LossRatio::of(requests.lost, requests.sent)),
@@ -70,7 +72,7 @@ pub fn result(ask: &SockAsk, repeat: u32, ends: Ends) -> SockResult {
         _ => None,
     };
     let tcp = sender
-        .filter(|_| !ask.test.has_transactions())
+        .filter(|_| !spec.test.has_transactions())
         .and_then(|end| end.tcp.as_ref().map(|tcp| (tcp, end)));
     let tcp_efficiency_ratio = tcp.and_then(|(tcp, _)| {
         let (sent, resent) = (tcp.sent_bytes?, tcp.resent_bytes?);
@@ -86,13 +88,13 @@ pub fn result(ask: &SockAsk, repeat: u32, ends: Ends) -> SockResult {
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
         (mean >= least).then(|| mean / least - 1.0)
     });
-    let service_demand = demand(ask.test, shared_host, &client, server.as_ref());
+    let service_demand = demand(spec.test, shared_host, &client, server.as_ref());
     SockResult {
         schema: SCHEMA,
-        cell: format!("{path}/{}", ask.name()),
+        cell: format!("{path}/{}", spec.name()),
         path,
         family,
-        ask: ask.clone(),
+        spec: spec.clone(),
         repeat,
         neighbours: None,
         ending,
@@ -207,8 +209,8 @@ mod tests {
         }
     }
 
-    fn ask(test: SockTest) -> SockAsk {
-        SockAsk::new(test, Duration::from_secs(2))
+    fn spec(test: SockTest) -> SockSpec {
+        SockSpec::new(test, Duration::from_secs(2))
     }
 
     fn cpu(busy: f64) -> Option<EndCpu> {
@@ -235,14 +237,14 @@ mod tests {
             ..EndReport::default()
         };
         let mut both = ends(client, Some(server));
-        let apart = result(&ask(SockTest::TcpRr), 1, both.clone());
+        let apart = result(&spec(SockTest::TcpRr), 1, both.clone());
         let demand = apart.service_demand.unwrap();
         assert_eq!(demand.client_us_per_transaction, Some(20.0));
         assert_eq!(demand.server_us_per_transaction, Some(10.0));
         assert_eq!(demand.client_us_per_kb, None);
         assert_eq!(apart.transactions_per_s, Some(50_000.0));
         both.shared_host = true;
-        let together = result(&ask(SockTest::TcpRr), 1, both)
+        let together = result(&spec(SockTest::TcpRr), 1, both)
             .service_demand
             .unwrap();
         assert_eq!(together.client_us_per_transaction, Some(20.0));
@@ -268,13 +270,13 @@ mod tests {
             (SockTest::UdpStream, sender.clone(), receiver.clone()),
             (SockTest::TcpMaerts, receiver.clone(), sender.clone()),
         ] {
-            let found = result(&ask(test), 1, ends(client, Some(server)));
-            assert_eq!(found.goodput_mbps, Some(8.0), "{test}");
-            assert_eq!(found.elapsed_s, 2.5);
-            let demand = found.service_demand.unwrap();
+            let measured = result(&spec(test), 1, ends(client, Some(server)));
+            assert_eq!(measured.goodput_mbps, Some(8.0), "{test}");
+            assert_eq!(measured.elapsed_s, 2.5);
+            let demand = measured.service_demand.unwrap();
             assert_eq!(demand.client_us_per_kb, Some(2e6 / (2_500_000.0 / 1024.0)));
             let offered = (test == SockTest::UdpStream).then_some(16.0);
-            assert_eq!(found.offered_mbps, offered, "{test}");
+            assert_eq!(measured.offered_mbps, offered, "{test}");
         }
     }
 
@@ -285,9 +287,9 @@ mod tests {
             sent_bytes: 1_000_000,
             ..EndReport::default()
         };
-        let stream = result(&ask(SockTest::TcpStream), 1, ends(client.clone(), None));
+        let stream = result(&spec(SockTest::TcpStream), 1, ends(client.clone(), None));
         assert_eq!(stream.goodput_mbps, Some(8.0));
-        let datagrams = result(&ask(SockTest::UdpStream), 1, ends(client, None));
+        let datagrams = result(&spec(SockTest::UdpStream), 1, ends(client, None));
         assert_eq!((datagrams.goodput_mbps, datagrams.loss_ratio), (None, None));
         assert_eq!(datagrams.offered_mbps, Some(8.0));
     }
@@ -304,8 +306,8 @@ mod tests {
             ..EndReport::default()
         };
         let both = ends(counts(100, None), Some(counts(95, Some(5))));
-        let found = result(&ask(SockTest::UdpStream), 1, both);
-        assert_eq!(found.loss_ratio, Some(LossRatio(0.1)));
+        let measured = result(&spec(SockTest::UdpStream), 1, both);
+        assert_eq!(measured.loss_ratio, Some(LossRatio(0.1)));
         let client = EndReport {
             requests: Some(RequestCounts {
                 sent: 50,
@@ -315,8 +317,8 @@ mod tests {
             }),
             ..EndReport::default()
         };
-        let found = result(&ask(SockTest::UdpRr), 1, ends(client, None));
-        assert_eq!(found.loss_ratio, Some(LossRatio(0.02)));
+        let measured = result(&spec(SockTest::UdpRr), 1, ends(client, None));
+        assert_eq!(measured.loss_ratio, Some(LossRatio(0.02)));
     }
 
     #[test]
@@ -341,19 +343,19 @@ mod tests {
             }),
             ..EndReport::default()
         };
-        let found = result(&ask(SockTest::TcpStream), 1, ends(client, None));
-        assert!((found.tcp_efficiency_ratio.unwrap() - 0.9804).abs() < 1e-4);
+        let measured = result(&spec(SockTest::TcpStream), 1, ends(client, None));
+        assert!((measured.tcp_efficiency_ratio.unwrap() - 0.9804).abs() < 1e-4);
         // §4.3.1: mean 32 over a baseline of 25 is 28 %.
-        assert!((found.buffer_delay_ratio.unwrap() - 0.28).abs() < 1e-9);
+        assert!((measured.buffer_delay_ratio.unwrap() - 0.28).abs() < 1e-9);
     }
 
     #[test]
     fn nothing_measured_is_nothing_said() {
         let nothing = ends(EndReport::default(), Some(EndReport::default()));
         for test in SockTest::ALL {
-            let found = result(&ask(test), 1, nothing.clone());
-            assert_eq!(found.headline(), None, "{test}");
-            assert_eq!(found.service_demand, None, "{test}");
+            let measured = result(&spec(test), 1, nothing.clone());
+            assert_eq!(measured.headline(), None, "{test}");
+            assert_eq!(measured.service_demand, None, "{test}");
         }
     }
 }

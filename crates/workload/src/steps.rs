@@ -78,7 +78,7 @@ impl Steps {
             // Without a figure no interval ever closes.
             (How::Until(_), None) => self.how = How::Times(0),
             (How::Saturate(search), figure) => search.observe(CurvePoint {
-                parallel: result.ask.parallel,
+                parallel: result.spec.parallel,
                 rate: figure.unwrap_or(0.0),
                 p99_us: result.latency_us.map(|latency| latency.p99),
                 client_busy_cpus: result.client.cpu.map(|cpu| cpu.host_busy_cpus),
@@ -110,7 +110,7 @@ impl Steps {
         }
         // The row of the table is that of the saturated path.
         if let Some(pairs) = series.saturated_at
-            && let Some(at) = series.results.iter().position(|r| r.ask.parallel == pairs)
+            && let Some(at) = series.results.iter().position(|r| r.spec.parallel == pairs)
         {
             let result = series.results.remove(at);
             series.results.push(result);
@@ -129,15 +129,15 @@ fn own_host(result: &SockResult) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use nicety_model::sock::{EndReport, Ending, Family, SockAsk, SockTest};
+    use nicety_model::sock::{EndReport, Ending, Family, SockSpec, SockTest};
 
     use super::*;
     use crate::figures::{Ends, result};
 
     fn measured(rate: u64, step: Step) -> SockResult {
-        let ask = SockAsk {
+        let spec = SockSpec {
             parallel: step.parallel.unwrap_or(1),
-            ..SockAsk::new(SockTest::TcpRr, Duration::from_secs(1))
+            ..SockSpec::new(SockTest::TcpRr, Duration::from_secs(1))
         };
         let client = EndReport {
             active_s: 1.0,
@@ -152,7 +152,7 @@ mod tests {
             client,
             server: None,
         };
-        result(&ask, step.repeat, ends)
+        result(&spec, step.repeat, ends)
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         }
         let series = steps.finish("x".to_owned());
         assert_eq!(series.saturated_at, Some(4));
-        assert_eq!(series.results.last().unwrap().ask.parallel, 4);
+        assert_eq!(series.results.last().unwrap().spec.parallel, 4);
         assert_eq!(series.curve.len(), series.results.len());
     }
 

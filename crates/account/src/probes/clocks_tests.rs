@@ -26,8 +26,8 @@ impl Clocks {
         }
     }
 
-    fn sample(&self, at: i64, ways: [(i64, f64); 3]) -> Option<OffsetSample> {
-        let [first, b, again] = ways;
+    fn sample(&self, at: i64, delays: [(i64, f64); 3]) -> Option<OffsetSample> {
+        let [first, b, again] = delays;
         let a = self.reading(0, at, first);
         let b = self.reading(1, at + 20_000, b);
         let again = self.reading(0, at + 40_000, again);
@@ -42,15 +42,15 @@ fn clocks() -> impl Strategy<Value = Clocks> {
     pair.prop_map(|(ahead, faster)| Clocks { ahead, faster })
 }
 
-fn way() -> impl Strategy<Value = (i64, f64)> {
+fn delay() -> impl Strategy<Value = (i64, f64)> {
     (100_i64..9_000, 0.0..=1.0)
 }
 
 proptest! {
     #[test]
-    fn the_offset_is_within_its_error(clocks in clocks(), ways in [way(), way(), way()]) {
-        let sample = clocks.sample(EPOCH, ways).unwrap();
-        let system = EPOCH + 20_000 + ways[1].0 / 2;
+    fn the_offset_is_within_its_error(clocks in clocks(), delays in [delay(), delay(), delay()]) {
+        let sample = clocks.sample(EPOCH, delays).unwrap();
+        let system = EPOCH + 20_000 + delays[1].0 / 2;
         let truth = clocks.read(1, system) - clocks.read(0, system);
         // Rounding, and what the clocks differ in speed while they are read.
         let off = (sample.offset_ns - truth).abs() as f64;
@@ -61,39 +61,39 @@ proptest! {
     #[test]
     fn a_trial_of_even_clocks_is_within_the_error(
         clocks in clocks(),
-        ways in proptest::collection::vec([way(), way(), way()], 2..8),
+        delays in proptest::collection::vec([delay(), delay(), delay()], 2..8),
         at in 0.0..1.0,
     ) {
         let step = 1_000_000_000;
-        let samples: Vec<_> = ways
+        let samples: Vec<_> = delays
             .iter()
             .enumerate()
-            .map(|(n, ways)| clocks.sample(EPOCH + n as i64 * step, *ways).unwrap())
+            .map(|(n, delays)| clocks.sample(EPOCH + n as i64 * step, *delays).unwrap())
             .collect();
         let offset = Offset::over(&samples).unwrap();
-        let system = EPOCH + (at * ((ways.len() - 1) as i64 * step) as f64) as i64;
+        let system = EPOCH + (at * ((delays.len() - 1) as i64 * step) as f64) as i64;
         let (a, b) = (clocks.read(0, system), clocks.read(1, system));
         let off = (a + offset.at(a) - b).abs() as f64;
         prop_assert!(off <= offset.error_ns() + 12.0, "{off} {}", offset.error_ns());
         let off = (b - offset.at_b(b) - a).abs() as f64;
         prop_assert!(off <= offset.error_ns() + 14.0, "{off} {}", offset.error_ns());
         let faster = (1.0 + clocks.faster[1]) / (1.0 + clocks.faster[0]) - 1.0;
-        let slack = 2.0 * offset.error_ns() / ((ways.len() - 1) as f64 * step as f64) * 1e9 + 20.0;
+        let slack = 2.0 * offset.error_ns() / ((delays.len() - 1) as f64 * step as f64) * 1e9 + 20.0;
         prop_assert!((offset.drift_ppb() - faster * 1e9).abs() <= slack);
     }
 
     #[test]
     fn a_stepped_system_clock_is_seen(clocks in clocks(), by in 30_000_i64..1 << 50, back: bool) {
-        let way = (1_000, 0.5);
-        let a = clocks.reading(0, EPOCH, way);
+        let delay = (1_000, 0.5);
+        let a = clocks.reading(0, EPOCH, delay);
         let by = if back { -by } else { by };
         let stepped = |mut reading: Reading| {
             reading.before_ns += by;
             reading.after_ns += by;
             reading
         };
-        let b = clocks.reading(1, EPOCH + 10_000, way);
-        let again = clocks.reading(0, EPOCH + 20_000, way);
+        let b = clocks.reading(1, EPOCH + 10_000, delay);
+        let again = clocks.reading(0, EPOCH + 20_000, delay);
         prop_assert_eq!(OffsetSample::of(&[a], &[b], &[stepped(again)]), None);
         prop_assert_eq!(OffsetSample::of(&[a], &[stepped(b)], &[stepped(again)]), None);
     }

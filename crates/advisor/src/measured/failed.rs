@@ -28,14 +28,14 @@ fn broken(target: MeasuredTarget, test: &SockSeries) -> bool {
 pub fn mend(target: MeasuredTarget, run: &mut Run, again: &Run) {
     let lacking = failed(target, run);
     let still = failed(target, again);
-    let found = |name: &String| lacking.contains(name) && !still.contains(name);
-    run.cells.retain(|cell| !found(&cell.cell));
-    run.trials.retain(|trial| !found(&trial.cell));
-    let cells = again.cells.iter().filter(|cell| found(&cell.cell));
+    let repaired = |name: &String| lacking.contains(name) && !still.contains(name);
+    run.cells.retain(|cell| !repaired(&cell.cell));
+    run.trials.retain(|trial| !repaired(&trial.cell));
+    let cells = again.cells.iter().filter(|cell| repaired(&cell.cell));
     run.cells.extend(cells.cloned());
-    let trials = again.trials.iter().filter(|trial| found(&trial.cell));
+    let trials = again.trials.iter().filter(|trial| repaired(&trial.cell));
     run.trials.extend(trials.cloned());
-    for test in run.sockets.iter_mut().filter(|test| found(&test.name)) {
+    for test in run.sockets.iter_mut().filter(|test| repaired(&test.name)) {
         if let Some(better) = again.sockets.iter().find(|other| other.name == test.name) {
             test.clone_from(better);
         }
@@ -52,10 +52,10 @@ pub(super) fn anywhere(target: MeasuredTarget, before: &[Run], after: &[Run]) ->
             .chain(run.sockets.iter().map(|test| test.name.clone()))
             .collect()
     };
-    let mut found: BTreeSet<String> = runs().flat_map(|run| failed(target, run)).collect();
+    let mut repaired: BTreeSet<String> = runs().flat_map(|run| failed(target, run)).collect();
     let all: BTreeSet<String> = runs().flat_map(names).collect();
     for run in runs() {
-        found.extend(all.difference(&names(run)).cloned());
+        repaired.extend(all.difference(&names(run)).cloned());
     }
-    found.into_iter().collect()
+    repaired.into_iter().collect()
 }

@@ -71,7 +71,7 @@ pub(super) fn value(target: MeasuredTarget, test: &SockSeries) -> Option<f64> {
 /// Whether it has transactions, and so a latency.
 pub(super) fn has_transactions(test: &SockSeries) -> bool {
     let mut results = test.results.iter();
-    results.any(|result| result.ask.test.has_transactions())
+    results.any(|result| result.spec.test.has_transactions())
 }
 
 /// Every repeat, fewest pairs first.
@@ -81,7 +81,7 @@ fn rates(runs: &[Run], name: &str) -> Vec<RatePoint> {
     let mut points: Vec<RatePoint> = results
         .filter_map(|result| {
             let rate = result.headline()?;
-            let parallel = result.ask.parallel;
+            let parallel = result.spec.parallel;
             Some(RatePoint { parallel, rate })
         })
         .collect();
@@ -95,7 +95,7 @@ mod tests {
 
     use nicety_model::finding::Goal;
     use nicety_model::measured::MeasuredDecision;
-    use nicety_model::sock::{Family, SockAsk, SockTest};
+    use nicety_model::sock::{Family, SockSpec, SockTest};
 
     use super::*;
     use crate::measured::{failed, judge, mend, target};
@@ -106,7 +106,7 @@ mod tests {
             cell: String::new(),
             path: "veth".to_owned(),
             family: Family::Ipv4,
-            ask: SockAsk::new(test, Duration::from_secs(1)),
+            spec: SockSpec::new(test, Duration::from_secs(1)),
             repeat: 1,
             neighbours: None,
             ending: Ending::Complete,
@@ -181,15 +181,15 @@ mod tests {
     fn both_kinds_of_test_are_judged_by_what_they_have() {
         let before = [run(1000.0), run(1001.0)];
         let after = [run(1100.0), run(1101.0)];
-        let found = judge(target(Goal::Throughput), Vec::new(), &before, &after);
-        assert_eq!(found.decision, MeasuredDecision::Kept);
-        let units: Vec<MeasuredUnit> = found.cells.iter().map(|cell| cell.unit).collect();
+        let judgement = judge(target(Goal::Throughput), Vec::new(), &before, &after);
+        assert_eq!(judgement.decision, MeasuredDecision::Kept);
+        let units: Vec<MeasuredUnit> = judgement.cells.iter().map(|cell| cell.unit).collect();
         assert_eq!(
             units,
             [MeasuredUnit::TransactionsPerS, MeasuredUnit::GoodputMbps]
         );
-        assert_eq!(found.cells[0].rates_before.len(), 4);
-        assert!((found.gain.unwrap().gain - 0.1).abs() < 0.001);
+        assert_eq!(judgement.cells[0].rates_before.len(), 4);
+        assert!((judgement.gain.unwrap().gain - 0.1).abs() < 0.001);
 
         let latency = judge(target(Goal::Latency), Vec::new(), &before, &after);
         assert_eq!(latency.decision, MeasuredDecision::Kept);
@@ -211,20 +211,20 @@ mod tests {
         };
         // The other test gains, but nothing is kept that may have broken one.
         for goal in [Goal::Latency, Goal::Throughput] {
-            let found = judged(goal, &broken);
-            assert_eq!(found.decision, MeasuredDecision::NotMeasured, "{goal}");
-            assert_eq!(found.failed, ["veth/tcp_rr/64"]);
+            let judgement = judged(goal, &broken);
+            assert_eq!(judgement.decision, MeasuredDecision::NotMeasured, "{goal}");
+            assert_eq!(judgement.failed, ["veth/tcp_rr/64"]);
         }
         // It has a number when it is repeated.
         let asked = target(Goal::Throughput);
         mend(asked, &mut broken, &run(2000.0));
         assert!(failed(asked, &broken).is_empty());
-        let found = judged(Goal::Throughput, &broken);
-        assert_eq!(found.decision, MeasuredDecision::Kept);
+        let judgement = judged(Goal::Throughput, &broken);
+        assert_eq!(judgement.decision, MeasuredDecision::Kept);
         // Not even there, in one of them.
         broken.sockets.pop();
-        let found = judged(Goal::Throughput, &broken);
-        assert_eq!(found.failed, ["veth/tcp_stream/65536"]);
-        assert_eq!(found.decision, MeasuredDecision::NotMeasured);
+        let judgement = judged(Goal::Throughput, &broken);
+        assert_eq!(judgement.failed, ["veth/tcp_stream/65536"]);
+        assert_eq!(judgement.decision, MeasuredDecision::NotMeasured);
     }
 }

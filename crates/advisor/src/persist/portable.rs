@@ -34,12 +34,12 @@ fn target(facts: &HostFacts, change: &Change) -> Result<Target, &'static str> {
     }
     match &change.knob {
         Knob::IrqAffinity { irq } => {
-            let found = facts.irqs.iter().find(|facts| facts.irq == *irq);
-            let found = found.filter(|facts| !facts.name.is_empty());
-            let found = found.ok_or("whose interrupt it is, is not known")?;
+            let interrupt = facts.irqs.iter().find(|facts| facts.irq == *irq);
+            let interrupt = interrupt.filter(|facts| !facts.name.is_empty());
+            let interrupt = interrupt.ok_or("whose interrupt it is, is not known")?;
             Ok(Target::Interrupt {
-                interface: found.interface.clone(),
-                name: found.name.clone(),
+                interface: interrupt.interface.clone(),
+                name: interrupt.name.clone(),
             })
         }
         Knob::ThreadCpus { tid, .. } => thread(facts, *tid),

@@ -17,8 +17,8 @@ pub fn resolve(facts: &HostFacts, kept: &Kept) -> (Vec<(Knob, String)>, Vec<Stri
                     irq.interface == *interface && irq.name == *name
                 };
                 match facts.irqs.iter().find(same) {
-                    Some(found) => {
-                        let knob = Knob::IrqAffinity { irq: found.irq };
+                    Some(interrupt) => {
+                        let knob = Knob::IrqAffinity { irq: interrupt.irq };
                         settings.push((knob, setting.value.clone()));
                     }
                     None => missing.push(format!("interrupt {name} of {interface} is not there")),

@@ -13,7 +13,7 @@ const OURS: &str = "99-nicety.conf";
 
 /// One line for each file that sets a kept setting to something else, and who wins.
 pub fn rivals(facts: &HostFacts, kept: &Kept) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut conflicts = Vec::new();
     for (knob, value) in knobs(kept) {
         for owner in &facts.owners {
             let name = owner.file.rsplit('/').next().unwrap_or_default();
@@ -22,16 +22,16 @@ pub fn rivals(facts: &HostFacts, kept: &Kept) -> Vec<String> {
                 continue;
             }
             if let Some(outcome) = outcome(knob, owner, name) {
-                told.push(format!(
+                conflicts.push(format!(
                     "{} sets {} = {}: {outcome}",
                     owner.file, owner.key, owner.value
                 ));
             }
         }
     }
-    told.sort_by_key(|line| line.contains(".link"));
-    told.dedup();
-    told
+    conflicts.sort_by_key(|line| line.contains(".link"));
+    conflicts.dedup();
+    conflicts
 }
 
 fn words(text: &str) -> Vec<&str> {

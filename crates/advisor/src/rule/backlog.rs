@@ -114,9 +114,9 @@ mod tests {
                 ..SoftnetFacts::default()
             };
             let host = host.watched(cpu).wish(|w| w.rtt_ms = rtt);
-            let found = host.find("backlog");
+            let findings = host.find("backlog");
             assert_eq!(
-                found.first().map(|f| f.changes[0].to.as_str()),
+                findings.first().map(|f| f.changes[0].to.as_str()),
                 wanted,
                 "{now} {dropped} {rtt:?}"
             );

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_rules_that_frames_walk_through_are_counted() {
-        let found = host(vec![
+        let finding = host(vec![
             chain("ip", "forward", 400, 0),
             chain("inet", "prerouting", 3, 0),
             // Not called: another family, another hook, the bridge's own family.
@@ -174,13 +174,13 @@ mod tests {
         ])
         .one("bridge-netfilter");
         assert!(
-            found.is.ends_with(
+            finding.is.ends_with(
                 "shown to 403 rules (400 in ip filter FORWARD, 3 in inet filter PREROUTING)"
             ),
             "{}",
-            found.is
+            finding.is
         );
-        assert_eq!(found.changes.len(), 1);
+        assert_eq!(finding.changes.len(), 1);
         let none = host(Vec::new()).one("bridge-netfilter");
         assert!(none.is.contains("no rules now"), "{}", none.is);
         let unknown = host(Vec::new()).facts_with(|f| f.firewall = None);
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn rules_that_need_it_are_a_reason_to_leave_it() {
-        let found = host(vec![chain("ip", "forward", 400, 2)]).one("bridge-netfilter");
-        assert!(found.changes.is_empty() && found.advice[0].starts_with("2 rules ask"));
+        let finding = host(vec![chain("ip", "forward", 400, 2)]).one("bridge-netfilter");
+        assert!(finding.changes.is_empty() && finding.advice[0].starts_with("2 rules ask"));
     }
 
     #[test]

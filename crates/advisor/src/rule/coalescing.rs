@@ -161,12 +161,12 @@ mod tests {
                 .nic("eth0", 10_000, 0)
                 .nic_with(|n| n.link.coalescing = Some(coalescing))
                 .goal(goal);
-            let found: usize = host
+            let findings: usize = host
                 .find("coalescing")
                 .iter()
                 .map(|f| f.changes.len())
                 .sum();
-            assert_eq!(found, changes, "{usecs} {adaptive} {goal}");
+            assert_eq!(findings, changes, "{usecs} {adaptive} {goal}");
         }
     }
 
@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn many_interrupts_are_gathered_for_throughput() {
         // 2 Mfps on each queue: half a ring of 256 fills in 64 µs.
-        let found = watched(20_000_000, 300_000, 3).one("coalescing");
-        assert_eq!(found.changes[0].to, "64");
+        let finding = watched(20_000_000, 300_000, 3).one("coalescing");
+        assert_eq!(finding.changes[0].to, "64");
         assert!(
-            found
+            finding
                 .is
                 .starts_with("60000 interrupts a second on CPU 2 in 5 s")
         );

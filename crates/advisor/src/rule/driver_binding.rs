@@ -100,12 +100,12 @@ mod tests {
 
     #[test]
     fn a_binding_until_the_next_boot_is_found() {
-        let found = bound().one("driver-binding");
+        let finding = bound().one("driver-binding");
         assert_eq!(
-            found.advice,
+            finding.advice,
             ["driverctl set-override 0000:01:00.0 vfio-pci"]
         );
-        assert!(found.changes.is_empty());
+        assert!(finding.changes.is_empty());
         modprobe("8086:1520").one("driver-binding");
         let other = |f: &mut nicety_model::HostFacts| {
             f.user_functions[0].kept_driver = Some("igb_uio".to_owned());

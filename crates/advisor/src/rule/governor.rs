@@ -87,9 +87,9 @@ mod tests {
         host.none("governor");
         let slow = host
             .facts_with(|f| f.cpu.governor = (0..4).map(|c| (c, "powersave".to_owned())).collect());
-        let found = slow.one("governor");
-        assert_eq!(found.changes.len(), 1);
-        assert!(found.changes[0].knob.to_string().contains("cpu2/"));
+        let finding = slow.one("governor");
+        assert_eq!(finding.changes.len(), 1);
+        assert!(finding.changes[0].knob.to_string().contains("cpu2/"));
         slow.facts_with(|f| f.cpu.energy_preference = [(2, "performance".to_owned())].into())
             .none("governor");
     }

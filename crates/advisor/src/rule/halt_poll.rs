@@ -100,15 +100,15 @@ mod tests {
             let shares = (0..4).map(|cpu| (cpu, share)).collect();
             host(value).window(5.0, |window| window.busy = shares)
         };
-        let found = busy("200000", 0.9).one("halt-poll");
-        assert_eq!(found.changes[0].to, "50000");
-        assert!(found.is.ends_with("90 % busy in 5 s"), "{}", found.is);
-        let found = busy("200000", 0.9).goal(Goal::Latency).one("halt-poll");
-        assert_eq!(found.changes[0].to, "50000");
+        let finding = busy("200000", 0.9).one("halt-poll");
+        assert_eq!(finding.changes[0].to, "50000");
+        assert!(finding.is.ends_with("90 % busy in 5 s"), "{}", finding.is);
+        let finding = busy("200000", 0.9).goal(Goal::Latency).one("halt-poll");
+        assert_eq!(finding.changes[0].to, "50000");
         busy("50000", 0.9).none("halt-poll");
         busy("50000", 0.9).goal(Goal::Latency).none("halt-poll");
         busy("200000", 0.3).none("halt-poll");
-        let found = busy("200000", 0.3).goal(Goal::Latency).one("halt-poll");
-        assert_eq!(found.changes[0].to, "400000");
+        let finding = busy("200000", 0.3).goal(Goal::Latency).one("halt-poll");
+        assert_eq!(finding.changes[0].to, "400000");
     }
 }

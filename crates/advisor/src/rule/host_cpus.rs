@@ -132,10 +132,10 @@ mod tests {
 
     #[test]
     fn a_first_domain_on_all_sockets_shrinks_to_one() {
-        let found = dom0(160, 8, false).one("host-cpus");
-        assert!(found.advice[0].ends_with("dom0_max_vcpus=20 dom0_vcpus_pin"));
+        let finding = dom0(160, 8, false).one("host-cpus");
+        assert!(finding.advice[0].ends_with("dom0_max_vcpus=20 dom0_vcpus_pin"));
         assert!(
-            found
+            finding
                 .formula
                 .unwrap()
                 .contains("10 × threads per core 2 = 20")

@@ -15,7 +15,7 @@ const IDENTITY: Reason = Reason {
 };
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
-    let passed = case
+    let passthrough = case
         .facts
         .vms
         .iter()
@@ -31,7 +31,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         .filter(|(kind, _)| kind.starts_with("DMA"))
         .map(|(_, n)| n)
         .sum();
-    if !(passed || vfs) || translated == 0 {
+    if !(passthrough || vfs) || translated == 0 {
         return;
     }
     let finding = report.find(

@@ -136,8 +136,8 @@ mod tests {
     }
 
     fn targets(host: &Host) -> Vec<String> {
-        let found = host.one("irq-affinity");
-        found
+        let finding = host.one("irq-affinity");
+        finding
             .changes
             .iter()
             .map(|change| format!("{}→{}", change.knob, change.to))
@@ -202,10 +202,10 @@ mod tests {
         let host = Host::new(2, 4)
             .nic("eth0", 10_000, 1)
             .irq(30, "eth0", &[0], 5);
-        let found = host
+        let finding = host
             .facts_with(|f| f.irqs[0].managed = Some(true))
             .one("irq-affinity");
-        assert!(found.changes.is_empty() && found.effect == Effect::Never);
+        assert!(finding.changes.is_empty() && finding.effect == Effect::Never);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use nicety_model::finding::{Certainty, Effect, Risk};
 use crate::case::Case;
 use crate::draft::{Reason, Report};
 
-const TOLD: Reason = Reason {
+const MITIGATIONS_OFF: Reason = Reason {
     why: "Figures of this host do not compare with those of one that is protected.",
     source: "Linux Documentation/admin-guide/hw-vuln",
     cost: "None: nothing is advised.",
@@ -22,7 +22,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 "host",
                 "mitigations=off on the command line",
                 "known to whoever reads its figures",
-                &TOLD,
+                &MITIGATIONS_OFF,
             )
             .effect = Effect::Nothing;
     }

@@ -49,7 +49,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 .to_owned(),
         );
         let tried = tried(case);
-        finding.advice.extend(tried.told);
+        finding.advice.extend(tried.advice);
         if !tried.may_change {
             continue;
         }
@@ -69,12 +69,12 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
 /// Whether the MTU may be changed, and why.
 struct Tried {
     may_change: bool,
-    told: Option<String>,
+    advice: Option<String>,
 }
 
 /// The user has tried the path, or there is somebody at its end with whom apply can.
 fn tried(case: &Case<'_>) -> Tried {
-    let (may_change, told) = match case.wishes.peer {
+    let (may_change, advice) = match case.wishes.peer {
         Some(probe) if probe.carried == Carried::Yes => (
             true,
             Some(format!(
@@ -98,7 +98,7 @@ fn tried(case: &Case<'_>) -> Tried {
             ),
         ),
     };
-    Tried { may_change, told }
+    Tried { may_change, advice }
 }
 
 #[cfg(test)]
@@ -111,9 +111,9 @@ mod tests {
     #[test]
     fn jumbo_frames_are_proposed_with_a_warning_and_done_only_when_tried() {
         let host = Host::new(1, 4).nic("eth0", 10_000, 0).bridged();
-        let found = host.one("mtu");
-        assert!(found.cost.contains("ping -M do") && found.changes.is_empty());
-        assert!(found.should.contains("eth0, br0"), "{}", found.should);
+        let finding = host.one("mtu");
+        assert!(finding.cost.contains("ping -M do") && finding.changes.is_empty());
+        assert!(finding.should.contains("eth0, br0"), "{}", finding.should);
         let tried = host.clone().wish(|w| w.jumbo_path = true).one("mtu");
         let knobs: Vec<String> = tried.changes.iter().map(|c| c.knob.to_string()).collect();
         assert_eq!(knobs, ["eth0 MTU", "br0 MTU"]);

@@ -154,8 +154,8 @@ mod tests {
                 })
                 .window(5.0, |window| window.vhost_busy = [(500, share)].into())
         };
-        let found = watched(0.97).one("multiqueue");
-        assert!(found.is.ends_with("97 % busy in 5 s"), "{}", found.is);
+        let finding = watched(0.97).one("multiqueue");
+        assert!(finding.is.ends_with("97 % busy in 5 s"), "{}", finding.is);
         watched(0.4).none("multiqueue");
     }
 }

@@ -81,9 +81,9 @@ mod tests {
             host.sysctl("net.core.netdev_budget", budget)
                 .sysctl("net.core.netdev_budget_usecs", "16000")
         };
-        let found = host(101, "300").one("napi-budget");
+        let finding = host(101, "300").one("napi-budget");
         assert_eq!(
-            (found.changes.len(), found.changes[0].to.as_str()),
+            (finding.changes.len(), finding.changes[0].to.as_str()),
             (1, "600")
         );
         host(100, "300").none("napi-budget");

@@ -76,8 +76,8 @@ mod tests {
             .nic("eth0", 10_000, 0)
             .queues(2, &[1, 2])
             .sysctl("net.core.rps_sock_flow_entries", "0");
-        let found = host.one("rfs");
-        let to: Vec<&str> = found.changes.iter().map(|c| c.to.as_str()).collect();
+        let finding = host.one("rfs");
+        let to: Vec<&str> = finding.changes.iter().map(|c| c.to.as_str()).collect();
         assert_eq!(to, ["32768", "16384", "16384"]);
         host.clone().sysctl("net.ipv4.ip_forward", "1").none("rfs");
         host.queues(2, &[]).none("rfs");

@@ -110,10 +110,10 @@ mod tests {
         dropping("rx_packets", 7).none("ring");
         let drops = dropping("rx_missed_errors", 7);
         // 14.88 Mfps × 200 µs / 4 queues = 745
-        let found = drops.clone().combined(4, 8).one("ring");
-        assert_eq!(found.changes[0].to, "1024");
-        assert!(found.formula.unwrap().contains("= 745"));
-        assert!(found.is.contains("in 5 s (1 a second)"), "{}", found.is);
+        let finding = drops.clone().combined(4, 8).one("ring");
+        assert_eq!(finding.changes[0].to, "1024");
+        assert!(finding.formula.unwrap().contains("= 745"));
+        assert!(finding.is.contains("in 5 s (1 a second)"), "{}", finding.is);
         assert_eq!(
             drops.clone().combined(8, 8).one("ring").changes[0].to,
             "1024",
@@ -136,9 +136,9 @@ mod tests {
 
     #[test]
     fn virtual_functions_are_counted_in_the_cost() {
-        let found = dropping("rx_fifo_errors", 1)
+        let finding = dropping("rx_fifo_errors", 1)
             .nic_with(|n| n.vfs = Some(VfFacts { count: 14, max: 63 }))
             .one("ring");
-        assert!(found.risk == Risk::High && found.cost.contains("14 virtual functions"));
+        assert!(finding.risk == Risk::High && finding.cost.contains("14 virtual functions"));
     }
 }

@@ -62,9 +62,9 @@ mod tests {
         host.clone()
             .owner("/etc/sysctl.d/b.conf", "net.core.rmem_max", "1")
             .none("rival-owner");
-        let found = host
+        let finding = host
             .owner("/usr/lib/tuned/x/tuned.conf", "net.core.rmem_max", "2")
             .one("rival-owner");
-        assert!(found.is.contains("a.conf = 1") && found.is.contains("tuned.conf = 2"));
+        assert!(finding.is.contains("a.conf = 1") && finding.is.contains("tuned.conf = 2"));
     }
 }

@@ -113,9 +113,12 @@ mod tests {
             .queues(1, &[])
             .irq(30, "eth0", &[2], 9);
         let busy = host.processed(&[10, 10, 2_000_000, 10]);
-        let found = busy.one("rps");
+        let finding = busy.one("rps");
         assert_eq!(
-            (found.changes[0].from.as_str(), found.changes[0].to.as_str()),
+            (
+                finding.changes[0].from.as_str(),
+                finding.changes[0].to.as_str()
+            ),
             ("00", "fb")
         );
         busy.clone().goal(Goal::Forwarding).none("rps");
@@ -125,10 +128,13 @@ mod tests {
     #[test]
     fn steering_beside_enough_queues_is_taken_out() {
         let host = Host::new(1, 4).nic("eth0", 10_000, 0);
-        let found = host.clone().queues(4, &[0, 1]).one("rps");
-        assert_eq!(found.changes.len(), 4);
+        let finding = host.clone().queues(4, &[0, 1]).one("rps");
+        assert_eq!(finding.changes.len(), 4);
         assert_eq!(
-            (found.changes[0].from.as_str(), found.changes[0].to.as_str()),
+            (
+                finding.changes[0].from.as_str(),
+                finding.changes[0].to.as_str()
+            ),
             ("3", "0")
         );
         host.queues(4, &[]).none("rps");

@@ -172,9 +172,9 @@ mod tests {
                 window.queue_frames = [("eth0".to_owned(), frames)].into();
             })
         };
-        let found = watched([100_000, 700_000, 100_000, 100_000]).one("rss");
-        assert_eq!(found.is, "queue 1 of 4 took 70 % of the frames in 5 s");
-        assert!(found.changes.is_empty() && found.advice.len() == 1);
+        let finding = watched([100_000, 700_000, 100_000, 100_000]).one("rss");
+        assert_eq!(finding.is, "queue 1 of 4 took 70 % of the frames in 5 s");
+        assert!(finding.changes.is_empty() && finding.advice.len() == 1);
         watched([250_000, 300_000, 250_000, 200_000]).none("rss");
         watched([10, 4_000, 10, 10]).none("rss");
         host(&[32; 4], true).none("rss");

@@ -131,9 +131,9 @@ mod tests {
                 .nic("eth0", speed, 0)
                 .sysctl("net.ipv4.tcp_rmem", now)
                 .wish(|w| w.rtt_ms = Some(rtt));
-            let found = host.find("tcp-buffer");
+            let findings = host.find("tcp-buffer");
             assert_eq!(
-                found.first().map(|f| f.changes[0].to.as_str()),
+                findings.first().map(|f| f.changes[0].to.as_str()),
                 wanted,
                 "{speed} {rtt} {now}"
             );
@@ -182,9 +182,9 @@ mod tests {
             .nic("eth0", 10_000, 0)
             .sysctl("net.ipv4.tcp_rmem", "4096 87380 4194304")
             .facts_with(|f| f.tcp = Some(tcp));
-        let found = host.one("tcp-buffer");
-        assert_eq!(found.changes[0].to, "4096 87380 134217728");
-        let formula = found.formula.unwrap_or_default();
+        let finding = host.one("tcp-buffer");
+        assert_eq!(finding.changes[0].to, "4096 87380 134217728");
+        let formula = finding.formula.unwrap_or_default();
         assert!(
             formula.contains("farthest of 3 busy connections"),
             "{formula}"

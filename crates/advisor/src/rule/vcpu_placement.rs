@@ -85,7 +85,7 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
     }
     let free: Vec<u32> = vm_cpus(case, net).into_iter().skip(used).collect();
     let fits = free.len() >= vm.vcpus.len();
-    let taken = if fits { vm.vcpus.len() } else { 0 };
+    let assigned = if fits { vm.vcpus.len() } else { 0 };
     let (should, target) = match fits {
         true => {
             let own = format_cpu_list(&free[..vm.vcpus.len()]);
@@ -130,7 +130,7 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
             "a guest of fewer vCPUs, or another guest moved off node {node}"
         ));
     }
-    taken
+    assigned
 }
 
 /// More than a tenth of the memory elsewhere counts.
@@ -173,10 +173,10 @@ mod tests {
             .nic("eth0", 10_000, 1)
             .irq(30, "eth0", &[0], 9)
             .vm("a", &[&[0, 1], &[0, 1]]);
-        let found = host.one("vcpu-placement");
-        let to: Vec<&str> = found.changes.iter().map(|c| c.to.as_str()).collect();
+        let finding = host.one("vcpu-placement");
+        let to: Vec<&str> = finding.changes.iter().map(|c| c.to.as_str()).collect();
         assert_eq!(to, ["5", "6"]);
-        assert_eq!(found.changes[0].from, "0-1");
+        assert_eq!(finding.changes[0].from, "0-1");
         host.facts_with(|facts| facts.cpu.nodes.truncate(1))
             .none("vcpu-placement");
         Host::new(2, 4)
@@ -190,10 +190,10 @@ mod tests {
         let host = Host::new(2, 2)
             .nic("eth0", 10_000, 1)
             .vm("a", &[&[0], &[0], &[1]]);
-        let found = host.one("vcpu-placement");
+        let finding = host.one("vcpu-placement");
         assert!(
-            found.changes.is_empty() && found.should.contains("only 2"),
-            "{found:?}"
+            finding.changes.is_empty() && finding.should.contains("only 2"),
+            "{finding:?}"
         );
     }
 
@@ -203,9 +203,9 @@ mod tests {
             .nic("eth0", 10_000, 1)
             .vm("a", &[&[0], &[0]])
             .vm("b", &[&[0]]);
-        let found = host.find("vcpu-placement");
-        assert_eq!(found[0].changes[1].to, "9");
-        assert_eq!(found[1].changes[0].to, "10");
+        let findings = host.find("vcpu-placement");
+        assert_eq!(findings[0].changes[1].to, "9");
+        assert_eq!(findings[1].changes[0].to, "10");
     }
 
     #[test]

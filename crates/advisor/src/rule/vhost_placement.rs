@@ -100,9 +100,12 @@ mod tests {
             host.clone()
                 .facts_with(move |f| f.vms[0].vhost = vec![thread(99, "vhost-1", cpus)])
         };
-        let found = on(&[2]).one("vhost-placement");
+        let finding = on(&[2]).one("vhost-placement");
         assert_eq!(
-            (found.changes[0].from.as_str(), found.changes[0].to.as_str()),
+            (
+                finding.changes[0].from.as_str(),
+                finding.changes[0].to.as_str()
+            ),
             ("2", "1")
         );
         on(&[3]).none("vhost-placement");

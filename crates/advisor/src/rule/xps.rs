@@ -96,11 +96,11 @@ mod tests {
     fn queues_are_not_shared_by_nodes() {
         // CPUs 0 to 3 are near, 4 to 7 are not.
         let host = Host::new(2, 4).nic("eth0", 10_000, 0);
-        let found = host.clone().tx_queues(&[&[0, 4], &[1]]).one("xps");
-        assert!(found.is.starts_with("1 of 2 "), "{}", found.is);
-        let to: Vec<&str> = found.changes.iter().map(|c| c.to.as_str()).collect();
+        let finding = host.clone().tx_queues(&[&[0, 4], &[1]]).one("xps");
+        assert!(finding.is.starts_with("1 of 2 "), "{}", finding.is);
+        let to: Vec<&str> = finding.changes.iter().map(|c| c.to.as_str()).collect();
         assert_eq!(
-            (found.changes[0].from.as_str(), to),
+            (finding.changes[0].from.as_str(), to),
             ("11", vec!["05", "0a"])
         );
         host.tx_queues(&[&[0, 1], &[4, 5]]).none("xps");
@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn every_cpu_gets_a_queue() {
         let host = Host::new(1, 4).nic("eth0", 10_000, 0);
-        let found = host.clone().tx_queues(&[&[], &[]]).one("xps");
-        let to: Vec<&str> = found.changes.iter().map(|c| c.to.as_str()).collect();
+        let finding = host.clone().tx_queues(&[&[], &[]]).one("xps");
+        let to: Vec<&str> = finding.changes.iter().map(|c| c.to.as_str()).collect();
         assert_eq!(to, ["5", "a"]);
         host.clone().tx_queues(&[&[0], &[1]]).none("xps");
         host.tx_queues(&[&[]]).none("xps");

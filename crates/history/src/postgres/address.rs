@@ -103,19 +103,19 @@ pub fn why(error: &postgres::Error) -> String {
 /// A URL that could not be read, its password hidden: it may stand between the user and the last
 /// `@` before the path, or be a parameter.
 pub fn without_password(url: &str) -> String {
-    let (front, query) = match url.split_once('?') {
-        Some((front, query)) => (front, Some(query)),
+    let (base, query) = match url.split_once('?') {
+        Some((base, query)) => (base, Some(query)),
         None => (url, None),
     };
-    let mut hidden = match front.split_once("://") {
+    let mut hidden = match base.split_once("://") {
         Some((scheme, rest)) => match rest.rsplit_once('@') {
             Some((user, rest)) => {
                 let name = user.split_once(':').map_or(user, |(name, _)| name);
                 format!("{scheme}://{name}@{rest}")
             }
-            None => front.to_owned(),
+            None => base.to_owned(),
         },
-        None => front.to_owned(),
+        None => base.to_owned(),
     };
     if let Some(query) = query {
         let kept: Vec<&str> = query
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_address_is_told_without_its_password() {
-        for (url, told) in [
+        for (url, shown) in [
             (
                 "postgres://me:secret@db:5433/runs",
                 "postgres://me@db:5433/runs",
@@ -147,7 +147,7 @@ mod tests {
             ),
             ("postgres://[::1]/runs", "postgres://[::1]/runs"),
         ] {
-            assert_eq!(words(&parse(url, None).unwrap()), told, "{url}");
+            assert_eq!(words(&parse(url, None).unwrap()), shown, "{url}");
         }
     }
 

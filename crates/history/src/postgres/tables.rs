@@ -53,7 +53,7 @@ CREATE TABLE nicety.labels (
 "#];
 
 /// Version of the tables; none where there are none.
-pub enum Found {
+pub enum SchemaState {
     /// No tables yet.
     Nothing,
     /// A schema of our name that is none of ours.
@@ -63,21 +63,21 @@ pub enum Found {
 }
 
 /// Looks what is there.
-pub fn look(client: &mut impl GenericClient) -> Result<Found, postgres::Error> {
+pub fn schema_state(client: &mut impl GenericClient) -> Result<SchemaState, postgres::Error> {
     let row = client.query_one(
         "SELECT to_regnamespace('nicety') IS NOT NULL, to_regclass('nicety.version') IS NOT NULL",
         &[],
     )?;
     Ok(match (row.try_get(0)?, row.try_get(1)?) {
-        (false, _) => Found::Nothing,
-        (true, false) => Found::Foreign,
+        (false, _) => SchemaState::Nothing,
+        (true, false) => SchemaState::Foreign,
         (true, true) => {
-            let asked = client.query_opt("SELECT version FROM nicety.version LIMIT 1", &[]);
-            let version = match asked {
+            let row = client.query_opt("SELECT version FROM nicety.version LIMIT 1", &[]);
+            let version = match row {
                 Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => None,
-                asked => asked?.and_then(|row| row.try_get(0).ok()),
+                row => row?.and_then(|row| row.try_get(0).ok()),
             };
-            version.map_or(Found::Foreign, Found::Version)
+            version.map_or(SchemaState::Foreign, SchemaState::Version)
         }
     })
 }
@@ -91,25 +91,25 @@ pub fn prepare(client: &mut Client, place: &str, make: bool) -> Result<(), super
 /// Takes the steps that have not been taken yet: all of them, or none.
 fn apply(client: &mut Client, place: &str, make: bool, steps: &[&str]) -> Result<(), super::Fault> {
     let known = steps.len() as i64;
-    let refuse = |found: Found| -> Result<i64, HistoryError> {
+    let refuse = |state: SchemaState| -> Result<i64, HistoryError> {
         let place = place.to_owned();
-        match found {
-            Found::Nothing if make => Ok(0),
-            Found::Nothing => Err(HistoryError::Missing { place }),
+        match state {
+            SchemaState::Nothing if make => Ok(0),
+            SchemaState::Nothing => Err(HistoryError::Missing { place }),
             // The first step leaves version 1; nothing of ours has ever had a smaller one.
-            Found::Foreign | Found::Version(..1) => Err(HistoryError::NotAStore {
+            SchemaState::Foreign | SchemaState::Version(..1) => Err(HistoryError::NotAStore {
                 place,
                 why: "its schema nicety is something else's",
             }),
-            Found::Version(found) if found > known => Err(HistoryError::Newer {
+            SchemaState::Version(version) if version > known => Err(HistoryError::Newer {
                 place,
-                found,
+                version,
                 known,
             }),
-            Found::Version(found) => Ok(found),
+            SchemaState::Version(version) => Ok(version),
         }
     };
-    if refuse(look(client)?)? == known {
+    if refuse(schema_state(client)?)? == known {
         return Ok(());
     }
     let mut transaction = client.transaction()?;
@@ -120,8 +120,8 @@ fn apply(client: &mut Client, place: &str, make: bool, steps: &[&str]) -> Result
     ))?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
     // Somebody else may have been faster.
-    let found = refuse(look(&mut transaction)?)?;
-    for step in steps.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    let version = refuse(schema_state(&mut transaction)?)?;
+    for step in steps.iter().skip(usize::try_from(version).unwrap_or(0)) {
         transaction.batch_execute(step)?;
     }
     transaction.execute("UPDATE nicety.version SET version = $1", &[&known])?;
@@ -162,7 +162,7 @@ mod tests {
 
     /// Version of the tables, whether they have the next version's column, and the run in them.
     fn state(client: &mut Client) -> (i64, bool, String) {
-        let Found::Version(version) = look(client).unwrap() else {
+        let SchemaState::Version(version) = schema_state(client).unwrap() else {
             panic!("no tables");
         };
         let has = "SELECT count(*) > 0 FROM information_schema.columns \
@@ -233,10 +233,10 @@ mod tests {
 
         // This version has one step only, so what was just made is from its future.
         let newer = Postgres::open(&server.url("old"), None, true, LOCKED);
-        let Err(HistoryError::Newer { found, known, .. }) = newer else {
+        let Err(HistoryError::Newer { version, known, .. }) = newer else {
             panic!("a newer store was opened: {newer:?}");
         };
-        assert_eq!((found, known), (2, STEPS.len() as i64));
+        assert_eq!((version, known), (2, STEPS.len() as i64));
         assert_eq!(state(&mut client), new);
 
         // No store of nicety ever had this version.

@@ -73,11 +73,11 @@ impl Ethtool {
         ] {
             request.put_word(at, value);
         }
-        self.ask(interface, "set coalescing of", request).map(drop)
+        self.call(interface, "set coalescing of", request).map(drop)
     }
 
     fn coalesce_words(&self, interface: &str) -> Result<Request, NetError> {
         let request = Request::new(ETHTOOL_GCOALESCE, SIZE);
-        self.ask(interface, "read coalescing of", request)
+        self.call(interface, "read coalescing of", request)
     }
 }

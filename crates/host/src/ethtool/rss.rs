@@ -24,11 +24,11 @@ impl Ethtool {
     pub fn rss_table(&self, interface: &str) -> Result<RssTable, NetError> {
         const OPERATION: &str = "read the RSS table of";
         // struct ethtool_rxfh_indir: cmd, size, entries. Size 0 asks for the size.
-        let size = self.ask(interface, OPERATION, Request::new(ETHTOOL_GRXFHINDIR, 8))?;
+        let size = self.call(interface, OPERATION, Request::new(ETHTOOL_GRXFHINDIR, 8))?;
         let entries = size.word(4).min(MOST_ENTRIES);
         let mut request = Request::new(ETHTOOL_GRXFHINDIR, 8 + 4 * entries as usize);
         request.put_word(4, entries);
-        let answer = self.ask(interface, OPERATION, request)?;
+        let answer = self.call(interface, OPERATION, request)?;
         let entry = |index: u32| answer.word(8 + 4 * index as usize);
         Ok(RssTable((0..entries).map(entry).collect()))
     }
@@ -41,7 +41,7 @@ impl Ethtool {
         // struct ethtool_rxnfc: cmd, flow_type, data (u64), a flow specification; 192 bytes.
         let mut request = Request::new(ETHTOOL_GRXFH, 192);
         request.put_word(4, UDP_V4_FLOW);
-        let answer = self.ask(interface, "read the RSS hash of", request)?;
+        let answer = self.call(interface, "read the RSS hash of", request)?;
         Ok(answer.long(8) & PORTS == PORTS)
     }
 }

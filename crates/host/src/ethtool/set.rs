@@ -22,11 +22,11 @@ impl Ethtool {
         let mut wanted = self.rings(interface)?;
         change(&mut wanted);
         let request = Request::new(ETHTOOL_GRINGPARAM, 36);
-        let mut request = self.ask(interface, "read rings of", request)?;
+        let mut request = self.call(interface, "read rings of", request)?;
         request.put_word(0, ETHTOOL_SRINGPARAM);
         request.put_word(20, wanted.rx);
         request.put_word(32, wanted.tx);
-        self.ask(interface, "set rings of", request).map(drop)
+        self.call(interface, "set rings of", request).map(drop)
     }
 
     /// Sets the numbers of channels. Interrupts, steering and the RSS table may start anew.
@@ -41,11 +41,11 @@ impl Ethtool {
         let Channels { mut current, .. } = self.channels(interface)?;
         change(&mut current);
         let request = Request::new(ETHTOOL_GCHANNELS, 36);
-        let mut request = self.ask(interface, "read channels of", request)?;
+        let mut request = self.call(interface, "read channels of", request)?;
         request.put_word(0, ETHTOOL_SCHANNELS);
         request.put_word(20, current.rx);
         request.put_word(24, current.tx);
         request.put_word(32, current.combined);
-        self.ask(interface, "set channels of", request).map(drop)
+        self.call(interface, "set channels of", request).map(drop)
     }
 }

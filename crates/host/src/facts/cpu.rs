@@ -22,7 +22,7 @@ pub(super) fn read(roots: &Roots, host: &Fingerprint) -> CpuFacts {
     };
     let nohz_full = list("nohz_full");
     let online = topology.online();
-    let taken = |cpu: &u32| topology.isolated.contains(cpu) || nohz_full.contains(cpu);
+    let reserved = |cpu: &u32| topology.isolated.contains(cpu) || nohz_full.contains(cpu);
     let policy = |file: &str| {
         let of = |&cpu: &u32| {
             let text = sys.text(format!("{CPUS}/cpu{cpu}/cpufreq/{file}"))?;
@@ -49,7 +49,11 @@ pub(super) fn read(roots: &Roots, host: &Fingerprint) -> CpuFacts {
             .iter()
             .map(|(&number, cpus)| node(sys, number, cpus))
             .collect(),
-        housekeeping: online.iter().copied().filter(|cpu| !taken(cpu)).collect(),
+        housekeeping: online
+            .iter()
+            .copied()
+            .filter(|cpu| !reserved(cpu))
+            .collect(),
         isolated: topology.isolated.clone(),
         nohz_full,
         frequency_driver: policy("scaling_driver").into_values().next(),

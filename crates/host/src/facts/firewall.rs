@@ -29,14 +29,14 @@ pub(super) fn read(source: &Source) -> Option<Vec<FirewallChain>> {
     if !called {
         return None;
     }
-    let mut chains = match may_ask(&source.roots) {
-        true => parse(&source.ask(&["nft", "-j", "list", "ruleset"])?)?,
+    let mut chains = match may_query(&source.roots) {
+        true => parse(&source.run(&["nft", "-j", "list", "ruleset"])?)?,
         false => Vec::new(),
     };
     for (family, program, names) in OLDER {
         let names = source.roots.proc.text(names).unwrap_or_default();
         if !names.trim().is_empty() {
-            chains.extend(older(family, &source.ask(&[program])?));
+            chains.extend(older(family, &source.run(&[program])?));
         }
     }
     source.keep(RECORDED, || {
@@ -47,7 +47,7 @@ pub(super) fn read(source: &Source) -> Option<Vec<FirewallChain>> {
 
 /// Asking loads nf_tables where it is a module: looking must change nothing. Where the kernel
 /// has no modules there is nothing to load.
-fn may_ask(roots: &Roots) -> bool {
+fn may_query(roots: &Roots) -> bool {
     match roots.proc.text("modules") {
         Some(modules) => modules.lines().any(|line| line.starts_with("nf_tables ")),
         None => true,
@@ -97,16 +97,16 @@ fn parse(text: &str) -> Option<Vec<FirewallChain>> {
 }
 
 /// Chains that an expression jumps or goes to, those in verdict maps too.
-fn targets(expression: &Value, found: &mut BTreeSet<String>) {
+fn targets(expression: &Value, names: &mut BTreeSet<String>) {
     match expression {
-        Value::Array(list) => list.iter().for_each(|one| targets(one, found)),
+        Value::Array(list) => list.iter().for_each(|one| targets(one, names)),
         Value::Object(object) => {
             for (key, value) in object {
                 match (key.as_str(), value["target"].as_str()) {
                     ("jump" | "goto", Some(target)) => {
-                        found.insert(target.to_owned());
+                        names.insert(target.to_owned());
                     }
-                    _ => targets(value, found),
+                    _ => targets(value, names),
                 }
             }
         }
@@ -178,7 +178,7 @@ fn older(family: &str, text: &str) -> Vec<FirewallChain> {
 mod tests {
     use super::*;
 
-    fn told(chains: &[FirewallChain]) -> Vec<String> {
+    fn lines(chains: &[FirewallChain]) -> Vec<String> {
         let one = |c: &FirewallChain| {
             format!(
                 "{} {} {} {} {} {}",
@@ -206,7 +206,7 @@ mod tests {
                 "expr": [{"goto": {"target": "guests"}}]}},
             {"rule": {"family": "ip", "table": "filter", "chain": "unused", "expr": []}}]}"#;
         let chains = parse(text).unwrap();
-        assert_eq!(told(&chains), ["ip filter FORWARD forward 3 1"]);
+        assert_eq!(lines(&chains), ["ip filter FORWARD forward 3 1"]);
         assert!(chains[0].sees_bridged());
         assert!(parse("no JSON").is_none());
         assert!(parse("{}").is_none());
@@ -217,6 +217,6 @@ mod tests {
         let text = "# Generated\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n:guests - [0:0]\n\
                     -A FORWARD -j guests\n-A guests -m physdev --physdev-in v0 -j ACCEPT\n\
                     -A guests -j DROP\nCOMMIT\n";
-        assert_eq!(told(&older("ip", text)), ["ip filter FORWARD forward 3 1"]);
+        assert_eq!(lines(&older("ip", text)), ["ip filter FORWARD forward 3 1"]);
     }
 }

@@ -84,7 +84,7 @@ impl Interrupts {
             // Kernels before 4.13 do not tell: then the CPU that had all interrupts is it.
             effective: list("effective_affinity_list")
                 .filter(|cpus| !cpus.is_empty())
-                .or_else(|| counted(&row.counts, &affinity))
+                .or_else(|| dominant_cpu(&row.counts, &affinity))
                 .unwrap_or_default(),
             affinity,
             hint: text("affinity_hint")
@@ -99,7 +99,7 @@ impl Interrupts {
 }
 
 /// The one CPU that had more than nine tenths of the interrupts, among those allowed.
-fn counted(counts: &BTreeMap<u32, u64>, allowed: &[u32]) -> Option<Vec<u32>> {
+fn dominant_cpu(counts: &BTreeMap<u32, u64>, allowed: &[u32]) -> Option<Vec<u32>> {
     let total = total(counts.values());
     let (&cpu, &most) = counts.iter().max_by_key(|(_, count)| **count)?;
     let one = most > 0 && most.saturating_mul(10) > total.saturating_mul(9);

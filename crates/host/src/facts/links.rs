@@ -48,9 +48,9 @@ pub(super) fn read(ns: &NetNs) -> Result<Vec<LinkFacts>, NetError> {
 fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
     let name = link.name.as_str();
     let driver = ethtool.driver(name).ok();
-    let said = |text: &String| (!text.is_empty() && text != "N/A").then(|| text.clone());
+    let known = |text: &String| (!text.is_empty() && text != "N/A").then(|| text.clone());
     let hardware = link.kind.is_empty() && !link.loopback;
-    let told = match hardware {
+    let statistics = match hardware {
         true => ethtool.statistics(name).unwrap_or_default(),
         false => BTreeMap::new(),
     };
@@ -66,12 +66,12 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
         lower: None,
         vlan: link.vlan,
         mode: link.mode.clone(),
-        driver: driver.as_ref().and_then(|d| said(&d.driver)),
-        driver_version: driver.as_ref().and_then(|d| said(&d.version)),
-        firmware: driver.as_ref().and_then(|d| said(&d.firmware)),
+        driver: driver.as_ref().and_then(|d| known(&d.driver)),
+        driver_version: driver.as_ref().and_then(|d| known(&d.version)),
+        firmware: driver.as_ref().and_then(|d| known(&d.firmware)),
         bus: driver
             .as_ref()
-            .and_then(|d| said(&d.bus))
+            .and_then(|d| known(&d.bus))
             .filter(|_| hardware),
         speed_mbps: match hardware {
             true => ethtool.speed_mbps(name).ok().flatten(),
@@ -102,14 +102,14 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
             .filter(|(_, value)| *value > 0)
             .map(|(name, value)| (name.to_owned(), value))
             .collect(),
-        queue_frames: told
+        queue_frames: statistics
             .iter()
             .filter(|(_, value)| **value > 0)
             .filter_map(|(name, value)| Some((rx_queue(name)?, *value)))
             .collect(),
-        driver_drops: told
+        driver_drops: statistics
             .into_iter()
-            .filter(|(name, value)| *value > 0 && tells_drops(name))
+            .filter(|(name, value)| *value > 0 && is_drop_counter(name))
             .collect(),
     }
 }
@@ -170,7 +170,7 @@ fn rss(name: &str, ethtool: &Ethtool) -> Option<RssFacts> {
 }
 
 /// Whether a counter of a driver tells of drops.
-fn tells_drops(name: &str) -> bool {
+fn is_drop_counter(name: &str) -> bool {
     DROP_WORDS.iter().any(|word| name.contains(word))
 }
 

@@ -73,10 +73,12 @@ fn tuned(source: &Source) -> Vec<Owner> {
             format!("usr/lib/tuned/profiles/{name}/tuned.conf"),
             format!("usr/lib/tuned/{name}/tuned.conf"),
         ];
-        let found = places
+        let profile = places
             .iter()
             .find_map(|path| Some((path, source.top.text(path)?)));
-        let Some((path, text)) = found else { continue };
+        let Some((path, text)) = profile else {
+            continue;
+        };
         for (section, key, value) in sectioned(&text) {
             let key = match section {
                 "sysctl" => key.to_owned(),
@@ -149,13 +151,13 @@ fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// The same with the section each stands in.
 fn sectioned(text: &str) -> Vec<(&str, &str, &str)> {
     let mut section = "";
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     for line in text.lines().map(str::trim) {
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
             section = name;
         } else if let Some((key, value)) = assignments(line).next() {
-            found.push((section, key, value));
+            settings.push((section, key, value));
         }
     }
-    found
+    settings
 }

@@ -14,7 +14,7 @@ const NETWORK: &str = "0x02";
 
 pub(super) fn user_functions(roots: &Roots) -> Vec<UserFunction> {
     let sys = &roots.sys;
-    let mut found = Vec::new();
+    let mut functions = Vec::new();
     for driver in DRIVERS {
         let bound = sys.entries_where(format!("bus/pci/drivers/{driver}"), is_address);
         for address in bound {
@@ -22,7 +22,7 @@ pub(super) fn user_functions(roots: &Roots) -> Vec<UserFunction> {
             if !text("class").is_some_and(|class| class.starts_with(NETWORK)) {
                 continue;
             }
-            found.push(UserFunction {
+            functions.push(UserFunction {
                 device: device(sys, &address),
                 kept_driver: roots.etc.text(format!("driverctl.d/{address}")),
                 driver: driver.to_owned(),
@@ -30,7 +30,7 @@ pub(super) fn user_functions(roots: &Roots) -> Vec<UserFunction> {
             });
         }
     }
-    found
+    functions
 }
 
 /// `0000:01:00.0`; the folder of a driver also holds files.

@@ -55,7 +55,7 @@ impl Processes {
 
     /// Which services run, and how they are set up.
     pub(super) fn services(&self, etc: &EtcRoot) -> Services {
-        let runs = |name: &str| self.names.values().any(|found| found == name);
+        let runs = |name: &str| self.names.values().any(|running| running == name);
         let setting = |key: &str| {
             let text = etc.text("tuned/tuned-main.conf")?;
             let line = text.lines().find_map(|line| {

@@ -183,7 +183,7 @@ impl Source {
 
     /// Output of a command of the running host that says it has done its work, not recorded: for
     /// what is recorded in another form.
-    pub(super) fn ask(&self, words: &[&str]) -> Option<String> {
+    pub(super) fn run(&self, words: &[&str]) -> Option<String> {
         let (text, done) = self.live.then(|| output(words))??;
         done.then_some(text)
     }
@@ -218,14 +218,14 @@ mod tests {
     #[test]
     fn programs_are_asked_of_the_running_host_only() {
         let live = Source::live();
-        assert_eq!(live.ask(&["echo", "here"]).as_deref(), Some("here\n"));
-        assert_eq!(live.ask(&["false"]), None);
-        assert_eq!(live.ask(&["no-such-program-of-nicety"]), None);
-        assert_eq!(live.ask(&[]), None);
-        let path = live.ask(&["sh", "-c", "echo $PATH"]).unwrap_or_default();
+        assert_eq!(live.run(&["echo", "here"]).as_deref(), Some("here\n"));
+        assert_eq!(live.run(&["false"]), None);
+        assert_eq!(live.run(&["no-such-program-of-nicety"]), None);
+        assert_eq!(live.run(&[]), None);
+        let path = live.run(&["sh", "-c", "echo $PATH"]).unwrap_or_default();
         assert!(path.trim_end().ends_with(":/usr/sbin:/sbin"), "{path}");
         let recorded = Source::under(Path::new("/nowhere"));
         assert!(!recorded.is_live());
-        assert_eq!(recorded.ask(&["echo", "here"]), None);
+        assert_eq!(recorded.run(&["echo", "here"]), None);
     }
 }

@@ -45,13 +45,13 @@ pub(super) fn read(proc: &ProcRoot) -> BTreeMap<String, String> {
 /// Parameters of modules that are loaded or built in; a module without them leaves `module` as
 /// a key of empty value.
 pub(super) fn module_parameters(sys: &SysRoot) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+    let mut parameters = BTreeMap::new();
     for (module, parameter) in PARAMETERS {
         if let Some(value) = sys.text(format!("module/{module}/parameters/{parameter}")) {
-            found.insert(format!("{module}.{parameter}"), value);
+            parameters.insert(format!("{module}.{parameter}"), value);
         }
     }
-    found
+    parameters
 }
 
 /// IOMMU groups by type.

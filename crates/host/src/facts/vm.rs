@@ -88,7 +88,7 @@ fn memory(proc: &ProcRoot, pid: u32) -> (BTreeMap<u32, u64>, u64) {
         .unwrap_or_default();
     let mut kib_by_node: BTreeMap<u32, u64> = BTreeMap::new();
     let mut huge_kib = 0;
-    for (node, page_kib, pages) in counted(&text) {
+    for (node, page_kib, pages) in node_pages(&text) {
         *kib_by_node.entry(node).or_default() += pages * page_kib;
         if page_kib > BASE_PAGE_KIB {
             huge_kib += pages * page_kib;
@@ -113,7 +113,7 @@ fn memory(proc: &ProcRoot, pid: u32) -> (BTreeMap<u32, u64>, u64) {
 const BASE_PAGE_KIB: u64 = 64;
 
 /// Node, page size in KiB and pages of every line of numa_maps (Documentation/admin-guide/mm).
-fn counted(text: &str) -> impl Iterator<Item = (u32, u64, u64)> {
+fn node_pages(text: &str) -> impl Iterator<Item = (u32, u64, u64)> {
     text.lines().flat_map(|line| {
         let words = line.split_ascii_whitespace();
         let page_kib: u64 = words
@@ -130,7 +130,7 @@ fn counted(text: &str) -> impl Iterator<Item = (u32, u64, u64)> {
 /// The same sums in fewer lines and without addresses and file names.
 fn summed(text: &str) -> String {
     let mut sums: BTreeMap<(u32, u64), u64> = BTreeMap::new();
-    for (node, page_kib, pages) in counted(text) {
+    for (node, page_kib, pages) in node_pages(text) {
         *sums.entry((node, page_kib)).or_default() += pages;
     }
     let lines: Vec<String> = sums

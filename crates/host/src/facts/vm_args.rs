@@ -65,9 +65,9 @@ fn public_json(text: &str) -> String {
     };
     let kind = ["driver", "type"].iter().find_map(|key| map.get(*key));
     let mut parts: Vec<String> = kind.map(&value).into_iter().collect();
-    for (key, found) in &map {
+    for (key, option) in &map {
         if KEYS.contains(&key.as_str()) && !["driver", "type"].contains(&key.as_str()) {
-            parts.push(format!("{key}={}", value(found).replace(',', ":")));
+            parts.push(format!("{key}={}", value(option).replace(',', ":")));
         }
     }
     parts.join(",")
@@ -76,29 +76,29 @@ fn public_json(text: &str) -> String {
 impl Arguments {
     /// Reads what [`public`] leaves.
     pub(super) fn parse(cmdline: &str) -> Self {
-        let mut found = Self::default();
+        let mut arguments = Self::default();
         let mut models: Vec<(String, String)> = Vec::new();
         let mut backends: Vec<(String, VmNic)> = Vec::new();
         let mut words = cmdline.split('\0').skip(1);
         while let Some(word) = words.next() {
             if word == "-enable-kvm" {
-                found.kvm = Some(true);
+                arguments.kvm = Some(true);
                 continue;
             }
             let value = words.next().unwrap_or_default();
             let key = |key: &str| part(value, key);
             let kind = value.split(',').next().unwrap_or_default();
             match word {
-                "-name" => found.name = key("guest").or_else(|| Some(kind.to_owned())),
-                "-accel" => found.kvm = Some(kind == "kvm"),
+                "-name" => arguments.name = key("guest").or_else(|| Some(kind.to_owned())),
+                "-accel" => arguments.kvm = Some(kind == "kvm"),
                 "-machine" | "-M" => {
-                    found.kvm = key("accel")
+                    arguments.kvm = key("accel")
                         .map(|accel| accel.contains("kvm"))
-                        .or(found.kvm);
+                        .or(arguments.kvm);
                 }
                 "-netdev" | "-nic" => backends.push((key("id").unwrap_or_default(), nic(value))),
                 "-device" if kind.starts_with("vfio-pci") => {
-                    found.nics.push(VmNic {
+                    arguments.nics.push(VmNic {
                         backend: "vfio".to_owned(),
                         interface: key("host"),
                         ..VmNic::default()
@@ -115,9 +115,9 @@ impl Arguments {
         for (id, mut nic) in backends {
             let model = models.iter().find(|(netdev, _)| *netdev == id);
             nic.model = model.map(|(_, model)| model.clone()).or(nic.model);
-            found.nics.push(nic);
+            arguments.nics.push(nic);
         }
-        found
+        arguments
     }
 }
 
@@ -143,8 +143,8 @@ fn nic(value: &str) -> VmNic {
 /// Value of `key=` in a comma separated option.
 fn part(value: &str, key: &str) -> Option<String> {
     let parts = value.split(',').filter_map(|part| part.split_once('='));
-    let mut found = parts.filter(|(name, _)| *name == key);
-    found.next().map(|(_, value)| value.to_owned())
+    let mut values = parts.filter(|(name, _)| *name == key);
+    values.next().map(|(_, value)| value.to_owned())
 }
 
 #[cfg(test)]
@@ -179,9 +179,9 @@ mod tests {
             assert!(!text.contains(secret), "{text:?}");
         }
         assert_eq!(public(&text), text, "a record of a record is the same");
-        let found = Arguments::parse(&text);
-        assert_eq!(found.name.as_deref(), Some("web"));
-        assert_eq!(found.kvm, Some(true));
+        let arguments = Arguments::parse(&text);
+        assert_eq!(arguments.name.as_deref(), Some("web"));
+        assert_eq!(arguments.kvm, Some(true));
         let nic = |backend: &str, vhost, queues, model: Option<&str>| VmNic {
             backend: backend.to_owned(),
             interface: None,
@@ -190,7 +190,7 @@ mod tests {
             model: model.map(str::to_owned),
         };
         assert_eq!(
-            found.nics,
+            arguments.nics,
             [
                 VmNic {
                     interface: Some("0000:01:10.0".to_owned()),

@@ -25,14 +25,14 @@ const RECORDED: &str = "nicety/window.json";
 pub(super) struct Sample {
     softnet: SoftnetSample,
     net_rx: BTreeMap<u32, u64>,
-    links: Vec<Counted>,
+    links: Vec<LinkSample>,
     interrupts: BTreeMap<u32, BTreeMap<u32, u64>>,
     load: Load,
 }
 
 /// Counters of one interface; its number tells it from a later one of the same name.
 #[derive(Debug, Default)]
-struct Counted {
+struct LinkSample {
     name: String,
     index: u32,
     kernel: BTreeMap<String, u64>,
@@ -61,7 +61,7 @@ impl Sample {
             load: Load::read(roots),
             links: links
                 .into_iter()
-                .map(|link| Counted {
+                .map(|link| LinkSample {
                     name: link.name,
                     index: link.index,
                     kernel: link.counters,
@@ -180,7 +180,7 @@ mod tests {
         Sample {
             softnet: SoftnetSample::parse(softnet),
             net_rx: [(0, interrupts)].into(),
-            links: vec![Counted {
+            links: vec![LinkSample {
                 name: "eth0".to_owned(),
                 index,
                 kernel: [("rx_missed_errors".to_owned(), drops)].into(),

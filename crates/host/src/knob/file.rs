@@ -34,22 +34,22 @@ const LARGEST: u64 = 16 << 20;
 
 /// The files of settings that are there below `root`, by path.
 pub fn kept_below(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut knobs = Vec::new();
     let Ok(tree) = Tree::open(root) else {
-        return found;
+        return knobs;
     };
     for (folder, first, last) in KEPT {
         let names = tree.names(Path::new(folder)).unwrap_or_default();
         let names = names.into_iter().filter_map(|name| name.into_string().ok());
-        found.extend(
+        knobs.extend(
             names
                 .filter(|name| named(name, first, last))
                 .map(|name| root.join(folder).join(name)),
         );
     }
-    found.sort();
-    found.dedup();
-    found
+    knobs.sort();
+    knobs.dedup();
+    knobs
 }
 
 fn named(name: &str, first: &str, last: &str) -> bool {
@@ -140,10 +140,10 @@ mod tests {
         ] {
             let path = Path::new(path);
             let checked = check(&knob(path), path.to_str().unwrap()).ok();
-            let (found, below) = checked.unzip();
-            assert_eq!(found.as_deref(), root.map(Path::new), "{path:?}");
-            if let (Some(found), Some(below)) = (found, below) {
-                assert_eq!(found.join(below), path);
+            let (knobs, below) = checked.unzip();
+            assert_eq!(knobs.as_deref(), root.map(Path::new), "{path:?}");
+            if let (Some(knobs), Some(below)) = (knobs, below) {
+                assert_eq!(knobs.join(below), path);
             }
         }
     }

@@ -19,8 +19,8 @@ impl Knobs {
     pub(super) fn read_rate(&self, knob: &Knob) -> Result<String, KnobError> {
         match knob {
             Knob::VfRate { interface, vf } => {
-                let told = Functions::open(&self.ns)?.read(interface)?;
-                let function = told.functions.iter().find(|function| function.vf == *vf);
+                let state = Functions::open(&self.ns)?.read(interface)?;
+                let function = state.functions.iter().find(|function| function.vf == *vf);
                 let rate = function.and_then(|f| f.max_mbit.zip(f.min_mbit));
                 let foreign = match function.map(|function| &function.limiter) {
                     Some(Limiter::Policer(Policed::Foreign(kind))) => Some(kind),
@@ -41,7 +41,7 @@ impl Knobs {
                 }
             }
             Knob::PortRate { interface } => match Shapers::open(&self.ns)?.read(interface) {
-                Ok(found) => Ok(port_value(&found)),
+                Ok(limit) => Ok(port_value(&limit)),
                 Err(error) => match Policing::here().instead(interface, &error)? {
                     Some(BitRate(0)) => Ok("none".to_owned()),
                     Some(rate) => Ok(rate.to_string()),
@@ -97,10 +97,10 @@ impl Knobs {
         match knob {
             Knob::VfRate { interface, vf } => {
                 let functions = Functions::open(&self.ns)?;
-                let told = functions.read(interface)?;
+                let state = functions.read(interface)?;
                 let open = |f: &&FunctionState| f.limiter == Limiter::Policer(Policed::Open);
-                let mut found = told.functions.iter().filter(|f| f.vf == *vf);
-                if found.find(open).is_some() {
+                let mut functions_of_vf = state.functions.iter().filter(|f| f.vf == *vf);
+                if functions_of_vf.find(open).is_some() {
                     functions.set_rate(interface, *vf, 0, 0)?;
                 }
             }
@@ -124,7 +124,7 @@ impl Knobs {
 fn vf_rate(value: &str) -> Option<(u32, u32)> {
     let mut words = value.split_whitespace();
     let mut number = |word| {
-        words.next().filter(|found| *found == word)?;
+        words.next().filter(|next| *next == word)?;
         words.next()?.parse::<u32>().ok()
     };
     let rate = (number("max")?, number("min")?);

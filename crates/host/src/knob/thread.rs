@@ -33,8 +33,8 @@ fn thread(knob: &Knob, tid: u32, name: &str) -> Result<Pid, KnobError> {
         let error = io::Error::from_raw_os_error(libc::ENOENT);
         KnobError::from(NetError::new("find", knob, error))
     };
-    let found = read_file(&format!("/proc/{tid}/comm"))?;
-    if found != name {
+    let comm = read_file(&format!("/proc/{tid}/comm"))?;
+    if comm != name {
         return Err(gone());
     }
     i32::try_from(tid)

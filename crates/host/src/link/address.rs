@@ -49,7 +49,7 @@ impl Links {
         let all = RouteNetlinkMessage::GetAddress(AddressMessage::default());
         let answers = self
             .channel
-            .ask(all, NLM_F_DUMP)
+            .query(all, NLM_F_DUMP)
             .map_err(|e| self.error("list addresses of", name, e))?;
         let of_interface = |answer| match answer {
             RouteNetlinkMessage::NewAddress(message) if message.header.index == index => {

@@ -45,7 +45,7 @@ impl Policing {
             return Ok(None);
         }
         let columns = ["get", "Interface", port, "type", "ingress_policing_rate"];
-        let text = self.ask(
+        let text = self.vsctl(
             "read limit of",
             port,
             &[&["--if-exists"][..], &columns].concat(),
@@ -73,15 +73,20 @@ impl Policing {
     pub fn set(&self, port: &str, rate: BitRate) -> Result<(), NetError> {
         crate::link::check_name(port)?;
         let column = format!("ingress_policing_rate={}", rate.0 / 1000);
-        self.ask("limit", port, &["set", "Interface", port, &column])?;
-        let error = self.ask("limit", port, &["get", "Interface", port, "error"])?;
+        self.vsctl("limit", port, &["set", "Interface", port, &column])?;
+        let error = self.vsctl("limit", port, &["get", "Interface", port, "error"])?;
         match error.trim() {
             "" | "[]" => Ok(()),
-            says => Err(failed("limit", port, says)),
+            error => Err(failed("limit", port, error)),
         }
     }
 
-    fn ask(&self, operation: &'static str, port: &str, words: &[&str]) -> Result<String, NetError> {
+    fn vsctl(
+        &self,
+        operation: &'static str,
+        port: &str,
+        words: &[&str],
+    ) -> Result<String, NetError> {
         let run = Command::new(PROGRAM)
             .env("OVS_RUNDIR", &self.dir)
             .arg(PATIENCE)

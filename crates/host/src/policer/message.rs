@@ -151,9 +151,9 @@ mod tests {
             let rate = BitRate::from_mbit(mbit);
             let message = add_filter(7, rate, Duration::from_millis(100));
             let head = tc(RTM_NEWTFILTER, 7, 0, INGRESS, 0);
-            let found = policer(&[head.clone(), message.clone()]).unwrap();
+            let read = policer(&[head.clone(), message.clone()]).unwrap();
             assert_eq!(
-                (found.rate, found.in_hardware, found.shared),
+                (read.rate, read.in_hardware, read.shared),
                 (rate, false, false)
             );
             // Beside it a filter of somebody else.
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn only_a_qdisc_at_the_ingress_counts() {
         let qdisc = ingress(RTM_NEWQDISC, 9);
-        let found = ingress_qdisc(RTM_NEWQDISC, &qdisc.body);
-        assert_eq!(found, Some((9, "ingress".to_owned())));
+        let read = ingress_qdisc(RTM_NEWQDISC, &qdisc.body);
+        assert_eq!(read, Some((9, "ingress".to_owned())));
         assert_eq!(ingress_qdisc(RTM_DELQDISC, &qdisc.body), None);
         let root = tc(RTM_NEWQDISC, 9, 0, u32::MAX, 0);
         assert_eq!(ingress_qdisc(RTM_NEWQDISC, &root.body), None);

@@ -27,23 +27,23 @@ pub enum FactError {
         source: std::io::Error,
     },
     /// A file was read but does not hold what the kernel writes there.
-    #[error("cannot understand {what} in {}: {found:?}; expected the format of proc(5)", path.display())]
+    #[error("cannot understand {what} in {}: {text:?}; expected the format of proc(5)", path.display())]
     Malformed {
         /// What was wanted.
         what: &'static str,
         /// File.
         path: PathBuf,
         /// What stood there, shortened.
-        found: String,
+        text: String,
     },
 }
 
 impl FactError {
-    pub(crate) fn malformed(what: &'static str, path: PathBuf, found: &str) -> Self {
+    pub(crate) fn malformed(what: &'static str, path: PathBuf, text: &str) -> Self {
         Self::Malformed {
             what,
             path,
-            found: found.chars().take(60).collect(),
+            text: text.chars().take(60).collect(),
         }
     }
 }

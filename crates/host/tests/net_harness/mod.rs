@@ -27,14 +27,14 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let filters: Vec<_> = arguments.filter(|a| !a.starts_with('-')).collect();
-    let found = privilege().unwrap();
-    if found == Privilege::Ordinary
+    let level = privilege().unwrap();
+    if level == Privilege::Ordinary
         && let Err(error) = enter_user_namespace()
     {
         println!("{suite}: {} tests skipped: {error}", tests.len());
         return ExitCode::SUCCESS;
     }
-    let found = privilege().unwrap();
+    let level = privilege().unwrap();
     if let Some(directory) = std::env::var_os(AS_USER) {
         std::fs::write(std::path::Path::new(&directory).join("owner"), "").unwrap();
     }
@@ -46,9 +46,9 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
     let before = surroundings();
     let mut failed = 0;
     for (name, test) in chosen() {
-        let passed = catch_unwind(AssertUnwindSafe(|| test(found))).is_ok();
+        let passed = catch_unwind(AssertUnwindSafe(|| test(level))).is_ok();
         println!(
-            "test {name} ({found:?}) ... {}",
+            "test {name} ({level:?}) ... {}",
             if passed { "ok" } else { "FAILED" }
         );
         failed += usize::from(!passed);
@@ -58,10 +58,10 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
         failed += 1;
     }
     println!(
-        "{suite} ({found:?}): {} run, {failed} failed, 0 skipped",
+        "{suite} ({level:?}): {} run, {failed} failed, 0 skipped",
         chosen().count()
     );
-    let user_failed = found == Privilege::Privileged && !again_as_user(&filters);
+    let user_failed = level == Privilege::Privileged && !again_as_user(&filters);
     if failed > 0 || user_failed {
         return ExitCode::FAILURE;
     }

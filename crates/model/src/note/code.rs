@@ -5,8 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::keywords::nearest;
 use crate::problem::Problem;
-use crate::words::nearest;
 
 /// What a note does to the number it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]

@@ -53,7 +53,7 @@ pub enum NoPath {
 pub(super) struct Reader<'w> {
     kind: &'w str,
     words: &'w Words,
-    taken: RefCell<Vec<&'static str>>,
+    used: RefCell<Vec<&'static str>>,
 }
 
 impl<'w> Reader<'w> {
@@ -62,7 +62,7 @@ impl<'w> Reader<'w> {
         &self,
         key: &'static str,
     ) -> Result<Option<T>, NoPath> {
-        self.taken.borrow_mut().push(key);
+        self.used.borrow_mut().push(key);
         let Some(word) = self.words.get(key) else {
             return Ok(None);
         };
@@ -147,12 +147,12 @@ impl TryFrom<&Words> for PathSpec {
         let reader = Reader {
             kind: words.get(KIND).ok_or(NoPath::NoKind)?,
             words,
-            taken: RefCell::new(vec![KIND]),
+            used: RefCell::new(vec![KIND]),
         };
         let path = reader.path()?;
-        let taken = reader.taken.into_inner();
+        let used = reader.used.into_inner();
         let mut keys = words.keys();
-        match keys.find(|key| !taken.contains(&key.as_str())) {
+        match keys.find(|key| !used.contains(&key.as_str())) {
             None => Ok(path),
             Some(key) => Err(NoPath::Key {
                 kind: reader.kind.to_owned(),

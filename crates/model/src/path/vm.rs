@@ -5,7 +5,7 @@ use std::fmt;
 use super::read::{NoPath, Reader};
 use super::{Cpus, GuestKind, HostSwitch, Tagging, Vdev, VmAccel, VmNic, text};
 
-/// Parameters of a guest as they were given; [`VmParams::ask`] tells what they come to.
+/// Parameters of a guest as they were given; [`VmParams::config`] tells what they come to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmParams {
     /// What it is.
@@ -76,7 +76,7 @@ impl VmParams {
     }
 
     /// What is asked for, with a value for all that was left out.
-    pub fn ask(&self) -> VmAsk {
+    pub fn config(&self) -> VmConfig {
         let netns = self.guest == Some(GuestKind::Netns);
         let switch = VmSwitch::of(self.switch.unwrap_or(HostSwitch::Bridge), self.tagging);
         // Nothing else hangs on such a switch.
@@ -85,7 +85,7 @@ impl VmParams {
             false => VmNic::VirtioNet,
         };
         let nic = if netns { VmNic::Macvlan } else { machine };
-        VmAsk {
+        VmConfig {
             netns,
             nic: self.nic.unwrap_or(nic),
             pf: self.pf.clone(),
@@ -105,7 +105,7 @@ impl VmParams {
 
 /// The guest of one cell. What the plan leaves out has the value in brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VmAsk {
+pub struct VmConfig {
     /// Whether it is a network namespace, as of a container, and no machine \[it is one\].
     pub netns: bool,
     /// How it is connected \[virtio-net; a namespace: macvlan\].
@@ -206,13 +206,13 @@ impl fmt::Display for VmSwitch {
 mod tests {
     use super::*;
 
-    fn ask(words: &[(&str, &str)]) -> VmAsk {
-        super::super::tests::vm(words).ask()
+    fn config(words: &[(&str, &str)]) -> VmConfig {
+        super::super::tests::vm(words).config()
     }
 
     #[test]
     fn what_is_left_out_has_a_value() {
-        let plain = ask(&[]);
+        let plain = config(&[]);
         assert_eq!(plain.nic, VmNic::VirtioNet);
         assert_eq!(
             (plain.vcpus, plain.queues, plain.vms, plain.ring),
@@ -222,20 +222,20 @@ mod tests {
             (plain.switch, plain.accel),
             (VmSwitch::Bridge, VmAccel::Auto)
         );
-        assert_eq!(ask(&[("switch", "testpmd")]).nic, VmNic::VhostUser);
-        let vlan = ask(&[("switch", "vlan-bridge"), ("tagging", "filtering")]);
+        assert_eq!(config(&[("switch", "testpmd")]).nic, VmNic::VhostUser);
+        let vlan = config(&[("switch", "vlan-bridge"), ("tagging", "filtering")]);
         assert_eq!(vlan.switch, VmSwitch::VlanBridge { filtering: true });
-        let ovs = ask(&[("switch", "ovs"), ("tagging", "filtering")]).switch;
+        let ovs = config(&[("switch", "ovs"), ("tagging", "filtering")]).switch;
         assert!(vlan.switch.tags() && ovs.tags());
-        let bridged = ask(&[("switch", "ovs-bridge")]).switch;
+        let bridged = config(&[("switch", "ovs-bridge")]).switch;
         assert_eq!(
             (bridged.to_string().as_str(), bridged.tags()),
             ("ovs-bridge", false)
         );
-        assert!(!plain.switch.tags() && !ask(&[("switch", "ovs")]).switch.tags());
+        assert!(!plain.switch.tags() && !config(&[("switch", "ovs")]).switch.tags());
         assert!(plain.pin.is_empty());
-        assert_eq!(ask(&[("pin", "4+6"), ("vcpus", "2")]).pin, [4, 6]);
+        assert_eq!(config(&[("pin", "4+6"), ("vcpus", "2")]).pin, [4, 6]);
         assert_eq!(plain.host_queues, 1);
-        assert_eq!(ask(&[("host_queues", "4")]).host_queues, 4);
+        assert_eq!(config(&[("host_queues", "4")]).host_queues, 4);
     }
 }

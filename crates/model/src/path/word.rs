@@ -6,9 +6,9 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::words::{UnknownWord, words};
+use crate::keywords::{UnknownKeyword, keywords};
 
-words! {
+keywords! {
     /// What a guest is.
     GuestKind {
         /// A virtual machine.
@@ -18,7 +18,7 @@ words! {
     }
 }
 
-words! {
+keywords! {
     /// A kind of virtual NIC with what carries its frames on the host.
     VmNic {
         /// An emulated Intel 82540EM on a tap.
@@ -47,7 +47,7 @@ impl VmNic {
     }
 }
 
-words! {
+keywords! {
     /// What joins the guests' interfaces on the host, without what it does to tags.
     HostSwitch {
         /// The kernel's bridge.
@@ -72,7 +72,7 @@ impl HostSwitch {
     }
 }
 
-words! {
+keywords! {
     /// Where a switch takes tags off.
     Tagging {
         /// In VLAN sub-interfaces below a bridge.
@@ -82,7 +82,7 @@ words! {
     }
 }
 
-words! {
+keywords! {
     /// Which of Open vSwitch's datapaths carries the frames.
     Datapath {
         /// The kernel's module.
@@ -92,7 +92,7 @@ words! {
     }
 }
 
-words! {
+keywords! {
     /// How DPDK gets at an interface that the kernel drives.
     Vdev {
         /// A packet socket with its ring.
@@ -102,7 +102,7 @@ words! {
     }
 }
 
-words! {
+keywords! {
     /// How a guest's instructions run.
     VmAccel {
         /// KVM where it works, else TCG.
@@ -117,10 +117,10 @@ words! {
 macro_rules! from_words {
     ($($name:ident)+) => {
         $(impl FromStr for $name {
-            type Err = UnknownWord;
+            type Err = UnknownKeyword;
 
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
-                Self::of(word).ok_or_else(|| UnknownWord(word.to_owned()))
+            fn from_str(word: &str) -> Result<Self, UnknownKeyword> {
+                Self::of(word).ok_or_else(|| UnknownKeyword(word.to_owned()))
             }
         })+
     };
@@ -159,12 +159,12 @@ impl fmt::Display for PciPair {
 }
 
 impl FromStr for PciPair {
-    type Err = UnknownWord;
+    type Err = UnknownKeyword;
 
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownKeyword> {
         let pair = text.split_once('+');
         pair.filter(|(_, second)| !second.contains('+'))
             .map(|(first, second)| Self([first.to_owned(), second.to_owned()]))
-            .ok_or_else(|| UnknownWord(text.to_owned()))
+            .ok_or_else(|| UnknownKeyword(text.to_owned()))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cell::{CellKey, SkippedCell};
-use crate::path::{PathSpec, VmAsk};
+use crate::path::{PathSpec, VmConfig};
 use crate::plan::{PathPlan, Plan};
 use crate::problem::Problem;
 
@@ -33,7 +33,7 @@ impl PathPlan {
 
     /// Why a point cannot be built, whatever the machine.
     fn refusal(point: &PathSpec) -> Option<Problem> {
-        VmAsk::refusal_of(point.vm()?)
+        VmConfig::refusal_of(point.vm()?)
     }
 
     /// Every combination of the path's lists: what [`CellKey::path`] is.

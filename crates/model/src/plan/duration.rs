@@ -52,7 +52,7 @@ crate::display_problem!(DurationError);
 /// Reads a duration: a decimal number directly followed by `ms`, `s`, `m` or `h`, in whole
 /// milliseconds, at most [`MAX_DURATION`].
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
-    let whole = || text.to_owned();
+    let quoted = || text.to_owned();
     let is_number = |part: &str| {
         !part.is_empty()
             && part
@@ -62,23 +62,23 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
             && part.ends_with(|last: char| last.is_ascii_digit())
     };
     if is_number(text) {
-        return Err(DurationError::NoUnit(whole()));
+        return Err(DurationError::NoUnit(quoted()));
     }
     let (number, unit_ms) = UNITS
         .iter()
         .find_map(|(unit, ms)| Some((text.strip_suffix(unit)?, *ms)))
         .filter(|(number, _)| is_number(number))
-        .ok_or_else(|| DurationError::Malformed(whole()))?;
+        .ok_or_else(|| DurationError::Malformed(quoted()))?;
     let number: f64 = number
         .parse()
-        .map_err(|_| DurationError::Malformed(whole()))?;
+        .map_err(|_| DurationError::Malformed(quoted()))?;
     let ms = number * unit_ms;
     if ms > MAX_DURATION.as_millis() as f64 {
-        return Err(DurationError::TooLong(whole()));
+        return Err(DurationError::TooLong(quoted()));
     }
     // 0.1 and its like have no exact binary form; a millionth of a millisecond is no intent.
     if (ms - ms.round()).abs() > 1e-6 {
-        return Err(DurationError::TooFine(whole()));
+        return Err(DurationError::TooFine(quoted()));
     }
     Ok(Duration::from_millis(ms.round() as u64))
 }

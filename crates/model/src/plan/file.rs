@@ -10,7 +10,7 @@ use crate::path::Cpus;
 use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
 use crate::sock::{Family, SockTest};
 use crate::source::{EMPTY, List, Time, Top, Wrong, written_as_list};
-use crate::{kind, whole_numbers};
+use crate::{integers, kind};
 
 /// Longest name of a plan, in characters.
 pub(super) const NAME_CHARS: usize = 64;
@@ -130,7 +130,7 @@ pub(super) struct SockFile {
     pub(super) saturate: Option<Spanned<bool>>,
 }
 
-whole_numbers! {
+integers! {
     FrameBytes 64 to 9018, "bytes of the Ethernet frame with FCS, as in frame_sizes = [64, 1518]";
     Flows 1 to MAX_FLOWS, "whole numbers of flows, as in flows = 1";
     Repeats 1 to MAX_REPEATS, "how often to measure every cell, as in repeats = 3";

@@ -5,7 +5,7 @@ use crate::plan::cells::thousands;
 use crate::plan::file::{NAME_CHARS, NO_PATH, PlanFile, TABLES};
 use crate::plan::path;
 use crate::plan::{MAX_CELLS, Plan, PlanError};
-use crate::source::{Found, List, Source};
+use crate::source::{Diagnostic, List, Source};
 
 impl Plan {
     /// Reads and checks a plan. `file_name` is for messages, and its stem is the plan's name
@@ -31,18 +31,21 @@ pub(super) fn numbers<K: Copy + Into<u32>>(list: &Option<List<K>>) -> Option<Vec
 
 impl PlanFile {
     /// What does not go together, in the order of the file.
-    pub(super) fn problems(&self) -> Vec<Found> {
+    pub(super) fn problems(&self) -> Vec<Diagnostic> {
         let [what, remedy] = NO_PATH;
-        let none = self.path.is_empty().then(|| Found::new(0, what, remedy));
-        let mut found = Vec::from_iter(none);
+        let none = self
+            .path
+            .is_empty()
+            .then(|| Diagnostic::new(0, what, remedy));
+        let mut diagnostics = Vec::from_iter(none);
         for path in &self.path {
-            found.extend(path.get_ref().problems(path.span().start));
+            diagnostics.extend(path.get_ref().problems(path.span().start));
         }
         for table in &self.sockets {
-            found.extend(table.get_ref().problems(table.span().start));
+            diagnostics.extend(table.get_ref().problems(table.span().start));
         }
-        found.sort_by_key(|found| found.at);
-        found
+        diagnostics.sort_by_key(|diagnostic| diagnostic.at);
+        diagnostics
     }
 
     /// The plan of a file without problems.
@@ -86,18 +89,22 @@ impl PlanFile {
     }
 
     /// Too many cells, or one that comes twice. None is built when there are too many.
-    fn problems_of_size(&self, plan: &Plan) -> Vec<Found> {
+    fn problems_of_size(&self, plan: &Plan) -> Vec<Diagnostic> {
         let first = self.path.first().map_or(0, |path| path.span().start);
         let most = thousands(MAX_CELLS);
         let too_many = |at, what: String| {
             let what = format!("{what}, more than {most}");
-            vec![Found::new(at, what, "shorten a list or split the plan")]
+            vec![Diagnostic::new(
+                at,
+                what,
+                "shorten a list or split the plan",
+            )]
         };
         let mut sockets = self.sockets.iter().zip(&plan.sockets);
         if let Some((table, asks)) = sockets.find(|(_, asks)| asks.len() > MAX_CELLS) {
             let count = thousands(asks.len());
             let what = format!("[[sockets]] asks for {count} tests, more than {most}");
-            return vec![Found::new(table.span().start, what, "shorten a list")];
+            return vec![Diagnostic::new(table.span().start, what, "shorten a list")];
         }
         if let Some((index, name)) = plan.first_double_test() {
             let at = self
@@ -105,7 +112,7 @@ impl PlanFile {
                 .get(index)
                 .map_or(0, |table| table.span().start);
             let what = format!("socket test {name} is in the plan twice");
-            return vec![Found::new(at, what, "remove one of them")];
+            return vec![Diagnostic::new(at, what, "remove one of them")];
         }
         if plan.sock_count() > MAX_CELLS {
             let count = thousands(plan.sock_count());
@@ -121,7 +128,7 @@ impl PlanFile {
         let double = plan.first_double().map(|(index, name)| {
             let at = self.path.get(index).map_or(first, |path| path.span().start);
             let what = format!("path {name} is in the plan twice");
-            Found::new(at, what, "remove one of them")
+            Diagnostic::new(at, what, "remove one of them")
         });
         double.into_iter().collect()
     }

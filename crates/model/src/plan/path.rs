@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
+use crate::keywords::keywords;
 use crate::path::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev, VmAccel, VmNic};
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
 use crate::problem::Problem;
-use crate::source::{Found, List, Source, Wrong, only_list, written_as_list};
-use crate::words::words;
-use crate::{kind, whole_numbers};
+use crate::source::{Diagnostic, List, Source, Wrong, only_list, written_as_list};
+use crate::{integers, kind};
 
-words! {
+keywords! {
     /// What is measured.
     PathKind {
         /// Two namespaces joined by a kernel bridge.
@@ -50,7 +50,7 @@ impl PathKind {
     }
 }
 
-whole_numbers! {
+integers! {
     HostQueues 1 to 1024, "receive queues of the host's interfaces, as in host_queues = [1, 4]";
     Vcpus 1 to 1024, "virtual CPUs of a guest, as in vcpus = [1, 2]";
     Queues 1 to 1024, "queues of an interface, as in queues = [1, 4]";
@@ -164,7 +164,7 @@ impl<'de> Deserialize<'de> for Cpus {
 }
 
 /// Keys that are none, or do not go with the kind of their path.
-pub(super) fn strange_keys(source: &Source<'_>) -> Vec<Found> {
+pub(super) fn strange_keys(source: &Source<'_>) -> Vec<Diagnostic> {
     let paths = source.document().get("path");
     let paths = paths.and_then(|paths| paths.get_ref().as_array());
     let tables = paths.into_iter().flat_map(|paths| paths.iter());
@@ -179,12 +179,12 @@ pub(super) fn strange_keys(source: &Source<'_>) -> Vec<Found> {
             if known.contains(&word) {
                 continue;
             }
-            let mut found = source.unknown_key(word, key.span(), "[[path]]", &known);
+            let mut diagnostic = source.unknown_key(word, key.span(), "[[path]]", &known);
             if known.len() == 1 {
                 let remedy = "remove it, a path of this kind has no parameters";
-                found.problem.remedy = remedy.to_owned();
+                diagnostic.problem.remedy = remedy.to_owned();
             }
-            strange.push(found);
+            strange.push(diagnostic);
         }
     }
     strange
@@ -198,9 +198,9 @@ impl PathParams {
     }
 
     /// What does not go together in the table that begins here.
-    pub(super) fn problems(&self, at: usize) -> Vec<Found> {
+    pub(super) fn problems(&self, at: usize) -> Vec<Diagnostic> {
         match self.kind.as_ref().map(Spanned::get_ref) {
-            None => vec![Found::new(
+            None => vec![Diagnostic::new(
                 at,
                 "a [[path]] without kind",
                 "add kind = \"bridge\" or another kind",
@@ -210,46 +210,46 @@ impl PathParams {
             Some(PathKind::Ovs) => {
                 let strange = self.tagging.placed();
                 let strange = strange.filter(|(tagging, _)| **tagging != Tagging::Filtering);
-                let found = strange.map(|(tagging, at)| {
+                let diagnostics = strange.map(|(tagging, at)| {
                     let what = format!("unknown tagging \"{tagging}\"");
                     // Its ports know their VLANs.
-                    Found::new(at, what, "write one of filtering")
+                    Diagnostic::new(at, what, "write one of filtering")
                 });
-                found.collect()
+                diagnostics.collect()
             }
             Some(_) => Vec::new(),
         }
     }
 
     /// Of a path through NICs that the switch drives itself.
-    fn at_nics(&self, at: usize) -> Vec<Found> {
+    fn at_nics(&self, at: usize) -> Vec<Diagnostic> {
         if self.pci.is_empty() {
             let stray = [("a", &self.a), ("b", &self.b)].into_iter();
             let stray = stray.filter_map(|(key, end)| Some((key, end.as_ref()?)));
-            let found = stray.map(|(key, end)| {
-                Found::new(
+            let diagnostics = stray.map(|(key, end)| {
+                Diagnostic::new(
                     end.span().start,
                     format!("{key} without pci: this path has interfaces of its own"),
                     "leave it out, or name the switch's NICs with pci",
                 )
             });
-            return found.collect();
+            return diagnostics.collect();
         }
-        let mut found = self.ends_missing(at, "pci");
+        let mut diagnostics = self.ends_missing(at, "pci");
         if !self.vdev.is_empty() {
-            found.push(Found::new(
+            diagnostics.push(Diagnostic::new(
                 self.vdev.at(),
                 "vdev beside pci: through it DPDK gets at interfaces that the kernel drives",
                 "leave one of them out, or write a [[path]] for each",
             ));
         }
-        found
+        diagnostics
     }
 
     /// Of a path with `what`, which needs two interfaces.
-    fn ends_missing(&self, at: usize, what: &str) -> Vec<Found> {
+    fn ends_missing(&self, at: usize, what: &str) -> Vec<Diagnostic> {
         match (&self.a, &self.b) {
-            (Some(a), Some(b)) if a == b => vec![Found::new(
+            (Some(a), Some(b)) if a == b => vec![Diagnostic::new(
                 b.span().start,
                 format!("a and b are both \"{}\"", b.get_ref().0),
                 "name two different interfaces",
@@ -258,7 +258,7 @@ impl PathParams {
             (a, _) => {
                 let key = if a.is_none() { "a" } else { "b" };
                 let remedy = "name both interfaces, as in a = \"eth1\" and b = \"eth2\"";
-                vec![Found::new(at, format!("{what} without {key}"), remedy)]
+                vec![Diagnostic::new(at, format!("{what} without {key}"), remedy)]
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use crate::words::{instead, words};
+use crate::keywords::{instead, keywords};
 
-words! {
+keywords! {
     /// Named searches, see `docs/methodology/search.md`; fastest first.
     Preset {
         /// One visit of `robust`, without a trial of ten seconds: a number within seconds, with a wide

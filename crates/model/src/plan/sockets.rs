@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::cell::SkippedCell;
+use crate::keywords::keywords;
 use crate::path::{PathSpec, VmNic};
 use crate::plan::Plan;
 use crate::plan::cells::product;
 use crate::plan::vm_refusal::first;
 use crate::problem::Problem;
-use crate::sock::{Family, SockAsk, SockTest};
-use crate::words::words;
+use crate::sock::{Family, SockSpec, SockTest};
 
 /// Most pairs of neighbours: each has two namespaces of its own.
 pub const MAX_NEIGHBOURS: u32 = 64;
@@ -40,7 +40,7 @@ pub struct SockPlan {
     pub how_often: HowOften,
 }
 
-words! {
+keywords! {
     /// Where the client of a socket test runs.
     SockClient {
         /// In a namespace of this host.
@@ -74,7 +74,7 @@ pub struct SockCell {
     /// The path.
     pub path: PathSpec,
     /// The test.
-    pub ask: SockAsk,
+    pub spec: SockSpec,
     /// IP version.
     pub family: Family,
     /// Pairs that flood the same switch meanwhile.
@@ -102,13 +102,13 @@ impl SockCell {
 
     /// Name of the cell: `bridge/tcp_rr/64/parallel=150`. What is as usual is left out.
     pub fn name(&self) -> String {
-        let mut ask = self.ask.clone();
+        let mut spec = self.spec.clone();
         let saturate = matches!(self.how_often, HowOften::Saturate(_));
         if saturate {
             // Their number is what is looked for.
-            ask.parallel = 1;
+            spec.parallel = 1;
         }
-        let mut name = format!("{}/{}", self.path_name(), ask.name());
+        let mut name = format!("{}/{}", self.path_name(), spec.name());
         if saturate {
             name.push_str("/saturate");
         }
@@ -137,12 +137,12 @@ impl SockCell {
             HowOften::Until { most, .. } => most.min(3),
             HowOften::Saturate(most) => most.ilog2().clamp(1, 4) + 1,
         };
-        f64::from(times) * self.ask.duration().as_secs_f64()
+        f64::from(times) * self.spec.duration().as_secs_f64()
     }
 }
 
 impl SockPlan {
-    pub(super) fn asks(&self) -> impl Iterator<Item = SockAsk> + '_ {
+    pub(super) fn specs(&self) -> impl Iterator<Item = SockSpec> + '_ {
         let parallel: &[u32] = match self.how_often {
             // The search begins with one pair, whatever the most is.
             HowOften::Saturate(_) => &[1],
@@ -161,11 +161,11 @@ impl SockPlan {
                 let rates = rates.clone();
                 parallel.iter().flat_map(move |parallel| {
                     let rates = rates.clone();
-                    rates.into_iter().map(move |rate_per_s| SockAsk {
+                    rates.into_iter().map(move |rate_per_s| SockSpec {
                         message_bytes,
                         parallel: *parallel,
                         rate_per_s,
-                        ..SockAsk::new(*test, self.time)
+                        ..SockSpec::new(*test, self.time)
                     })
                 })
             })
@@ -177,14 +177,14 @@ impl SockPlan {
         &'p self,
         path: &'p PathSpec,
     ) -> impl Iterator<Item = SockCell> + 'p {
-        let families = move |ask: SockAsk| {
-            let of = move |family: &Family| (ask.clone(), *family);
+        let families = move |spec: SockSpec| {
+            let of = move |family: &Family| (spec.clone(), *family);
             self.families.iter().map(of)
         };
-        let neighbours = move |(ask, family): (SockAsk, Family)| {
+        let neighbours = move |(spec, family): (SockSpec, Family)| {
             self.neighbours.iter().map(move |neighbours| SockCell {
                 path: path.clone(),
-                ask: ask.clone(),
+                spec: spec.clone(),
                 family,
                 neighbours: *neighbours,
                 client: SockClient::Host,
@@ -211,8 +211,8 @@ impl SockPlan {
                 ..cell.clone()
             })
         };
-        let asks = self.asks().flat_map(families).flat_map(neighbours);
-        let cells = asks.flat_map(clients);
+        let specs = self.specs().flat_map(families).flat_map(neighbours);
+        let cells = specs.flat_map(clients);
         cells.flat_map(pins).flat_map(server_pins)
     }
 
@@ -299,13 +299,13 @@ fn refusal(cell: &SockCell) -> Option<Problem> {
                 "write kind = \"vm\", or client = \"host\"";
         };
     };
-    let ask = vm.ask();
-    let alone = ask.netns || ask.nic.on_function() || ask.nic == VmNic::Macvtap;
+    let config = vm.config();
+    let alone = config.netns || config.nic.on_function() || config.nic == VmNic::Macvtap;
     first! {
-        ask.vms > 1 || ask.switch.on_dpdk() =>
+        config.vms > 1 || config.switch.on_dpdk() =>
             "sockets end in one guest on a switch of the kernel or ovs",
             "write vms = 1 and another switch";
-        !ask.netns && !cell.server_pin.is_empty() =>
+        !config.netns && !cell.server_pin.is_empty() =>
             "the server runs in the guest, server_pin names CPUs of this host",
             "write pin in the [[path]], for the virtual CPUs";
         from_guest && alone =>

@@ -7,8 +7,8 @@ use crate::path::{Cpus, PathSpec};
 use crate::plan::file::{Confidence, SockFile};
 use crate::plan::parse::numbers;
 use crate::plan::{HowOften, Plan, SockClient, SockPlan};
-use crate::sock::{Family, SockAskError};
-use crate::source::{Found, List};
+use crate::sock::{Family, SockSpecError};
+use crate::source::{Diagnostic, List};
 
 /// Length of a test when the plan does not say.
 const TIME: Duration = Duration::from_secs(5);
@@ -21,12 +21,12 @@ const SATURATE_PAIRS: u32 = 512;
 
 impl SockFile {
     /// What does not go together in the table that begins here.
-    pub(super) fn problems(&self, at: usize) -> Vec<Found> {
+    pub(super) fn problems(&self, at: usize) -> Vec<Diagnostic> {
         if self.test.is_none() {
             let remedy = "add test = \"tcp_rr\" or another test";
-            return vec![Found::new(at, "a [[sockets]] without test", remedy)];
+            return vec![Diagnostic::new(at, "a [[sockets]] without test", remedy)];
         }
-        let mut found = Vec::new();
+        let mut diagnostics = Vec::new();
         if let Some(saturate) = self
             .saturate
             .as_ref()
@@ -38,34 +38,34 @@ impl SockFile {
                 ("rate", self.rate.is_some()),
             ];
             let beside = beside.into_iter().filter(|(_, there)| *there);
-            found.extend(beside.map(|(key, _)| {
+            diagnostics.extend(beside.map(|(key, _)| {
                 let what = format!("saturate and {key} in one [[sockets]]");
-                Found::new(saturate.span().start, what, "write two tables")
+                Diagnostic::new(saturate.span().start, what, "write two tables")
             }));
         } else if let (Some(repeats), Some(_)) = (&self.repeats, &self.confidence)
             && !CONFIDENT.contains(&repeats.get_ref().0)
         {
             let what = format!("repeats = {} with confidence", repeats.get_ref().0);
             let remedy = "write the most repeats, 3 to 30";
-            found.push(Found::new(repeats.span().start, what, remedy));
+            diagnostics.push(Diagnostic::new(repeats.span().start, what, remedy));
         }
         let plan = self.plan();
-        let mut asks = plan.asks();
-        if let Some(error) = asks.find_map(|ask| ask.check().err()) {
+        let mut specs = plan.specs();
+        if let Some(error) = specs.find_map(|spec| spec.check().err()) {
             let place = match error {
-                SockAskError::MessageBytes { .. } => self.message_bytes.as_ref().map(List::at),
-                SockAskError::Flows { .. } => self.parallel.as_ref().map(List::at),
-                SockAskError::Duration { .. } => self.time.as_ref().map(|time| time.span().start),
-                SockAskError::Rate { .. } | SockAskError::NoRate { .. } => {
+                SockSpecError::MessageBytes { .. } => self.message_bytes.as_ref().map(List::at),
+                SockSpecError::Flows { .. } => self.parallel.as_ref().map(List::at),
+                SockSpecError::Duration { .. } => self.time.as_ref().map(|time| time.span().start),
+                SockSpecError::Rate { .. } | SockSpecError::NoRate { .. } => {
                     self.rate.as_ref().map(List::at)
                 }
             };
-            found.push(Found {
+            diagnostics.push(Diagnostic {
                 at: place.unwrap_or(at),
                 problem: error.problem(),
             });
         }
-        found
+        diagnostics
     }
 
     /// What the table means; it has no problems.

@@ -1,8 +1,8 @@
 //! The switches between the two namespaces of a path, beside the plain bridge.
 
-use crate::words::words;
+use crate::keywords::keywords;
 
-words! {
+keywords! {
     /// A switch between the two namespaces of a path.
     SwitchKind {
         /// The kernel's bridge, frames tagged on the wire.

@@ -1,6 +1,6 @@
 //! What cannot be asked of a guest, whatever the machine.
 
-use crate::path::{Vdev, VmAsk, VmNic, VmParams, VmSwitch};
+use crate::path::{Vdev, VmConfig, VmNic, VmParams, VmSwitch};
 use crate::problem::Problem;
 
 /// Ring lengths that QEMU gives a virtio-net device on a tap (hw/net/virtio-net.c:
@@ -36,16 +36,16 @@ macro_rules! first {
 
 pub(super) use first;
 
-impl VmAsk {
+impl VmConfig {
     /// Why what a cell's path asks for cannot be built, whatever the machine, or would change
     /// nothing.
     pub(super) fn refusal_of(given: &VmParams) -> Option<Problem> {
-        let ask = given.ask();
-        let refusal = ask.kind_refusal().or_else(|| ask.switch_refusal());
+        let config = given.config();
+        let refusal = config.kind_refusal().or_else(|| config.switch_refusal());
         refusal
-            .or_else(|| ask.count_refusal())
-            .or_else(|| ask.ring_refusal())
-            .or_else(|| ask.without_effect(given))
+            .or_else(|| config.count_refusal())
+            .or_else(|| config.ring_refusal())
+            .or_else(|| config.without_effect(given))
     }
 
     /// What stands in the path and says nothing about such a guest: with a list of it cells of

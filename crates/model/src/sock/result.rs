@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ask::{Family, SockAsk};
 use super::end::{DatagramCounts, EndReport, RequestCounts};
+use super::spec::{Family, SockSpec};
 use crate::latency::LatencySummary;
 use crate::note::Note;
 use crate::stats::Spread;
@@ -84,7 +84,7 @@ pub struct SockResult {
     pub family: Family,
     /// The test.
     #[serde(flatten)]
-    pub ask: SockAsk,
+    pub spec: SockSpec,
     /// Repeat, from 1.
     pub repeat: u32,
     /// Neighbours on the same switch; absent when there were none.

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, Copy)]
 pub enum Raw<'t> {
     /// A whole number.
-    Whole(i128),
+    Integer(i128),
     /// A number with a fraction, infinite or none at all.
     Real(f64),
     /// A string.
@@ -46,8 +46,8 @@ impl<'t> Raw<'t> {
     ///
     /// # Errors
     /// When it is none, or outside.
-    pub fn whole(self, range: RangeInclusive<u32>, wanted: &str) -> Result<u32, Wrong> {
-        let Self::Whole(number) = self else {
+    pub fn integer(self, range: RangeInclusive<u32>, wanted: &str) -> Result<u32, Wrong> {
+        let Self::Integer(number) = self else {
             return Err(Wrong::Type);
         };
         let number = u32::try_from(number).ok();
@@ -65,7 +65,7 @@ impl<'t> Raw<'t> {
     /// When it is none.
     pub fn real(self) -> Result<f64, Wrong> {
         match self {
-            Self::Whole(number) => Ok(number as f64),
+            Self::Integer(number) => Ok(number as f64),
             Self::Real(number) => Ok(number + 0.0),
             Self::Text(_) => Err(Wrong::Type),
         }
@@ -133,7 +133,7 @@ macro_rules! kind {
 
 /// Kinds of whole numbers: name, lowest, highest, and what to write.
 #[macro_export]
-macro_rules! whole_numbers {
+macro_rules! integers {
     ($($name:ident $low:literal to $high:expr, $wanted:literal;)+) => {
         $(#[doc = $wanted]
         #[derive(
@@ -141,7 +141,7 @@ macro_rules! whole_numbers {
         )]
         pub struct $name(#[schemars(range(min = $low, max = $high))] pub u32);
 
-        $crate::kind!($name, $wanted, |raw| raw.whole($low..=$high, $wanted).map(Self));
+        $crate::kind!($name, $wanted, |raw| raw.integer($low..=$high, $wanted).map(Self));
 
         impl From<u32> for $name {
             fn from(number: u32) -> Self {
@@ -211,15 +211,15 @@ impl<T: Kind> Visitor<'_> for Reader<T> {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        self.read(Raw::Whole(number.into()))
+        self.read(Raw::Integer(number.into()))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
-        self.read(Raw::Whole(number.into()))
+        self.read(Raw::Integer(number.into()))
     }
 
     fn visit_i128<E: Error>(self, number: i128) -> Result<T, E> {
-        self.read(Raw::Whole(number))
+        self.read(Raw::Integer(number))
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {

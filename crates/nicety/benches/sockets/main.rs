@@ -25,7 +25,7 @@ use nicety_host::cpu_load::StatSample;
 use nicety_host::cpu_set;
 use nicety_host::privilege::{self, Privilege};
 use nicety_host::topology::ProcRoot;
-use nicety_model::sock::{Ending, Family, SockAsk, SockTest};
+use nicety_model::sock::{Ending, Family, SockSpec, SockTest};
 use nicety_paths::{Between, Endpoints};
 use nicety_socket::{Connection, Server, ServerConfig, Token};
 use nicety_workload::{Ends, result};
@@ -247,7 +247,7 @@ fn nicety(ends: &Endpoints, test: SockTest, pinning: Pinning, window: Duration) 
     let out = server.0.stdout.take().context("no output of the server")?;
     let mut address = String::new();
     BufReader::new(out).read_line(&mut address)?;
-    let mut ask = SockAsk::new(test, window);
+    let mut ask = SockSpec::new(test, window);
     if test.has_transactions() {
         ask.message_bytes = MESSAGE;
     }

@@ -12,7 +12,7 @@ use nicety_model::{Direction, FrameSize};
 use nicety_packet::{FlowRange, MacAddr, Side, Template, TemplateSpec};
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 use nicety_port::Engine;
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::xdp::{Opening, probe};
 
 /// Numbers of the tester's stations in [`MacAddr::local`].
@@ -161,8 +161,10 @@ impl Kind {
             Self::AfPacket => {
                 let a = from
                     .ns
-                    .run(|| Port::open(&specs[0], traffic.frame_size))??;
-                let b = to.ns.run(|| Port::open(&specs[1], traffic.frame_size))??;
+                    .run(|| PortSockets::open(&specs[0], traffic.frame_size))??;
+                let b = to
+                    .ns
+                    .run(|| PortSockets::open(&specs[1], traffic.frame_size))??;
                 Ok(Box::new(AfPacket::new(a, b, traffic, cpu)?))
             }
         }

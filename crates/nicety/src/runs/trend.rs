@@ -5,7 +5,7 @@ use std::io;
 use anyhow::anyhow;
 use nicety_compare::differences;
 use nicety_compare::trend::{Change, SHORTEST, changes};
-use nicety_history::{History, Point};
+use nicety_history::{History, HistoryPoint};
 use nicety_model::history::{Trend, TrendChange, TrendPoint};
 use nicety_model::note::CompareNote;
 use nicety_model::{Note, Run, SCHEMA};
@@ -84,7 +84,7 @@ fn unknown(store: &dyn History, args: &TrendArgs) -> Result<Failure, Failure> {
     Ok(Failure::usage(anyhow!("{what}; {fix}")))
 }
 
-fn find(store: &dyn History, points: &[Point]) -> Result<Vec<TrendChange>, Failure> {
+fn find(store: &dyn History, points: &[HistoryPoint]) -> Result<Vec<TrendChange>, Failure> {
     let trusted: Vec<(&TrendPoint, f64)> = points
         .iter()
         .filter(|p| p.point.verdict.is_own())
@@ -117,7 +117,7 @@ fn find(store: &dyn History, points: &[Point]) -> Result<Vec<TrendChange>, Failu
     Ok(all)
 }
 
-fn notes(points: &[Point], left_out: usize) -> Vec<Note> {
+fn notes(points: &[HistoryPoint], left_out: usize) -> Vec<Note> {
     let mut notes = Vec::new();
     if left_out > 0 {
         notes.push(CompareNote::OthersLeftOut { runs: left_out });

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use nicety_model::SCHEMA;
 use nicety_model::plan::HowOften;
-use nicety_model::sock::{Ending, Family, SockAsk, SockReport, SockTest};
+use nicety_model::sock::{Ending, Family, SockReport, SockSpec, SockTest};
 use nicety_paths::Between;
 use nicety_runner::sock;
 use nicety_runner::sock::inside::ServeError;
@@ -61,13 +61,13 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
     let mut asks = Vec::new();
     for message_bytes in sizes {
         for parallel in &pairs {
-            let ask = SockAsk {
+            let ask = SockSpec {
                 message_bytes,
                 parallel: *parallel,
                 rate_per_s: args.rate,
                 zero_copy: args.zerocopy,
                 offload: !args.no_offload,
-                ..SockAsk::new(test, args.time)
+                ..SockSpec::new(test, args.time)
             };
             ask.check().map_err(Failure::usage)?;
             asks.push(ask);

@@ -156,7 +156,7 @@ fn bars(values: &VecDeque<f64>, top: f64, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nicety_model::vf::Port;
+    use nicety_model::vf::HostPort;
 
     #[test]
     fn bars_are_as_high_as_the_rates() {
@@ -168,14 +168,14 @@ mod tests {
 
     #[test]
     fn lines_of_bars_fit_the_terminal() {
-        let port = |rate| Port {
+        let port = |rate| HostPort {
             interface: "tap0".to_owned(),
             counters: Some(PortCounters {
                 tx_bps: Some(rate),
                 rx_bps: Some(8.0),
                 ..PortCounters::default()
             }),
-            ..Port::default()
+            ..HostPort::default()
         };
         let mut history = History::default();
         for rate in 0..50 {

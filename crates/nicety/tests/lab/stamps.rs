@@ -14,9 +14,9 @@ use nicety_model::{Direction, Fps, FrameSize, Purpose, TrialRecord};
 use nicety_packet::MacAddr;
 use nicety_paths::{ExternalPath, Path};
 use nicety_port::Stop;
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::probes::{ProbePort, Prober};
-use nicety_trial::{TrialAsk, Trials};
+use nicety_trial::{TrialSpec, Trials};
 
 /// RXSATRH of the 82576 (datasheet 8.16.3).
 const RXSATRH: usize = 0xb630;
@@ -94,10 +94,10 @@ fn latency_trial(path: &ExternalPath, prober: &Prober) -> TrialRecord {
             refusal: Refusal::NotSent,
             promiscuous: true,
         };
-        Port::open(&spec, frame_size).unwrap()
+        PortSockets::open(&spec, frame_size).unwrap()
     });
     let mut engine = AfPacket::new(a, b, traffic, vec![None]).unwrap();
-    let ask = TrialAsk {
+    let ask = TrialSpec {
         cell: "ports/128/bi".to_owned(),
         repeat: 1,
         control: None,

@@ -7,7 +7,7 @@ use nicety_host::link::{LinkChange, Mac, Share, VethEnd};
 use nicety_host::net_error::NetError;
 use nicety_host::tap;
 use nicety_model::Remedy;
-use nicety_model::plan::{VmAsk, VmNic, VmSwitch};
+use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
 
 use super::spec::VmSpec;
 use crate::counters::Role;
@@ -338,7 +338,7 @@ fn macvtap(
 }
 
 fn on_functions(spec: &VmSpec, pf: &str) -> Result<HostSide, PathError> {
-    let ask: &VmAsk = &spec.ask;
+    let ask: &VmConfig = &spec.ask;
     let guests = 0..ask.vms as usize;
     let rig = function_rig::build(&OnFunctions {
         pf,

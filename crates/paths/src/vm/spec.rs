@@ -2,7 +2,7 @@
 
 use nicety_guests::devices::MEMORY_MIB;
 use nicety_host::link::Mac;
-use nicety_model::plan::VmAsk;
+use nicety_model::plan::VmConfig;
 use nicety_model::{FrameSize, Remedy};
 
 use crate::error::PathError;
@@ -14,7 +14,7 @@ use crate::words;
 #[derive(Debug, Clone)]
 pub struct VmSpec {
     /// The guest.
-    pub ask: VmAsk,
+    pub ask: VmConfig,
     /// Largest frame it has to carry.
     pub largest_frame: FrameSize,
     /// CPUs for the receive threads on the host, as of a bridge path.
@@ -103,10 +103,10 @@ mod tests {
 
     use super::*;
 
-    fn ask(words: &[(&str, &str)]) -> VmAsk {
+    fn ask(words: &[(&str, &str)]) -> VmConfig {
         let words = words.iter().copied().chain([("kind", "vm")]);
         let words = words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-        PathSpec::try_from(&words).unwrap().vm().unwrap().ask()
+        PathSpec::try_from(&words).unwrap().vm().unwrap().config()
     }
 
     #[test]

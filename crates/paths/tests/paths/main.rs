@@ -77,7 +77,7 @@ fn namespace_guest(_: Privilege) {
         ..VmParams::default()
     };
     let path = NetnsPath::build(&NetnsSpec {
-        ask: guest.ask(),
+        ask: guest.config(),
         largest_frame: FrameSize::new(9018).unwrap(),
         stations: Vec::new(),
         path_cpus: vec![path_cpu()],
@@ -124,7 +124,7 @@ fn namespace_guests(_: Privilege) {
     let stations =
         [0, 1, 2].map(|guest| [0x0a, 0x0b].map(|port| Mac([0x02, 0x4e, 0, 0, guest, port])));
     let path = NetnsPath::build(&NetnsSpec {
-        ask: guest.ask(),
+        ask: guest.config(),
         largest_frame: FrameSize::new(1518).unwrap(),
         stations: stations.to_vec(),
         path_cpus: vec![path_cpu()],

@@ -120,7 +120,7 @@ fn spec(words: &[(&str, &str)]) -> VmSpec {
     let words = words.iter().copied().chain([("kind", "vm")]);
     let words = words.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
     VmSpec {
-        ask: PathSpec::try_from(&words).unwrap().vm().unwrap().ask(),
+        ask: PathSpec::try_from(&words).unwrap().vm().unwrap().config(),
         largest_frame: FrameSize::new(1518).unwrap(),
         path_cpus: vec![0],
         switch_cpus: vec![1],

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use nicety_model::source::{Kind, List, Rate, Raw, Time, Top, Wrong};
-use nicety_model::{BitRate, kind, whole_numbers};
+use nicety_model::{BitRate, integers, kind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -87,7 +87,7 @@ pub(super) struct TenantFile {
     pub(super) guest_uid: Option<Spanned<GuestUid>>,
 }
 
-whole_numbers! {
+integers! {
     GuestUid 0 to u32::MAX - 1, "the number of a user, as in guest_uid = 64055";
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use nicety_model::BitRate;
-use nicety_model::source::{Found, List, Source};
+use nicety_model::source::{Diagnostic, List, Source};
 use toml::Spanned;
 
 use super::file::{Guest, LimitRate, NO_TENANT, PolicyFile, Port, TABLES, TenantFile};
@@ -28,7 +28,7 @@ impl Policy {
 }
 
 /// Tenants with an empty list of ports.
-fn without_ports(source: &Source<'_>) -> Vec<Found> {
+fn without_ports(source: &Source<'_>) -> Vec<Diagnostic> {
     let tenants = source.document().get("tenant");
     let tenants = tenants.and_then(|tenants| tenants.get_ref().as_array());
     let tables = tenants.into_iter().flat_map(|tenants| tenants.iter());
@@ -39,7 +39,7 @@ fn without_ports(source: &Source<'_>) -> Vec<Found> {
         let what = format!("tenant {:?} has no ports", name.unwrap_or_default());
         let remedy = "name one, as in ports = [\"tap0\"], or remove the tenant";
         let empty = ports.get_ref().as_array()?.is_empty();
-        empty.then(|| Found::new(ports.span().start, what, remedy))
+        empty.then(|| Diagnostic::new(ports.span().start, what, remedy))
     });
     found.collect()
 }
@@ -51,15 +51,15 @@ fn place<T>(value: &Option<Spanned<T>>, table: usize) -> usize {
 
 impl PolicyFile {
     /// What does not go together, in the order of the file.
-    fn problems(&self) -> Vec<Found> {
+    fn problems(&self) -> Vec<Diagnostic> {
         let remedy = "add [link] and below it capacity = \"10gbit\", the rate of the shared link";
         let mut found = Vec::new();
         let mut capacity = None;
         match &self.link {
-            None => found.push(Found::new(0, "the policy has no [link]", remedy)),
+            None => found.push(Diagnostic::new(0, "the policy has no [link]", remedy)),
             Some(link) => match link.get_ref().capacity {
                 None => {
-                    found.push(Found::new(
+                    found.push(Diagnostic::new(
                         link.span().start,
                         "[link] has no capacity",
                         remedy,
@@ -69,11 +69,15 @@ impl PolicyFile {
             },
         }
         match self.tenant.first() {
-            None => found.push(Found::new(0, NO_TENANT[0], NO_TENANT[1])),
+            None => found.push(Diagnostic::new(0, NO_TENANT[0], NO_TENANT[1])),
             Some(first) if self.tenant.len() > MAX_TENANTS => {
                 let count = self.tenant.len();
                 let what = format!("{count} tenants are more than the {MAX_TENANTS} of one policy");
-                found.push(Found::new(first.span().start, what, "split the policy"));
+                found.push(Diagnostic::new(
+                    first.span().start,
+                    what,
+                    "split the policy",
+                ));
             }
             Some(_) => {}
         }
@@ -106,7 +110,7 @@ impl PolicyFile {
     }
 
     /// What the tenants have together and may not, or not that much of, in the order of the file.
-    fn problems_among_tenants(&self, policy: &Policy) -> Vec<Found> {
+    fn problems_among_tenants(&self, policy: &Policy) -> Vec<Diagnostic> {
         let (mut names, mut ports, mut guests) = (HashSet::new(), HashSet::new(), HashSet::new());
         let mut guaranteed = 0.0;
         let mut found = Vec::new();
@@ -115,19 +119,19 @@ impl PolicyFile {
             if !names.insert(&tenant.name) {
                 let what = format!("tenant {:?} is in the policy twice", tenant.name);
                 let remedy = "give one of them another name";
-                found.push(Found::new(place(&table.name, at), what, remedy));
+                found.push(Diagnostic::new(place(&table.name, at), what, remedy));
             }
             for (Port(port), at) in table.ports.iter().flat_map(List::placed) {
                 if !ports.insert(port) {
                     let what = format!("port {port} belongs to another tenant already");
-                    found.push(Found::new(at, what, "remove one of them"));
+                    found.push(Diagnostic::new(at, what, "remove one of them"));
                 }
             }
             let guest = tenant.guest.as_ref().map(ToString::to_string);
             if let Some(guest) = guest.filter(|guest| !guests.insert(guest.clone())) {
                 let what = format!("guest = {guest:?} belongs to another tenant already");
                 let remedy = "give each tenant a socket of its own";
-                found.push(Found::new(place(&table.guest, at), what, remedy));
+                found.push(Diagnostic::new(place(&table.guest, at), what, remedy));
             }
             guaranteed += tenant.guarantee.bps();
             if guaranteed > policy.shared_bps() {
@@ -136,7 +140,7 @@ impl PolicyFile {
                     BitRate::from_bps(guaranteed),
                     BitRate::from_bps(policy.shared_bps())
                 );
-                found.push(Found::new(
+                found.push(Diagnostic::new(
                     place(&table.guarantee, at),
                     what,
                     "lower a guarantee",
@@ -150,25 +154,29 @@ impl PolicyFile {
 
 impl TenantFile {
     /// What does not go together in the table that begins here; the link may have no rate.
-    fn problems(&self, at: usize, link: Option<BitRate>) -> Vec<Found> {
+    fn problems(&self, at: usize, link: Option<BitRate>) -> Vec<Diagnostic> {
         let tenant = self.tenant();
         let mut found = Vec::new();
         if self.name.is_none() {
             let remedy = "add a line such as name = \"blue\"";
-            found.push(Found::new(at, "a tenant has no name", remedy));
+            found.push(Diagnostic::new(at, "a tenant has no name", remedy));
         } else if self.ports.is_none() {
             let what = format!("tenant {:?} has no ports", tenant.name);
-            found.push(Found::new(at, what, "add ports = [\"tap0\"]"));
+            found.push(Diagnostic::new(at, what, "add ports = [\"tap0\"]"));
         }
         if let Some(cap) = tenant.cap {
             let (at, guarantee) = (place(&self.cap, at), tenant.guarantee);
             if cap < guarantee {
                 let what = format!("cap = {cap} is below the guarantee of {guarantee}");
-                found.push(Found::new(at, what, "raise the cap or lower the guarantee"));
+                found.push(Diagnostic::new(
+                    at,
+                    what,
+                    "raise the cap or lower the guarantee",
+                ));
             }
             if let Some(link) = link.filter(|link| cap > *link) {
                 let what = format!("cap = {cap} is above the link's {link}");
-                found.push(Found::new(
+                found.push(Diagnostic::new(
                     at,
                     what,
                     "lower it, or remove the line for no cap",
@@ -187,7 +195,7 @@ impl TenantFile {
             _ => None,
         };
         let at = place(&self.guest_uid, at);
-        found.extend(wrong.map(|(what, remedy)| Found::new(at, what, remedy)));
+        found.extend(wrong.map(|(what, remedy)| Diagnostic::new(at, what, remedy)));
         found
     }
 

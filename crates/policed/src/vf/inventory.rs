@@ -7,7 +7,7 @@ use nicety_host::shaper::{PortLimit, Shapers, Survey};
 use nicety_host::vf::{FunctionState, Functions, Holder, Limiter, Places, Registers, VfHolders};
 use nicety_model::SCHEMA;
 use nicety_model::vf::{
-    Abilities, PhysicalFunction, Port, PortCounters, VfReport, VirtualFunction,
+    Abilities, HostPort, PhysicalFunction, PortCounters, VfReport, VirtualFunction,
 };
 use nicety_police::Driver;
 use nicety_police::driver::{Minimum, VfCounters, Way};
@@ -208,7 +208,7 @@ impl Inventory {
         flags.is_some_and(|flags| flags & 1 != 0)
     }
 
-    fn port(&self, link: &Link, survey: &Survey) -> Port {
+    fn port(&self, link: &Link, survey: &Survey) -> HostPort {
         // A port may go while it is looked at.
         let face = survey.face(&link.name);
         let found = face.and_then(|face| self.shapers.limit_of(face, survey).ok());
@@ -216,7 +216,7 @@ impl Inventory {
         let limited = matches!(found, PortLimit::Limited(_));
         let bucket = face.filter(|_| limited);
         let bucket = bucket.and_then(|face| self.shapers.bucket_of(face, survey));
-        Port {
+        HostPort {
             interface: link.name.clone(),
             kind: match link.kind.as_str() {
                 "tun" if self.is_tun(&link.name) => "tun".to_owned(),

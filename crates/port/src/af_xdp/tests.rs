@@ -175,8 +175,8 @@ fn what_did_not_arrive_was_refused() {
         pin::to_cpu(Some(last as u32));
         real_time();
         std::thread::sleep(Duration::from_millis(100));
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_millis(100) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(100) {
             std::hint::spin_loop();
         }
     });
@@ -256,12 +256,12 @@ fn a_port_that_goes_ends_the_trial() {
                 links.change(&port.name, &down).unwrap();
             }
         });
-        let begun = Instant::now();
+        let start = Instant::now();
         let order = order(Fps(10_000.0), 8_000_000);
         let result = stage.engine.trial(&order, &Stop::default());
         ender.join().unwrap();
         assert!(matches!(result, Err(PortError::Down { .. })), "{result:?}");
-        assert!(begun.elapsed() < order.duration);
+        assert!(start.elapsed() < order.duration);
     }
 }
 

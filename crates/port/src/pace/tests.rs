@@ -142,8 +142,8 @@ proptest! {
             for (at, frames) in &sent[from..] {
                 sum += frames;
                 // Slots begun, in whole numbers.
-                let asked = (at - sent[from].0) as f64 * 1e-9 * rate + 1.0;
-                prop_assert!(sum <= asked + arrears.most as f64, "{sum} in {asked}");
+                let due = (at - sent[from].0) as f64 * 1e-9 * rate + 1.0;
+                prop_assert!(sum <= due + arrears.most as f64, "{sum} in {due}");
             }
         }
     }

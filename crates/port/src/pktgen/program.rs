@@ -12,10 +12,10 @@ use nicety_packet::{Template, ethernet, ipv4, udp, vlan};
 
 use crate::error::{Lack, PortError, Why};
 use crate::marks::Marks;
+use crate::xdp::abi::{LATENESS_WORDS, MARK_WORDS, Sent, StreamWords};
 use crate::xdp::object::{self, lacks, map, program};
 use crate::xdp::probe::{Unsupported, errno, refused};
 use crate::xdp::transmit::halves;
-use crate::xdp::words::{LATENESS_WORDS, MARK_WORDS, Sent, Words};
 
 /// `PAYLOAD_MAX` of `bpf/pktgen.bpf.c`.
 const PAYLOAD_BYTES: usize = 9024;
@@ -26,7 +26,7 @@ const STAMP: &str = "stamp";
 pub(super) struct Stamper {
     // The program and its link live as long as this does.
     loaded: Ebpf,
-    streams: Array<MapData, Words>,
+    streams: Array<MapData, StreamWords>,
     gate: Mutex<Array<MapData, u64>>,
     lateness: Array<MapData, [u64; LATENESS_WORDS]>,
     marks: Array<MapData, [u64; MARK_WORDS]>,
@@ -75,7 +75,7 @@ impl Stamper {
     }
 
     /// Sets up a trial. Nothing is stamped before [`Self::open_gate`].
-    pub(super) fn prepare(&mut self, words: &Words) -> Result<(), Unsupported> {
+    pub(super) fn prepare(&mut self, words: &StreamWords) -> Result<(), Unsupported> {
         let set = |error| refused(&error);
         self.set_gate(0)?;
         self.streams.set(0, words, 0).map_err(set)?;

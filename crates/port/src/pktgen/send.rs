@@ -17,12 +17,12 @@ use crate::error::PortError;
 use crate::marks::Made;
 use crate::pace::Arrears;
 use crate::sending::{LEARNING_FRAMES, Sending};
-use crate::xdp::words::{self, Shape};
+use crate::xdp::abi::{self, Shape};
 use account::Run;
 
 /// A port as a sender.
 #[derive(Debug)]
-struct Port {
+struct PktgenPort {
     spec: PortSpec,
     template: Template,
     shape: Shape,
@@ -46,7 +46,7 @@ struct Loaded {
 /// The sending halves of both ports.
 #[derive(Debug)]
 pub struct PktgenSenders {
-    ports: [Port; 2],
+    ports: [PktgenPort; 2],
     /// One per network namespace.
     controls: Vec<Control>,
     traffic: TrafficSpec,
@@ -61,7 +61,7 @@ impl Senders for PktgenSenders {
     ) -> Result<Self, PortError> {
         let [a, b] = templates(specs.each_ref(), traffic)?;
         let [spec_a, spec_b] = specs.clone();
-        let port = |side: usize, spec, template: Template| Port {
+        let port = |side: usize, spec, template: Template| PktgenPort {
             spec,
             shape: Shape::of(&template),
             template,
@@ -203,8 +203,8 @@ impl PktgenSenders {
 }
 
 /// The stream of `side` as the program wants it: its schedule is pktgen's.
-fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) -> words::Words {
-    words::Sending {
+fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) -> abi::StreamWords {
+    abi::Sending {
         shape,
         stream: side as u8,
         trial: order.trial,

@@ -145,7 +145,7 @@ fn arm(ports: &[&Stamping]) -> Result<Option<Restored>, ProbeError> {
         };
         let made = restored.nics.set(interface, Config::new(TX_ON, rx))?;
         if made.tx != TX_ON || !ptp::takes_probes(made.rx) {
-            return Err(ProbeError::NotTaken {
+            return Err(ProbeError::NotApplied {
                 interface: interface.clone(),
             });
         }

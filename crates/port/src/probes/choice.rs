@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn words_are_read_back() {
-        for asked in [Stamps::Auto, Stamps::Hardware, Stamps::Software] {
-            assert_eq!(asked.to_string().parse(), Ok(asked));
+        for stamps in [Stamps::Auto, Stamps::Hardware, Stamps::Software] {
+            assert_eq!(stamps.to_string().parse(), Ok(stamps));
         }
         assert_eq!(
             "nic".parse::<Stamps>().unwrap_err().to_string(),

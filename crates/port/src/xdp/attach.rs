@@ -113,7 +113,7 @@ pub(crate) fn busy(interface: &str, index: u32) -> PortError {
 fn program_id(index: u32) -> io::Result<Option<u32>> {
     let mut request = LinkMessage::default();
     request.header.index = index;
-    let answer = ask(RouteNetlinkMessage::GetLink(request), NLM_F_REQUEST)?;
+    let answer = rtnetlink(RouteNetlinkMessage::GetLink(request), NLM_F_REQUEST)?;
     let reply = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
     let NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) = reply.payload else {
@@ -146,7 +146,7 @@ pub(crate) fn driver_words(program: BorrowedFd<'_>, index: u32) -> Option<String
             LinkXdp::Fd(fd),
             LinkXdp::Flags(XDP_FLAGS_DRV_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST),
         ])];
-        ask(
+        rtnetlink(
             RouteNetlinkMessage::SetLink(request),
             NLM_F_REQUEST | NLM_F_ACK,
         )
@@ -175,7 +175,7 @@ fn extended(mut attributes: &[u8]) -> Option<String> {
 }
 
 /// One request to rtnetlink in the calling thread's network namespace, and its answer.
-fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<u8>> {
+fn rtnetlink(message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<u8>> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;

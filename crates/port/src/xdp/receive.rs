@@ -7,9 +7,9 @@
 
 mod device;
 mod layout;
+mod modes;
 mod program;
 mod totals;
-mod ways;
 
 use std::io;
 use std::ops::Range;
@@ -31,9 +31,9 @@ use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, TrafficSpec};
 use crate::error::{Lack, PortError, Why};
 use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
+use modes::{describe, modes, try_mode};
 use program::{LoadError, Program, Settings};
 use totals::Judged;
-use ways::{in_words, try_way, ways};
 
 /// Most frames of a stream in one trial: their bits fill 256 MiB.
 pub const FRAMES_MAX: u64 = 1 << 31;
@@ -90,7 +90,7 @@ pub struct Receiver {
     settings: Settings,
     interface: String,
     mode: String,
-    taken_as_dropped: bool,
+    assumed_dropped: bool,
     limit: u64,
     judged: Judged,
 }
@@ -128,7 +128,7 @@ impl Receiver {
         let driver = device::driver(&socket);
         let mut settings = settings(traffic, expected_streams, Bench::default());
         let mut refusals = Vec::new();
-        for (mode, fragments) in ways(spec.mtu) {
+        for (mode, fragments) in modes(spec.mtu) {
             settings.fragments = fragments;
             settings.lane_is_cpu = mode == Mode::Generic;
             settings.lanes = match mode {
@@ -141,15 +141,15 @@ impl Receiver {
                 Err(LoadError::Program(_)) if fragments => continue,
                 Err(error) => return Err(unloadable(name, &settings, &error)),
             };
-            match try_way(&program, &socket, mode)? {
+            match try_mode(&program, &socket, mode)? {
                 Ok(link) => {
                     return Ok(Self {
                         attached: Some(Attached { link, socket }),
                         program,
                         settings,
                         interface: name.to_owned(),
-                        mode: in_words(mode, &refusals),
-                        taken_as_dropped: mode == Mode::Native
+                        mode: describe(mode, &refusals),
+                        assumed_dropped: mode == Mode::Native
                             && driver.as_deref().is_some_and(device::counts_as_dropped),
                         limit: 0,
                         judged: Judged::default(),
@@ -186,15 +186,15 @@ impl Receiver {
             settings,
             interface,
             mode: "fed".to_owned(),
-            taken_as_dropped: false,
+            assumed_dropped: false,
             limit: 0,
             judged: Judged::default(),
         })
     }
 
     /// Whether the driver may count what the program has taken as `rx_dropped`.
-    pub(crate) fn counts_taken_as_dropped(&self) -> bool {
-        self.taken_as_dropped
+    pub(crate) fn counts_assumed_dropped(&self) -> bool {
+        self.assumed_dropped
     }
 
     /// Runs the program `repeat` times on a frame (without FCS) as if it arrived at queue 0.

@@ -49,10 +49,10 @@ impl Receivers {
 
     /// Waits for frames under way.
     pub(crate) fn drain(&self, order: &TrialOrder) -> Result<(), PortError> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let count = || self.0.iter().map(Receiver::received_so_far).sum();
-        let (mut seen, mut changed): (u64, _) = (count(), begun);
-        while changed.elapsed() < order.drain_quiet && begun.elapsed() < order.drain_max {
+        let (mut seen, mut changed): (u64, _) = (count(), start);
+        while changed.elapsed() < order.drain_quiet && start.elapsed() < order.drain_max {
             std::thread::sleep(LOOK);
             let now = count();
             if now != seen {
@@ -126,10 +126,10 @@ impl Receivers {
             tester_drops: 0,
             xdp: XdpCounts {
                 refused_twice: false,
-                taken_as_dropped: self
+                assumed_dropped: self
                     .0
                     .iter()
-                    .map(Receiver::counts_taken_as_dropped)
+                    .map(Receiver::counts_assumed_dropped)
                     .collect(),
             },
             interrupted: false,

@@ -8,10 +8,10 @@ use nicety_model::{Direction, Fps, FrameSize};
 use nicety_packet::Template;
 use nicety_packet::stamp::STREAM_LEARNING;
 
+use super::abi::{self, Sent, Shape};
 use super::interrupt::wake_in_time;
 use super::probe::Unsupported;
 use super::transmit::Transmitter;
-use super::words::{self, Sent, Shape};
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
@@ -68,7 +68,7 @@ struct Attached {
 
 /// A port as a sender.
 #[derive(Debug)]
-struct Port {
+struct XdpPort {
     spec: PortSpec,
     shape: Shape,
     attached: Option<Attached>,
@@ -77,7 +77,7 @@ struct Port {
 /// The sending halves of both ports.
 #[derive(Debug)]
 pub struct XdpSenders {
-    ports: [Port; 2],
+    ports: [XdpPort; 2],
     /// One per sending thread: one for both ports, or one each.
     transmitters: Vec<Transmitter>,
     cpus: Vec<Option<u32>>,
@@ -137,7 +137,7 @@ impl Senders for XdpSenders {
         let shapes = templates.each_ref().map(Shape::of);
         let [a, b] = specs.clone();
         let [shape_a, shape_b] = shapes;
-        let port = |spec, shape| Port {
+        let port = |spec, shape| XdpPort {
             spec,
             shape,
             attached: None,
@@ -286,10 +286,10 @@ impl XdpSenders {
         Ok((sendings, workers))
     }
 
-    fn words(&self, job: &Job, side: usize, pace: Fps) -> words::Words {
+    fn words(&self, job: &Job, side: usize, pace: Fps) -> abi::StreamWords {
         let port = &self.ports[side];
         let interface = port.attached.as_ref();
-        words::Sending {
+        abi::Sending {
             shape: &port.shape,
             stream: if job.learning {
                 STREAM_LEARNING
@@ -393,7 +393,7 @@ impl XdpSenders {
         let lost = sent.failed + sent.undelivered();
         if lost > 0 {
             self.check_up()?;
-            return Err(PortError::NotTaken {
+            return Err(PortError::NotApplied {
                 interface: spec.interface.clone(),
                 frames: lost,
                 why: why(&sent, spec.refusal),

@@ -9,11 +9,11 @@ use aya::maps::{Array, DevMap, MapData};
 use aya::programs::{BtfTracePoint, ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
 use aya::{Btf, Ebpf};
 
+use super::abi::{CONTROL_WORDS, LATENESS_WORDS, MARK_WORDS, Sent, StreamWords};
 use super::interrupt::Interruptible;
 use super::keep::Kept;
 use super::object::{self, lacks, map, program};
 use super::probe::{Unsupported, errno, live_frames, refused};
-use super::words::{CONTROL_WORDS, LATENESS_WORDS, MARK_WORDS, Sent, Words};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, WorkerUse};
 use crate::marks::Marks;
@@ -27,7 +27,7 @@ const REPEAT: u32 = 1 << 30;
 pub(crate) struct Transmitter {
     // The programs live as long as this does; the counter is detached with it.
     loaded: Ebpf,
-    streams: Array<MapData, Words>,
+    streams: Array<MapData, StreamWords>,
     control: Mutex<Array<MapData, [u64; CONTROL_WORDS]>>,
     // Opened while the sending thread uses the others.
     gate: Mutex<Array<MapData, u64>>,
@@ -99,7 +99,7 @@ impl Transmitter {
 
     /// Sets up the streams of a trial; those beyond stay silent. Nothing is due before
     /// [`Self::open_gate`].
-    pub(crate) fn prepare(&mut self, streams: &[Words]) -> Result<(), Unsupported> {
+    pub(crate) fn prepare(&mut self, streams: &[StreamWords]) -> Result<(), Unsupported> {
         let set = |error| refused(&error);
         for (index, words) in (0..).zip(streams) {
             self.streams.set(index, words, 0).map_err(set)?;

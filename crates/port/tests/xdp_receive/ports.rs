@@ -10,7 +10,7 @@ use nicety_host::privilege::Privilege;
 use nicety_model::{Fps, FrameSize};
 use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal};
 use nicety_port::xdp::receive::Receiver;
 use nicety_port::{Engine, EngineReport, PortError, Stop, TrialOrder};
 
@@ -55,7 +55,10 @@ fn send(path: &dyn Path, size: u16, flows: u32, trial: u8, frames: u32) -> Engin
         let port = &path.ports()[n];
         let spec = spec(port, n as u32 + 1);
         let size = FrameSize::new(size).unwrap();
-        port.ns.run(|| Port::open(&spec, size)).unwrap().unwrap()
+        port.ns
+            .run(|| PortSockets::open(&spec, size))
+            .unwrap()
+            .unwrap()
     });
     let mut engine = AfPacket::new(a, b, traffic(size, flows), vec![None]).unwrap();
     let order = TrialOrder {

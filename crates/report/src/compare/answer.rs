@@ -3,7 +3,7 @@
 use nicety_model::compare::{ComparedCell, Comparison, Judgement, Metric, Side};
 
 use super::row;
-use crate::number::plural;
+use crate::number::{self, plural};
 
 /// Differences told of in the first sentence.
 const NAMED: usize = 3;
@@ -87,20 +87,10 @@ pub fn explanation(comparison: &Comparison) -> Option<String> {
     if differences.is_empty() {
         return None;
     }
-    let named: Vec<&str> = differences
-        .iter()
-        .take(NAMED)
-        .map(|difference| difference.what.as_str())
-        .collect();
-    let more = differences.len() - named.len();
+    let named: Vec<String> = differences.iter().map(|d| d.what.clone()).collect();
     Some(format!(
-        "before you blame the path: the sides also differ in {}{}",
-        named.join(", "),
-        if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        }
+        "before you blame the path: the sides also differ in {}",
+        number::first_few(&named, NAMED, ", ")
     ))
 }
 

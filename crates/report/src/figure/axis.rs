@@ -14,7 +14,39 @@ pub struct Axis {
     pub log: bool,
 }
 
+/// Above this ratio of the largest to the smallest value an axis is logarithmic: on a linear one the
+/// lower lines would lie on the axis.
+const LOG_ABOVE: f64 = 12.0;
+
 impl Axis {
+    /// Linear between two coordinates.
+    pub fn linear(min: f64, max: f64, ticks: Vec<(f64, String)>) -> Self {
+        Self {
+            min,
+            max,
+            ticks,
+            log: false,
+        }
+    }
+
+    /// For as many things in a row as there are names, the first at 1, with a tick at each or at `most`
+    /// of them.
+    pub fn places(names: impl ExactSizeIterator<Item = String>, most: usize) -> Self {
+        let count = names.len();
+        let every = count.div_ceil(most).max(1);
+        let names = names.enumerate().step_by(every);
+        let ticks = names.map(|(n, name)| (n as f64 + 1.0, name));
+        Self::linear(0.5, count as f64 + 0.5, ticks.collect())
+    }
+
+    /// From zero up to `max`, or logarithmic where the smallest value above zero is far from it.
+    pub fn fitting(smallest: f64, max: f64, label: impl Fn(f64) -> String) -> Self {
+        match smallest.is_finite() && max / smallest > LOG_ABOVE {
+            true => Self::log(smallest * 0.85, max, label),
+            false => Self::from_zero(max * 1.02, 5, label),
+        }
+    }
+
     /// From zero to a round number at or above `max`, with about `wanted` ticks.
     pub fn from_zero(max: f64, wanted: u32, label: impl Fn(f64) -> String) -> Self {
         let max = if max.is_finite() && max > 0.0 {
@@ -28,12 +60,7 @@ impl Axis {
             .map(|n| f64::from(n) * step)
             .map(|at| (at, label(at)))
             .collect();
-        Self {
-            min: 0.0,
-            max: steps * step,
-            ticks,
-            log: false,
-        }
+        Self::linear(0.0, steps * step, ticks)
     }
 
     /// Logarithmic over `ends` with a little room at both, for a plot `width` pixels wide, with a
@@ -87,12 +114,7 @@ impl Axis {
             .filter(|at| *at <= high)
             .map(|at| (at, label(at)))
             .collect();
-        Self {
-            min: low,
-            max: high,
-            ticks,
-            log: false,
-        }
+        Self::linear(low, high, ticks)
     }
 
     /// Logarithmic over `min..=max` with a little room at both ends; ticks at 1, 2 and 5 when

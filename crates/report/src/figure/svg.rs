@@ -123,16 +123,25 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// One of a grid of figures.
-    pub fn small(height: i32, left: i32, (x, y): (&'a Axis, &'a Axis), label: &'a str) -> Self {
+    pub fn new(
+        (size, class): ((i32, i32), &'static str),
+        left: i32,
+        (x, y): (&'a Axis, &'a Axis),
+        label: &'a str,
+    ) -> Self {
         Self {
-            size: (360, height),
+            size,
             left,
             x,
             y,
             label,
-            class: "small",
+            class,
         }
+    }
+
+    /// One of a grid of figures.
+    pub fn small(height: i32, left: i32, axes: (&'a Axis, &'a Axis), label: &'a str) -> Self {
+        Self::new(((360, height), "small"), left, axes, label)
     }
 }
 
@@ -270,6 +279,15 @@ impl Plot<'_, '_> {
         Ok(())
     }
 
+    /// The n-th of several lines, with its marks of about `radius` CSS pixels.
+    pub fn series(&mut self, points: &[(f64, f64)], n: usize, radius: i32) -> Drawn {
+        self.line(points, Ink::Series(n), 2, false)?;
+        for point in points {
+            self.mark(*point, Shape::of_series(n), Ink::Series(n), radius, false)?;
+        }
+        Ok(())
+    }
+
     /// A vertical bar with caps between two values at `x`.
     pub fn error_bar(&mut self, x: f64, low: f64, high: f64, ink: Ink) -> Drawn {
         if !finite(&(x, low)) || !finite(&(x, high)) {
@@ -307,10 +325,9 @@ impl Plot<'_, '_> {
             }
             Shape::Diamond => vec![(0, -r), (r, 0), (0, r), (-r, 0)],
         };
-        let fill = if hollow { Ink::Paper } else { ink }.drawn(false).filled();
+        let (fill, stroke) = styles(ink, hollow);
         let mut closed = outline.clone();
         closed.extend(outline.first().copied());
-        let stroke = ink.drawn(false).stroke_width((2 * UNIT).unsigned_abs());
         self.0.draw_series(std::iter::once(
             EmptyElement::at(at) + Polygon::new(outline, fill) + PathElement::new(closed, stroke),
         ))?;
@@ -318,8 +335,7 @@ impl Plot<'_, '_> {
     }
 
     fn disc(&mut self, at: (f64, f64), ink: Ink, r: i32, hollow: bool) -> Drawn {
-        let fill = if hollow { Ink::Paper } else { ink }.drawn(false).filled();
-        let stroke = ink.drawn(false).stroke_width((2 * UNIT).unsigned_abs());
+        let (fill, stroke) = styles(ink, hollow);
         self.0.draw_series(std::iter::once(
             EmptyElement::at(at) + Circle::new((0, 0), r, fill) + Circle::new((0, 0), r, stroke),
         ))?;
@@ -327,7 +343,7 @@ impl Plot<'_, '_> {
     }
 
     fn cross(&mut self, at: (f64, f64), ink: Ink, r: i32) -> Drawn {
-        let style = ink.drawn(false).stroke_width((2 * UNIT).unsigned_abs());
+        let (_, style) = styles(ink, false);
         self.0.draw_series(std::iter::once(
             EmptyElement::at(at)
                 + PathElement::new(vec![(-r, -r), (r, r)], style)
@@ -358,6 +374,14 @@ impl Plot<'_, '_> {
         ))?;
         Ok(())
     }
+}
+
+/// Filling and outline of a mark.
+fn styles(ink: Ink, hollow: bool) -> (ShapeStyle, ShapeStyle) {
+    let fill = if hollow { Ink::Paper } else { ink };
+    let outline = ink.drawn(false);
+    let width = (2 * UNIT).unsigned_abs();
+    (fill.drawn(false).filled(), outline.stroke_width(width))
 }
 
 fn finite(at: &(f64, f64)) -> bool {

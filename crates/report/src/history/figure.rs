@@ -51,18 +51,7 @@ fn figure(
     (size, class, wanted): ((i32, i32), &'static str, usize),
 ) -> Result<Markup, ReportError> {
     let points = &trend.points;
-    let every = points.len().div_ceil(wanted).max(1);
-    let x = Axis {
-        min: 0.5,
-        max: points.len() as f64 + 0.5,
-        ticks: points
-            .iter()
-            .enumerate()
-            .filter(|(n, _)| n % every == 0)
-            .map(|(n, point)| (n as f64 + 1.0, point.id.to_string()))
-            .collect(),
-        log: false,
-    };
+    let x = Axis::places(points.iter().map(|point| point.id.to_string()), wanted);
     let y = Axis::around(lowest, highest, 5, number::short);
     let told: Vec<String> = points
         .iter()
@@ -74,29 +63,14 @@ fn figure(
         trend.cell,
         told.join(", ")
     );
-    let frame = Frame {
-        size,
-        left: 60,
-        x: &x,
-        y: &y,
-        label: &label,
-        class,
-    };
+    let frame = Frame::new((size, class), 60, (&x, &y), &label);
     svg::draw(&frame, |plot| {
         for (change, from, to, until) in stretches(trend) {
             plot.line(&[(to - 0.5, y.min), (to - 0.5, y.max)], Ink::Goal, 1, true)?;
-            plot.line(
-                &[(from, change.before), (to - 1.0, change.before)],
-                Ink::Goal,
-                2,
-                false,
-            )?;
-            plot.line(
-                &[(to, change.after), (until, change.after)],
-                Ink::Goal,
-                2,
-                false,
-            )?;
+            let before = [(from, change.before), (to - 1.0, change.before)];
+            let after = [(to, change.after), (until, change.after)];
+            plot.line(&before, Ink::Goal, 2, false)?;
+            plot.line(&after, Ink::Goal, 2, false)?;
         }
         for (n, point) in points.iter().enumerate() {
             let Some(value) = point.value else { continue };

@@ -102,14 +102,8 @@ fn over_time(
     label: &str,
     body: impl FnOnce(&mut Plot<'_, '_>) -> Drawn,
 ) -> Result<Markup, ReportError> {
-    let frame = Frame {
-        size,
-        left: 52,
-        x: &time(end, ticks),
-        y: &rates(most, lines),
-        label,
-        class,
-    };
+    let (x, y) = (time(end, ticks), rates(most, lines));
+    let frame = Frame::new((size, class), 52, (&x, &y), label);
     svg::draw(&frame, body)
 }
 

@@ -89,12 +89,14 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             ("interval", Named),
         ]);
     table.whole = true;
-    table.names = rows.iter().map(|g| g.name.to_owned()).collect();
-    table.headings = rows
-        .iter()
-        .map(|g| format!("{}, {}", path(g), pick::direction(g.key.direction)))
-        .collect();
-    table.headed = 2;
+    if medium == Medium::Terminal {
+        table.names = rows.iter().map(|g| g.name.to_owned()).collect();
+        table.headings = rows
+            .iter()
+            .map(|g| format!("{}, {}", path(g), pick::direction(g.key.direction)))
+            .collect();
+        table.headed = 2;
+    }
     if medium == Medium::Page {
         // Beside the throughput the verdict stays in sight when a narrow screen cuts the table off.
         table.rearrange("verdict", "frames/s");
@@ -144,6 +146,10 @@ fn cpu(shown: &CellResult) -> Option<String> {
 /// Who used the CPUs, for the first cell of every path on which programs or guests work. Pages have a
 /// table of it.
 pub(super) fn users(doc: &mut Document, groups: &[Group<'_>]) {
+    let cpus = || groups.iter().filter_map(|group| group.shown.cpu.as_ref());
+    if doc.on_page() || !cpus().any(threads::worth_telling) {
+        return;
+    }
     let told = pick::series(groups).into_iter().filter_map(|(_, cells)| {
         cells.into_iter().find_map(|group| {
             let cpu = group.shown.cpu.as_ref()?;
@@ -155,9 +161,7 @@ pub(super) fn users(doc: &mut Document, groups: &[Group<'_>]) {
             Some(line)
         })
     });
-    if !doc.on_page() {
-        doc.list("users", "CPUs' worth of time by user", told.collect());
-    }
+    doc.list("users", "CPUs' worth of time by user", told.collect());
 }
 
 /// Notes of the cells, each text once with the cells that have it.

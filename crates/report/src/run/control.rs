@@ -5,7 +5,7 @@ use nicety_model::run::ControlSummary;
 
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, Shape};
+use crate::figure::svg::{self, Frame};
 use crate::number::{self, plural};
 
 /// The visits of the control cell in one line.
@@ -43,16 +43,8 @@ pub(super) fn figure(control: &ControlSummary) -> Result<Option<Markup>, ReportE
         .filter(|v| v.is_finite())
         .fold(0.0, f64::max);
     let y = Axis::from_zero(max, 4, number::short);
-    let every = visits.len().div_ceil(12);
-    let x = Axis {
-        min: 0.5,
-        max: visits.len() as f64 + 0.5,
-        ticks: (1..=visits.len())
-            .filter(|n| (n - 1) % every == 0)
-            .map(|n| (n as f64, n.to_string()))
-            .collect(),
-        log: false,
-    };
+    let numbers = (0..visits.len()).map(|n| (n + 1).to_string());
+    let x = Axis::places(numbers, 12);
     let told: Vec<String> = visits.iter().map(|fps| number::grouped(*fps)).collect();
     let label = format!(
         "Throughput of the control cell {} in frames per second, visit by visit: {}",
@@ -65,12 +57,5 @@ pub(super) fn figure(control: &ControlSummary) -> Result<Option<Markup>, ReportE
         .enumerate()
         .map(|(n, fps)| (n as f64 + 1.0, *fps))
         .collect();
-    svg::draw(&frame, |plot| {
-        plot.line(&points, Ink::Series(0), 2, false)?;
-        for point in &points {
-            plot.mark(*point, Shape::Circle, Ink::Series(0), 3, false)?;
-        }
-        Ok(())
-    })
-    .map(Some)
+    svg::draw(&frame, |plot| plot.series(&points, 0, 3)).map(Some)
 }

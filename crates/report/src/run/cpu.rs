@@ -45,26 +45,13 @@ pub(super) fn figure(group: &Group<'_>) -> Result<Option<Markup>, ReportError> {
         return Ok(None);
     };
     let cores = busiest(cpu);
-    let x = Axis {
-        min: 0.0,
-        max: 1.0,
-        ticks: [0.0, 0.25, 0.5, 0.75, 1.0]
-            .map(|at| (at, number::share(at)))
-            .to_vec(),
-        log: false,
-    };
+    let ticks = [0.0, 0.25, 0.5, 0.75, 1.0].map(|at| (at, number::share(at)));
+    let x = Axis::linear(0.0, 1.0, ticks.to_vec());
     let rows = cores.len() as f64;
-    let y = Axis {
-        min: -0.5,
-        max: rows - 0.5,
-        // The first core stands at the top.
-        ticks: cores
-            .iter()
-            .enumerate()
-            .map(|(n, core)| (rows - 1.0 - n as f64, format!("CPU {}", core.cpu)))
-            .collect(),
-        log: false,
-    };
+    // The first core stands at the top.
+    let names = cores.iter().enumerate();
+    let names = names.map(|(n, core)| (rows - 1.0 - n as f64, format!("CPU {}", core.cpu)));
+    let y = Axis::linear(-0.5, rows - 0.5, names.collect());
     let label = label(group, cpu, &cores);
     let height = 40 + 26 * cores.len() as i32;
     let frame = Frame::small(height, 56, (&x, &y), &label);

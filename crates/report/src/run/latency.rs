@@ -7,7 +7,7 @@ use crate::document::Kind::{Name, Number, Text};
 use crate::document::{Cell, Table};
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, Shape};
+use crate::figure::svg::{self, Frame};
 use crate::figure::{self, Key};
 use crate::number;
 use crate::pick::Group;
@@ -80,16 +80,9 @@ pub(super) fn figure(group: &Group<'_>, known: &[String]) -> Result<Option<Marku
         return Ok(None);
     }
     let y = Axis::log(min, max, |v| format!("{} µs", short(v)));
-    let x = Axis {
-        min: -0.3,
-        max: PERCENTILES.len() as f64 - 0.7,
-        ticks: PERCENTILES
-            .iter()
-            .enumerate()
-            .map(|(n, name)| (n as f64, (*name).to_owned()))
-            .collect(),
-        log: false,
-    };
+    let names = PERCENTILES.iter().enumerate();
+    let names = names.map(|(n, name)| (n as f64, (*name).to_owned()));
+    let x = Axis::linear(-0.3, PERCENTILES.len() as f64 - 0.7, names.collect());
     let label = label(group, &lines);
     let frame = Frame::small(200, 66, (&x, &y), &label);
     svg::draw(&frame, |plot| {
@@ -101,10 +94,7 @@ pub(super) fn figure(group: &Group<'_>, known: &[String]) -> Result<Option<Marku
                 .enumerate()
                 .map(|(at, value)| (at as f64, y.at(*value)))
                 .collect();
-            plot.line(&points, Ink::Series(n), 2, false)?;
-            for point in points {
-                plot.mark(point, Shape::of_series(n), Ink::Series(n), 3, false)?;
-            }
+            plot.series(&points, n, 3)?;
         }
         Ok(())
     })

@@ -13,9 +13,6 @@ use crate::figure::{self, Key, key};
 use crate::number;
 use crate::pick::{self, Group, SeriesKey};
 
-/// Above this ratio of the largest to the smallest value the axis is logarithmic: on a linear
-/// one the lower lines would lie on the axis.
-const LOG_ABOVE: f64 = 12.0;
 /// Samples of the line rate, which is a curve over frame size.
 const LINE_SAMPLES: u32 = 48;
 
@@ -222,11 +219,8 @@ impl Throughput {
             keys.push(key("bad", Shape::Cross.glyph(), "no number"));
         }
         if let Some((mbps, _)) = &self.link {
-            keys.push(key(
-                "rule-line",
-                "",
-                format!("link, {}", number::bit_rate(*mbps)),
-            ));
+            let link = format!("link, {}", number::bit_rate(*mbps));
+            keys.push(key("rule-line", "", link));
         }
         if !self.tester.is_empty() {
             keys.push(key("dash-line", "", "tester alone"));
@@ -242,11 +236,7 @@ impl Throughput {
                 .flat_map(|(_, points)| points)
                 .flat_map(|p| {
                     let (min, max) = p.bar.unwrap_or((p.fps, p.fps));
-                    [
-                        unit.of(p.size, min),
-                        unit.of(p.size, max),
-                        unit.of(p.size, p.fps),
-                    ]
+                    [min, max, p.fps].map(|fps| unit.of(p.size, fps))
                 })
         };
         let others = self
@@ -259,19 +249,12 @@ impl Throughput {
             }));
         let max = own().chain(others).fold(0.0, f64::max);
         let min = own().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-        if min.is_finite() && max / min > LOG_ABOVE {
-            Axis::log(min * 0.85, max, |v| unit.label(v))
-        } else {
-            Axis::from_zero(max * 1.02, 5, |v| unit.label(v))
-        }
+        Axis::fitting(min, max, |v| unit.label(v))
     }
 
     fn x_axis(&self, width: i32) -> Axis {
+        let at = |size: FrameSize| f64::from(size.bytes()).log10();
         let (low, high) = self.span;
-        let (low, high) = (
-            f64::from(low.bytes()).log10(),
-            f64::from(high.bytes()).log10(),
-        );
         let mut sizes: Vec<FrameSize> = self
             .series
             .iter()
@@ -280,9 +263,8 @@ impl Throughput {
             .collect();
         sizes.sort();
         sizes.dedup();
-        let at = |size: FrameSize| f64::from(size.bytes()).log10();
         let marks = sizes.into_iter().map(|size| (at(size), size.to_string()));
-        Axis::log_at((low, high), marks, width, 34.0)
+        Axis::log_at((at(low), at(high)), marks, width, 34.0)
     }
 
     fn draw(
@@ -294,14 +276,7 @@ impl Throughput {
     ) -> Result<Markup, ReportError> {
         let left = if unit == Unit::L1 { 70 } else { 50 };
         let x = self.x_axis(size.0 - left - 14);
-        let frame = Frame {
-            size,
-            left,
-            x: &x,
-            y,
-            label,
-            class,
-        };
+        let frame = Frame::new((size, class), left, (&x, y), label);
         let place = |bytes: FrameSize, fps: f64| {
             (x.at(f64::from(bytes.bytes())), y.at(unit.of(bytes, fps)))
         };

@@ -13,10 +13,10 @@ fn columns<'r>() -> [Field<&'r SockResult>; 36] {
     [
         ("cell", |r| r.cell.clone()),
         ("path", |r| r.path.clone()),
-        ("test", |r| r.ask.test.to_string()),
-        ("message_bytes", |r| r.ask.message_bytes.to_string()),
-        ("parallel", |r| r.ask.parallel.to_string()),
-        ("rate_per_s", |r| number(r.ask.rate_per_s)),
+        ("test", |r| r.spec.test.to_string()),
+        ("message_bytes", |r| r.spec.message_bytes.to_string()),
+        ("parallel", |r| r.spec.parallel.to_string()),
+        ("rate_per_s", |r| number(r.spec.rate_per_s)),
         ("family", |r| match r.family {
             Family::Ipv4 => "ipv4".to_owned(),
             Family::Ipv6 => "ipv6".to_owned(),

@@ -7,12 +7,9 @@ use nicety_model::sock::{Family, SockResult, SockSeries, SockTest};
 
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, SERIES, Shape};
+use crate::figure::svg::{self, Frame, Ink, SERIES};
 use crate::figure::{self, Key};
 use crate::number;
-
-/// Above this ratio of the largest to the smallest value the axis is logarithmic.
-const LOG_ABOVE: f64 = 12.0;
 
 /// A point of a line: place, value, and the extremes of its repeats.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +49,7 @@ fn planned(series: &[SockSeries]) -> Vec<Figure> {
     for test in SockTest::ALL {
         let of_test: Vec<&SockSeries> = series
             .iter()
-            .filter(|series| last(series).is_some_and(|result| result.ask.test == test))
+            .filter(|series| last(series).is_some_and(|result| result.spec.test == test))
             .collect();
         let values: &[Value] = match test.has_transactions() {
             true => &[Value::Rate, Value::P99],
@@ -71,10 +68,10 @@ fn by_size(series: &[&SockSeries], test: SockTest, value: Value) -> Option<Figur
     for series in series.iter().filter(|series| series.curve.is_empty()) {
         let Some(result) = last(series) else { continue };
         let mut name = who(result);
-        if result.ask.parallel > 1 {
-            name.push_str(&format!(", {} flows", result.ask.parallel));
+        if result.spec.parallel > 1 {
+            name.push_str(&format!(", {} flows", result.spec.parallel));
         }
-        let point = point(series, result, f64::from(result.ask.message_bytes), value);
+        let point = point(series, result, f64::from(result.spec.message_bytes), value);
         lines.entry(name).or_default().extend(point);
     }
     Figure::of(lines, test, "message size in bytes", value)
@@ -84,10 +81,15 @@ fn by_parallel(series: &[&SockSeries], test: SockTest, value: Value) -> Option<F
     let mut lines: BTreeMap<String, Vec<WorkloadPoint>> = BTreeMap::new();
     for series in series {
         let Some(result) = last(series) else { continue };
-        let name = format!("{}, {} bytes", who(result), result.ask.message_bytes);
+        let name = format!("{}, {} bytes", who(result), result.spec.message_bytes);
         let points = lines.entry(name).or_default();
         if series.curve.is_empty() {
-            points.extend(point(series, result, f64::from(result.ask.parallel), value));
+            points.extend(point(
+                series,
+                result,
+                f64::from(result.spec.parallel),
+                value,
+            ));
         }
         points.extend(series.curve.iter().filter_map(|step| {
             let y = match value {
@@ -110,7 +112,7 @@ fn who(result: &SockResult) -> String {
     if result.family == Family::Ipv6 {
         name.push_str(", IPv6");
     }
-    if let Some(rate) = result.ask.rate_per_s {
+    if let Some(rate) = result.spec.rate_per_s {
         name.push_str(&format!(", {rate} per second asked"));
     }
     if let Some(neighbours) = result.neighbours {
@@ -173,26 +175,17 @@ impl Figure {
         let label = self.label();
         let draw = |size: (i32, i32), class| {
             let x = self.x_axis(size.0 - 64);
-            let frame = Frame {
-                size,
-                left: 50,
-                x: &x,
-                y: &y,
-                label: &label,
-                class,
-            };
+            let frame = Frame::new((size, class), 50, (&x, &y), &label);
             svg::draw(&frame, |plot| {
                 for (n, (_, points)) in shown.iter().enumerate() {
                     let line: Vec<(f64, f64)> =
                         points.iter().map(|p| (x.at(p.x), y.at(p.y))).collect();
-                    plot.line(&line, Ink::Series(n), 2, false)?;
                     for p in *points {
-                        let at = (x.at(p.x), y.at(p.y));
                         if let Some((min, max)) = p.extremes {
-                            plot.error_bar(at.0, y.at(min), y.at(max), Ink::Series(n))?;
+                            plot.error_bar(x.at(p.x), y.at(min), y.at(max), Ink::Series(n))?;
                         }
-                        plot.mark(at, Shape::of_series(n), Ink::Series(n), 4, false)?;
                     }
+                    plot.series(&line, n, 4)?;
                 }
                 Ok(())
             })
@@ -247,10 +240,7 @@ impl Figure {
         };
         let max = values().fold(0.0, f64::max);
         let min = values().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-        match min.is_finite() && max / min > LOG_ABOVE {
-            true => Axis::log(min * 0.85, max, number::short),
-            false => Axis::from_zero(max * 1.02, 5, number::short),
-        }
+        Axis::fitting(min, max, number::short)
     }
 
     /// Logarithmic, with a tick at every value that has room.

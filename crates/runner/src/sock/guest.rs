@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
 use nicety_guests::wire::Serve;
-use nicety_model::sock::{EndReport, Ending, SockAsk};
+use nicety_model::sock::{EndReport, Ending, SockSpec};
 use nicety_socket::{Connection, Server, ServerConfig, SocketError, Token};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub struct Test {
     /// What it wants to be shown.
     pub token: String,
     /// The test.
-    pub ask: SockAsk,
+    pub ask: SockSpec,
 }
 
 /// What came of it.

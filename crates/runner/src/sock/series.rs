@@ -3,7 +3,7 @@
 use nicety_model::Note;
 use nicety_model::note::SockNote;
 use nicety_model::plan::HowOften;
-use nicety_model::sock::{Ending, Second, SockAsk, SockResult, SockSeries};
+use nicety_model::sock::{Ending, Second, SockResult, SockSeries, SockSpec};
 use nicety_port::Stop;
 use nicety_search::stats;
 use nicety_socket::{Connection, SocketError, Token};
@@ -83,7 +83,7 @@ pub fn run(
 type Early = Option<SocketError>;
 
 impl Runner<'_> {
-    fn once(&mut self, ask: &SockAsk, step: Step) -> Result<SockResult, Early> {
+    fn once(&mut self, ask: &SockSpec, step: Step) -> Result<SockResult, Early> {
         let name = &ask.name();
         let observer = self.observer;
         observer(Event::Begins {
@@ -120,11 +120,11 @@ impl Runner<'_> {
         Ok(result)
     }
 
-    fn series(&mut self, ask: &SockAsk, name: String) -> (SockSeries, Result<(), Early>) {
+    fn series(&mut self, ask: &SockSpec, name: String) -> (SockSeries, Result<(), Early>) {
         let mut ended = Ok(());
         let mut steps = self.request.steps.clone();
         while let Some(step) = steps.next() {
-            let ask = SockAsk {
+            let ask = SockSpec {
                 parallel: step.parallel.unwrap_or(ask.parallel),
                 ..ask.clone()
             };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::link::Links;
 use nicety_model::Remedy;
-use nicety_model::sock::{Family, Neighbours, SockAsk, SockTest};
+use nicety_model::sock::{Family, Neighbours, SockSpec, SockTest};
 use nicety_paths::EndpointSite;
 use nicety_socket::{Connection, Ran, SocketError};
 
@@ -26,14 +26,14 @@ const FLOOD: u64 = 200;
 pub(super) fn beside<T>(
     pairs: &[[EndpointSite; 2]],
     family: Family,
-    ask: &SockAsk,
+    ask: &SockSpec,
     work: &dyn Fn() -> T,
 ) -> Result<(T, Neighbours), Missing> {
     let message_bytes = DATAGRAM[usize::from(family == Family::Ipv6)];
-    let flood = SockAsk {
+    let flood = SockSpec {
         message_bytes,
         offload: false,
-        ..SockAsk::new(SockTest::UdpStream, ask.duration() + BEYOND)
+        ..SockSpec::new(SockTest::UdpStream, ask.duration() + BEYOND)
     };
     let mut servers = Vec::new();
     for [_, far] in pairs {

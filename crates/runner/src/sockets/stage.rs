@@ -12,8 +12,8 @@ use nicety_host::placement::Placement;
 use nicety_host::{napi, sysctl};
 use nicety_model::Note;
 use nicety_model::note::SockNote;
-use nicety_model::plan::{SockCell, VmAsk};
-use nicety_model::sock::{EndReport, Ending, Family, SockAsk};
+use nicety_model::plan::{SockCell, VmConfig};
+use nicety_model::sock::{EndReport, Ending, Family, SockSpec};
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
 use nicety_paths::{
     EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, PathPort, VmPath,
@@ -100,7 +100,7 @@ impl Stage {
                 remedy: "run nicety sock serve on the far host and nicety sock TEST --to here"
                     .to_owned(),
             }),
-            PathSpec::Vm(vm) => match vm.ask() {
+            PathSpec::Vm(vm) => match vm.config() {
                 ask if ask.netns => namespace(making, ask, neighbours),
                 ask => guest(making, ask, neighbours, from_guest),
             },
@@ -142,7 +142,7 @@ impl Stage {
     pub(super) fn run_in_guest(
         &self,
         far: &Far,
-        ask: &SockAsk,
+        ask: &SockSpec,
         stop: &AtomicBool,
     ) -> Result<Ran, Missing> {
         let Between::Guests(path) = &self.between else {
@@ -222,7 +222,7 @@ fn address(family: Family, number: u8) -> IpAddr {
 /// A namespace at one end, a guest at the other.
 fn guest(
     making: &mut Making<'_>,
-    ask: VmAsk,
+    ask: VmConfig,
     pairs: u32,
     from_guest: bool,
 ) -> Result<Stage, Missing> {
@@ -272,7 +272,7 @@ fn guest(
 }
 
 /// A namespace at either end, of which the far one stands for a guest.
-fn namespace(making: &mut Making<'_>, ask: VmAsk, pairs: u32) -> Result<Stage, Missing> {
+fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage, Missing> {
     let ipv6 = making.ipv6;
     let path = NetnsPath::build(&NetnsSpec {
         ask,

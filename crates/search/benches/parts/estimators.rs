@@ -54,7 +54,7 @@ fn figures(name: &'static str, estimator: Estimator, (path, sut): (&'static str,
     let (mut traffic_s, mut wall_s) = (0.0, 0.0);
     for seed in 0..RUNS {
         let mut sut = Sut::new(sut, seed);
-        let mut found: Vec<f64> = Vec::new();
+        let mut throughputs: Vec<f64> = Vec::new();
         for _ in 0..VISITS {
             let mut clock = Clock {
                 sut: &mut sut,
@@ -62,18 +62,18 @@ fn figures(name: &'static str, estimator: Estimator, (path, sut): (&'static str,
                 wall_s: 0.0,
             };
             let result = match estimator {
-                Estimator::Edge => edge(&mut clock, middle(&found)),
+                Estimator::Edge => edge(&mut clock, middle(&throughputs)),
                 Estimator::Staircase => staircase(&mut clock),
             };
             traffic_s += clock.traffic_s;
             wall_s += clock.wall_s;
-            found.push(result);
+            throughputs.push(result);
             sut.wait(APART_S);
         }
-        found.sort_by(f64::total_cmp);
-        medians.push(found[VISITS / 2]);
-        ranges.push((found[0], found[VISITS - 1]));
-        visits.extend(found);
+        throughputs.sort_by(f64::total_cmp);
+        medians.push(throughputs[VISITS / 2]);
+        ranges.push((throughputs[0], throughputs[VISITS - 1]));
+        visits.extend(throughputs);
     }
     let median = middle(&medians).unwrap_or(0.0);
     let covering = ranges
@@ -124,12 +124,12 @@ fn edge(clock: &mut Clock<'_>, known: Option<f64>) -> f64 {
     if let Some(known) = known {
         search.expect(Fps(known));
     }
-    while let Some(ask) = search.next_trial() {
-        let (good, bad, forwarding) = clock.trial(ask.load, ask.duration.as_secs_f64());
+    while let Some(request) = search.next_trial() {
+        let (good, bad, forwarding) = clock.trial(request.load, request.duration.as_secs_f64());
         search.observe(&Seen {
-            load: ask.load,
-            duration: ask.duration,
-            wall: ask.duration,
+            load: request.load,
+            duration: request.duration,
+            wall: request.duration,
             loss_ratio: nicety_model::LossRatio(0.0),
             single: None,
             windows: Some((good, bad)),

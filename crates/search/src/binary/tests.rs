@@ -25,10 +25,10 @@ fn seen(load: f64, loss: f64) -> Seen {
 fn loads(search: &mut Binary, capacity: f64) -> Vec<f64> {
     let mut sut = Sut::new(Path::Fixed { capacity }, 1);
     let mut loads = Vec::new();
-    while let Some(ask) = search.next_trial() {
-        loads.push(ask.load.0);
-        let shot = sut.trial(ask.load, 10.0);
-        search.observe(&seen(ask.load.0, shot.loss_ratio.0));
+    while let Some(request) = search.next_trial() {
+        loads.push(request.load.0);
+        let shot = sut.trial(request.load, 10.0);
+        search.observe(&seen(request.load.0, shot.loss_ratio.0));
     }
     loads
 }
@@ -83,9 +83,9 @@ fn a_cap_lowers_the_highest_load() {
     search.observe(&seen(16_000.0, 0.5));
     search.observe(&seen(8_000.0, 0.0));
     search.cap(Fps(9_000.0));
-    while let Some(ask) = search.next_trial() {
-        assert!(ask.load.0 <= 9_000.0);
-        search.observe(&seen(ask.load.0, 0.0));
+    while let Some(request) = search.next_trial() {
+        assert!(request.load.0 <= 9_000.0);
+        search.observe(&seen(request.load.0, 0.0));
     }
     let outcome = search.outcome();
     assert!(outcome.at_max && !outcome.width_met && outcome.lower == Some(Fps(9_000.0)));
@@ -110,10 +110,10 @@ proptest::proptest! {
         let mut search = binary(0.0001);
         let mut passed = Vec::new();
         for pass in answers {
-            let Some(ask) = search.next_trial() else { break };
-            search.observe(&seen(ask.load.0, if pass { 0.0 } else { 0.1 }));
+            let Some(request) = search.next_trial() else { break };
+            search.observe(&seen(request.load.0, if pass { 0.0 } else { 0.1 }));
             if pass {
-                passed.push(ask.load);
+                passed.push(request.load);
             }
         }
         proptest::prop_assert!(search.next_trial().is_none());

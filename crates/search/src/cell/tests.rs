@@ -73,7 +73,7 @@ fn purposes(records: &[TrialRecord]) -> String {
     records.iter().map(letter).collect()
 }
 
-fn whole(preset: Preset, path: Path) -> (Vec<TrialRecord>, CellResult) {
+fn run_cell(preset: Preset, path: Path) -> (Vec<TrialRecord>, CellResult) {
     let mut cell = Cell::new(plan(preset)).unwrap();
     let records = run(&mut cell, &mut Sut::new(path, 1), |_| {});
     (records, cell.finish(context()))
@@ -93,7 +93,7 @@ fn trials_of_a_cell_on_a_clean_path() {
         (Preset::Binary, "wsssssssssssssclll"),
         (Preset::Rfc2544, "wsssslll"),
     ] {
-        let (records, result) = whole(preset, clean());
+        let (records, result) = run_cell(preset, clean());
         assert_eq!(purposes(&records), sequence.replace(' ', ""), "{preset:?}");
         assert_eq!(
             result.verdict,
@@ -101,8 +101,8 @@ fn trials_of_a_cell_on_a_clean_path() {
             "{preset:?}: {:?}",
             result.notes
         );
-        let found = result.throughput_fps.unwrap();
-        assert!((0.98e6..=1e6).contains(&found), "{preset:?}: {found}");
+        let fps = result.throughput_fps.unwrap();
+        assert!((0.98e6..=1e6).contains(&fps), "{preset:?}: {fps}");
         assert_eq!(result.latency_by_load_us.len(), 3);
         assert_eq!(result.latency_us.unwrap().load_ratio, Some(0.9));
         assert!(
@@ -247,8 +247,8 @@ fn a_sender_held_up_more_and_less_ends_coupled() {
             "{seed}: {:?}",
             result.notes
         );
-        let found = result.throughput_fps.unwrap();
-        assert!((0.9 * 3e5..=3e5).contains(&found), "{seed}: {found}");
+        let fps = result.throughput_fps.unwrap();
+        assert!((0.9 * 3e5..=3e5).contains(&fps), "{seed}: {fps}");
     }
 }
 
@@ -348,8 +348,8 @@ fn a_load_that_is_missed_and_mostly_lost_is_too_much() {
     assert!(records.iter().filter(high).count() > 0);
     let result = cell.finish(context());
     assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
-    let found = result.throughput_fps.unwrap();
-    assert!((0.98e6..=1e6).contains(&found), "{found}");
+    let fps = result.throughput_fps.unwrap();
+    assert!((0.98e6..=1e6).contains(&fps), "{fps}");
     // Less than half may be lost by the sender's haste: that is no evidence.
     let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     run(&mut cell, &mut Sut::new(clean(), 1), |record| {
@@ -400,7 +400,7 @@ fn a_confirm_trial_missed_twice_is_late() {
 
 #[test]
 fn a_path_that_always_loses_fails_with_a_reason() {
-    let (_, result) = whole(Preset::Std, Path::Lossy { loss_ratio: 0.2 });
+    let (_, result) = run_cell(Preset::Std, Path::Lossy { loss_ratio: 0.2 });
     assert_eq!(
         (result.verdict, result.throughput_fps),
         (Verdict::Failed, None)
@@ -418,7 +418,7 @@ fn an_interrupted_cell_says_so() {
 
 #[test]
 fn a_visit_of_the_control_cell_is_cheap() {
-    let (records, result) = whole(Preset::Std, clean());
+    let (records, result) = run_cell(Preset::Std, clean());
     let mut visit = plan(Preset::Std).brief();
     visit.expect = result.bounds.lower_fps.map(Fps);
     let mut cell = Cell::new(visit).unwrap();
@@ -475,16 +475,21 @@ proptest! {
 
 #[test]
 fn a_budget_cuts_the_search_and_what_follows_a_failed_confirm_trial() {
-    let whole = plan(Preset::Std);
+    let full_plan = plan(Preset::Std);
     let timeout = |seconds| {
         let budget = Duration::from_secs(seconds);
-        whole.clone().within(budget).settings.timeout.as_secs_f64()
+        full_plan
+            .clone()
+            .within(budget)
+            .settings
+            .timeout
+            .as_secs_f64()
     };
     assert_eq!(timeout(1000), 600.0);
     assert!((timeout(500) - (500.0 * TRAFFIC_SHARE - 34.0)).abs() < 1e-9);
     assert_eq!(timeout(5), 300.0);
     for (budget, confirms) in [(180, 3), (60, 1)] {
-        let mut cell = Cell::new(whole.clone().within(Duration::from_secs(budget))).unwrap();
+        let mut cell = Cell::new(full_plan.clone().within(Duration::from_secs(budget))).unwrap();
         let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
             if record.purpose == Purpose::Confirm {
                 record.loss_ratio = nicety_model::LossRatio(0.01);
@@ -497,7 +502,7 @@ fn a_budget_cuts_the_search_and_what_follows_a_failed_confirm_trial() {
 
 #[test]
 fn a_replay_ends_where_the_machine_wants_something_else() {
-    let (records, result) = whole(Preset::Std, clean());
+    let (records, result) = run_cell(Preset::Std, clean());
     let mut cell = Cell::new(plan(Preset::Std)).unwrap();
     assert_eq!(cell.replay(&records), records.len());
     assert_eq!(cell.finish(context()), result);

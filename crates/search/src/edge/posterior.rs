@@ -31,9 +31,9 @@ impl Posterior {
     pub(super) fn new(min: f64, max: f64, expected: (f64, f64)) -> Self {
         let low = min.max(1.0).ln();
         let steps = ((max.max(min).max(1.0).ln() + BEYOND - low) / STEP).ceil();
-        let (centre, doubt) = (expected.0.max(1.0).ln(), expected.1);
+        let (centre, scale) = (expected.0.max(1.0).ln(), expected.1);
         let cauchy = |n: usize| {
-            let away = (low + n as f64 * STEP - centre) / doubt;
+            let away = (low + n as f64 * STEP - centre) / scale;
             -(1.0 + away * away).ln()
         };
         Self {
@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn it_begins_where_the_edge_is_expected_and_follows_what_is_seen() {
         let mut posterior = Posterior::new(100.0, 2e6, (8e5, 0.03));
-        let near = |found: f64, load: f64, within: f64| {
-            assert!((found / load - 1.0).abs() < within, "{found} for {load}");
+        let near = |fps: f64, load: f64, within: f64| {
+            assert!((fps / load - 1.0).abs() < within, "{fps} for {load}");
         };
         near(middle(&posterior), 8e5, 0.01);
         posterior.observe(8e5, (6, 0));

@@ -16,29 +16,29 @@ fn search(goal: f64) -> EdgeSearch {
 
 /// Runs a search on a simulated path; loads and lengths of its trials.
 fn run(search: &mut EdgeSearch, sut: &mut Sut) -> Vec<(f64, f64)> {
-    let mut asked = Vec::new();
-    while let Some(ask) = search.next_trial() {
-        assert_eq!(search.next_trial(), Some(ask));
-        let seconds = ask.duration.as_secs_f64();
-        let window = ask.window.unwrap();
-        let record = sut.record_by_windows((Purpose::Search, ask.load), seconds, window);
+    let mut trials = Vec::new();
+    while let Some(request) = search.next_trial() {
+        assert_eq!(search.next_trial(), Some(request));
+        let seconds = request.duration.as_secs_f64();
+        let window = request.window.unwrap();
+        let record = sut.record_by_windows((Purpose::Search, request.load), seconds, window);
         let windows = record.windows.unwrap();
         search.observe(&Seen {
-            load: ask.load,
-            duration: ask.duration,
+            load: request.load,
+            duration: request.duration,
             wall: Duration::from_secs_f64(record.wall_s),
             loss_ratio: record.loss_ratio,
             single: Some(windows.iter().filter(|window| window.lost == 1).count() as u32),
             windows: Some(windows.judged(GOAL)),
             forwarding: windows.forwarding(1).unwrap(),
         });
-        asked.push((ask.load.0, seconds));
-        assert!(asked.len() < 50, "does not end: {asked:?}");
+        trials.push((request.load.0, seconds));
+        assert!(trials.len() < 50, "does not end: {trials:?}");
     }
-    asked
+    trials
 }
 
-fn found(path: Path, seed: u64) -> f64 {
+fn search_fps(path: Path, seed: u64) -> f64 {
     let mut search = search(GOAL);
     search.expect_forwarding(Fps(1e6));
     run(&mut search, &mut Sut::new(path, seed));
@@ -49,12 +49,12 @@ fn found(path: Path, seed: u64) -> f64 {
 fn the_edge_is_found_from_below_on_paths_that_are_disturbed() {
     for (name, path) in reference_paths() {
         for seed in 0..10 {
-            let fps = found(path, seed);
+            let fps = search_fps(path, seed);
             assert!((0.97e6..=1.0e6).contains(&fps), "{name} {seed}: {fps}");
         }
     }
     for (name, path) in busy_paths() {
-        let mut all: Vec<f64> = (0..21).map(|seed| found(path, seed)).collect();
+        let mut all: Vec<f64> = (0..21).map(|seed| search_fps(path, seed)).collect();
         all.sort_by(f64::total_cmp);
         assert!((0.96e6..=1.02e6).contains(&all[10]), "{name}: {all:?}");
     }
@@ -66,13 +66,13 @@ fn a_wrong_expectation_costs_trials_not_the_result() {
         let mut search = search(GOAL);
         search.expect(Fps(expected));
         let path = Path::Busy(Busy::quiet(1e6, 256.0));
-        let asked = run(&mut search, &mut Sut::new(path, 1));
+        let trials = run(&mut search, &mut Sut::new(path, 1));
         let fps = search.outcome().throughput.unwrap().0;
         assert!(
             (0.97e6..=1.001e6).contains(&fps),
-            "{expected}: {fps} {asked:?}"
+            "{expected}: {fps} {trials:?}"
         );
-        assert!(asked.len() <= 14, "{expected}: {asked:?}");
+        assert!(trials.len() <= 14, "{expected}: {trials:?}");
     }
 }
 
@@ -83,13 +83,16 @@ fn a_slow_phase_costs_few_trials() {
         let mut search = search(GOAL);
         search.expect(Fps(expected));
         let path = Path::Busy(Busy::quiet(capacity, 256.0));
-        let asked = run(&mut search, &mut Sut::new(path, 1));
+        let trials = run(&mut search, &mut Sut::new(path, 1));
         let fps = search.outcome().throughput.unwrap().0 / capacity;
-        assert!((0.97..=1.001).contains(&fps), "{expected}: {fps} {asked:?}");
-        assert!(asked.len() <= 9, "{expected}: {asked:?}");
         assert!(
-            asked.iter().all(|(load, _)| *load > 0.9 * capacity),
-            "{asked:?}"
+            (0.97..=1.001).contains(&fps),
+            "{expected}: {fps} {trials:?}"
+        );
+        assert!(trials.len() <= 9, "{expected}: {trials:?}");
+        assert!(
+            trials.iter().all(|(load, _)| *load > 0.9 * capacity),
+            "{trials:?}"
         );
     }
 }
@@ -103,9 +106,9 @@ fn a_long_queue_is_not_taken_for_capacity() {
             let mut search = search(GOAL);
             search.expect_forwarding(Fps(capacity));
             let path = Path::Busy(Busy::quiet(capacity, queue));
-            let asked = run(&mut search, &mut Sut::new(path, seed));
+            let trials = run(&mut search, &mut Sut::new(path, seed));
             let fps = search.outcome().throughput.unwrap().0 / capacity;
-            assert!((0.98..=1.02).contains(&fps), "{seed}: {fps} {asked:?}");
+            assert!((0.98..=1.02).contains(&fps), "{seed}: {fps} {trials:?}");
         }
     }
 }
@@ -113,10 +116,10 @@ fn a_long_queue_is_not_taken_for_capacity() {
 #[test]
 fn a_path_that_carries_all_ends_at_the_highest_load() {
     let mut search = search(GOAL);
-    let asked = run(&mut search, &mut Sut::new(Path::Fixed { capacity: 5e6 }, 1));
+    let trials = run(&mut search, &mut Sut::new(Path::Fixed { capacity: 5e6 }, 1));
     let outcome = search.outcome();
     assert_eq!((outcome.throughput, outcome.at_max), (Some(MAX), true));
-    assert_eq!(asked.len(), 2);
+    assert_eq!(trials.len(), 2);
     let mut capped = self::search(GOAL);
     capped.cap(Fps(7e5));
     run(&mut capped, &mut Sut::new(Path::Fixed { capacity: 1e6 }, 1));
@@ -134,7 +137,7 @@ fn loss_at_every_load_fails_with_the_loss_that_was_measured() {
     };
     let mut search = search(GOAL);
     search.expect_forwarding(Fps(1e6));
-    let asked = run(&mut search, &mut Sut::new(every(9_000), 1));
+    let trials = run(&mut search, &mut Sut::new(every(9_000), 1));
     let outcome = search.outcome();
     assert!(
         outcome.at_min && outcome.throughput.is_none(),
@@ -142,9 +145,9 @@ fn loss_at_every_load_fails_with_the_loss_that_was_measured() {
     );
     let why = outcome.failed.unwrap().to_string();
     assert!(why.contains("at every load tried: 0.01"), "{why}");
-    let lowest = asked.iter().map(|(load, _)| *load).fold(MAX.0, f64::min);
-    assert!(lowest < 0.15e6, "{asked:?}");
-    let fps = found(every(11_000), 1);
+    let lowest = trials.iter().map(|(load, _)| *load).fold(MAX.0, f64::min);
+    assert!(lowest < 0.15e6, "{trials:?}");
+    let fps = search_fps(every(11_000), 1);
     assert!((0.97e6..=1.0e6).contains(&fps), "{fps}");
 }
 
@@ -175,19 +178,19 @@ fn a_slow_path_is_looked_at_by_whole_windows() {
         });
         let mut search = search(GOAL);
         search.expect_forwarding(Fps(12_345.0));
-        let asked = run(&mut search, &mut Sut::new(path, 1));
-        let longest = asked.iter().map(|trial| trial.1).fold(0.0, f64::max);
-        assert!((4.0..10.1).contains(&longest), "{asked:?}");
+        let trials = run(&mut search, &mut Sut::new(path, 1));
+        let longest = trials.iter().map(|trial| trial.1).fold(0.0, f64::max);
+        assert!((4.0..10.1).contains(&longest), "{trials:?}");
         let outcome = search.outcome();
         match carries {
             true => {
                 let fps = outcome.throughput.unwrap().0;
                 assert!(
                     (12_200.0..=12_350.0).contains(&fps),
-                    "{every}: {fps} {asked:?}"
+                    "{every}: {fps} {trials:?}"
                 );
             }
-            false => assert!(outcome.failed.is_some(), "{outcome:?} {asked:?}"),
+            false => assert!(outcome.failed.is_some(), "{outcome:?} {trials:?}"),
         }
     }
 }
@@ -196,16 +199,16 @@ fn a_slow_path_is_looked_at_by_whole_windows() {
 fn engines_without_windows_are_judged_by_whole_trials() {
     let mut search = search(GOAL);
     search.expect_forwarding(Fps(1e6));
-    while let Some(ask) = search.next_trial() {
-        let loss = (1.0 - 1e6 / ask.load.0).max(0.0);
+    while let Some(request) = search.next_trial() {
+        let loss = (1.0 - 1e6 / request.load.0).max(0.0);
         search.observe(&Seen {
-            load: ask.load,
-            duration: ask.duration,
-            wall: ask.duration,
+            load: request.load,
+            duration: request.duration,
+            wall: request.duration,
             loss_ratio: LossRatio(loss),
             single: None,
             windows: None,
-            forwarding: Fps(ask.load.0.min(1e6)),
+            forwarding: Fps(request.load.0.min(1e6)),
         });
     }
     let fps = search.outcome().throughput.unwrap().0;
@@ -220,8 +223,8 @@ fn time_that_is_up_keeps_what_was_found() {
     };
     let mut search = EdgeSearch::new(&settings, MIN, MAX);
     search.expect_forwarding(Fps(1e6));
-    let asked = run(&mut search, &mut Sut::new(reference_paths()[0].1, 1));
-    assert!(asked.len() <= 3, "{asked:?}");
+    let trials = run(&mut search, &mut Sut::new(reference_paths()[0].1, 1));
+    assert!(trials.len() <= 3, "{trials:?}");
     let outcome = search.outcome();
     assert!(
         outcome.timed_out && outcome.throughput.is_some(),

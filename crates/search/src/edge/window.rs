@@ -17,7 +17,7 @@ const MORE: u64 = 8;
 /// Frames of a window times the goal: loss of this many frames is what it allows.
 const ALLOWED: f64 = 5.0;
 /// Longest whole window: beyond, the goal is not worth the time here.
-const WHOLE_MAX: f64 = 10.0;
+const FULL_MAX: f64 = 10.0;
 /// Loss that must be told from the goal, above and below it.
 const APART: f64 = 0.1;
 
@@ -47,10 +47,10 @@ pub fn is_short(load: f64, goal: f64) -> bool {
 }
 
 /// Length of a window at `load` with as many frames as the goal asks for, 10 s at most.
-pub fn whole(load: f64, goal: f64) -> Duration {
+pub fn full_length(load: f64, goal: f64) -> Duration {
     let slot_s = SLOT_NS as f64 * 1e-9;
     // In the middle between two whole frames of loss, where the goal is sharpest.
-    let seconds = ((ALLOWED + 0.5) / (goal * load).max(1e-9)).min(WHOLE_MAX);
+    let seconds = ((ALLOWED + 0.5) / (goal * load).max(1e-9)).min(FULL_MAX);
     slots((seconds / slot_s).ceil() as u64)
 }
 
@@ -60,7 +60,7 @@ pub fn whole(load: f64, goal: f64) -> Duration {
 pub fn strict(load: f64, goal: f64) -> (Duration, u32) {
     let per_slot = load * SLOT_NS as f64 * 1e-9 * goal;
     let window = slots(((0.9 / per_slot.max(1e-9)) as u64).clamp(1, BRIEF));
-    let count = whole(load, goal).as_secs_f64() / window.as_secs_f64();
+    let count = full_length(load, goal).as_secs_f64() / window.as_secs_f64();
     (window, (count.round() as u32).max(1))
 }
 
@@ -71,8 +71,8 @@ pub fn trial(window: Duration, count: u32) -> Duration {
 
 /// Whether a window that allows `allowed` frames tells loss below the goal from loss above it.
 fn is_sharp(allowed: f64) -> bool {
-    let whole = allowed.floor();
-    ((1.0 + APART) * allowed).floor() > whole && ((1.0 - APART) * allowed).ceil() <= whole
+    let frames = allowed.floor();
+    ((1.0 + APART) * allowed).floor() > frames && ((1.0 - APART) * allowed).ceil() <= frames
 }
 
 fn slots(count: u64) -> Duration {
@@ -94,8 +94,8 @@ mod tests {
         assert_eq!(of(1e6, 0.0), slots(6));
         assert_eq!(of(12_345.0, 1e-4), slots(12));
         assert!(is_short(12_345.0, 1e-4) && !is_short(12_345.0, 0.0));
-        let whole = whole(12_345.0, 1e-4).as_secs_f64();
-        assert!((4.45..4.47).contains(&whole), "{whole}");
+        let seconds = full_length(12_345.0, 1e-4).as_secs_f64();
+        assert!((4.45..4.47).contains(&seconds), "{seconds}");
     }
 
     proptest::proptest! {

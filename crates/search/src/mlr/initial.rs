@@ -2,7 +2,7 @@
 
 use crate::classify::Rule;
 use crate::grid::Grid;
-use crate::mlr::law;
+use crate::mlr::capacity;
 use crate::mlr::selector::place;
 use crate::mlr::trials::Kept;
 
@@ -207,7 +207,7 @@ impl Initial {
             } => {
                 let load = |at| guess.grid.load(at).0;
                 let far = Some((load(guess.top), overloaded));
-                let capacity = law::capacity((load(at), trial.forwarding), far);
+                let capacity = capacity::estimate((load(at), trial.forwarding), far);
                 let first = place(guess.grid, capacity, guess.rule.loss_ratio, guess.width);
                 match first.min(at.saturating_sub(guess.width)) {
                     first if first > passed => Self::First {

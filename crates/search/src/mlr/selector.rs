@@ -6,7 +6,7 @@ use crate::bounds::Bounds;
 use crate::grid::Grid;
 use crate::mlr::strategy::{self, Grow, Pick, View};
 use crate::mlr::trials::{Kept, Trials};
-use crate::mlr::{law, stretch};
+use crate::mlr::{capacity, stretch};
 use crate::target::Target;
 
 /// Loss, in widths of the target, from which a forwarding rate says where the capacity is.
@@ -146,14 +146,14 @@ impl Selector {
         let far = above.find_map(|(load, kept)| self.overloaded(grid, load, kept));
         Some(place(
             grid,
-            law::capacity(near, far),
+            capacity::estimate(near, far),
             self.target().rule.loss_ratio,
             self.final_target().width,
         ))
     }
 
     /// What was forwarded at a load on average, where enough was lost to say something.
-    fn overloaded(&self, grid: &Grid, load: usize, kept: &[Kept]) -> Option<law::Point> {
+    fn overloaded(&self, grid: &Grid, load: usize, kept: &[Kept]) -> Option<capacity::LoadRate> {
         let share = 1.0 / kept.len().max(1) as f64;
         let loss: f64 = kept.iter().map(|trial| trial.loss_ratio * share).sum();
         let rate = kept.iter().map(|trial| trial.forwarding * share).sum();

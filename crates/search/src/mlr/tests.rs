@@ -14,12 +14,12 @@ fn mlr(preset: Preset) -> Mlr {
     Mlr::new(vec![settings.goal()], MIN, REFERENCE_MAX, settings.timeout).unwrap()
 }
 
-fn seen(sut: &mut Sut, ask: Ask) -> Seen {
-    let seconds = ask.duration.as_secs_f64();
-    let shot = sut.trial(ask.load, seconds);
+fn seen(sut: &mut Sut, request: TrialRequest) -> Seen {
+    let seconds = request.duration.as_secs_f64();
+    let shot = sut.trial(request.load, seconds);
     Seen {
-        load: ask.load,
-        duration: ask.duration,
+        load: request.load,
+        duration: request.duration,
         wall: Duration::from_secs_f64(sut.wall_s(seconds)),
         loss_ratio: shot.loss_ratio,
         single: None,
@@ -31,13 +31,13 @@ fn seen(sut: &mut Sut, ask: Ask) -> Seen {
 /// Runs to the end; returns what was asked and seen.
 fn run(search: &mut Mlr, sut: &mut Sut) -> Vec<Seen> {
     let mut all = Vec::new();
-    while let Some(ask) = search.next_trial() {
+    while let Some(request) = search.next_trial() {
         assert_eq!(
             search.next_trial(),
-            Some(ask),
+            Some(request),
             "asking again changes nothing"
         );
-        let seen = seen(sut, ask);
+        let seen = seen(sut, request);
         search.observe(&seen);
         all.push(seen);
         assert!(all.len() < 20_000, "does not end");
@@ -199,8 +199,8 @@ fn a_hint_saves_the_first_trial_and_a_wrong_one_costs_two() {
         let mut search = mlr(Preset::Std);
         search.expect(hint);
         let count = run(&mut search, &mut Sut::new(path, 1)).len();
-        let found = search.outcome().throughput.unwrap().0;
-        assert!((0.985e6..=1e6).contains(&found), "{found}");
+        let fps = search.outcome().throughput.unwrap().0;
+        assert!((0.985e6..=1e6).contains(&fps), "{fps}");
         count
     };
     // Without a trial at the highest load, a second one at the upper load must agree.
@@ -400,12 +400,12 @@ proptest! {
         let all = run(&mut search, &mut Sut::new(path, seed));
         let mut again = mlr(preset);
         for seen in all.iter().take(cut) {
-            let ask = again.next_trial().unwrap();
-            prop_assert_eq!((ask.load, ask.duration), (seen.load, seen.duration));
+            let request = again.next_trial().unwrap();
+            prop_assert_eq!((request.load, request.duration), (seen.load, seen.duration));
             again.observe(seen);
         }
         let next = all.get(cut).map(|seen| (seen.load, seen.duration));
-        prop_assert_eq!(again.next_trial().map(|ask| (ask.load, ask.duration)), next);
+        prop_assert_eq!(again.next_trial().map(|request| (request.load, request.duration)), next);
     }
 
     /// Once capped, at any moment, nothing above the cap is asked for, and the search ends.
@@ -414,8 +414,8 @@ proptest! {
         let mut sut = Sut::new(path, seed);
         let mut search = mlr(preset);
         for _ in 0..at {
-            let Some(ask) = search.next_trial() else { break };
-            let seen = seen(&mut sut, ask);
+            let Some(request) = search.next_trial() else { break };
+            let seen = seen(&mut sut, request);
             search.observe(&seen);
         }
         search.cap(Fps(max));
@@ -431,12 +431,12 @@ proptest! {
     fn arbitrary_answers_end(answers in proptest::collection::vec((0.0f64..1.0, 0.0f64..2e7), 50)) {
         let mut search = mlr(Preset::Std);
         for (loss, rate) in answers.iter().cycle().take(20_000) {
-            let Some(ask) = search.next_trial() else { return Ok(()) };
+            let Some(request) = search.next_trial() else { return Ok(()) };
             let loss = if *loss < 0.5 { 0.0 } else { *loss };
             search.observe(&Seen {
-                load: ask.load,
-                duration: ask.duration,
-                wall: ask.duration,
+                load: request.load,
+                duration: request.duration,
+                wall: request.duration,
                 loss_ratio: LossRatio(loss),
                 single: None,
                 windows: None,
@@ -468,11 +468,8 @@ fn a_path_that_forwards_ever_less_is_found_from_two_overloaded_trials() {
             let mut search = mlr(Preset::Std);
             search.expect_forwarding(sut.trial(REFERENCE_MAX, 1.0).forwarding);
             let trials = run(&mut search, &mut sut).len();
-            let found = search.outcome().throughput.unwrap().0 / capacity;
-            assert!(
-                (0.985..=1.0).contains(&found),
-                "{capacity}, {power}: {found}"
-            );
+            let fps = search.outcome().throughput.unwrap().0 / capacity;
+            assert!((0.985..=1.0).contains(&fps), "{capacity}, {power}: {fps}");
             assert!(trials <= most, "{capacity}, {power}: {trials} trials");
         }
     }

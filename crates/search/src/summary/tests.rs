@@ -92,15 +92,15 @@ fn a_visit_of_the_control_cell_stands_in_where_no_repeat_found_a_throughput() {
     let failed = || cell("a", None, Verdict::Failed);
     let mut second = failed();
     second.control = Some(2);
-    let found = results(&[failed(), visit.clone(), second, failed()]);
-    assert_eq!(found.len(), 3);
-    assert_eq!(found[1].notes, [SearchNote::StandIn.into()]);
-    let summary = summarise(["a"], &found);
+    let cells = results(&[failed(), visit.clone(), second, failed()]);
+    assert_eq!(cells.len(), 3);
+    assert_eq!(cells[1].notes, [SearchNote::StandIn.into()]);
+    let summary = summarise(["a"], &cells);
     let spread = summary[0].throughput_fps.unwrap();
     assert_eq!((spread.ave, spread.n), (74.0, 1));
     assert_eq!(summary[0].verdict, Verdict::Failed);
     // It does not where one has.
-    let found = results(&[cell("a", Some(80.0), Verdict::Ok), visit, failed()]);
-    assert_eq!(found.len(), 2);
-    assert!(found.iter().all(|cell| cell.notes.is_empty()));
+    let cells = results(&[cell("a", Some(80.0), Verdict::Ok), visit, failed()]);
+    assert_eq!(cells.len(), 2);
+    assert!(cells.iter().all(|cell| cell.notes.is_empty()));
 }

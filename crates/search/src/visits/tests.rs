@@ -24,8 +24,8 @@ fn of(numbers: &[f64]) -> Together {
     together(&visits.iter().collect::<Vec<_>>())
 }
 
-fn found(numbers: &[f64]) -> Vec<Found> {
-    let one = |fps: &f64| Found {
+fn bounds(numbers: &[f64]) -> Vec<VisitBounds> {
+    let one = |fps: &f64| VisitBounds {
         fps: *fps,
         high_fps: *fps,
     };
@@ -34,29 +34,29 @@ fn found(numbers: &[f64]) -> Vec<Found> {
 
 #[test]
 fn five_visits_give_their_median_and_range() {
-    let estimate = estimate(&found(&[103.0, 99.0, 100.0, 97.0, 101.0])).unwrap();
+    let estimate = estimate(&bounds(&[103.0, 99.0, 100.0, 97.0, 101.0])).unwrap();
     assert_eq!(
         (estimate.fps, estimate.low_fps, estimate.high_fps),
         (100.0, 96.5, 103.5)
     );
     assert_eq!((estimate.confidence, estimate.visits), (Some(0.9375), 5));
-    assert_eq!(super::estimate(&found(&[5.0])), None);
+    assert_eq!(super::estimate(&bounds(&[5.0])), None);
 }
 
 #[test]
 fn fewer_visits_are_trusted_less_and_more_of_them_lose_their_ends() {
-    let half = |visits: &[f64]| estimate(&found(visits)).unwrap().half_width();
+    let half = |visits: &[f64]| estimate(&bounds(visits)).unwrap().half_width();
     assert!((half(&[99.0, 101.0]) - 0.105).abs() < 1e-9);
     assert!((half(&[99.0, 100.0, 101.0]) - 0.032).abs() < 1e-9);
     // 1 - 2 (1 + 9) / 2^9 = 96.1 % without the two ends, 93.0 % of eight; of seven none can be spared.
     let nine: Vec<f64> = (0..9).map(|n| 100.0 + f64::from(n)).collect();
-    let estimate = super::estimate(&found(&nine)).unwrap();
+    let estimate = super::estimate(&bounds(&nine)).unwrap();
     assert_eq!((estimate.low_fps, estimate.high_fps), (100.48, 107.52));
     assert!((estimate.confidence.unwrap() - 0.9609375).abs() < 1e-9);
-    let eight = super::estimate(&found(&nine[..8])).unwrap();
+    let eight = super::estimate(&bounds(&nine[..8])).unwrap();
     assert_eq!(eight.confidence, Some(0.9296875));
     assert!((eight.low_fps - (101.0 - 0.5175)).abs() < 1e-9);
-    let seven = super::estimate(&found(&nine[..7])).unwrap();
+    let seven = super::estimate(&bounds(&nine[..7])).unwrap();
     assert!((seven.low_fps - (100.0 - 0.515)).abs() < 1e-9);
 }
 

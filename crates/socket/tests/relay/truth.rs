@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nicety_host::privilege::Privilege;
-use nicety_model::sock::{SockAsk, SockTest};
+use nicety_model::sock::{SockSpec, SockTest};
 use nicety_paths::{Between, Endpoints};
 
 use super::{Relay, Spec};
@@ -23,11 +23,11 @@ pub fn delay(_: Privilege) {
         return;
     };
     for test in [SockTest::TcpRr, SockTest::UdpRr, SockTest::TcpCrr] {
-        let ask = SockAsk {
+        let spec = SockSpec {
             message_bytes: 64,
-            ..SockAsk::new(test, Duration::from_millis(800))
+            ..SockSpec::new(test, Duration::from_millis(800))
         };
-        let ran = run_between([&relay.a, &relay.b], relay.b.ipv4, &ask);
+        let ran = run_between([&relay.a, &relay.b], relay.b.ipv4, &spec);
         let latency = ran.client.latency_us.unwrap();
         // A connection costs a round trip of its own; the histogram has three digits.
         let trips = if test == SockTest::TcpCrr { 2.0 } else { 1.0 };
@@ -53,13 +53,13 @@ pub fn loss(_: Privilege) {
         let Some(relay) = Relay::start(spec) else {
             return;
         };
-        let ask = SockAsk {
+        let spec = SockSpec {
             message_bytes: 200,
             rate_per_s: Some(500.0),
             offload: false,
-            ..SockAsk::new(test, Duration::from_millis(800))
+            ..SockSpec::new(test, Duration::from_millis(800))
         };
-        let ran = run_between([&relay.a, &relay.b], relay.b.ipv4, &ask);
+        let ran = run_between([&relay.a, &relay.b], relay.b.ipv4, &spec);
         let [dropped, seen] = [0, 1].map(|n| relay.counts[n].load(Ordering::Relaxed));
         assert!(dropped > 0 && dropped == seen / every);
         match test {
@@ -102,8 +102,8 @@ pub fn throughput(_: Privilege) {
             return;
         }
     }
-    let ask = SockAsk::new(SockTest::TcpStream, Duration::from_secs(2));
-    let ran = run(&ends, false, &ask);
+    let spec = SockSpec::new(SockTest::TcpStream, Duration::from_secs(2));
+    let ran = run(&ends, false, &spec);
     let server = ran.server.unwrap();
     let mbps = server.received_bytes as f64 * 8.0 / 1e6 / server.active_s;
     let share = mbps / (RATE_MBPS * PAYLOAD);

@@ -52,7 +52,7 @@ fn report(streams: &[(u64, u64, u64)]) -> EngineReport {
         tester_drops: 0,
         xdp: XdpCounts {
             refused_twice: true,
-            taken_as_dropped: vec![true; streams.len()],
+            assumed_dropped: vec![true; streams.len()],
         },
         interrupted: false,
         start_spread_s: 0.0,
@@ -67,7 +67,7 @@ fn lines(lost: u64, moved: &[(&str, u64, u64)], streams: &[(u64, u64, u64)]) -> 
 fn lines_of(lost: u64, moved: &[(&str, u64, u64)], report: &EngineReport) -> Vec<String> {
     let before = path(&[]);
     let after = without_xdp(&before, path(moved), report);
-    let lines = whole(lost, &before, &after, Vec::new());
+    let lines = complete(lost, &before, &after, Vec::new());
     let line = |entry: LossEntry| format!("{} {}", entry.place, entry.frames);
     lines.into_iter().map(line).collect()
 }

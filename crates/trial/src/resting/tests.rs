@@ -2,14 +2,14 @@ use nicety_model::{CpuUse, Fps, PacingReport, Purpose};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{TrialAsk, record};
+use crate::{TrialSpec, record};
 
 const REST: Option<Rest> = Some(Rest::SHORT);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A second in which CPU 0, the path's, was busy for this share, and CPU 1 all the time.
 fn trial(offered: f64, carried: f64, busy: f64) -> TrialRecord {
-    let ask = TrialAsk {
+    let spec = TrialSpec {
         cell: String::new(),
         repeat: 1,
         control: None,
@@ -35,7 +35,7 @@ fn trial(offered: f64, carried: f64, busy: f64) -> TrialRecord {
             cores: vec![core(0, busy), core(1, 1.0)],
             ..CpuUse::default()
         }),
-        ..record::broken(&ask, SECOND, SECOND, String::new())
+        ..record::broken(&spec, SECOND, SECOND, String::new())
     }
 }
 

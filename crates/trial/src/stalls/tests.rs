@@ -4,7 +4,7 @@ use nicety_model::{FrameCounts, LossRatio, Purpose, TrialRecord, Validity};
 use nicety_port::{EngineReport, PortError, Stop, TrialOrder};
 
 use super::*;
-use crate::TrialAsk;
+use crate::TrialSpec;
 use crate::record::{broken, set_apart};
 
 const MS: u64 = 1_000_000;
@@ -104,7 +104,7 @@ fn what_cannot_be_told_apart_is_not_reported() {
 }
 
 fn trial(sent: u64, lost: u64) -> TrialRecord {
-    let ask = TrialAsk {
+    let spec = TrialSpec {
         cell: "bridge/64/uni".to_owned(),
         repeat: 1,
         control: None,
@@ -124,7 +124,7 @@ fn trial(sent: u64, lost: u64) -> TrialRecord {
             lost,
             ..FrameCounts::default()
         },
-        ..broken(&ask, now, now, String::new())
+        ..broken(&spec, now, now, String::new())
     }
 }
 

@@ -4,14 +4,14 @@ use nicety_model::{Direction, StreamCounts};
 use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::Fault;
 
+use crate::directions::{LOAD, over_wire};
 use crate::stage::Tester;
-use crate::ways::{LOAD, over_wire};
 
 /// Frames per direction.
 const FRAMES: u64 = 9_990;
 
 /// Both directions of a trial over a wire with `fault` there and `back`.
-fn told(tester: Tester, there: &Fault, back: &Fault) -> Result<Vec<StreamCounts>, Skip> {
+fn stream_counts(tester: Tester, there: &Fault, back: &Fault) -> Result<Vec<StreamCounts>, Skip> {
     let faults = [there.clone(), back.clone()];
     let (record, _) = over_wire(tester, faults, Direction::Bi, |run| run(LOAD, FRAMES))?;
     if record.streams.iter().any(|s| s.frames.sent < FRAMES) {
@@ -39,7 +39,7 @@ pub fn same_losses() -> Result<(), Skip> {
         (Fault::Duplicate { every: 9 }, delay),
         (Fault::Flip { every: 11 }, Fault::None),
     ] {
-        let [one, xdp, af_xdp] = Tester::ALL.map(|tester| told(tester, &there, &back));
+        let [one, xdp, af_xdp] = Tester::ALL.map(|tester| stream_counts(tester, &there, &back));
         let one = one?;
         assert_eq!(one, xdp?, "{there:?} {back:?}");
         assert_eq!(one, af_xdp?, "{there:?} {back:?}");

@@ -10,7 +10,7 @@ use nicety_port::Stop;
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialError, Trials};
 
-use crate::stage::{Tester, ask, bridge, counted, first, traffic};
+use crate::stage::{Tester, bridge, first, run_checked, spec, traffic};
 
 const LOAD: Fps = Fps(5_000.0);
 /// Length of a trial that is not to reach its end.
@@ -19,8 +19,8 @@ const LONG: Duration = Duration::from_secs(60);
 /// Waits until frames of a trial arrive at `interface`.
 fn wait_for_frames(links: &Links, interface: &str) {
     let frames = || links.get(interface).unwrap().counters.rx_packets;
-    let (before, begun) = (frames(), Instant::now());
-    while frames() < before + 200 && begun.elapsed() < LONG {
+    let (before, started) = (frames(), Instant::now());
+    while frames() < before + 200 && started.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -46,7 +46,7 @@ fn going(tester: Tester, port: usize, go: fn(&Links, &str)) -> Result<(), Skip> 
             wait_for_frames(&links(&far.ns), &far.name);
             go(&links(&mine.ns), &mine.name);
         });
-        trials.run(&ask(LOAD, frames()), &Stop::default()).unwrap()
+        trials.run(&spec(LOAD, frames()), &Stop::default()).unwrap()
     });
     let why = why(&record.validity);
     assert_eq!(
@@ -63,7 +63,7 @@ fn going(tester: Tester, port: usize, go: fn(&Links, &str)) -> Result<(), Skip> 
     );
     assert_eq!(record.frames, nicety_model::FrameCounts::default());
     // A second try must not take the dead port for a path that loses everything.
-    let next = trials.run(&ask(LOAD, 100), &Stop::default()).unwrap();
+    let next = trials.run(&spec(LOAD, 100), &Stop::default()).unwrap();
     assert!(self::why(&next.validity).contains(&mine.name), "{next:?}");
     Ok(())
 }
@@ -102,19 +102,19 @@ pub fn stopped(tester: Tester) -> Result<(), Skip> {
     let mut engine = tester.open(&path, traffic(Direction::Bi))?;
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
     first(&mut trials);
-    let (stop, begun) = (Stop::default(), Instant::now());
+    let (stop, started) = (Stop::default(), Instant::now());
     let far = &path.ports()[1];
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
             wait_for_frames(&links(&far.ns), &far.name);
             stop.stop();
         });
-        trials.run(&ask(LOAD, frames()), &stop)
+        trials.run(&spec(LOAD, frames()), &stop)
     });
     assert!(matches!(result, Err(TrialError::Interrupted)), "{result:?}");
-    assert!(begun.elapsed() < LONG / 2);
+    assert!(started.elapsed() < LONG / 2);
     // What the next trial sees is its own.
-    let record = counted(&mut trials, LOAD, 1_000);
+    let record = run_checked(&mut trials, LOAD, 1_000);
     assert_eq!((record.frames.duplicate, record.frames.foreign), (0, 0));
     let lost: u64 = record.loss_ledger.iter().map(|entry| entry.frames).sum();
     assert_eq!(record.frames.lost, lost);

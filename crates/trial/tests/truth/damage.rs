@@ -6,8 +6,8 @@ use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::{Direction as Way, Fault};
 use nicety_trial::Trials;
 
-use crate::stage::{Tester, counted, size, traffic};
-use crate::ways::{begin, end, wire};
+use crate::directions::{begin, end, wire};
+use crate::stage::{Tester, run_checked, size, traffic};
 
 const LOAD: Fps = Fps(15_000.0);
 
@@ -44,7 +44,7 @@ pub fn flipped(tester: Tester) -> Result<(), Skip> {
         begin(&wire, &mut trials, [flip, Fault::None]);
         let bits = u64::from(bytes - 4) * 8;
         // Every bit once, and half as many again in case the machine is too busy for some.
-        let record = counted(&mut trials, LOAD, bits * EVERY * 3 / 2);
+        let record = run_checked(&mut trials, LOAD, bits * EVERY * 3 / 2);
         let [there, _] = end(&wire, &record)?;
         let frames = &record.frames;
         assert_eq!(there.flipped, frames.sent / EVERY);
@@ -88,7 +88,7 @@ fn injected(tester: Tester, frame: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Result<()
     begin(&wire, &mut trials, [Fault::None, Fault::None]);
     let frame = frame(wire.last_frame(Way::AToB));
     wire.set(Way::AToB, Fault::Inject { every: 7, frame });
-    let record = counted(&mut trials, LOAD, 10_000);
+    let record = run_checked(&mut trials, LOAD, 10_000);
     let [there, _] = end(&wire, &record)?;
     let frames = &record.frames;
     assert_eq!(there.injected, frames.sent / 7);

@@ -4,9 +4,9 @@ use nicety_model::{Direction, Fps};
 use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::Fault;
 
+use crate::directions::over_wire;
 use crate::expected::{Fates, fates};
 use crate::stage::Tester;
-use crate::ways::over_wire;
 
 const LOAD: Fps = Fps(15_000.0);
 
@@ -19,18 +19,18 @@ fn exactly(tester: Tester, fault: Fault, frames: u64) -> Result<(Fates, u64), Sk
         |run| run(LOAD, frames),
     )?;
     let (stream, wire) = (&record.streams[0], &wires[0]);
-    let found = Fates::from(stream);
-    assert_eq!(found, fates(&fault, stream.frames.sent), "{fault:?}");
+    let actual = Fates::from(stream);
+    assert_eq!(actual, fates(&fault, stream.frames.sent), "{fault:?}");
     assert_eq!(stream.frames.duplicate, wire.duplicated);
     assert_eq!(stream.frames.reordered, wire.delayed);
     assert_eq!((stream.frames.corrupt, stream.frames.foreign), (0, 0));
     assert_eq!(record.frames, stream.frames);
-    Ok((found, stream.frames.sent))
+    Ok((actual, stream.frames.sent))
 }
 
 pub fn none(tester: Tester) -> Result<(), Skip> {
-    let (found, sent) = exactly(tester, Fault::None, 15_000)?;
-    assert_eq!(found.received, sent);
+    let (actual, sent) = exactly(tester, Fault::None, 15_000)?;
+    assert_eq!(actual.received, sent);
     Ok(())
 }
 
@@ -41,9 +41,9 @@ pub fn every_nth(tester: Tester) -> Result<(), Skip> {
             run: 1,
             times: u64::MAX,
         };
-        let (found, sent) = exactly(tester, drop, 10_000)?;
-        assert_eq!(sent - found.received, sent / every);
-        assert_eq!(found.loss_bursts.bursts, sent / every);
+        let (actual, sent) = exactly(tester, drop, 10_000)?;
+        assert_eq!(sent - actual.received, sent / every);
+        assert_eq!(actual.loss_bursts.bursts, sent / every);
     }
     Ok(())
 }
@@ -56,16 +56,16 @@ pub fn bursts(tester: Tester) -> Result<(), Skip> {
             run,
             times: u64::MAX,
         };
-        let (found, _) = exactly(tester, drop, 10_000)?;
-        assert_eq!(found.loss_bursts.longest, run);
+        let (actual, _) = exactly(tester, drop, 10_000)?;
+        assert_eq!(actual.loss_bursts.longest, run);
     }
     Ok(())
 }
 
 pub fn duplicates(tester: Tester) -> Result<(), Skip> {
     for every in [1, 3, 500] {
-        let (found, sent) = exactly(tester, Fault::Duplicate { every }, 10_000)?;
-        assert_eq!((found.received, found.duplicate), (sent, sent / every));
+        let (actual, sent) = exactly(tester, Fault::Duplicate { every }, 10_000)?;
+        assert_eq!((actual.received, actual.duplicate), (sent, sent / every));
     }
     Ok(())
 }
@@ -73,9 +73,9 @@ pub fn duplicates(tester: Tester) -> Result<(), Skip> {
 pub fn reordered(tester: Tester) -> Result<(), Skip> {
     for (every, run, by) in [(10, 1, 1), (100, 1, 30), (50, 4, 9), (2_000, 100, 1_500)] {
         let delay = Fault::Delay { every, run, by };
-        let (found, _) = exactly(tester, delay, 9_900)?;
-        assert_eq!(found.reorder_bursts.longest, run);
-        assert_eq!(found.reorder_extent_max, by + run - 1);
+        let (actual, _) = exactly(tester, delay, 9_900)?;
+        assert_eq!(actual.reorder_bursts.longest, run);
+        assert_eq!(actual.reorder_extent_max, by + run - 1);
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use nicety_search::{Outcome, Seen, Settings};
 use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::Fault;
 
+use crate::directions::over_wire;
 use crate::stage::Tester;
-use crate::ways::over_wire;
 
 const GOAL: f64 = 0.0001;
 const LOAD: Fps = Fps(20_000.0);
@@ -47,12 +47,12 @@ fn losing(tester: Tester, times: u64) -> Result<TrialRecord, Skip> {
 fn judged(preset: Preset, record: &TrialRecord) -> Outcome {
     let settings = Settings::of(preset, GOAL);
     let mut search = settings.search(Fps(100.0), LOAD).unwrap();
-    while let Some(ask) = search.next_trial() {
-        let at_load = ask.load == LOAD;
+    while let Some(request) = search.next_trial() {
+        let at_load = request.load == LOAD;
         search.observe(&Seen {
-            load: ask.load,
-            duration: ask.duration,
-            wall: ask.duration,
+            load: request.load,
+            duration: request.duration,
+            wall: request.duration,
             loss_ratio: if at_load {
                 record.loss_ratio
             } else {
@@ -60,7 +60,7 @@ fn judged(preset: Preset, record: &TrialRecord) -> Outcome {
             },
             windows: None,
             single: None,
-            forwarding: ask.load,
+            forwarding: request.load,
         });
     }
     search.outcome()

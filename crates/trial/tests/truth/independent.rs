@@ -10,7 +10,7 @@ use nicety_paths::{BridgePath, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
-use crate::stage::{Tester, bridge, counted, first, overloaded, traffic};
+use crate::stage::{Tester, bridge, first, overloaded, run_checked, traffic};
 
 /// Statistics of all interfaces of a path, by `interface counter`.
 type Statistics = BTreeMap<String, u64>;
@@ -55,7 +55,7 @@ fn moved(before: &Statistics, after: Statistics) -> Statistics {
 
 /// Frames lose their way nowhere but between the counters that say so: per direction the
 /// sending port, the bridge's port it enters by, the one it leaves by, and the receiving port.
-pub fn both_ways(tester: Tester) -> Result<(), Skip> {
+pub fn both_directions(tester: Tester) -> Result<(), Skip> {
     let path = bridge();
     let mut engine = tester.open(&path, traffic(Direction::Bi))?;
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
@@ -63,10 +63,10 @@ pub fn both_ways(tester: Tester) -> Result<(), Skip> {
     let watch = Watch::new(&path);
     for load in [1_000.0, 10_000.0] {
         let before = watch.read();
-        let record = counted(&mut trials, Fps(load), (load * 1.5) as u64);
+        let record = run_checked(&mut trials, Fps(load), (load * 1.5) as u64);
         let moved = moved(&before, watch.read());
-        let ways = [["a", "d0", "d1", "b"], ["b", "d1", "d0", "a"]];
-        for (stream, [from, enters, leaves, to]) in record.streams.iter().zip(ways) {
+        let paths = [["a", "d0", "d1", "b"], ["b", "d1", "d0", "a"]];
+        for (stream, [from, enters, leaves, to]) in record.streams.iter().zip(paths) {
             let of = |interface: &str, counter: &str| moved[&format!("{interface} {counter}")];
             let frames = &stream.frames;
             let refused = of(from, "tx_dropped");

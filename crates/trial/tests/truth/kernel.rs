@@ -6,7 +6,7 @@ use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
 use crate::commands::{number, run};
-use crate::stage::{Tester, bridge as bridge_path, counted, first, traffic};
+use crate::stage::{Tester, bridge as bridge_path, first, run_checked, traffic};
 
 const LOAD: Fps = Fps(20_000.0);
 
@@ -34,7 +34,7 @@ fn dropping(tester: Tester, family: &str, hook: &str, every: u64) -> Result<(), 
         }}"
     );
     run(path.dut(), "nft", &["-f", "-"], &rules)?;
-    let record = counted(&mut trials, LOAD, 30_000);
+    let record = run_checked(&mut trials, LOAD, 30_000);
     let listed = run(path.dut(), "nft", &["list", "counters"], "")?;
     let dropped = number(&listed, "packets");
     let frames = &record.frames;

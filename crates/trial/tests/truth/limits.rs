@@ -5,7 +5,7 @@ use nicety_port::af_packet::TrafficSpec;
 use nicety_testkit::runner::Skip;
 
 use crate::commands::run;
-use crate::rates::found;
+use crate::rates::visits_find;
 use crate::stage::{Tester, bridge, needs_root, size, traffic};
 
 /// A rate in frames per second, odd so that no rounding hits it by chance; frame size with FCS; and
@@ -54,7 +54,7 @@ pub fn shaped(tester: Tester) -> Result<(), Skip> {
             frame_size: size(bytes),
             ..traffic(Direction::Uni)
         };
-        found(tester, &path, traffic, (rate, SHAPED_WITHIN))?;
+        visits_find(tester, &path, traffic, (rate, SHAPED_WITHIN))?;
     }
     Ok(())
 }
@@ -76,5 +76,5 @@ pub fn policed(tester: Tester) -> Result<(), Skip> {
     );
     run(path.dut(), "nft", &["-f", "-"], &rules)?;
     let traffic = traffic(Direction::Uni);
-    found(tester, &path, traffic, (POLICED, POLICED_WITHIN))
+    visits_find(tester, &path, traffic, (POLICED, POLICED_WITHIN))
 }

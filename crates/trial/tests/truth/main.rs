@@ -5,23 +5,23 @@
 
 mod agreement;
 mod broken;
+mod burst_loss;
 mod commands;
 mod coupled;
+mod cpu_hog;
 mod damage;
+mod directions;
 mod expected;
 mod faults;
 mod goal;
 mod independent;
 mod kernel;
 mod limits;
-mod moment;
 mod nth;
+mod preemption;
 mod rates;
 mod shaped;
 mod stage;
-mod taken;
-mod taker;
-mod ways;
 mod windows;
 
 use std::process::ExitCode;
@@ -38,20 +38,20 @@ const TESTS: [(&str, Truth); 31] = [
     ("bursts_of_loss_keep_their_lengths", faults::bursts),
     ("copies_are_duplicates", faults::duplicates),
     ("late_frames_are_reordered", faults::reordered),
-    ("losses_of_one_moment_are_found_there", moment::burst),
+    ("losses_of_one_moment_are_found_there", burst_loss::burst),
     ("windows_lose_what_the_path_loses", windows::share),
     ("a_burst_is_in_the_windows_of_its_time", windows::burst),
     ("every_flipped_bit_is_seen", damage::flipped),
     ("frames_of_others_are_foreign", damage::foreign),
     ("frames_of_an_earlier_trial_are_foreign", damage::stale),
-    ("directions_are_counted_apart", ways::both),
-    ("flows_are_counted_together", ways::flows),
-    ("tagged_frames_are_counted", ways::tagged),
+    ("directions_are_counted_apart", directions::both),
+    ("flows_are_counted_together", directions::flows),
+    ("tagged_frames_are_counted", directions::tagged),
     ("loss_just_under_the_goal_passes", goal::under),
     ("loss_just_over_the_goal_fails", goal::over),
     ("a_rule_at_an_ingress_drops_every_nth", kernel::ingress),
     ("a_rule_in_a_bridge_drops_every_nth", kernel::bridge),
-    ("interface_statistics_agree", independent::both_ways),
+    ("interface_statistics_agree", independent::both_directions),
     (
         "interface_statistics_agree_in_overload",
         independent::overload,
@@ -66,9 +66,12 @@ const TESTS: [(&str, Truth); 31] = [
     ),
     (
         "what_a_program_leaves_of_a_cpu_is_forwarded",
-        taken::capacity_left,
+        preemption::capacity_left,
     ),
-    ("loss_while_a_cpu_is_taken_is_told_apart", taken::loss_told),
+    (
+        "loss_while_a_cpu_is_taken_is_told_apart",
+        preemption::loss_attributed,
+    ),
     ("a_port_that_goes_ends_the_trial", broken::ports),
     ("a_stop_ends_the_trial", broken::stopped),
     ("a_path_in_the_senders_context_is_coupled", coupled::offered),
@@ -88,8 +91,8 @@ const AGAIN: [&str; 8] = [
 ];
 
 fn main() -> ExitCode {
-    if std::env::args().any(|argument| argument == taker::TAKE) {
-        taker::take();
+    if std::env::args().any(|argument| argument == cpu_hog::TAKE) {
+        cpu_hog::take();
         return ExitCode::SUCCESS;
     }
     let mut tests = Vec::new();

@@ -8,10 +8,10 @@ use nicety_paths::counters::UNEXPLAINED;
 use nicety_port::Stop;
 use nicety_search::Settings;
 use nicety_testkit::runner::Skip;
-use nicety_trial::{TrialAsk, Trials};
+use nicety_trial::{TrialSpec, Trials};
 
 use crate::commands::run;
-use crate::stage::{GOAL, Tester, ask, bridge, first, traffic};
+use crate::stage::{GOAL, Tester, bridge, first, spec, traffic};
 
 /// Every so many frames one is dropped, and whether that is within the goal: 0.9 and 1.1 times it.
 const CASES: [(u64, bool); 2] = [(11_111, true), (9_091, false)];
@@ -37,14 +37,14 @@ fn elsewhere(record: &TrialRecord) -> u64 {
 }
 
 /// The first trial of a search whose highest load is `load`.
-fn search_trial(load: f64) -> TrialAsk {
+fn search_trial(load: f64) -> TrialSpec {
     let search = Settings::of(Preset::Robust, GOAL).search(Fps(load), Fps(load));
     let wanted = search.unwrap().next_trial().unwrap();
     assert_eq!(wanted.load, Fps(load));
-    TrialAsk {
+    TrialSpec {
         duration: wanted.duration,
         window: wanted.window,
-        ..ask(wanted.load, 0)
+        ..spec(wanted.load, 0)
     }
 }
 

@@ -11,9 +11,9 @@ use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_search::edge::window;
 use nicety_testkit::runner::Skip;
-use nicety_trial::{TrialAsk, Trials};
+use nicety_trial::{TrialSpec, Trials};
 
-use crate::stage::{GOAL, PathCpu, Tester, ask, first, quiet, visit};
+use crate::stage::{GOAL, PathCpu, Tester, first, quiet, spec, visit};
 
 /// Highest load, as a multiple of the rate.
 const MOST: f64 = 3.0;
@@ -32,7 +32,7 @@ const STALLED: f64 = 0.15;
 const STALLED_S: f64 = 5.0;
 
 /// Visits of `path` find `rate`, and say `ok`.
-pub fn found(
+pub fn visits_find(
     tester: Tester,
     path: &BridgePath,
     traffic: TrafficSpec,
@@ -77,11 +77,11 @@ pub fn found(
 /// Share of windows that lose too much below the rate.
 fn stalled(trials: &mut Trials<'_>, rate: f64) -> f64 {
     let load = Fps(BELOW * rate);
-    let ask = TrialAsk {
+    let spec = TrialSpec {
         window: Some(window::of(load.0, GOAL)),
-        ..ask(load, load.frames_in(STALLED_S))
+        ..spec(load, load.frames_in(STALLED_S))
     };
-    let record = trials.run(&ask, &Stop::default()).unwrap();
+    let record = trials.run(&spec, &Stop::default()).unwrap();
     let (good, bad) = record.windows.unwrap().judged(GOAL);
     f64::from(bad) / f64::from(good + bad)
 }

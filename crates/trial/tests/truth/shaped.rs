@@ -65,8 +65,8 @@ pub fn overload(tester: Tester) -> Result<(), Skip> {
     assert_eq!(line("d1 qdisc tbf").map(|e| e.frames), Some(dropped));
     assert_eq!(line(UNEXPLAINED), None, "{:?}", record.loss_ledger);
     // Never more than the bucket lets through; less where the machine kept it waiting.
-    let found = record.forwarding_fps / RATE;
-    assert!((0.9..1.0 + WITHIN).contains(&found), "{found}");
+    let forwarded = record.forwarding_fps / RATE;
+    assert!((0.9..1.0 + WITHIN).contains(&forwarded), "{forwarded}");
     Ok(())
 }
 

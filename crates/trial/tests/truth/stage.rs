@@ -16,14 +16,14 @@ use nicety_model::{
 };
 use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, Path};
-use nicety_port::af_packet::{AfPacket, Port, PortSpec, Refusal, TrafficSpec};
+use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::xdp::object;
 use nicety_port::xdp::probe::Unsupported;
 use nicety_port::xdp::{Opening, Xdp};
 use nicety_port::{Engine, PortError, Stop, af_xdp};
 use nicety_search::{Cell, CellContext, CellPlan, Settings};
 use nicety_testkit::runner::Skip;
-use nicety_trial::{TrialAsk, Trials};
+use nicety_trial::{TrialSpec, Trials};
 
 /// Share of the path's CPU that other programs may have before nothing is said of the path's rate.
 const OTHERS: f64 = 0.05;
@@ -95,7 +95,7 @@ fn af_packet(path: &dyn Path, traffic: TrafficSpec) -> AfPacket {
     let open = |spec: &PortSpec, side: usize| {
         let opened = path.ports()[side]
             .ns
-            .run(|| Port::open(spec, traffic.frame_size));
+            .run(|| PortSockets::open(spec, traffic.frame_size));
         opened.unwrap().unwrap()
     };
     AfPacket::new(open(&a, 0), open(&b, 1), traffic, cpus(path)).unwrap()
@@ -182,8 +182,8 @@ pub fn traffic(direction: Direction) -> TrafficSpec {
 }
 
 /// A trial of `frames` frames per direction.
-pub fn ask(load: Fps, frames: u64) -> TrialAsk {
-    TrialAsk {
+pub fn spec(load: Fps, frames: u64) -> TrialSpec {
+    TrialSpec {
         cell: "truth".to_owned(),
         repeat: 1,
         control: None,
@@ -197,21 +197,26 @@ pub fn ask(load: Fps, frames: u64) -> TrialAsk {
 
 /// Runs a trial and checks what holds for every trial that the machine let run to its end. Where
 /// it is too busy for the load, fewer frames are sent; those that are sent are counted.
-pub fn counted(trials: &mut Trials<'_>, load: Fps, frames: u64) -> TrialRecord {
-    counted_as(Purpose::Search, trials, load, frames)
+pub fn run_checked(trials: &mut Trials<'_>, load: Fps, frames: u64) -> TrialRecord {
+    run_checked_as(Purpose::Search, trials, load, frames)
 }
 
 /// The same in overload: the sender makes up for what it missed.
 pub fn overloaded(trials: &mut Trials<'_>, load: Fps, frames: u64) -> TrialRecord {
-    counted_as(Purpose::WarmUp, trials, load, frames)
+    run_checked_as(Purpose::WarmUp, trials, load, frames)
 }
 
-fn counted_as(purpose: Purpose, trials: &mut Trials<'_>, load: Fps, frames: u64) -> TrialRecord {
-    let ask = TrialAsk {
+fn run_checked_as(
+    purpose: Purpose,
+    trials: &mut Trials<'_>,
+    load: Fps,
+    frames: u64,
+) -> TrialRecord {
+    let spec = TrialSpec {
         purpose,
-        ..ask(load, frames)
+        ..spec(load, frames)
     };
-    let record = trials.run(&ask, &Stop::default()).unwrap();
+    let record = trials.run(&spec, &Stop::default()).unwrap();
     assert!(
         matches!(
             record.validity,
@@ -234,7 +239,7 @@ fn counted_as(purpose: Purpose, trials: &mut Trials<'_>, load: Fps, frames: u64)
 
 /// Learning frames, and a few of a first trial: what comes later starts on a quiet path.
 pub fn first(trials: &mut Trials<'_>) -> TrialRecord {
-    counted(trials, Fps(2_000.0), 100)
+    run_checked(trials, Fps(2_000.0), 100)
 }
 
 /// Lets the search of a cell have the trials it asks for; its result. The path is not known to
@@ -247,14 +252,14 @@ pub fn search_cell(
 ) -> CellResult {
     let mut cell = Cell::new(plan).unwrap();
     while let Some(step) = cell.next() {
-        let ask = TrialAsk {
+        let spec = TrialSpec {
             index: step.index,
             purpose: step.purpose,
             duration: step.duration,
             window: step.window,
-            ..ask(step.load, 0)
+            ..spec(step.load, 0)
         };
-        cell.observe(&trials.run(&ask, &Stop::default()).unwrap());
+        cell.observe(&trials.run(&spec, &Stop::default()).unwrap());
     }
     cell.finish(CellContext {
         key: CellKey {

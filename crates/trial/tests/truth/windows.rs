@@ -7,11 +7,11 @@ use nicety_paths::counters::UNEXPLAINED;
 use nicety_port::Stop;
 use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::{Direction as Way, Fault};
-use nicety_trial::{TrialAsk, Trials};
+use nicety_trial::{TrialSpec, Trials};
 
 use crate::commands::run;
-use crate::stage::{Tester, ask, bridge, first, traffic};
-use crate::ways::wire;
+use crate::directions::wire;
+use crate::stage::{Tester, bridge, first, spec, traffic};
 
 const LOAD: Fps = Fps(20_000.0);
 const FRAMES: u64 = 30_000;
@@ -25,11 +25,11 @@ const AT_ONCE: f64 = 64.0;
 
 /// A trial with windows, and what they came to.
 fn windows(trials: &mut Trials<'_>, load: Fps) -> Result<(TrialRecord, Windows), Skip> {
-    let ask = TrialAsk {
+    let spec = TrialSpec {
         window: Some(WINDOW),
-        ..ask(load, FRAMES)
+        ..spec(load, FRAMES)
     };
-    let record = trials.run(&ask, &Stop::default()).unwrap();
+    let record = trials.run(&spec, &Stop::default()).unwrap();
     if record.frames.sent < FRAMES / 2 {
         return Err(Skip("the machine was too busy".to_owned()));
     }

@@ -7,12 +7,12 @@ use nicety_packet::{FlowRange, MacAddr, Side, Stamp, TemplateSpec, VlanTag};
 use super::*;
 use crate::clock::monotonic_ns;
 use crate::pace::Arrears;
-use crate::xdp::words::{Sending, Shape};
+use crate::xdp::abi::{Sending, Shape};
 
 // Of linux/pkt_cls.h.
 const TC_ACT_UNSPEC: i32 = -1;
 const TC_ACT_SHOT: i32 = 2;
-/// Words of the program's state, as in `words.rs`.
+/// Words of the program's state, as in `abi.rs`.
 const MADE: usize = 24;
 
 fn template(size: u16, tagged: bool, flows: u32, side: Side) -> Template {
@@ -58,7 +58,7 @@ fn run(stamper: &Stamper, frame: &[u8]) -> (i32, Vec<u8>) {
     (ran.unwrap().return_value as i32, out)
 }
 
-fn words(template: &Template, frames: u64) -> Words {
+fn words(template: &Template, frames: u64) -> StreamWords {
     Sending {
         shape: &Shape::of(template),
         stream: 1,
@@ -130,7 +130,7 @@ fn others_frames_pass_and_unwanted_ones_do_not() {
     assert!(sent.ended && sent.ready);
     assert_eq!(run(&stamper, &other), (TC_ACT_UNSPEC, other));
     // Lateness begins with the first frame, and every frame has one.
-    assert_eq!(sent.begun_ns, sent.first_ns);
+    assert_eq!(sent.start_ns, sent.first_ns);
     assert_eq!(stamper.lateness().unwrap().iter().sum::<u32>(), 3);
     let marks = stamper.marks().unwrap();
     let ends = [sent.first_ns, sent.last_ns];

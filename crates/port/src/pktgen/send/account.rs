@@ -5,13 +5,13 @@ use nicety_host::qdisc;
 
 use super::super::control::Control;
 use super::super::text::Tally;
-use super::{Loaded, Port};
+use super::{Loaded, PktgenPort};
 use crate::af_packet::Refusal;
 use crate::af_packet::tx::TxSocket;
 use crate::engine::WorkerUse;
 use crate::error::PortError;
 use crate::sending::Sending;
-use crate::xdp::words::Sent;
+use crate::xdp::abi::Sent;
 
 /// Waits shorter than this are spent polling (`spin` in net/core/pktgen.c).
 const POLLS_BELOW_NS: u64 = 100_000;
@@ -19,7 +19,7 @@ const POLLS_BELOW_NS: u64 = 100_000;
 /// One port in one trial.
 pub(super) struct Run<'s> {
     pub(super) side: usize,
-    pub(super) port: &'s Port,
+    pub(super) port: &'s PktgenPort,
     pub(super) loaded: &'s Loaded,
     pub(super) control: &'s Control,
     /// Drops of the port's queueing discipline before.
@@ -136,10 +136,10 @@ fn busy_us(tally: &Tally, delay_ns: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::xdp::words;
+    use crate::xdp::abi;
 
     fn sent(made: u64, unsent: u64) -> Sent {
-        let mut words = [0; words::STREAM_WORDS];
+        let mut words = [0; abi::STREAM_WORDS];
         (words[24], words[34]) = (made, unsent);
         Sent::read(&words)
     }

@@ -8,7 +8,7 @@ use crate::af_packet::tx::TxSocket;
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder};
 use crate::error::PortError;
-use crate::xdp::words::Sent;
+use crate::xdp::abi::Sent;
 
 /// How often the ports and the wish to stop are looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -115,9 +115,9 @@ fn left(sent: &Sent, order: &TrialOrder) -> Duration {
     if sent.ended {
         return Duration::MAX;
     }
-    let end = match sent.begun_ns {
+    let end = match sent.start_ns {
         0 => return LOOK_CLOSELY,
-        begun => begun.saturating_add(order.duration.as_nanos() as u64),
+        start_ns => start_ns.saturating_add(order.duration.as_nanos() as u64),
     };
     Duration::from_nanos(end.saturating_sub(monotonic_ns()))
 }

@@ -65,10 +65,10 @@ pub(super) fn receive_queues(socket: &Socket) -> u32 {
         cmd: ETHTOOL_GCHANNELS,
         ..Channels::default()
     };
-    let asked = request(socket, libc::SIOCETHTOOL, |request| {
+    let result = request(socket, libc::SIOCETHTOOL, |request| {
         request.ifr_ifru.ifru_data = (&raw mut channels).cast();
     });
-    match (asked, channels.max_rx + channels.max_combined) {
+    match (result, channels.max_rx + channels.max_combined) {
         (Err(_), _) | (_, 0) => QUEUES_UNKNOWN,
         (Ok(_), queues) => queues.min(QUEUES_MAX),
     }

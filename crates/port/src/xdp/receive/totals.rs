@@ -166,7 +166,7 @@ pub(super) fn add_latency(cpus: &[AtomicU64], all: &mut Latency) {
         let buckets = (0..layout::BUCKETS)
             .map(|n| (layout::bucket_value(n), get(words, cpu::LATENCY + n)))
             .filter(|(_, count)| *count > 0);
-        all.add_counted(buckets, &exact);
+        all.add_buckets(buckets, &exact);
     }
 }
 

@@ -5,12 +5,12 @@ use nicety_packet::{FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec, Vla
 
 use super::*;
 use crate::pace::Arrears;
-use crate::xdp::words::{Sending, Shape};
+use crate::xdp::abi::{Sending, Shape};
 
 /// The loopback interface of every namespace.
 const LOOPBACK: u32 = 1;
-/// Words of the program's state, as in `words.rs`.
-const BEGUN: usize = 21;
+/// Words of the program's state, as in `abi.rs`.
+const START: usize = 21;
 const DUE: usize = 22;
 const MADE: usize = 24;
 const FOLLOWING: usize = 46;
@@ -173,8 +173,8 @@ fn a_sender_that_is_late_owes_what_it_may_and_no_more() {
             ..sending(&shape)
         }
         .words();
-        words[BEGUN] = monotonic_ns() - LATE_NS;
-        words[DUE] = words[BEGUN];
+        words[START] = monotonic_ns() - LATE_NS;
+        words[DUE] = words[START];
         transmitter.prepare(&[words]).unwrap();
         let before = monotonic_ns();
         transmitter.frame();

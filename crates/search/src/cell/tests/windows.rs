@@ -24,15 +24,15 @@ fn a_visit_takes_a_few_seconds_and_the_last_one_stands_for_ten() {
     );
     let first = brief.finish(context());
     assert_eq!(first.verdict, Verdict::Ok, "{:?}", first.notes);
-    let found = first.throughput_fps.unwrap();
-    assert!((0.97e6..=1e6).contains(&found), "{found}");
+    let throughput = first.throughput_fps.unwrap();
+    assert!((0.97e6..=1e6).contains(&throughput), "{throughput}");
     // The warm-up trial overloads: the ring is all that it forwards beyond the capacity.
     let capacity = first.capacity_fps.unwrap();
     assert!((capacity / 1e6 - 1.0).abs() < 0.001, "{capacity}");
     assert!((0.05..0.1).contains(&first.window_s.unwrap()));
     let mut last = Cell::new(CellPlan {
         earlier: vec![Fps(0.95e6), Fps(0.94e6)],
-        expect: Some(Fps(found)),
+        expect: Some(Fps(throughput)),
         ..plan(Preset::Robust)
     })
     .unwrap();
@@ -95,8 +95,8 @@ fn windows_in_which_the_load_was_offered_judge_it() {
         }
     });
     let result = cell.finish(context());
-    let found = result.throughput_fps.unwrap();
-    assert!((0.98e6..=1.0e6).contains(&found), "{found}");
+    let throughput = result.throughput_fps.unwrap();
+    assert!((0.98e6..=1.0e6).contains(&throughput), "{throughput}");
     assert!(records.len() < 25, "{}", purposes(&records));
 }
 
@@ -130,8 +130,8 @@ fn a_tester_whose_cpu_others_have_is_not_its_limit() {
     }
     let result = cell.finish(context());
     assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
-    let found = result.throughput_fps.unwrap();
-    assert!((0.5e6..=0.65e6).contains(&found), "{found}");
+    let throughput = result.throughput_fps.unwrap();
+    assert!((0.5e6..=0.65e6).contains(&throughput), "{throughput}");
     assert!(
         result.estimate.unwrap().high_fps > 0.95e6,
         "{:?}",
@@ -180,9 +180,9 @@ fn search_and_confirm_judge_alike() {
             for _ in 1..5 {
                 let mut brief = Cell::new(visit.clone().brief()).unwrap();
                 run(&mut brief, &mut sut, |_| {});
-                let found = brief.finish(context()).throughput_fps.map(Fps);
-                visit.earlier.extend(found);
-                visit.expect = found;
+                let throughput = brief.finish(context()).throughput_fps.map(Fps);
+                visit.earlier.extend(throughput);
+                visit.expect = throughput;
                 sut.wait(25.0);
             }
             let mut last = Cell::new(visit).unwrap();
@@ -203,8 +203,8 @@ fn an_engine_without_windows_gives_a_number_too() {
         record.windows = None
     });
     let result = cell.finish(context());
-    let found = result.throughput_fps.unwrap();
-    assert!((0.97e6..=1.001e6).contains(&found), "{found}");
+    let throughput = result.throughput_fps.unwrap();
+    assert!((0.97e6..=1.001e6).contains(&throughput), "{throughput}");
 }
 
 #[test]
@@ -224,8 +224,8 @@ fn a_sender_held_up_is_coupled_and_a_slow_tester_is_the_limit() {
             result.notes,
             purposes(&records)
         );
-        let found = result.throughput_fps.unwrap();
-        assert!((0.97 * 4e5..=4e5).contains(&found), "{found}");
+        let throughput = result.throughput_fps.unwrap();
+        assert!((0.97 * 4e5..=4e5).contains(&throughput), "{throughput}");
     }
 }
 

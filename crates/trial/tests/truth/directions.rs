@@ -8,10 +8,10 @@ use nicety_testkit::wire::{Direction as Way, Fault, Wire, WireCounts};
 use nicety_trial::{DRAIN_QUIET, Trials};
 
 use crate::expected::{Fates, agree, fates};
-use crate::stage::{Tester, counted, first, size, traffic};
+use crate::stage::{Tester, first, run_checked, size, traffic};
 
 pub const LOAD: Fps = Fps(10_000.0);
-pub const WAYS: [Way; 2] = [Way::AToB, Way::BToA];
+pub const DIRECTIONS: [Way; 2] = [Way::AToB, Way::BToA];
 
 pub fn wire() -> Result<Wire, Skip> {
     Wire::build().map_err(|error| Skip(error.to_string()))
@@ -20,19 +20,19 @@ pub fn wire() -> Result<Wire, Skip> {
 /// A trial of some rate and frames on the wire that was made.
 type Run<'r> = dyn FnMut(Fps, u64) -> TrialRecord + 'r;
 
-/// Runs the trial that `ask` asks for over a wire with `faults` for both ways. What the wire
+/// Runs `trial` over a wire with `faults` for both ways. What the wire
 /// counted agrees with the record.
 pub fn over_wire(
     tester: Tester,
     faults: [Fault; 2],
     direction: Direction,
-    ask: impl FnOnce(&mut Run<'_>) -> TrialRecord,
+    trial: impl FnOnce(&mut Run<'_>) -> TrialRecord,
 ) -> Result<(TrialRecord, [WireCounts; 2]), Skip> {
     let wire = wire()?;
     let mut engine = tester.open(&wire, traffic(direction))?;
     let mut trials = Trials::new(engine.as_mut(), &wire, 0);
     begin(&wire, &mut trials, faults);
-    let record = ask(&mut |load, frames| counted(&mut trials, load, frames));
+    let record = trial(&mut |load, frames| run_checked(&mut trials, load, frames));
     let wires = end(&wire, &record)?;
     Ok((record, wires))
 }
@@ -40,7 +40,7 @@ pub fn over_wire(
 /// The first trial over a faultless wire, then its faults.
 pub fn begin(wire: &Wire, trials: &mut Trials<'_>, faults: [Fault; 2]) {
     let record = first(trials);
-    for (number, (way, fault)) in WAYS.into_iter().zip(faults).enumerate() {
+    for (number, (way, fault)) in DIRECTIONS.into_iter().zip(faults).enumerate() {
         // Learning frames go both ways, whatever the direction of the trial.
         let loaded = record.streams.get(number);
         wire.entered(
@@ -56,7 +56,7 @@ pub fn begin(wire: &Wire, trials: &mut Trials<'_>, faults: [Fault; 2]) {
 /// longer than the tester waits for late frames has lost them by the tester's definition.
 pub fn end(wire: &Wire, record: &TrialRecord) -> Result<[WireCounts; 2], Skip> {
     let pause = wire.take_pause();
-    for (stream, way) in record.streams.iter().zip(WAYS) {
+    for (stream, way) in record.streams.iter().zip(DIRECTIONS) {
         let counts = wire.entered(way, stream.frames.sent);
         let agreed = agree(stream, &counts);
         if !agreed && pause > DRAIN_QUIET / 2 {
@@ -65,7 +65,7 @@ pub fn end(wire: &Wire, record: &TrialRecord) -> Result<[WireCounts; 2], Skip> {
         }
         assert!(agreed, "{stream:?} {counts:?}");
     }
-    Ok(WAYS.map(|way| wire.counts(way)))
+    Ok(DIRECTIONS.map(|way| wire.counts(way)))
 }
 
 /// Learning frames that each port sends before the first trial.
@@ -137,7 +137,7 @@ pub fn flows(tester: Tester) -> Result<(), Skip> {
     let mut engine = tester.open(&wire, traffic)?;
     let mut trials = Trials::new(engine.as_mut(), &wire, 0);
     begin(&wire, &mut trials, [fault.clone(), Fault::None]);
-    let record = counted(&mut trials, LOAD, 10_000);
+    let record = run_checked(&mut trials, LOAD, 10_000);
     end(&wire, &record)?;
     let stream = &record.streams[0];
     assert_eq!(Fates::from(stream), fates(&fault, stream.frames.sent));
@@ -169,7 +169,7 @@ pub fn tagged(tester: Tester) -> Result<(), Skip> {
         let mut engine = tester.open(&wire, traffic)?;
         let mut trials = Trials::new(engine.as_mut(), &wire, 0);
         begin(&wire, &mut trials, [fault.clone(), Fault::None]);
-        let record = counted(&mut trials, LOAD, 10_000);
+        let record = run_checked(&mut trials, LOAD, 10_000);
         end(&wire, &record)?;
         let stream = &record.streams[0];
         assert_eq!(Fates::from(stream), fates(&fault, stream.frames.sent));

@@ -1,7 +1,7 @@
 //! What two overloaded trials say about a path that forwards less the more it is offered.
 
 /// A load in frames per second and what was forwarded of it.
-pub type Point = (f64, f64);
+pub type LoadRate = (f64, f64);
 
 /// Loads nearer to each other than this ratio say nothing of how the rate falls: what varies from
 /// trial to trial is as large.
@@ -13,9 +13,9 @@ const STEEPEST: f64 = 2.0;
 /// The load of which all would be forwarded, for a forwarding rate `f` that falls with a power of
 /// the load: `f = c (c / load)^p`. Two points give `p`, and with it `c`, the capacity. With one
 /// point, or two that say that more load is forwarded better, it is the rate of `near`, `p` = 0.
-pub fn capacity(near: Point, far: Option<Point>) -> f64 {
+pub fn estimate(near: LoadRate, far: Option<LoadRate>) -> f64 {
     let (load, rate) = near;
-    let steepness = |(far_load, far_rate): Point| {
+    let steepness = |(far_load, far_rate): LoadRate| {
         let ratio = far_load / load;
         let fall = (rate / far_rate).ln() / ratio.ln();
         (ratio >= APART && fall.is_finite()).then(|| fall.clamp(0.0, STEEPEST))
@@ -30,25 +30,25 @@ mod tests {
     use super::*;
 
     /// What a path of this capacity forwards.
-    fn point(capacity: f64, p: f64, load: f64) -> Point {
+    fn point(capacity: f64, p: f64, load: f64) -> LoadRate {
         (load, capacity * (capacity / load).powf(p))
     }
 
     #[test]
     fn two_points_name_the_capacity() {
         for p in [0.0, 0.1, 0.7, 1.3] {
-            let found = capacity(point(6e4, p, 2e5), Some(point(6e4, p, 3e6)));
-            assert!((found / 6e4 - 1.0).abs() < 1e-9, "{p}: {found}");
+            let fps = estimate(point(6e4, p, 2e5), Some(point(6e4, p, 3e6)));
+            assert!((fps / 6e4 - 1.0).abs() < 1e-9, "{p}: {fps}");
         }
     }
 
     #[test]
     fn what_says_nothing_leaves_the_rate() {
         let near = (2e5, 5e4);
-        assert_eq!(capacity(near, None), 5e4);
-        assert_eq!(capacity(near, Some((2.1e5, 1e4))), 5e4);
-        assert_eq!(capacity(near, Some((1e6, 6e4))), 5e4);
-        assert_eq!(capacity(near, Some((1e6, 0.0))), 5e4);
-        assert_eq!(capacity((2e5, 0.0), Some((1e6, 0.0))), 0.0);
+        assert_eq!(estimate(near, None), 5e4);
+        assert_eq!(estimate(near, Some((2.1e5, 1e4))), 5e4);
+        assert_eq!(estimate(near, Some((1e6, 6e4))), 5e4);
+        assert_eq!(estimate(near, Some((1e6, 0.0))), 5e4);
+        assert_eq!(estimate((2e5, 0.0), Some((1e6, 0.0))), 0.0);
     }
 }

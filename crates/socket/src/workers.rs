@@ -54,7 +54,7 @@ impl Part {
             Self::UdpRespond(flows) => udp_rr::respond(flows, job, live),
             Self::UdpPush(flows) => udp_stream::push(flows, job, live),
             Self::UdpPull(flows) => udp_stream::pull(flows, job, live),
-            Self::Connect(flows, server) => tcp_crr::connect_and_ask(flows, server, job, live),
+            Self::Connect(flows, server) => tcp_crr::connect_and_request(flows, server, job, live),
             Self::Accept(listener, client) => {
                 tcp_crr::accept_and_answer(&listener, client, job, live)
             }
@@ -119,9 +119,9 @@ pub(crate) fn deal<T>(flows: Vec<T>, threads: usize) -> Vec<Vec<T>> {
 
 /// Workers under way.
 #[derive(Debug)]
-pub(crate) struct Crew {
+pub(crate) struct Workers {
     job: Job,
-    workers: Vec<JoinHandle<Tally>>,
+    threads: Vec<JoinHandle<Tally>>,
     lives: Arc<[Live]>,
     watched: Vec<Arc<TcpStream>>,
     /// Sockets on which a worker waits without a limit of its own.
@@ -132,16 +132,16 @@ pub(crate) struct Crew {
     seconds: Vec<Second>,
 }
 
-impl Crew {
+impl Workers {
     /// Starts one thread per part; they inherit the caller's network namespace.
     pub(crate) fn start(parts: Vec<Part>, job: Job) -> Result<Self, SocketError> {
         let watched = parts.iter().flat_map(Part::tcp).take(WATCHED);
         let watched = watched.map(|flow| Arc::clone(&flow.stream)).collect();
         let waits = Waits::of(&parts);
         let lives: Arc<[Live]> = parts.iter().map(|_| Live::default()).collect();
-        let mut crew = Self {
+        let mut pool = Self {
             job: job.clone(),
-            workers: Vec::new(),
+            threads: Vec::new(),
             lives: Arc::clone(&lives),
             watched,
             waits,
@@ -176,17 +176,17 @@ impl Crew {
                     tally
                 });
             match worker {
-                Ok(worker) => crew.workers.push(worker),
+                Ok(worker) => pool.threads.push(worker),
                 Err(error) => {
-                    crew.job
+                    pool.job
                         .stop
                         .store(true, std::sync::atomic::Ordering::Relaxed);
-                    crew.waits.end();
+                    pool.waits.end();
                     return Err(SocketError::kernel("start a worker thread", error));
                 }
             }
         }
-        Ok(crew)
+        Ok(pool)
     }
 
     /// Whether every worker of a client is done; ends waits that are hopeless by now.
@@ -198,7 +198,7 @@ impl Crew {
     }
 
     fn done(&self) -> bool {
-        self.workers.iter().all(JoinHandle::is_finished)
+        self.threads.iter().all(JoinHandle::is_finished)
     }
 
     /// Gives workers on connections the time to take what is on the way, and no more.
@@ -247,8 +247,8 @@ impl Crew {
     /// Waits for the workers and adds up what they did.
     pub(crate) fn report(mut self) -> EndReport {
         self.settle();
-        let threads = self.workers.len() as u32;
-        let workers = std::mem::take(&mut self.workers);
+        let threads = self.threads.len() as u32;
+        let workers = std::mem::take(&mut self.threads);
         let tallies: Vec<Tally> = workers
             .into_iter()
             .map(|worker| {

@@ -12,9 +12,9 @@ use crate::xdp::attach::Mode;
 /// drivers want a program that takes fragments.
 const MTU_ONE_PAGE: u32 = 3498;
 
-/// The program's ways onto an interface, the fastest first; the second word says whether frames
+/// The modes of attaching the program, the fastest first; the second word says whether frames
 /// may come in several buffers.
-pub(super) fn ways(mtu: u32) -> [(Mode, bool); 3] {
+pub(super) fn modes(mtu: u32) -> [(Mode, bool); 3] {
     let large = mtu > MTU_ONE_PAGE;
     [
         (Mode::Native, large),
@@ -23,8 +23,8 @@ pub(super) fn ways(mtu: u32) -> [(Mode, bool); 3] {
     ]
 }
 
-/// Tries one way: the link, or why the driver refuses.
-pub(super) fn try_way(
+/// Tries one mode: the link, or why the driver refuses.
+pub(super) fn try_mode(
     program: &Program,
     socket: &Socket,
     mode: Mode,
@@ -67,7 +67,7 @@ pub(super) fn try_way(
     }
 }
 
-pub(super) fn in_words(mode: Mode, refusals: &[String]) -> String {
+pub(super) fn describe(mode: Mode, refusals: &[String]) -> String {
     match (mode, refusals.last()) {
         (Mode::Generic, Some(why)) => format!("generic ({why})"),
         _ => mode.to_string(),

@@ -8,8 +8,8 @@ use nicety_port::{Part, Stop, TrialOrder};
 use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::{Direction as Way, Fault};
 
+use crate::directions::wire;
 use crate::stage::{Tester, traffic};
-use crate::ways::wire;
 
 /// One burst of loss half a second into the trial: the frames of that time are known to have lost
 /// all of it, and those of any other time nothing.
@@ -28,7 +28,7 @@ pub fn burst(tester: Tester) -> Result<(), Skip> {
             times: 1,
         },
     );
-    let begun = monotonic_ns();
+    let started = monotonic_ns();
     let order = TrialOrder {
         load: Fps(rate as f64),
         duration: Duration::from_secs(frames / rate),
@@ -42,9 +42,9 @@ pub fn burst(tester: Tester) -> Result<(), Skip> {
     let ended = monotonic_ns();
     let sender = &report.senders[0];
     let part = |from: u64, to: u64| engine.part(std::slice::from_ref(&(from..to)));
-    let whole = part(begun, ended);
+    let all = part(started, ended);
     if tester == Tester::AfPacket || sender.pacing.refused > 0 {
-        assert_eq!(whole, None);
+        assert_eq!(all, None);
         return Ok(());
     }
     if report.streams[0].frames.lost != lost {
@@ -53,18 +53,18 @@ pub fn burst(tester: Tester) -> Result<(), Skip> {
         ));
     }
     let sent = sender.sent;
-    assert_eq!(whole, Some(Part { sent, lost }));
+    assert_eq!(all, Some(Part { sent, lost }));
     // Up to any moment, the numbers from 0 on were sent; from then on the others.
     let mut seen = Vec::new();
-    for moment in (begun..ended).step_by(10_000_000) {
-        let before = part(begun, moment).unwrap();
+    for split in (started..ended).step_by(10_000_000) {
+        let before = part(started, split).unwrap();
         let lost_before = before.sent.saturating_sub(frames / 2 - lost).min(lost);
         assert_eq!(before.lost, lost_before, "{before:?}");
-        let after = part(moment, ended).unwrap();
+        let after = part(split, ended).unwrap();
         // The slot of the moment is in both.
         assert!(before.sent + after.sent >= sent, "{before:?} {after:?}");
-        let both = engine.part(&[moment..ended, begun..moment]);
-        assert_eq!(both, whole, "nothing is counted twice");
+        let both = engine.part(&[split..ended, started..split]);
+        assert_eq!(both, all, "nothing is counted twice");
         seen.push(before.sent);
     }
     seen.dedup();

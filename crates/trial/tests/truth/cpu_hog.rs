@@ -16,7 +16,7 @@ use crate::commands::number;
 /// Argument with which this program is the one that takes a CPU.
 pub const TAKE: &str = "--take-this-cpu";
 /// How long it takes the CPU, and how often.
-pub const TAKEN: Duration = Duration::from_millis(5);
+pub const HOG_TIME: Duration = Duration::from_millis(5);
 pub const EVERY: Duration = Duration::from_millis(100);
 
 /// The program: takes its CPU until its input ends. Prints for how long it had it, and how long it ran.
@@ -26,19 +26,19 @@ pub fn take() {
         let _ = std::io::stdin().read(&mut [0]);
         ENDED.store(true, Ordering::Relaxed);
     });
-    let begun = Instant::now();
-    let (mut taken, mut next) = (Duration::ZERO, begun);
+    let started = Instant::now();
+    let (mut busy, mut next) = (Duration::ZERO, started);
     while !ENDED.load(Ordering::Relaxed) {
         let from = Instant::now();
-        while from.elapsed() < TAKEN {}
-        taken += from.elapsed();
+        while from.elapsed() < HOG_TIME {}
+        busy += from.elapsed();
         next += EVERY;
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
     println!(
         "taken {} of {}",
-        taken.as_micros(),
-        begun.elapsed().as_micros()
+        busy.as_micros(),
+        started.elapsed().as_micros()
     );
 }
 

@@ -17,7 +17,7 @@ pub(crate) const CONTROL_WORDS: usize = 4;
 pub(crate) const MARK_WORDS: usize = SLOTS / 2;
 
 /// `struct stream`.
-pub(crate) type Words = [u64; STREAM_WORDS];
+pub(crate) type StreamWords = [u64; STREAM_WORDS];
 
 /// Bits of the linear part of the lateness histogram.
 const LINEAR_BITS: u32 = 6;
@@ -115,7 +115,7 @@ pub(crate) struct Sending<'a> {
 
 impl Sending<'_> {
     /// As the program wants it.
-    pub(crate) fn words(&self) -> Words {
+    pub(crate) fn words(&self) -> StreamWords {
         let shape = self.shape;
         let step_ns = 1e9 / self.rate.0;
         let mut words = [0; STREAM_WORDS];
@@ -161,7 +161,7 @@ impl Sent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// First slot.
-    pub(crate) begun_ns: u64,
+    pub(crate) start_ns: u64,
     /// Slot of the next frame.
     pub(crate) due_ns: u64,
     /// Frames made.
@@ -195,8 +195,8 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    pub(crate) fn read(words: &Words) -> Self {
-        let [begun_ns, due_ns, _frac, made, first_ns, last_ns, ended] =
+    pub(crate) fn read(words: &StreamWords) -> Self {
+        let [start_ns, due_ns, _frac, made, first_ns, last_ns, ended] =
             [21, 22, 23, 24, 25, 26, 27].map(|n| words[n]);
         let [
             slips,
@@ -210,7 +210,7 @@ impl Sent {
             [34, 35, 36, 37, 38, 39].map(|n| words[n]);
         let [_seen, _resumes, rests, rested_ns] = [40, 41, 42, 43].map(|n| words[n]);
         Self {
-            begun_ns,
+            start_ns,
             due_ns,
             made,
             first_ns,
@@ -242,7 +242,7 @@ impl Sent {
     pub(crate) fn pacing(&self, lateness: &[u32], given_up: u64) -> PacingReport {
         // The last frame's slot belongs to the sending time: N frames take N slots.
         let end = self.due_ns.max(self.last_ns);
-        let sending_s = end.saturating_sub(self.begun_ns) as f64 * 1e-9;
+        let sending_s = end.saturating_sub(self.start_ns) as f64 * 1e-9;
         let sent = self.made.saturating_sub(given_up);
         PacingReport {
             offered_fps: if sending_s > 0.0 {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::keywords::keywords;
 use crate::problem::Problem;
-use crate::words::words;
 
 /// Largest UDP payload over IPv4: 65,535 less 20 bytes of IPv4 and 8 bytes of UDP header
 /// (RFC 768, RFC 791).
@@ -23,7 +23,7 @@ const SHORTEST_TEST: Duration = Duration::from_millis(100);
 /// Highest rate of an open-loop schedule, per second: its intervals are whole nanoseconds.
 const HIGHEST_RATE: f64 = 1e9;
 
-words! {
+keywords! {
     /// What the endpoints do with each other.
     SockTest {
         /// Request and response on one TCP connection, one outstanding.
@@ -83,7 +83,7 @@ impl std::str::FromStr for SockTest {
     }
 }
 
-words! {
+keywords! {
     /// IP version of the data flows.
     #[derive(Default)]
     Family {
@@ -97,7 +97,7 @@ words! {
 
 /// One test with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SockAsk {
+pub struct SockSpec {
     /// Test.
     pub test: SockTest,
     /// Bytes of a request, a response, a write or a datagram.
@@ -118,9 +118,9 @@ pub struct SockAsk {
     pub offload: bool,
 }
 
-/// What is wrong with a [`SockAsk`].
+/// What is wrong with a [`SockSpec`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum SockAskError {
+pub enum SockSpecError {
     /// Message size out of range.
     MessageBytes {
         /// Test.
@@ -152,7 +152,7 @@ pub enum SockAskError {
     },
 }
 
-impl SockAskError {
+impl SockSpecError {
     /// What does not work, and what to write.
     pub fn problem(&self) -> Problem {
         match self {
@@ -180,9 +180,9 @@ impl SockAskError {
     }
 }
 
-crate::display_problem!(SockAskError);
+crate::display_problem!(SockSpecError);
 
-impl SockAsk {
+impl SockSpec {
     /// The test with default size, one flow, closed loop.
     pub fn new(test: SockTest, duration: Duration) -> Self {
         Self {
@@ -205,7 +205,7 @@ impl SockAsk {
     ///
     /// # Errors
     /// The first parameter that is out of range, with the range.
-    pub fn check(&self) -> Result<(), SockAskError> {
+    pub fn check(&self) -> Result<(), SockSpecError> {
         let Self {
             test,
             message_bytes: bytes,
@@ -219,17 +219,19 @@ impl SockAsk {
             MAX_TCP_MESSAGE
         };
         if !(1..=most).contains(&bytes) {
-            return Err(SockAskError::MessageBytes { test, bytes, most });
+            return Err(SockSpecError::MessageBytes { test, bytes, most });
         }
         if !(1..=MAX_FLOWS).contains(&flows) {
-            return Err(SockAskError::Flows { flows });
+            return Err(SockSpecError::Flows { flows });
         }
         if !(SHORTEST_TEST..=LONGEST_TEST).contains(&self.duration()) {
-            return Err(SockAskError::Duration { ms });
+            return Err(SockSpecError::Duration { ms });
         }
         match self.rate_per_s {
-            Some(_) if !test.takes_rate() => Err(SockAskError::NoRate { test }),
-            Some(rate) if !(rate > 0.0 && rate <= HIGHEST_RATE) => Err(SockAskError::Rate { rate }),
+            Some(_) if !test.takes_rate() => Err(SockSpecError::NoRate { test }),
+            Some(rate) if !(rate > 0.0 && rate <= HIGHEST_RATE) => {
+                Err(SockSpecError::Rate { rate })
+            }
             _ => Ok(()),
         }
     }
@@ -251,14 +253,14 @@ impl SockAsk {
 mod tests {
     use super::*;
 
-    fn ask(test: SockTest) -> SockAsk {
-        SockAsk::new(test, Duration::from_secs(1))
+    fn spec(test: SockTest) -> SockSpec {
+        SockSpec::new(test, Duration::from_secs(1))
     }
 
     #[test]
     fn every_default_is_allowed_and_every_word_is_read_back() {
         for test in SockTest::ALL {
-            assert_eq!(ask(test).check(), Ok(()), "{test}");
+            assert_eq!(spec(test).check(), Ok(()), "{test}");
             assert_eq!(test.word().parse(), Ok(test));
             let json = serde_json::to_string(&test).unwrap();
             assert_eq!(json, format!("\"{test}\""));
@@ -269,13 +271,13 @@ mod tests {
     #[test]
     fn every_bound_is_kept() {
         use SockTest::{TcpRr, TcpStream, UdpRr};
-        let with = |test, change: fn(&mut SockAsk)| {
-            let mut ask = ask(test);
-            change(&mut ask);
-            ask.check().is_ok()
+        let with = |test, change: fn(&mut SockSpec)| {
+            let mut spec = spec(test);
+            change(&mut spec);
+            spec.check().is_ok()
         };
         for (test, change, fine) in [
-            (UdpRr, (|a| a.message_bytes = 0) as fn(&mut SockAsk), false),
+            (UdpRr, (|a| a.message_bytes = 0) as fn(&mut SockSpec), false),
             (UdpRr, |a| a.message_bytes = 65_507, true),
             (UdpRr, |a| a.message_bytes = 65_508, false),
             (TcpRr, |a| a.message_bytes = 65_508, true),
@@ -299,10 +301,10 @@ mod tests {
 
     #[test]
     fn names_tell_what_differs_from_the_default() {
-        let mut ask = ask(SockTest::TcpRr);
-        assert_eq!(ask.name(), "tcp_rr/1");
-        ask.parallel = 150;
-        ask.rate_per_s = Some(5000.0);
-        assert_eq!(ask.name(), "tcp_rr/1/parallel=150/rate=5000");
+        let mut spec = spec(SockTest::TcpRr);
+        assert_eq!(spec.name(), "tcp_rr/1");
+        spec.parallel = 150;
+        spec.rate_per_s = Some(5000.0);
+        assert_eq!(spec.name(), "tcp_rr/1/parallel=150/rate=5000");
     }
 }

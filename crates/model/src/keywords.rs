@@ -7,10 +7,10 @@ use serde::de::{Deserializer, Error, Visitor};
 /// Not one of the words that there are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown word {0:?}")]
-pub struct UnknownWord(pub String);
+pub struct UnknownKeyword(pub String);
 
 /// An enum whose variants are words, the same in plans, names and JSON.
-macro_rules! words {
+macro_rules! keywords {
     ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, schemars::JsonSchema)]
@@ -51,13 +51,13 @@ macro_rules! words {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::words::read(deserializer, &Self::ALL, Self::WORDS)
+                $crate::keywords::read(deserializer, &Self::ALL, Self::WORDS)
             }
         }
     };
 }
 
-pub(crate) use words;
+pub(crate) use keywords;
 
 /// The one of `all` whose word it is; `words` are theirs in the same order.
 pub(crate) fn read<'de, D: Deserializer<'de>, T: Copy>(

@@ -7,10 +7,10 @@ use nicety_model::{Direction, Fps, Purpose, TrialRecord};
 use nicety_port::Stop;
 use nicety_port::stalls::StallWatch;
 use nicety_testkit::runner::Skip;
-use nicety_trial::{TrialAsk, Trials};
+use nicety_trial::{TrialSpec, Trials};
 
-use crate::stage::{Tester, ask, bridge, first, path_cpus, placement, traffic};
-use crate::taker::{EVERY, TAKEN, beside};
+use crate::cpu_hog::{EVERY, HOG_TIME, beside};
+use crate::stage::{Tester, bridge, first, path_cpus, placement, spec, traffic};
 
 /// Windows as long as from one of these times to the next: each has one of them in it. A window of 50 ms
 /// has none or one.
@@ -29,18 +29,18 @@ const WITHIN: f64 = 0.03;
 /// ring before the frames sent later than 2 ms after a stall arrive.
 const LIGHT: f64 = 0.7;
 /// Share of the loss that has to be told apart.
-const TOLD: f64 = 0.9;
+const MIN_ATTRIBUTED: f64 = 0.9;
 /// Tries: on a busy machine the path is another one from one second to the next, or other programs
 /// take its CPU as well.
 const TRIES: usize = 6;
 
 fn trial(trials: &mut Trials<'_>, purpose: Purpose, load: Fps) -> TrialRecord {
-    let ask = TrialAsk {
+    let spec = TrialSpec {
         purpose,
         window: Some(WINDOW),
-        ..ask(load, load.frames_in(TRIAL_S))
+        ..spec(load, load.frames_in(TRIAL_S))
     };
-    trials.run(&ask, &Stop::default()).unwrap()
+    trials.run(&spec, &Stop::default()).unwrap()
 }
 
 /// What the typical window forwards under overload: a cell's capacity.
@@ -92,7 +92,7 @@ pub fn capacity_left(tester: Tester) -> Result<(), Skip> {
 }
 
 /// Below the path's capacity frames are lost only while its CPU is taken, and are told apart.
-pub fn loss_told(tester: Tester) -> Result<(), Skip> {
+pub fn loss_attributed(tester: Tester) -> Result<(), Skip> {
     if tester == Tester::AfPacket {
         return Err(Skip("its frames are not told apart by time".to_owned()));
     }
@@ -114,17 +114,20 @@ pub fn loss_told(tester: Tester) -> Result<(), Skip> {
         }
         let (stalls, lost) = (record.stalls.unwrap(), record.frames.lost as f64);
         let times = TRIAL_S / EVERY.as_secs_f64();
-        let least = 0.8 * times * (load.0 * TAKEN.as_secs_f64() - RING);
+        let least = 0.8 * times * (load.0 * HOG_TIME.as_secs_f64() - RING);
         println!("  load {load}, lost {lost} (at least {least:.0}), {stalls:?}");
         // What was taken was lost and seen, whatever else happened.
         assert!(lost > least, "{lost}, not {least}: {stalls:?}");
         assert!(stalls.programs as f64 >= times - 1.0, "{stalls:?}");
-        assert!(stalls.longest_s >= 0.9 * TAKEN.as_secs_f64(), "{stalls:?}");
-        let told = stalls.lost as f64 / lost;
-        if told >= TOLD {
+        assert!(
+            stalls.longest_s >= 0.9 * HOG_TIME.as_secs_f64(),
+            "{stalls:?}"
+        );
+        let attributed = stalls.lost as f64 / lost;
+        if attributed >= MIN_ATTRIBUTED {
             return Ok(());
         }
-        seen.push(told);
+        seen.push(attributed);
     }
     assert!(seen.is_empty(), "told apart, of the loss: {seen:.3?}");
     let why = "the machine was too busy for every trial";
