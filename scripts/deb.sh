@@ -64,6 +64,7 @@ install -D -m 644 -t "$doc/examples" packaging/examples/*
 install -D -m 644 -t "$doc/dashboards" packaging/dashboards/*.json
 install -D -m 644 -t "$doc/guide" docs/guide/*.md
 install -D -m 644 -t "$doc/methodology" docs/methodology/*.md
+install -D -m 644 -t "$doc/reference" docs/reference/*.md
 install -D -m 644 -t "$doc/schema" schema/*.json
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 {

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use nicety_model::compare::{
     ComparedCell, Comparison, Counts, Judgement, Metric, Ratio, RunLabel, Side, SpreadOf,
 };
-use nicety_model::{CellKey, Run, SCHEMA, Verdict};
+use nicety_model::note::CompareNote;
+use nicety_model::{CellKey, Note, Run, SCHEMA, Verdict};
 
 use crate::differences::{differences, estimators};
 use crate::error::CompareError;
@@ -114,6 +115,7 @@ pub fn compare(
         notes: estimators(&old_runs, &new_runs)
             .into_iter()
             .chain(notes(old, new, &cells))
+            .map(Note::from)
             .collect(),
         cells,
         only_old,
@@ -403,37 +405,29 @@ fn side(inputs: &[Input]) -> Side {
     }
 }
 
-fn notes(old: &[Input], new: &[Input], cells: &[ComparedCell]) -> Vec<String> {
+fn notes(old: &[Input], new: &[Input], cells: &[ComparedCell]) -> Vec<CompareNote> {
     let spread = |of: SpreadOf| {
         let has = |cell: &&ComparedCell| cell.ratio.and_then(|r| r.spread_of) == Some(of);
         cells.iter().filter(has).count()
     };
     let mut notes = Vec::new();
     if spread(SpreadOf::Repeats) > 0 && old.len().min(new.len()) == 1 {
-        notes.push(
-            "repeats of one run share the state of the machine: the intervals do not know how \
-             much runs differ; two or more runs on each side would"
-                .to_owned(),
-        );
+        notes.push(CompareNote::OneRunEach);
     }
     match spread(SpreadOf::ControlCell) {
         0 => {}
-        n => notes.push(format!(
-            "{n} of {} rows have a single number on a side: their spread is that of the control \
-             cell's visits, which is a guess for other cells",
-            cells.len()
-        )),
+        rows => notes.push(CompareNote::BorrowedSpread {
+            rows,
+            all: cells.len(),
+        }),
     }
     for input in old.iter().chain(new) {
         if !input.run.run.complete {
-            notes.push(format!(
-                "{} is not complete: it has {} of its cells",
-                input.source,
-                match input.run.left_out.len() {
-                    0 => "some".to_owned(),
-                    n => format!("all but {n}"),
-                }
-            ));
+            let left_out = input.run.left_out.len();
+            notes.push(CompareNote::Incomplete {
+                source: input.source.clone(),
+                left_out: (left_out > 0).then_some(left_out),
+            });
         }
     }
     notes

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::compare::Difference;
+use nicety_model::note::CompareNote;
 use nicety_model::run::InterfaceFacts;
 use nicety_model::{Fingerprint, LimitKey, Run};
 
@@ -115,18 +116,15 @@ fn estimator(run: &Run) -> &str {
 
 /// What to know where loads were not judged and searched in one way: the presets may have the same
 /// name all the same.
-pub fn estimators(old: &[&Run], new: &[&Run]) -> Option<String> {
+pub fn estimators(old: &[&Run], new: &[&Run]) -> Option<CompareNote> {
     let side = |runs: &[&Run]| -> BTreeSet<String> {
         runs.iter().map(|run| estimator(run).to_owned()).collect()
     };
     let (old, new) = (side(old), side(new));
-    let words = |side: &BTreeSet<String>| join(side.iter().map(String::as_str), " | ");
-    (old.union(&new).count() > 1).then(|| {
-        format!(
-            "estimator: {} before, {} now; their numbers differ by method and do not compare more closely than 5 %",
-            words(&old),
-            words(&new)
-        )
+    let differ = old.union(&new).count() > 1;
+    differ.then(|| CompareNote::EstimatorsDiffer {
+        old: old.into_iter().collect(),
+        new: new.into_iter().collect(),
     })
 }
 

@@ -48,7 +48,11 @@ fn a_loss_of_ten_per_cent_is_worse() {
     assert_eq!(ratio.spread_of, Some(SpreadOf::Repeats));
     assert_eq!(comparison.cells[1].judgement, Judgement::Same);
     assert!(comparison.counts.regression());
-    assert!(comparison.notes[0].contains("repeats of one run share"));
+    assert!(
+        comparison.notes[0]
+            .to_string()
+            .contains("repeats of one run share")
+    );
     let back = both(run(&[(A, &LOW)]), run(&[(A, &OLD)]));
     assert_eq!(back.cells[0].judgement, Judgement::Better);
     assert!(!back.counts.regression());
@@ -77,7 +81,12 @@ fn the_control_cells_visits_are_a_known_spread() {
         Some(SpreadOf::ControlCell)
     );
     assert_eq!(comparison.cells[1].judgement, Judgement::Same);
-    assert!(comparison.notes.iter().any(|note| note.contains("a guess")));
+    assert!(
+        comparison
+            .notes
+            .iter()
+            .any(|note| note.to_string().contains("a guess"))
+    );
 }
 
 #[test]
@@ -180,12 +189,17 @@ fn other_estimators_are_named_whatever_the_preset_is_called() {
     assert_eq!(comparison.differences[0].old, "whole trials");
     assert_eq!(comparison.differences[0].new, "edge/1");
     assert_eq!(
-        comparison.notes[0],
+        comparison.notes[0].to_string(),
         "estimator: whole trials before, edge/1 now; their numbers differ by method and do not compare more closely than 5 %"
     );
     let alike = both(new(), new());
     assert!(alike.differences.is_empty());
-    assert!(!alike.notes.iter().any(|note| note.contains("estimator")));
+    assert!(
+        !alike
+            .notes
+            .iter()
+            .any(|note| note.to_string().contains("estimator"))
+    );
 }
 
 #[test]

@@ -13,6 +13,8 @@ use nicety_host::link::{Link, LinkChange, Links, Mac};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
+use nicety_model::Note;
+use nicety_model::note::GuestNote;
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 use serde_json::Value;
@@ -67,7 +69,8 @@ pub fn run(start: Start<'_>, work: Work<'_>) -> Result<Infallible, InitError> {
     if config.serve.is_none()
         && let Err(error) = sysctl::disable_ipv6(&ns)
     {
-        notes.push(format!("IPv6 stays on in the guest: {error}"));
+        let error = error.to_string();
+        notes.push(GuestNote::GuestIpv6Stays { error }.into());
     }
     let master = match config.serve {
         Some(_) => None,
@@ -114,7 +117,8 @@ pub fn run(start: Start<'_>, work: Work<'_>) -> Result<Infallible, InitError> {
                 .map_err(|error| error.to_string())
                 .and_then(|()| start(serve, *address));
             if let Err(why) = started {
-                notes.push(format!("the guest does not serve at {address}: {why}"));
+                let address = address.to_string();
+                notes.push(GuestNote::GuestNotServing { address, why }.into());
             }
         }
     }
@@ -162,7 +166,7 @@ fn settle(
     ethtool: &Ethtool,
     nic: &str,
     config: &GuestConfig,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), NetError> {
     if links.get(nic)?.mtu != config.mtu {
         let change = LinkChange {
@@ -174,15 +178,15 @@ fn settle(
     if config.whole_frames
         && let Err(error) = ethtool.set_features(nic, &[("tx-checksum-ip-generic", false)])
     {
-        notes.push(format!(
-            "the guest's {nic} leaves checksums to the host: {error}"
-        ));
+        let (nic, error) = (nic.to_owned(), error.to_string());
+        notes.push(GuestNote::GuestChecksums { nic, error }.into());
     }
     if config.queues > 1 {
         // More than there are CPUs are refused by no driver, but not used by itself either.
         let set = |counts: &mut QueueCounts| counts.combined = config.queues;
         if let Err(error) = ethtool.set_channels(nic, set) {
-            notes.push(format!("the guest's {nic}: {error}"));
+            let (nic, error) = (nic.to_owned(), error.to_string());
+            notes.push(GuestNote::GuestNicRefused { nic, error }.into());
         }
     }
     if let Some(ring) = config.ring {
@@ -198,7 +202,8 @@ fn settle(
             rings != before
         });
         if differs && let Err(error) = ethtool.set_rings(nic, wanted) {
-            notes.push(format!("the guest's {nic}: {error}"));
+            let (nic, error) = (nic.to_owned(), error.to_string());
+            notes.push(GuestNote::GuestNicRefused { nic, error }.into());
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use nicety_model::Note;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ pub enum FromGuest {
 }
 
 /// The guest forwards.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// Kernel release.
     pub release: String,
@@ -70,7 +71,7 @@ pub struct Hello {
     /// NIC 0 and NIC 1.
     pub nics: Vec<NicFacts>,
     /// What it could not do, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// One NIC as the guest sees it.

@@ -28,6 +28,7 @@ mod xen;
 
 use std::time::Duration;
 
+use nicety_model::Note;
 use nicety_model::facts::{HostFacts, IrqFacts, NetFacts};
 
 use crate::fingerprint::{self, Measurer};
@@ -70,7 +71,7 @@ pub fn read_after(source: &Source, window: Option<Duration>) -> HostFacts {
 }
 
 /// Interfaces and their interrupts.
-fn interfaces(source: &Source, notes: &mut Vec<String>) -> (Vec<NetFacts>, Vec<IrqFacts>) {
+fn interfaces(source: &Source, notes: &mut Vec<Note>) -> (Vec<NetFacts>, Vec<IrqFacts>) {
     let links = source.links(notes);
     let interrupts = irq::Interrupts::read(&source.roots.proc);
     let mut interfaces = Vec::new();

@@ -10,6 +10,8 @@ mod notes;
 #[cfg(test)]
 mod tests;
 
+use nicety_model::Note;
+
 use crate::topology::Topology;
 use cores::Core;
 
@@ -45,7 +47,7 @@ pub struct TesterCpu {
 }
 
 /// Where everything goes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Placement {
     /// One entry per tester worker: as many as wanted, or fewer where there are not enough CPUs.
     pub tester: Vec<TesterCpu>,
@@ -59,7 +61,7 @@ pub struct Placement {
     /// Whether there is a hypervisor that may stop these CPUs.
     pub virtual_machine: bool,
     /// Who has which CPU and what that costs, most important first.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Placement {

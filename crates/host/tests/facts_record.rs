@@ -144,7 +144,11 @@ fn a_port_without_netlinks_answers_is_read_from_sysfs() {
         [0],
         "nearly all of them went there"
     );
-    assert!(facts.notes[0].contains("links.json"), "{:?}", facts.notes);
+    assert!(
+        facts.notes[0].to_string().contains("links.json"),
+        "{:?}",
+        facts.notes
+    );
 }
 
 #[test]
@@ -309,7 +313,7 @@ fn nonsense_is_no_fact() {
     ]);
     assert!(facts.interfaces.is_empty());
     assert!(
-        facts.notes[0].contains("not understood"),
+        facts.notes[0].to_string().contains("not understood"),
         "{:?}",
         facts.notes
     );

@@ -242,7 +242,7 @@ fn a_container_with_half_a_cpu_is_told_so() {
         placement
             .notes
             .iter()
-            .any(|note| note.contains("0.50 CPUs"))
+            .any(|note| note.to_string().contains("0.50 CPUs"))
     );
 
     let facts = fingerprint::read(&tree.roots(), measurer());

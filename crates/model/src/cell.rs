@@ -13,6 +13,7 @@ use crate::frames::FrameCounts;
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
 use crate::loss::LossEntry;
+use crate::note::Note;
 use crate::path::PathSpec;
 use crate::trial::GuestFrames;
 use crate::units::LossRatio;
@@ -190,7 +191,7 @@ pub struct CellResult {
     /// What the number is worth.
     pub verdict: Verdict,
     /// Explanations, most important first.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// A cell of the plan that this machine cannot build.

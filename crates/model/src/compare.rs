@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::CellKey;
+use crate::note::Note;
 use crate::sock::SockTest;
 use crate::verdict::Verdict;
 
@@ -248,7 +249,7 @@ pub struct Comparison {
     /// How many rows came out how.
     pub counts: Counts,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 #[cfg(test)]

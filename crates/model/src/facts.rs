@@ -33,6 +33,7 @@ pub use tcp::TcpFacts;
 pub use vm::{VmFacts, VmKind, VmNic, VmThread, XenFacts};
 pub use window::WindowFacts;
 
+use crate::note::Note;
 use crate::run::Fingerprint;
 
 /// Everything `nicety inspect` tells.
@@ -86,7 +87,7 @@ pub struct HostFacts {
     /// Who sets what at boot.
     pub owners: Vec<Owner>,
     /// What could not be read, and why.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Frames one CPU took in, since boot or in a window: `/proc/net/softnet_stat` and

@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencySummary;
 
-/// How the note of a trial or a run begins that says why NICs' stamps are not in its latency.
-pub const STAMPS_NOT_USED: &str = "hardware time stamps are not used";
-
 /// What became of a trial's probes: frames beside the load that NICs stamp. They are no test frames
 /// and enter neither loss nor rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

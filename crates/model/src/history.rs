@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::{Difference, Metric};
+use crate::note::Note;
 use crate::verdict::Verdict;
 
 /// A run that is kept.
@@ -111,7 +112,7 @@ pub struct Trend {
     /// Runs that have the cell but searched with another preset or goal.
     pub left_out: u32,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// A number of a cell of one run, over its repeats.

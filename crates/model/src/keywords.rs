@@ -94,14 +94,16 @@ const NEAR: f64 = 0.8;
 
 /// What to write instead of `word`: the nearest of `known`, or all of them.
 pub(crate) fn instead(word: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
+    nearest(word, known.iter().copied())
+        .map(|near| format!("did you mean \"{near}\"?"))
+        .unwrap_or_else(|| format!("write one of {}", known.join(", ")))
+}
+
+/// The nearest of `known`, where one is near.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest {
-        Some((similarity, candidate)) if similarity >= NEAR => {
-            format!("did you mean \"{candidate}\"?")
-        }
-        _ => format!("write one of {}", known.join(", ")),
-    }
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(similarity, _)| *similarity >= NEAR)
+        .map(|(_, candidate)| candidate)
 }

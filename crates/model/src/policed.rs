@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::note::Note;
 use crate::run::Fingerprint;
 
 /// `police.json`: what a recorded run of the police shared, and among whom.
@@ -130,7 +131,7 @@ pub struct Policed {
     /// The tenants over the whole record, in the order of the head.
     pub summary: Vec<PolicedSummary>,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// The periods, oldest first.
     pub periods: Vec<PolicedPeriod>,
 }

@@ -9,6 +9,7 @@ use crate::cell::{CellResult, SkippedCell};
 use crate::disturbance::Disturbance;
 use crate::estimate::Estimate;
 use crate::limit::{self, LimitKey};
+use crate::note::Note;
 use crate::sock::SockSeries;
 use crate::stats::Spread;
 use crate::trial::TrialRecord;
@@ -109,7 +110,7 @@ pub struct CellSummary {
     pub verdict: Verdict,
     /// Why the verdict is not `ok`, the most important reason first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub why: Vec<String>,
+    pub why: Vec<Note>,
 }
 
 /// The control cell's visits, for drift.
@@ -187,5 +188,5 @@ pub struct RunHead {
     pub host: Fingerprint,
     /// Said once for the whole run: what this user or machine gave up.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }

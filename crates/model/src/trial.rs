@@ -8,6 +8,7 @@ use crate::frames::{FrameCounts, StreamCounts};
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
 use crate::loss::LossEntry;
+use crate::note::Note;
 use crate::pacing::PacingReport;
 use crate::stalls::StallReport;
 use crate::units::LossRatio;
@@ -145,5 +146,5 @@ pub struct TrialRecord {
     pub loss_ledger: Vec<LossEntry>,
     /// What a reader should know.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }

@@ -60,6 +60,9 @@ pub enum Command {
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Tells what a note means: its cause, what it does to the number, and what to do.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Keeps runs: lists them, shows how a cell changed over time, forgets old ones.
     #[command(after_help = runs::EXAMPLES)]
     Runs(runs::RunsArgs),
@@ -118,6 +121,23 @@ const REPORT_EXAMPLES: &str = "Examples:
   nicety report runs/mine --html report.html --csv cells.csv
   nicety report runs/mine --md -                 Markdown, to read at once
   nicety report runs/mine --junit cells.xml      for a build server";
+
+const EXPLAIN_EXAMPLES: &str = "Examples:
+  nicety explain                       every code in a line
+  nicety explain N014
+  nicety explain rests                 the same, by name
+  nicety explain --json | jq -r '.notes[] | select(.severity == \"warning\").code'";
+
+/// `nicety explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Code or name of a note; without one, all are listed.
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+    /// Print the pages as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// `nicety bench`.
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ mod bench;
 mod cli;
 mod compare;
 mod exit;
+mod explain;
 mod guest;
 mod inspect;
 mod lab;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Guest(args) => guest::run(&args),
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),

@@ -16,6 +16,8 @@
 
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::Note;
+use nicety_model::note::PathNote;
 
 use crate::counters::{PathCounters, Role};
 use crate::error::PathError;
@@ -42,7 +44,9 @@ impl BridgePath {
         rig.enslave(["d0", "d1"], rig.dut.links.get("br0")?.index)?;
         rig.dut.set_up("br0")?;
         rig.dut.links.wait_carrier("br0", CARRIER_LIMIT)?;
-        rig.facts.notes.extend(netfilter(&rig.dut.ns));
+        rig.facts
+            .notes
+            .extend(netfilter(&rig.dut.ns).map(Note::from));
         Ok(Self(rig))
     }
 
@@ -55,14 +59,10 @@ impl BridgePath {
 /// What to say where a namespace's bridges hand IPv4 frames to netfilter. That is so in every new
 /// namespace while the module br_netfilter is loaded (`brnf_init_net` in
 /// net/bridge/br_netfilter_hooks.c), whatever the host's own setting.
-fn netfilter(ns: &NetNs) -> Option<String> {
+fn netfilter(ns: &NetNs) -> Option<PathNote> {
     let read = || std::fs::read_to_string("/proc/sys/net/bridge/bridge-nf-call-iptables");
     let set = ns.run(read).ok()?.ok()?;
-    (set.trim() != "0").then(|| {
-        "bridge netfilter is on in the path's namespace, as it is wherever br_netfilter is loaded: \
-         its hooks are part of what a frame costs"
-            .to_owned()
-    })
+    (set.trim() != "0").then_some(PathNote::Netfilter)
 }
 
 impl Path for BridgePath {

@@ -5,6 +5,7 @@ use nicety_host::link::{Link, Links, check_name};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_model::FrameSize;
+use nicety_model::note::PathNote;
 
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
@@ -41,10 +42,11 @@ impl ExternalPath {
         };
         for link in [a, b] {
             if let Some(bridge) = there.iter().find(|l| Some(l.index) == link.master) {
-                notes.push(format!(
-                    "port {} belongs to {}, which also sees and may answer the test frames",
-                    link.name, bridge.name
-                ));
+                let note = PathNote::PortInBridge {
+                    port: link.name.clone(),
+                    bridge: bridge.name.clone(),
+                };
+                notes.push(note.into());
             }
         }
         Ok(Self {

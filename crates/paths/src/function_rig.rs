@@ -2,6 +2,8 @@
 
 use nicety_host::link::{LinkChange, Mac};
 use nicety_model::FrameSize;
+use nicety_model::Note;
+use nicety_model::note::PathNote;
 
 use crate::error::PathError;
 use crate::guest::{STATIONS, behind};
@@ -65,10 +67,9 @@ pub(crate) fn build(spec: &OnFunctions<'_>) -> Result<Rig, PathError> {
             site.links.add_station(name, *station)?;
         }
     }
-    notes.extend(set.not_counted());
-    notes.push(format!(
-        "virtual functions of {pf}: its own switch carries frames between the tester's and the guests'"
-    ));
+    notes.extend(set.not_counted().map(Note::from));
+    let pf = pf.to_string();
+    notes.push(PathNote::Functions { pf }.into());
     let ports = [a.port("a")?, b.port("b")?];
     Ok(Rig {
         functions: Some(set),

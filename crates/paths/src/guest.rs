@@ -2,6 +2,8 @@
 //! them.
 
 use nicety_host::link::Mac;
+use nicety_model::Note;
+use nicety_model::note::{GuestNote, Shared};
 
 use crate::rig::{MAC_A, MAC_B};
 
@@ -36,10 +38,8 @@ const MACS: [Mac; 2] = [
 ];
 
 /// Several guests are on one path, for the run's notes.
-pub(crate) fn shared(guests: u32, what: &str) -> String {
-    format!(
-        "{guests} guests share {what}: frames take turns through them, and the throughput is that of all together; frames that overtake each other in different guests count as reordered"
-    )
+pub(crate) fn shared(guests: u32, shared: Shared) -> Note {
+    GuestNote::GuestsShare { guests, shared }.into()
 }
 
 #[cfg(test)]

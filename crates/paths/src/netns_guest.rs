@@ -19,6 +19,8 @@ use nicety_host::link::{LinkChange, Mac, Share};
 use nicety_host::napi;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::Note;
+use nicety_model::note::{GuestNote, Shared};
 use nicety_model::plan::{VmConfig, VmNic};
 use nicety_model::{FrameSize, Remedy};
 
@@ -136,27 +138,27 @@ impl NetnsPath {
         Ok(path)
     }
 
-    fn words(&self, spec: &NetnsSpec) -> Vec<String> {
+    fn words(&self, spec: &NetnsSpec) -> Vec<Note> {
         let NetnsSpec { ask, serves, .. } = spec;
-        let what = match serves {
-            true => "sockets end at an interface of driver",
-            false => "kernel bridge between two interfaces of driver",
-        };
         let mut notes = Vec::new();
         if ask.vms > 1 {
             notes.push(shared(
                 ask.vms,
                 match self.rig.functions {
-                    Some(_) => "the port",
-                    None => "the tester's interfaces",
+                    Some(_) => Shared::Port,
+                    None => Shared::TesterInterfaces,
                 },
             ));
         }
         notes.extend(self.guests.iter().enumerate().map(|(number, guest)| {
             let driver = guest.ethtool.driver(NICS[0]).ok();
-            let driver = driver.map_or_else(|| "unknown".to_owned(), |driver| driver.driver);
-            let (name, nic) = (name(number, ask.vms), ask.nic);
-            format!("{name} in a namespace with {nic}: {what} {driver}")
+            let note = GuestNote::GuestInNamespace {
+                guest: name(number, ask.vms),
+                nic: ask.nic.to_string(),
+                serves: *serves,
+                driver: driver.map_or_else(|| "unknown".to_owned(), |driver| driver.driver),
+            };
+            note.into()
         }));
         notes
     }

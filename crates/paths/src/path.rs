@@ -4,6 +4,7 @@ use nicety_host::link::Mac;
 use nicety_host::napi::NapiThread;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::Note;
 
 use crate::counters::PathCounters;
 use crate::endpoint_site::EndpointSite;
@@ -79,7 +80,7 @@ pub struct PathFacts {
     /// Its threads that are known.
     pub threads: Vec<PathThread>,
     /// What could not be had, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Identifier of the VLAN tag that frames at the ports carry, in and out; none when they are
     /// untagged.
     pub vlan: Option<u16>,

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use nicety_host::napi::{self, NapiThread};
 use nicety_host::net_error::NetError;
 use nicety_host::ns_sysfs::NsSysfs;
+use nicety_model::Note;
+use nicety_model::note::PathNote;
 
 use crate::path::PathThread;
 use crate::site::Site;
@@ -15,7 +17,7 @@ pub(crate) fn start(
     site: &Site,
     name: &str,
     cpu: &dyn Fn(usize) -> Option<u32>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<Vec<PathThread>, NetError> {
     let link = site.links.get(name)?;
     let made =
@@ -23,9 +25,11 @@ pub(crate) fn start(
     let threads = match made {
         Ok(threads) => threads,
         Err(error) => {
-            notes.push(format!(
-                "{name} does not receive in a thread of its own, the path runs in the sender's context: {error}"
-            ));
+            let note = PathNote::SenderContext {
+                interface: name.to_owned(),
+                error: error.to_string(),
+            };
+            notes.push(note.into());
             return Ok(Vec::new());
         }
     };
@@ -38,19 +42,16 @@ pub(crate) fn start(
 
 /// The receive queues of an interface and where their threads run, for the run's notes; nothing
 /// without threads, which has been said.
-pub(crate) fn queue_words(name: &str, queues: u32, threads: &[PathThread]) -> Option<String> {
+pub(crate) fn queue_words(name: &str, queues: u32, threads: &[PathThread]) -> Option<PathNote> {
     let cpus = threads.iter().map(|thread| match thread.cpus.as_slice() {
-        [one] => Some(one.to_string()),
+        [one] => Some(*one),
         _ => None,
     });
-    let places = match cpus.collect::<Option<Vec<String>>>() {
-        Some(cpus) if cpus.is_empty() => return None,
-        Some(cpus) => format!("on CPUs {}", cpus.join(", ")),
-        None => "where the scheduler puts them".to_owned(),
-    };
-    Some(format!(
-        "{name}: {queues} receive queues, threads {places}; a frame's flow decides its queue"
-    ))
+    (!threads.is_empty()).then(|| PathNote::ReceiveQueues {
+        interface: name.to_owned(),
+        queues,
+        cpus: cpus.collect(),
+    })
 }
 
 fn place(interface: &str, thread: NapiThread, wanted: Option<u32>) -> Result<PathThread, NetError> {
@@ -73,7 +74,7 @@ fn place(interface: &str, thread: NapiThread, wanted: Option<u32>) -> Result<Pat
 }
 
 /// One note about all threads that could not be pinned for the same reason.
-pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<String>) {
+pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<Note>) {
     let mut by_reason = BTreeMap::<&str, Vec<&str>>::new();
     for thread in threads {
         if let Some(reason) = &thread.unpinned {
@@ -82,22 +83,20 @@ pub(crate) fn note_unpinned(threads: &[PathThread], notes: &mut Vec<String>) {
     }
     by_reason.values_mut().for_each(Vec::dedup);
     for (reason, interfaces) in by_reason {
-        notes.push(format!(
-            "the scheduler places the receive threads of {}: {reason}",
-            interfaces.join(" and ")
-        ));
+        let note = PathNote::ThreadsUnpinned {
+            interfaces: interfaces.into_iter().map(str::to_owned).collect(),
+            why: reason.to_owned(),
+        };
+        notes.push(note.into());
     }
-    let mut waiting: Vec<&str> = threads
+    let mut interfaces: Vec<String> = threads
         .iter()
         .filter(|thread| !thread.preferred)
-        .map(|thread| thread.interface.as_str())
+        .map(|thread| thread.interface.clone())
         .collect();
-    waiting.dedup();
-    if !waiting.is_empty() {
-        notes.push(format!(
-            "the receive threads of {} run at ordinary priority: any program that wakes on their CPU stops them for up to a time slice, and frames are lost",
-            waiting.join(" and ")
-        ));
+    interfaces.dedup();
+    if !interfaces.is_empty() {
+        notes.push(PathNote::ThreadsOrdinary { interfaces }.into());
     }
 }
 
@@ -122,7 +121,7 @@ mod tests {
     fn a_reason_is_said_once() {
         let mut notes = Vec::new();
         note_unpinned(&[thread("d0", None)], &mut notes);
-        assert_eq!(notes, Vec::<String>::new());
+        assert_eq!(notes, []);
         note_unpinned(
             &[
                 thread("d0", Some("only root")),
@@ -132,7 +131,7 @@ mod tests {
             &mut notes,
         );
         assert_eq!(
-            notes,
+            Note::texts(&notes),
             ["the scheduler places the receive threads of d0 and d1: only root"]
         );
     }
@@ -145,11 +144,15 @@ mod tests {
         };
         assert_eq!(queue_words("d0", 2, &[]), None);
         assert_eq!(
-            queue_words("d0", 3, &[on(&[2]), on(&[4]), on(&[2])]).unwrap(),
+            queue_words("d0", 3, &[on(&[2]), on(&[4]), on(&[2])])
+                .unwrap()
+                .to_string(),
             "d0: 3 receive queues, threads on CPUs 2, 4, 2; a frame's flow decides its queue"
         );
         assert_eq!(
-            queue_words("d0", 2, &[on(&[0, 1]), on(&[0, 1])]).unwrap(),
+            queue_words("d0", 2, &[on(&[0, 1]), on(&[0, 1])])
+                .unwrap()
+                .to_string(),
             "d0: 2 receive queues, threads where the scheduler puts them; a frame's flow decides its queue"
         );
     }

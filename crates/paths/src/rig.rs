@@ -11,6 +11,8 @@ use nicety_host::net_error::NetError;
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::qdisc;
 use nicety_host::xps;
+use nicety_model::Note;
+use nicety_model::note::PathNote;
 use nicety_model::{FrameSize, Remedy};
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
@@ -105,15 +107,12 @@ impl Rig {
             };
             let receiving = receive_threads::start(&dut, far, &cpu, &mut notes)?;
             if by_flow {
-                notes.extend(receive_threads::queue_words(far, queues, &receiving));
+                notes.extend(receive_threads::queue_words(far, queues, &receiving).map(Note::from));
             }
             threads.extend(receiving);
         }
         if by_flow {
-            notes.push(
-                "frames of different flows that overtake each other in different receive queues of the host count as reordered"
-                    .to_owned(),
-            );
+            notes.push(PathNote::FlowsOvertake.into());
         }
         receive_threads::note_unpinned(&threads, &mut notes);
         for name in ["d0", "d1"] {

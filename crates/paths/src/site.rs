@@ -5,6 +5,8 @@ use nicety_host::link::Links;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::sysctl;
+use nicety_model::Note;
+use nicety_model::note::PathNote;
 
 use crate::interface::CARRIER_LIMIT;
 use crate::path::PathPort;
@@ -19,12 +21,14 @@ pub(crate) struct Site {
 
 impl Site {
     /// A new namespace without IPv6 chatter; says so in `notes` where that cannot be had.
-    pub(crate) fn create(name: &str, notes: &mut Vec<String>) -> Result<Self, NetError> {
+    pub(crate) fn create(name: &str, notes: &mut Vec<Note>) -> Result<Self, NetError> {
         let ns = NetNs::create(name)?;
         if let Err(error) = sysctl::disable_ipv6(&ns) {
-            notes.push(format!(
-                "IPv6 stays on in namespace {name}, its neighbour discovery adds a few foreign frames: {error}"
-            ));
+            let note = PathNote::Ipv6Stays {
+                namespace: name.to_owned(),
+                error: error.to_string(),
+            };
+            notes.push(note.into());
         }
         Ok(Self {
             links: Links::open(&ns)?,

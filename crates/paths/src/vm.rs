@@ -32,6 +32,8 @@ use nicety_guests::{Accelerator, Bundle, QemuError};
 use nicety_host::cpu_load::StatSample;
 use nicety_host::link::{LinkChange, LinkCounters};
 use nicety_host::net_error::NetError;
+use nicety_model::Note;
+use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
 use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
 use serde_json::Value;
 
@@ -47,7 +49,6 @@ use crate::run_dir::RunDir;
 use crate::sriov::{self, FunctionSet};
 use crate::switch::{GuestSwitch, GuestSwitchSpec};
 use crate::vlan::{ENDS as FARS, VLAN};
-use crate::words;
 use guest::{Boot, Guest};
 use host_side::HostSide;
 use place::Plan;
@@ -160,9 +161,11 @@ impl VmPath {
                 Err(PathError::Qemu(QemuError::Ended { what, last, .. }))
                     if *accelerator == Accelerator::Kvm && ended.len() + 1 < BOOTS =>
                 {
-                    ended.push(format!(
-                        "{what} ended while it booted, and was booted again: {last}"
-                    ));
+                    let note = GuestNote::BootedAgain {
+                        guest: what.to_string(),
+                        last: last.to_string(),
+                    };
+                    ended.push(note.into());
                 }
                 made => {
                     let mut path = made?;
@@ -251,7 +254,7 @@ impl VmPath {
         let described = describe(spec, bundle, accelerator, &guests, serve.is_empty());
         facts.notes.extend(described);
         if let Some(switch) = &switch {
-            facts.notes.push(switch.note().to_owned());
+            facts.notes.push(switch.note().clone().into());
             facts.threads.extend(switch.threads()?);
         }
         let threads = guests.iter().flat_map(|guest| guest.threads.clone());
@@ -324,14 +327,14 @@ fn describe(
     accelerator: &Accelerator,
     guests: &[Guest],
     forward: bool,
-) -> Vec<String> {
+) -> Vec<Note> {
     let ask = &spec.ask;
     let mut notes = Vec::new();
     if ask.vms > 1 && forward {
         let what = match ask.nic {
-            VmNic::Macvtap => "the tester's interfaces",
-            nic if nic.on_function() => "the port",
-            _ => "the switch",
+            VmNic::Macvtap => Shared::TesterInterfaces,
+            nic if nic.on_function() => Shared::Port,
+            _ => Shared::Switch,
         };
         notes.push(shared(ask.vms, what));
     }
@@ -342,48 +345,43 @@ fn describe(
         ..
     } in guests
     {
-        let nics: Vec<String> = hello
-            .nics
-            .iter()
-            .map(|nic| {
-                let rings = nic.rings.map_or_else(String::new, |(rx, tx)| {
-                    format!(", rings of {rx} (receive) and {tx} (transmit)")
-                });
-                format!("{} {} x{}{rings}", nic.name, nic.driver, nic.queues)
-            })
-            .collect();
-        notes.push(format!(
-            "{name} with {}: Linux {}, QEMU {}, {accelerator}; {}",
-            ask.nic,
-            hello.release,
-            bundle.emulator.version,
-            nics.join("; ")
-        ));
-        let places: Vec<String> = threads
-            .iter()
-            .map(|thread| {
-                let (_, task) = thread.thread.name.split_once('/').unwrap_or_default();
-                let how = if thread.unpinned.is_none() {
-                    "pinned to"
-                } else {
-                    "free on"
-                };
-                format!("{task} {how} {}", words::cpus(&thread.cpus))
-            })
-            .collect();
-        notes.push(format!(
-            "{name}'s threads, read back: {}",
-            places.join("; ")
-        ));
+        let nics = hello.nics.iter().map(|nic| GuestNic {
+            name: nic.name.clone(),
+            driver: nic.driver.clone(),
+            queues: nic.queues,
+            rings: nic.rings,
+        });
+        let note = GuestNote::Guest {
+            guest: name.to_string(),
+            nic: ask.nic.to_string(),
+            kernel: hello.release.clone(),
+            qemu: bundle.emulator.version.to_string(),
+            accelerator: accelerator.to_string(),
+            nics: nics.collect(),
+        };
+        notes.push(note.into());
+        let places = threads.iter().map(|thread| {
+            let (_, task) = thread.thread.name.split_once('/').unwrap_or_default();
+            ThreadPlace {
+                thread: task.to_owned(),
+                pinned: thread.unpinned.is_none(),
+                cpus: thread.cpus.clone(),
+            }
+        });
+        let note = GuestNote::GuestThreads {
+            guest: name.to_string(),
+            threads: places.collect(),
+        };
+        notes.push(note.into());
         for thread in threads {
             if thread.unpinned.is_none()
                 && thread.cpus.iter().any(|cpu| spec.tester_cpus.contains(cpu))
             {
-                notes.push(format!(
-                    "{} shares {} with the tester, which polls there: results are lower than the guest's own",
-                    thread.thread.name,
-                    words::cpus(&thread.cpus)
-                ));
+                let note = GuestNote::GuestOnTesterCpu {
+                    thread: thread.thread.name.clone(),
+                    cpus: thread.cpus.clone(),
+                };
+                notes.push(note.into());
             }
         }
         notes.extend(hello.notes.iter().cloned());

@@ -1,7 +1,7 @@
 //! A cell's number with its interval, and how it is written.
 
-use nicety_model::Estimate;
 use nicety_model::run::CellSummary;
+use nicety_model::{Estimate, Note};
 
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
@@ -118,7 +118,7 @@ impl Group<'_> {
     }
 
     /// Why the verdict is not `ok`, the most important reason first.
-    pub fn why(&self) -> &[String] {
+    pub fn why(&self) -> &[Note] {
         self.summary.map_or(&[], |summary| &summary.why)
     }
 }

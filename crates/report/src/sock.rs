@@ -318,7 +318,7 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use nicety_model::sock::{EndReport, Family, SockSpec, SockTest};
-    use nicety_model::{LatencySummary, SCHEMA};
+    use nicety_model::{LatencySummary, Note, SCHEMA};
 
     use super::*;
 
@@ -391,7 +391,8 @@ mod tests {
     fn an_early_end_is_said() {
         let mut lost = result(SockTest::TcpRr);
         lost.ending = Ending::PeerLost;
-        lost.notes.push("client: \u{1b}[2Jgone".to_owned());
+        lost.notes
+            .push(Note::Recorded("client: \u{1b}[2Jgone".to_owned()));
         let text = text(vec![lost]);
         assert!(
             text.contains("peer lost") && !text.contains('\u{1b}'),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::programs::Programs;
 use nicety_host::topology::ProcRoot;
+use nicety_model::note::MachineNote;
 use nicety_model::{CellKey, CellResult, Disturbance, Fps, LimitKey};
 use nicety_paths::Coupling;
 use nicety_port::Stop;
@@ -194,27 +195,40 @@ impl Bench {
         }
         self.paths.rest();
         let bound = self.engines.bound(&key.path);
-        let with = bound.map_or_else(String::new, |engine| format!(" with {engine}"));
         let limits = &mut record.limits;
         let (kind, engines) = ((size, direction), &mut self.engines);
+        let (frame_size_bytes, engine) = (size, bound.map(|engine| engine.to_string()));
         match tester_limit::measure(kind, bound, &self.machine, engines, stop) {
             Ok(Some(limit)) => {
                 if limit.lossy {
-                    limits.notes.push(format!(
-                        "the tester alone lost frames at every load tried{with}, {size} bytes, \
-                         {direction}: its limit is the most that it counted"
-                    ));
+                    let note = MachineNote::TesterLossy {
+                        frame_size_bytes,
+                        direction,
+                        engine,
+                    };
+                    limits.notes.push(note.into());
                 }
                 limits.limit_fps.insert(limit_key, limit.load.0);
             }
-            Ok(None) => limits.notes.push(format!(
-                "the tester alone{with} counted nothing with {size} bytes, {direction}"
-            )),
+            Ok(None) => {
+                let note = MachineNote::TesterSilent {
+                    frame_size_bytes,
+                    direction,
+                    engine,
+                };
+                limits.notes.push(note.into());
+            }
             Err(_) if stop.is_set() => return Err(RunError::Interrupted),
             // Where no veth pair can be made the ports may still be measured.
-            Err(error) => limits.notes.push(format!(
-                "the tester alone{with} was not measured with {size} bytes, {direction}: {error}"
-            )),
+            Err(error) => {
+                let note = MachineNote::TesterUnmeasured {
+                    frame_size_bytes,
+                    direction,
+                    engine,
+                    error: error.to_string(),
+                };
+                limits.notes.push(note.into());
+            }
         }
         record.dir.write_tester(&record.limits)?;
         Ok(true)

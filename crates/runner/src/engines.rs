@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use nicety_host::placement::Placement;
-use nicety_model::{CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, PathSpec};
+use nicety_model::note::{MachineNote, Refused};
+use nicety_model::{
+    CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, Note, PathSpec,
+};
 use nicety_paths::Path;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::self_check;
@@ -19,13 +22,13 @@ pub struct Opened {
     /// The engine.
     pub engine: Box<dyn Engine>,
     /// Why it is not the fastest, and where it works other than the placement says.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Whether it is the one that the tester's limit is measured with.
     pub as_limited: bool,
 }
 
 /// An engine, which one it is, and why not the faster one.
-type Taken = (Box<dyn Engine>, EngineName, Option<String>);
+type Taken = (Box<dyn Engine>, EngineName, Option<MachineNote>);
 
 /// An engine on the same ports: paths made here are alike, existing ones have names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,9 +123,10 @@ impl Engines {
         let traffic = setup::traffic(key, path);
         let mut opened = self.open_bound(path, traffic, bound, placement, observer)?;
         if let Some(choice) = bound {
-            opened.notes.push(format!(
-                "engine of the cells with host_queues: {choice}, the only one that sends a frame to the receive queue that its flow has"
-            ));
+            let engine = choice.to_string();
+            opened
+                .notes
+                .push(MachineNote::EngineByQueues { engine }.into());
         }
         Ok(opened)
     }
@@ -157,6 +161,7 @@ impl Engines {
             notes: note
                 .into_iter()
                 .chain(receives_elsewhere(taken, placement))
+                .map(Note::from)
                 .collect(),
             as_limited: limited == taken,
         })
@@ -234,25 +239,22 @@ impl Engines {
 }
 
 /// Why it is not a faster one.
-fn note(taken: EngineName, refused: &[(EngineName, String)]) -> Option<String> {
-    let whys: Vec<_> = refused
-        .iter()
-        .map(|(choice, why)| format!("the faster {choice} was not taken: {why}"))
-        .collect();
-    (!whys.is_empty()).then(|| format!("engine: {taken}; {}", whys.join("; ")))
+fn note(taken: EngineName, refused: &[(EngineName, String)]) -> Option<MachineNote> {
+    let one = |(choice, why): &(EngineName, String)| Refused {
+        engine: choice.to_string(),
+        why: why.clone(),
+    };
+    (!refused.is_empty()).then(|| MachineNote::EngineSlower {
+        engine: taken.to_string(),
+        refused: refused.iter().map(one).collect(),
+    })
 }
 
 /// Where frames are counted by a program: on the CPU that delivers to the port, whoever was meant to.
-fn receives_elsewhere(taken: EngineName, placement: &Placement) -> Option<String> {
+fn receives_elsewhere(taken: EngineName, placement: &Placement) -> Option<MachineNote> {
     let by_program = matches!(taken, EngineName::Xdp | EngineName::Pktgen);
-    (by_program && !placement.shared).then(|| {
-        format!(
-            "engine {taken}: frames are counted by a program on the CPU that delivers to the port, \
-             which is the path's own between veths and where its interrupts go for a NIC; between \
-             veths it also makes the socket buffer of every frame, which af_packet makes on the \
-             tester's CPU. The path's rate has these costs in it: with af_packet, as an ordinary \
-             user has it, it can be up to a quarter higher"
-        )
+    (by_program && !placement.shared).then(|| MachineNote::EngineOnPathCpu {
+        engine: taken.to_string(),
     })
 }
 
@@ -288,7 +290,7 @@ mod tests {
         ];
         assert_eq!(note(EngineName::Xdp, &[]), None);
         assert_eq!(
-            note(EngineName::AfPacket, &refused).unwrap(),
+            note(EngineName::AfPacket, &refused).unwrap().to_string(),
             "engine: af_packet; the faster xdp was not taken: no; the faster af_xdp was not \
              taken: never"
         );

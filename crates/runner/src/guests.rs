@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use nicety_guests::wire::Serve;
 use nicety_guests::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
 use nicety_host::placement::Placement;
+use nicety_model::note::GuestNote;
 use nicety_model::path::{VmAccel, VmConfig, VmParams};
-use nicety_model::{FrameSize, PathSpec, Plan, Remedy};
+use nicety_model::{FrameSize, Note, PathSpec, Plan, Remedy};
 use nicety_paths::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 use nicety_port::Stop;
 
@@ -54,14 +55,14 @@ impl Guests {
     }
 
     /// What is used, for the run's notes; nothing without guests.
-    pub fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<Note> {
         let bundle = self.bundle.as_ref().ok()?;
-        Some(format!(
-            "guests: QEMU {} and Linux {} from {}",
-            bundle.emulator.version,
-            bundle.kernel.release,
-            bundle.cache.display()
-        ))
+        let note = GuestNote::Qemu {
+            version: bundle.emulator.version.to_string(),
+            kernel: bundle.kernel.release.to_string(),
+            cache: bundle.cache.display().to_string(),
+        };
+        Some(note.into())
     }
 
     /// Boots the guest `vm`, or makes its namespace. `observer` is told what takes time.

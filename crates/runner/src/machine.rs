@@ -1,6 +1,8 @@
 //! What all trials of a run have in common: the CPUs, and what may happen to them.
 
 use nicety_host::placement::Placement;
+use nicety_model::Note;
+use nicety_model::note::{MachineNote, RestTimes, RestTried};
 use nicety_paths::Path;
 use nicety_port::stalls::StallWatch;
 use nicety_port::stillness::{RestChoice, Stillness, choose_rest};
@@ -25,7 +27,7 @@ impl Machine {
     /// it is not. Where they are all that a virtual machine has, it is measured first which rests the
     /// senders need, for 2 s at most: nothing else runs meanwhile, and `stop` is seen after each of
     /// three parts.
-    pub fn new(placement: Placement, stop: &Stop) -> (Self, Option<String>) {
+    pub fn new(placement: Placement, stop: &Stop) -> (Self, Option<Note>) {
         let tester: Vec<u32> = placement.tester.iter().map(|worker| worker.cpu).collect();
         let rests = placement
             .rests
@@ -38,9 +40,9 @@ impl Machine {
             Some(Ok(watch)) => (Some(watch), None),
             Some(Err(why)) => (
                 None,
-                Some(format!(
-                    "what is lost while the hypervisor stops a CPU, or other programs have it, counts as lost by the path: {why}"
-                )),
+                Some(MachineNote::StallsUnwatched {
+                    why: why.to_string(),
+                }),
             ),
             None => (None, None),
         };
@@ -49,7 +51,7 @@ impl Machine {
             rests,
             stalls,
         };
-        (machine, note)
+        (machine, note.map(Note::from))
     }
 
     /// Rests of the senders in trials that keep the path's CPUs busy.
@@ -62,10 +64,9 @@ impl Machine {
     }
 
     /// What the senders do about a hypervisor that stops CPUs, and why; for the notes of a run.
-    pub fn rest_note(&self) -> Option<String> {
-        self.placement
-            .rests
-            .then(|| words(self.rest(), self.rests.as_ref()))
+    pub fn rest_note(&self) -> Option<Note> {
+        let note = || rests(self.rest(), self.rests.as_ref());
+        self.placement.rests.then(note).map(Note::from)
     }
 
     /// Time per second for which CPUs stood still before the run, in ms of the worst CPU; `None` where
@@ -98,35 +99,25 @@ impl Machine {
     }
 }
 
-fn words(rest: Option<Rest>, measured: Option<&RestChoice>) -> String {
-    let does = match rest {
-        Some(rest) => format!(
-            "senders rest {}, faster in between, except at loads that leave the path's CPUs idle for more than 10 %",
-            times(rest)
-        ),
-        None => "senders take no rests".to_owned(),
-    };
-    let figures: Vec<String> =
-        measured.map_or_else(Vec::new, |choice| choice.tried.iter().map(figure).collect());
-    if figures.is_empty() {
-        return format!("{does}; what the hypervisor does was not measured");
+fn rests(rest: Option<Rest>, measured: Option<&RestChoice>) -> MachineNote {
+    let tried = measured.map_or_else(Vec::new, |choice| {
+        let one = |tried: &Stillness| RestTried {
+            rest: tried.rest.map(times),
+            lost_ms_per_s: tried.worst_ms_per_s(),
+        };
+        choice.tried.iter().map(one).collect()
+    });
+    MachineNote::Rests {
+        rest: rest.map(times),
+        tried,
     }
-    format!(
-        "{does}: with all CPUs at work, the one that stood still most lost {}",
-        figures.join(", ")
-    )
 }
 
-fn times(rest: Rest) -> String {
+fn times(rest: Rest) -> RestTimes {
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
-    format!("{} ms in every {} ms", ms(rest.length), ms(rest.period))
-}
-
-fn figure(tried: &Stillness) -> String {
-    let lost = tried.worst_ms_per_s();
-    match tried.rest {
-        Some(rest) => format!("{lost:.1} with rests of {}", times(rest)),
-        None => format!("{lost:.1} ms per second without rests"),
+    RestTimes {
+        length_ms: ms(rest.length),
+        period_ms: ms(rest.period),
     }
 }
 
@@ -154,15 +145,16 @@ mod tests {
             tried: vec![tried(None, 1.26)],
         };
         assert_eq!(
-            words(None, Some(&choice)),
+            rests(None, Some(&choice)).to_string(),
             "senders take no rests: with all CPUs at work, the one that stood still most lost 1.3 ms per second without rests"
         );
         choice.tried[0].cpus[0].lost_ms_per_s = 80.0;
         choice.tried.push(tried(Some(Rest::SHORT), 3.0));
         assert_eq!(
-            words(Some(Rest::SHORT), Some(&choice)),
+            rests(Some(Rest::SHORT), Some(&choice)).to_string(),
             "senders rest 0.2 ms in every 5 ms, faster in between, except at loads that leave the path's CPUs idle for more than 10 %: with all CPUs at work, the one that stood still most lost 80.0 ms per second without rests, 3.0 with rests of 0.2 ms in every 5 ms"
         );
-        assert!(words(Some(Rest::LONG), None).ends_with("was not measured"));
+        let unmeasured = rests(Some(Rest::LONG), None).to_string();
+        assert!(unmeasured.ends_with("was not measured"));
     }
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use nicety_model::cell::SkippedCell;
+use nicety_model::note::RunNote;
 use nicety_model::sock::SockResult;
-use nicety_model::{CellKey, CellResult, Fps, LimitKey, Plan, Run, TrialRecord};
+use nicety_model::{CellKey, CellResult, Fps, LimitKey, Note, Plan, Run, TrialRecord};
 use nicety_search::run::RunView;
 use nicety_search::schedule::{Schedule, Task};
 use nicety_search::{Settings, time_box};
@@ -13,9 +14,6 @@ use nicety_store::{RunContents, RunDir, RunMeta, TesterLimits, file};
 
 use crate::assemble;
 use crate::error::RunError;
-
-/// Beginning of the note on a time box in which no cell fits.
-const TOO_SHORT: &str = "the time box ";
 
 /// A run as far as it is, on disk and in memory.
 #[derive(Debug)]
@@ -51,7 +49,8 @@ impl Record {
         meta.left_out.clear();
         // What an earlier session could not build may be there now.
         meta.skipped = refused;
-        meta.notes.retain(|note| !note.starts_with(TOO_SHORT));
+        let too_short = |note: &Note| matches!(note, Note::Run(RunNote::TimeBoxTooShort { .. }));
+        meta.notes.retain(|note| !too_short(note));
         Self {
             cells: plan.buildable_cells().collect(),
             plan,
@@ -95,7 +94,7 @@ impl Record {
     }
 
     /// Notes what is not known yet.
-    pub(crate) fn note(&mut self, notes: impl IntoIterator<Item = String>) {
+    pub(crate) fn note(&mut self, notes: impl IntoIterator<Item = Note>) {
         for note in notes {
             if !self.meta.notes.contains(&note) {
                 self.meta.notes.push(note);
@@ -124,11 +123,11 @@ impl Record {
             return;
         };
         if self.results.is_empty() && self.sockets.is_empty() {
-            let needed = time_box::least_s(clock.elapsed_s(), next_s);
-            self.meta.notes.push(format!(
-                "{TOO_SHORT}of {time_box_s} s is too short for a single cell: with all that comes before \
-                 it the first takes about {needed} s; write --time-box {needed}s or more"
-            ));
+            let note = RunNote::TimeBoxTooShort {
+                time_box_s,
+                needed_s: time_box::least_s(clock.elapsed_s(), next_s),
+            };
+            self.meta.notes.push(note.into());
         }
     }
 

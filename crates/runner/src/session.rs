@@ -13,7 +13,7 @@ use nicety_host::fingerprint::{self, Measurer};
 use nicety_host::topology::Roots;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, CellResult, LimitKey, Plan, Run, SCHEMA};
+use nicety_model::{CellKey, CellResult, LimitKey, Note, Plan, Run, SCHEMA};
 use nicety_port::Stop;
 use nicety_search::Settings;
 use nicety_search::run::Before;
@@ -80,9 +80,9 @@ impl Session {
         let ports = plan.paths.iter().flat_map(PathPlan::interfaces).flatten();
         fingerprint::add_interfaces(&mut facts, ports);
         let guests = Guests::prepare(&plan, cache, mirror, observer);
-        let (privileged, mut notes) = setup::acquire(&plan.paths)?;
+        let (privileged, given_up) = setup::acquire(&plan.paths)?;
         facts.privileged = privileged;
-        notes.extend(guests.note());
+        let notes: Vec<Note> = given_up.into_iter().chain(guests.note()).collect();
         // What a killed run has left of its switches.
         nicety_paths::sweep();
         check_ports(&plan, stop, observer)?;
@@ -115,11 +115,11 @@ impl Session {
                     skipped: refused.clone(),
                     left_out: Vec::new(),
                 };
-                meta.notes.extend(chosen);
+                meta.notes.extend(chosen.map(Note::from));
                 meta.notes
                     .extend(machine.placement.notes.iter().cloned().chain(unwatched));
                 meta.notes.extend(machine.rest_note());
-                meta.notes.extend(flows::few(&plan));
+                meta.notes.extend(flows::few(&plan).map(Note::from));
                 let toml = plan.to_toml();
                 let toml = toml.map_err(|error| RunError::WritePlan(error.into()))?;
                 let run_dir = RunDir::create(dir, &toml, &meta, &facts)?;
@@ -145,7 +145,7 @@ impl Session {
     }
 
     /// What to know about the run beforehand.
-    pub fn notes(&self) -> &[String] {
+    pub fn notes(&self) -> &[Note] {
         &self.record.meta.notes
     }
 

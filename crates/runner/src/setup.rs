@@ -5,8 +5,9 @@ use nicety_host::net_error::NetError;
 use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_host::topology::{FactError, Roots, Topology};
+use nicety_model::note::MachineNote;
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, Direction, EngineName, FrameSize, PathSpec, Remedy};
+use nicety_model::{CellKey, Direction, EngineName, FrameSize, Note, PathSpec, Remedy};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
@@ -128,7 +129,7 @@ pub fn and_then(remedy: &Remedy) -> String {
 
 /// Makes sure that paths may be built, as root or in a user namespace. Must be called before
 /// any thread is started. Returns what an ordinary user gives up, to be said once.
-pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError> {
+pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Option<Note>), PrivilegeError> {
     let built = |path: &PathPlan| {
         matches!(
             path,
@@ -137,21 +138,13 @@ pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Vec<String>), PrivilegeError
     };
     let builds = paths.iter().any(built);
     match privilege::privilege()? {
-        Privilege::Privileged => Ok((true, Vec::new())),
-        Privilege::UserNamespace => Ok((false, Vec::new())),
+        Privilege::Privileged => Ok((true, None)),
+        Privilege::UserNamespace => Ok((false, None)),
         Privilege::Ordinary if builds => {
             privilege::enter_user_namespace()?;
-            Ok((
-                false,
-                vec![
-                    "ordinary user: measured in a user namespace; the path's kernel threads \
-                     cannot be pinned apart from the tester, and existing interfaces cannot be \
-                     used"
-                        .to_owned(),
-                ],
-            ))
+            Ok((false, Some(MachineNote::UserNamespace.into())))
         }
-        Privilege::Ordinary => Ok((false, Vec::new())),
+        Privilege::Ordinary => Ok((false, None)),
     }
 }
 

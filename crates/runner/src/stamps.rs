@@ -3,7 +3,8 @@
 use nicety_host::ethtool::HardwareStamps;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
-use nicety_model::{Direction, STAMPS_NOT_USED};
+use nicety_model::note::MachineNote;
+use nicety_model::{Direction, Note};
 use nicety_packet::{MacAddr, ptp};
 use nicety_paths::Path;
 use nicety_port::probes::{ProbeError, ProbePort, Prober, Stamps, restore_left};
@@ -49,7 +50,7 @@ pub fn prober(
     path: &dyn Path,
     direction: Direction,
     asked: Stamps,
-) -> Result<(Option<Prober>, Option<String>), SetupError> {
+) -> Result<(Option<Prober>, Option<Note>), SetupError> {
     if asked == Stamps::Software || asked == Stamps::Auto && !path.facts().existing_ports {
         return Ok((None, None));
     }
@@ -65,21 +66,15 @@ pub fn prober(
     });
     match found {
         Ok(prober) => {
-            let note = format!(
-                "time stamps: of every frame in software, CLOCK_MONOTONIC of this host; of probes \
-                 beside the load of latency trials by the NICs ({})",
-                prober.name()
-            );
-            Ok((Some(prober), Some(note)))
+            let nics = prober.name().to_string();
+            let note = MachineNote::StampsHardware { nics };
+            Ok((Some(prober), Some(note.into())))
         }
         Err(error) if asked == Stamps::Hardware => Err(SetupError::Stamps(error)),
-        Err(error) => Ok((
-            None,
-            Some(format!(
-                "time stamps: made in software at both ends, CLOCK_MONOTONIC of this host; \
-                 {STAMPS_NOT_USED}: {error}"
-            )),
-        )),
+        Err(error) => {
+            let why = error.to_string();
+            Ok((None, Some(MachineNote::StampsSoftware { why }.into())))
+        }
     }
 }
 

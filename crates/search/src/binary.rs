@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use nicety_model::Fps;
+use nicety_model::note::SearchNote;
 
 use crate::machine::{Left, Outcome, Search, Seen, TrialRequest, out_of_time};
 use crate::preset::Settings;
@@ -128,10 +129,8 @@ impl Search for Binary {
         let failed = if self.timed_out && self.passed.is_none() {
             Some(out_of_time(self.timeout))
         } else if ended && at_min {
-            Some(format!(
-                "even the lowest load, {}, lost too much",
-                Fps(self.min)
-            ))
+            let load_fps = Fps(self.min);
+            Some(SearchNote::LowestLoadLost { load_fps }.into())
         } else {
             None
         };

@@ -17,7 +17,8 @@ mod record;
 
 use std::time::Duration;
 
-use nicety_model::{ConfirmResult, Fps, Purpose, SearchBounds, TrialRecord};
+use nicety_model::note::SearchNote;
+use nicety_model::{ConfirmResult, Fps, Note, Purpose, SearchBounds, TrialRecord};
 
 use crate::goal::GoalError;
 use crate::machine::{Left, Search};
@@ -162,7 +163,7 @@ pub struct Cell {
     tries: u32,
     /// Most the tester has offered, in fps.
     reached: f64,
-    failed: Option<String>,
+    failed: Option<Note>,
     search_trials: u32,
     search_wall: f64,
     traffic_s: f64,
@@ -184,7 +185,7 @@ pub struct Cell {
     /// Trials of the search that did not count because they were far apart.
     apart: u32,
     /// What the machine did to trials that were taken as bad all the same.
-    disturbed: Option<String>,
+    disturbed: Option<Note>,
     /// Confirm trials that failed before the search had ended.
     early: Vec<TrialRecord>,
     /// Loads at which an early confirm trial did not end the search.
@@ -192,7 +193,7 @@ pub struct Cell {
     late: Option<String>,
     latency: Vec<nicety_model::LatencySummary>,
     hardware: Vec<nicety_model::HardwareLatency>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl Cell {
@@ -366,7 +367,7 @@ impl Cell {
     }
 
     /// Ends the cell without a result.
-    pub fn fail(&mut self, why: String) {
+    pub fn fail(&mut self, why: Note) {
         self.failed = Some(why);
         self.stage = Stage::Ended;
     }
@@ -418,7 +419,7 @@ impl Cell {
             return;
         }
         let Some(lower) = outcome.lower else {
-            self.fail("the search found no load within the goal".to_owned());
+            self.fail(SearchNote::NoLoadInGoal.into());
             return;
         };
         if self.confirm.is_none() {

@@ -15,7 +15,8 @@ pub mod window;
 
 use std::time::Duration;
 
-use nicety_model::Fps;
+use nicety_model::note::SearchNote;
+use nicety_model::{Fps, LossRatio, Note};
 
 use crate::machine::{Left, Outcome, Search, Seen, TrialRequest, out_of_time};
 use crate::preset::Settings;
@@ -131,7 +132,7 @@ pub struct EdgeSearch {
     windows: (u32, u32),
     /// Trials before the posterior was begun anew.
     before: u32,
-    failed: Option<String>,
+    failed: Option<Note>,
     timed_out: bool,
     at_min: bool,
 }
@@ -292,13 +293,13 @@ impl EdgeSearch {
         self.next = Some(self.trial(load));
     }
 
-    fn loses(&self, load: f64, loss: f64) -> String {
-        let goal = nicety_model::LossRatio(self.loss_goal);
-        format!(
-            "the path loses more than the goal of {goal} at every load tried: {} at {}",
-            nicety_model::LossRatio(loss),
-            Fps(load)
-        )
+    fn loses(&self, load: f64, loss: f64) -> Note {
+        let note = SearchNote::EveryLoadLost {
+            loss_goal: LossRatio(self.loss_goal),
+            loss_ratio: LossRatio(loss),
+            load_fps: Fps(load),
+        };
+        note.into()
     }
 
     /// Where windows are shorter than the goal asks for, looks at whole ones at the result; where a queue
@@ -452,7 +453,7 @@ impl Search for EdgeSearch {
             .filter(|load| self.skipped < SKIPS && *load >= self.min)
             .map(|load| self.trial(load));
         if self.next.is_none() && self.good == 0 {
-            self.failed = Some("other programs had the CPUs at every load tried".to_owned());
+            self.failed = Some(SearchNote::CpusTaken.into());
         }
     }
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use nicety_model::{Fps, LossRatio, SearchBounds};
+use nicety_model::note::SearchNote;
+use nicety_model::{Fps, LossRatio, Note, SearchBounds};
 
 /// A trial the search wants.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +53,7 @@ pub struct Outcome {
     /// Even the lowest load missed the goal.
     pub at_min: bool,
     /// Why there is no result; absent while the search goes on and when it succeeded.
-    pub failed: Option<String>,
+    pub failed: Option<Note>,
     /// The search ran out of time: the bounds are wider apart than the goal asks, or there is
     /// no lower bound and so no result.
     pub timed_out: bool,
@@ -120,6 +121,7 @@ pub trait Search: std::fmt::Debug + Send {
 }
 
 /// Why a search that took longer than `timeout` has no result.
-pub(crate) fn out_of_time(timeout: Duration) -> String {
-    format!("the search took longer than its {} s", timeout.as_secs())
+pub(crate) fn out_of_time(timeout: Duration) -> Note {
+    let limit_s = timeout.as_secs();
+    SearchNote::OutOfTime { limit_s }.into()
 }

@@ -13,7 +13,8 @@ mod trials;
 
 use std::time::Duration;
 
-use nicety_model::Fps;
+use nicety_model::note::SearchNote;
+use nicety_model::{Fps, Note};
 
 use crate::goal::{Goal, GoalError};
 use crate::grid::Grid;
@@ -52,7 +53,7 @@ pub struct Mlr {
     due: Option<Due>,
     count: u32,
     wall: Duration,
-    failed: Option<String>,
+    failed: Option<Note>,
     timed_out: bool,
 }
 
@@ -256,7 +257,7 @@ impl Mlr {
             let outcome = self.outcome_of(goal);
             if self.goals[goal].fail_fast && outcome.lower.is_none() {
                 let lowest = self.grid.load(0);
-                self.failed = Some(format!("even the lowest load, {lowest}, lost too much"));
+                self.failed = Some(SearchNote::LowestLoadLost { load_fps: lowest }.into());
             }
         }
     }
@@ -311,10 +312,8 @@ impl Search for Mlr {
 
     fn cap(&mut self, max: Fps) {
         if max.0 < self.grid.load(0).0 {
-            self.failed = Some(format!(
-                "the tester cannot offer even the lowest load, {}",
-                self.grid.load(0)
-            ));
+            let load_fps = self.grid.load(0);
+            self.failed = Some(SearchNote::LowestLoadUnreachable { load_fps }.into());
         }
         self.top = self.top.min(self.grid.floor(max));
         let running = matches!(self.initial, Initial::Done(..));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use nicety_model::note::SearchNote;
 use nicety_model::run::{CellSummary, ControlSummary};
 use nicety_model::{CellResult, Verdict, cell};
 
@@ -11,15 +12,12 @@ use crate::visits;
 
 /// Drift of the control cell from which a run is called noisy.
 pub const DRIFT_LIMIT: f64 = 0.05;
-/// Why a visit of the control cell is among the results.
-const STAND_IN: &str =
-    "a visit of the control cell, shown because none of the cell's own repeats has a throughput";
 
 /// The [results](cell::results); visits of the control cell among them say what they are.
 pub fn results(cells: &[CellResult]) -> Vec<CellResult> {
     let mut results: Vec<CellResult> = cell::results(cells).cloned().collect();
     let visits = results.iter_mut().filter(|cell| cell.control.is_some());
-    visits.for_each(|cell| cell.notes.push(STAND_IN.to_owned()));
+    visits.for_each(|cell| cell.notes.push(SearchNote::StandIn.into()));
     results
 }
 

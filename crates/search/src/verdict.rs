@@ -16,7 +16,8 @@
 //!
 //! This is the verdict of one visit. Visits together: [`crate::summary`].
 
-use nicety_model::{CellResult, ConfirmResult, CpuUse, Fps, LossRatio, StallReport, Verdict};
+use nicety_model::note::{HeldBelow, SearchNote, SetApart};
+use nicety_model::{CellResult, ConfirmResult, CpuUse, Fps, LossRatio, Note, StallReport, Verdict};
 
 /// Share of the tester's own limit from which a throughput is the tester's.
 pub const NEAR_TESTER_LIMIT: f64 = 0.95;
@@ -39,7 +40,7 @@ const IDLE: f64 = 0.2;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evidence {
     /// Why there is no result.
-    pub failed: Option<String>,
+    pub failed: Option<Note>,
     /// Why the confirm trial did not run with the intended load.
     pub late: Option<String>,
     /// Result.
@@ -60,7 +61,7 @@ pub struct Evidence {
     /// Lower load that held for as long, where the confirm trial lost too much.
     pub held: Option<ConfirmResult>,
     /// What the machine did to trials that counted all the same.
-    pub disturbed: Option<String>,
+    pub disturbed: Option<Note>,
     /// Loads were judged by windows: what a busy machine does shows in how the visits differ, not in
     /// the verdict of one.
     pub by_windows: bool,
@@ -98,40 +99,37 @@ pub struct Drift {
 }
 
 /// The verdict and the notes, most important first.
-pub fn judge(evidence: &Evidence) -> (Verdict, Vec<String>) {
+pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Note>) {
     if let Some(why) = &evidence.failed {
         return (Verdict::Failed, vec![why.clone()]);
     }
-    let findings = [
-        (Verdict::Coupled, coupled(evidence)),
-        (Verdict::Late, late(evidence)),
+    let one = |note: Option<SearchNote>| note.map(Note::from).into_iter().collect();
+    let findings: [(Verdict, Vec<Note>); 6] = [
+        (Verdict::Coupled, one(coupled(evidence))),
+        (Verdict::Late, one(late(evidence))),
         (
             Verdict::Unstable,
-            unconfirmed(evidence).filter(|_| !evidence.by_windows),
+            one(unconfirmed(evidence).filter(|_| !evidence.by_windows)),
         ),
-        (Verdict::TesterLimited, tester_limited(evidence)),
-        (Verdict::Wide, evidence.disturbed.clone()),
+        (Verdict::TesterLimited, one(tester_limited(evidence))),
+        (
+            Verdict::Wide,
+            evidence.disturbed.clone().into_iter().collect(),
+        ),
         (Verdict::Noisy, noisy(evidence)),
     ];
-    let mut verdict = Verdict::Ok;
-    let mut notes = Vec::new();
-    for (finding, note) in findings {
-        if let Some(note) = note {
-            if verdict == Verdict::Ok {
-                verdict = finding;
-            }
-            notes.push(note);
-        }
-    }
+    let first = findings.iter().find(|(_, notes)| !notes.is_empty());
+    let verdict = first.map_or(Verdict::Ok, |(verdict, _)| *verdict);
+    let mut notes: Vec<Note> = findings.into_iter().flat_map(|(_, notes)| notes).collect();
     // Where windows judge, ten seconds that lost too much are one more visit, and stalls are
     // what windows are for.
     if evidence.by_windows {
-        notes.extend(unconfirmed(evidence));
+        notes.extend(unconfirmed(evidence).map(Note::from));
     } else {
-        notes.extend(stalled(evidence));
+        notes.extend(stalled(evidence).map(Note::from));
     }
     if at_line_rate(evidence) {
-        notes.push("the path carries the link's line rate".to_owned());
+        notes.push(SearchNote::LineRate.into());
     }
     (verdict, notes)
 }
@@ -157,52 +155,45 @@ pub fn mark_drift(cell: &mut CellResult, drift: Drift) {
         drift: Some(drift),
         ..Evidence::default()
     };
-    if let (Verdict::Ok, Some(note)) = (cell.verdict, noisy(&evidence)) {
+    let notes = noisy(&evidence);
+    if cell.verdict == Verdict::Ok && !notes.is_empty() {
         cell.verdict = Verdict::Noisy;
-        cell.notes.push(note);
+        cell.notes.extend(notes);
     }
 }
 
-fn late(evidence: &Evidence) -> Option<String> {
-    evidence
-        .late
-        .as_ref()
-        .map(|why| format!("no valid confirm trial: {why}"))
+fn late(evidence: &Evidence) -> Option<SearchNote> {
+    let why = evidence.late.clone()?;
+    Some(SearchNote::NoValidConfirm {
+        load_fps: None,
+        why,
+    })
 }
 
-fn coupled(evidence: &Evidence) -> Option<String> {
+fn coupled(evidence: &Evidence) -> Option<SearchNote> {
     if evidence.in_sender {
-        return Some(
-            "the path has no threads of its own here and works in the sender's context".to_owned(),
-        );
+        return Some(SearchNote::NoPathThreads);
     }
     let (offered, limit) = (evidence.held_up?, evidence.tester_limit?);
-    (evidence.at_max && offered.0 < HELD_UP * limit.0).then(|| {
-        format!(
-            "the sender alone makes {limit}, on this path {offered} with nothing lost: the path works in the sender's context"
-        )
+    (evidence.at_max && offered.0 < HELD_UP * limit.0).then_some(SearchNote::SenderHeldUp {
+        tester_limit_fps: limit,
+        offered_fps: offered,
     })
 }
 
 /// The confirm trial contradicts the search.
-fn unconfirmed(evidence: &Evidence) -> Option<String> {
+fn unconfirmed(evidence: &Evidence) -> Option<SearchNote> {
     let confirm = evidence.confirm.filter(|confirm| !confirm.met)?;
-    let mut note = format!(
-        "the search passed {}, but {} s at that load lost {} (goal {})",
-        Fps(confirm.load_fps),
-        confirm.duration_s,
-        confirm.loss_ratio,
-        LossRatio(evidence.loss_goal),
-    );
-    match evidence.held {
-        Some(held) => note.push_str(&format!(
-            "; {} held ({} lost)",
-            Fps(held.load_fps),
-            held.loss_ratio
-        )),
-        None => note.push_str("; no lower load that was tried held"),
-    }
-    Some(note)
+    Some(SearchNote::Unconfirmed {
+        load_fps: Fps(confirm.load_fps),
+        duration_s: confirm.duration_s,
+        loss_ratio: confirm.loss_ratio,
+        loss_goal: LossRatio(evidence.loss_goal),
+        held: evidence.held.map(|held| HeldBelow {
+            load_fps: Fps(held.load_fps),
+            loss_ratio: held.loss_ratio,
+        }),
+    })
 }
 
 fn at_line_rate(evidence: &Evidence) -> bool {
@@ -212,7 +203,7 @@ fn at_line_rate(evidence: &Evidence) -> bool {
         .is_some_and(|(throughput, line)| throughput.0 >= 0.999 * line.0)
 }
 
-fn tester_limited(evidence: &Evidence) -> Option<String> {
+fn tester_limited(evidence: &Evidence) -> Option<SearchNote> {
     if at_line_rate(evidence) {
         return None;
     }
@@ -221,78 +212,63 @@ fn tester_limited(evidence: &Evidence) -> Option<String> {
         .tester_limit
         .filter(|limit| throughput.0 >= NEAR_TESTER_LIMIT * limit.0);
     match near {
-        Some(limit) => Some(format!(
-            "{:.0} % of the tester's own {limit}: the path carries at least this much",
-            throughput.0 / limit.0 * 100.0
-        )),
-        None if evidence.at_max => Some(format!(
-            "the tester could not offer more than about {throughput} here: the path carries at least this much"
-        )),
+        Some(limit) => Some(SearchNote::NearTesterLimit {
+            share: throughput.0 / limit.0,
+            tester_limit_fps: limit,
+        }),
+        None if evidence.at_max => Some(SearchNote::TesterAtMost {
+            throughput_fps: throughput,
+        }),
         None => None,
     }
 }
 
 /// What was left out of the confirm trial, while that is little enough to be no noise.
-fn stalled(evidence: &Evidence) -> Option<String> {
+fn stalled(evidence: &Evidence) -> Option<SearchNote> {
     let stalled = evidence
         .stalled
         .filter(|stalled| stalled.report.frames > 0)?;
     (stalled.share <= STALLED_LIMIT).then(|| set_apart(&stalled))
 }
 
-fn set_apart(stalled: &Stalled) -> String {
+fn set_apart(stalled: &Stalled) -> SearchNote {
     let report = &stalled.report;
-    format!(
-        "during the confirm trial CPUs stood still {} times and other programs had them {} times, for {:.1} ms at most; {:.1} % of its frames are left out for that, {} of which were lost",
-        report.stalls,
-        report.programs,
-        report.longest_s * 1e3,
-        stalled.share * 100.0,
-        report.lost
-    )
+    SearchNote::FramesSetApart {
+        confirm: SetApart {
+            stalls: report.stalls,
+            programs: report.programs,
+            longest_ms: report.longest_s * 1e3,
+            share: stalled.share,
+            lost: report.lost,
+        },
+    }
 }
 
-fn noisy(evidence: &Evidence) -> Option<String> {
+fn noisy(evidence: &Evidence) -> Vec<Note> {
     if evidence.by_windows {
-        return None;
+        return Vec::new();
     }
     let steal = evidence
         .steal
         .filter(|steal| *steal > STEAL_LIMIT && evidence.stalled.is_none());
-    let drift = evidence.drift.filter(|drift| drift.drift > drift.limit);
-    let mut parts = Vec::new();
-    if let Some(steal) = steal {
-        parts.push(format!(
-            "{:.1} % of a CPU was stolen by the hypervisor",
-            steal * 100.0
-        ));
-    }
     let stalled = evidence.stalled.as_ref();
-    parts.extend(stalled.filter(|s| s.share > STALLED_LIMIT).map(set_apart));
-    match evidence.apart {
-        Some(Some((lower, upper))) => parts.push(format!(
-            "the search's time was up before its bounds were near each other: the result lies between {lower} and {upper}"
-        )),
-        Some(None) => parts.push("the search's time was up before it had an upper bound".to_owned()),
-        None => {}
-    }
     let others = evidence.others.filter(|others| *others > OTHERS_LIMIT);
-    if let Some(others) = others {
-        parts.push(format!("other programs used {others:.2} CPUs"));
-    }
-    if let Some(drift) = drift {
-        parts.push(format!(
-            "the control cell drifted by {:.1} % (limit {:.1} %)",
-            drift.drift * 100.0,
-            drift.limit * 100.0
-        ));
-    }
-    (!parts.is_empty()).then(|| parts.join("; "))
+    let drift = evidence.drift.filter(|drift| drift.drift > drift.limit);
+    let findings = [
+        steal.map(|share| SearchNote::Stolen { share }),
+        stalled.filter(|s| s.share > STALLED_LIMIT).map(set_apart),
+        evidence
+            .apart
+            .map(|bounds_fps| SearchNote::BoundsApart { bounds_fps }),
+        others.map(|cpus| SearchNote::Others { cpus }),
+        drift.map(|Drift { drift, limit }| SearchNote::Drifted { drift, limit }),
+    ];
+    findings.into_iter().flatten().map(Note::from).collect()
 }
 
 /// Why frames were lost while CPUs idled: which CPU was full, and with what. `None` when there
 /// was little idle time.
-pub fn idle_note(cpu: &CpuUse) -> Option<String> {
+pub fn idle_note(cpu: &CpuUse) -> Option<SearchNote> {
     if cpu.cores.is_empty() {
         return None;
     }
@@ -311,11 +287,8 @@ pub fn idle_note(cpu: &CpuUse) -> Option<String> {
             .max_by(|a, b| a.busy().total_cmp(&b.busy()))
     };
     let fullest = named.or_else(most)?;
-    let percent = idle * 100.0;
     if fullest.busy() < FULL {
-        return Some(format!(
-            "loss with {percent:.0} % idle and no CPU full: not CPU time, but queue lengths or bursts; see the ledger"
-        ));
+        return Some(SearchNote::LossWhileIdle { idle });
     }
     let who = match &cpu.busiest {
         Some(busiest) if busiest.cpu == fullest.cpu && !busiest.who.is_empty() => {
@@ -333,10 +306,11 @@ pub fn idle_note(cpu: &CpuUse) -> Option<String> {
             most.0.to_owned()
         }
     };
-    Some(format!(
-        "loss with {percent:.0} % idle: CPU {} ({who}) is full",
-        fullest.cpu
-    ))
+    Some(SearchNote::OneCpuFull {
+        idle,
+        cpu: fullest.cpu,
+        who,
+    })
 }
 
 /// Share of stolen time of the CPU that lost most of it.

@@ -15,7 +15,7 @@ mod why;
 
 use std::collections::HashMap;
 
-use nicety_model::{CellResult, Disturbance, Estimate, Program, Verdict};
+use nicety_model::{CellResult, Disturbance, Estimate, Note, Program, Verdict};
 
 pub use apart::FAR;
 pub use more::{MOST, next as next_more};
@@ -131,7 +131,7 @@ pub struct Together {
     /// What the number is worth.
     pub verdict: Verdict,
     /// Why it is not `ok`, the most important reason first.
-    pub why: Vec<String>,
+    pub why: Vec<Note>,
 }
 
 /// Puts the visits of one cell together: those during which tester and path were near each other,
@@ -140,7 +140,7 @@ pub fn together(all: &[&CellResult]) -> Together {
     let (near, far) = apart::split(all);
     let mut together = near_together(&near);
     if let Some(note) = apart::note(&near, &far) {
-        together.why.push(note);
+        together.why.push(note.into());
     }
     together
 }
@@ -171,7 +171,7 @@ fn judge(
     numbers: &[f64],
     estimate: Option<&Estimate>,
     disturbance: Option<&Disturbance>,
-) -> (Verdict, Vec<String>) {
+) -> (Verdict, Vec<Note>) {
     let most = |verdict: Verdict| {
         let said = visits.iter().filter(|visit| visit.verdict == verdict);
         2 * said.count() > visits.len()
@@ -186,10 +186,10 @@ fn judge(
         }
     }
     if let Some(why) = why::two_speeds(numbers, TWO_SPEEDS) {
-        return (Verdict::Unstable, vec![why]);
+        return (Verdict::Unstable, vec![why.into()]);
     }
     if let Some(why) = visits.iter().find_map(|visit| why::pauses(visit)) {
-        return (Verdict::Unstable, vec![why]);
+        return (Verdict::Unstable, vec![why.into()]);
     }
     let apart = (estimate.high_fps / estimate.fps - 1.0).max(1.0 - estimate.low_fps / estimate.fps);
     if apart <= CLOSE {

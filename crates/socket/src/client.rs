@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nicety_model::Note;
 use nicety_model::sock::{EndReport, Ending, Family, Second, SockSpec, SockTest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -305,10 +306,18 @@ fn cut(text: &str) -> String {
 
 /// A peer's report with bounded texts; its numbers are as good as the peer.
 fn bounded(mut report: EndReport) -> EndReport {
-    for texts in [&mut report.features, &mut report.notes, &mut report.faults] {
+    for texts in [&mut report.features, &mut report.faults] {
         texts.truncate(32);
         for text in texts {
             *text = cut(text);
+        }
+    }
+    report.notes.truncate(32);
+    for note in &mut report.notes {
+        let text = note.to_string();
+        let plain = cut(&text);
+        if plain != text {
+            *note = Note::Recorded(plain);
         }
     }
     report.seconds.truncate(4000);

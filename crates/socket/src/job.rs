@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nicety_account::Latency;
+use nicety_model::Note;
+use nicety_model::note::SockNote;
 use nicety_model::sock::{DatagramCounts, RequestCounts, SockSpec};
 use nicety_workload::Schedule;
 
@@ -131,7 +133,7 @@ pub(crate) struct Tally {
     /// CPUs it was pinned to, read back.
     pub(crate) pinned: Vec<u32>,
     pub(crate) features: Vec<String>,
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Note>,
     pub(crate) faults: Vec<String>,
 }
 
@@ -177,9 +179,8 @@ impl Tally {
     /// Requests that were due but could not be sent in time.
     pub(crate) fn behind(&mut self, unsent: u64) {
         if unsent > 0 {
-            self.notes.push(format!(
-                "{unsent} requests were due before the end and not sent: the path does not keep the rate"
-            ));
+            self.notes
+                .push(SockNote::RateMissedByPath { unsent }.into());
         }
     }
 }

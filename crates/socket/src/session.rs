@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nicety_model::note::SockNote;
 use nicety_model::sock::{EndReport, SockSpec, SockTest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -233,10 +234,7 @@ impl Session<'_> {
         let mut report = workers.report();
         end?;
         if most_others > 0 {
-            report.notes.push(
-                "tests of other clients ran on this server at the same time: the figures are theirs too"
-                    .to_owned(),
-            );
+            report.notes.push(SockNote::OtherClients.into());
         }
         self.log_done(spec, &report);
         self.answer(&ToClient::Report {

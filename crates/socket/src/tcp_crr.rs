@@ -8,6 +8,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 
+use nicety_model::note::SockNote;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
@@ -295,9 +296,8 @@ pub(crate) fn accept_and_answer(
         }
     }
     if strangers > 0 {
-        tally.notes.push(format!(
-            "{strangers} connections from other hosts were closed"
-        ));
+        let connections = strangers;
+        tally.notes.push(SockNote::Strangers { connections }.into());
     }
     tally.last_ns = job.now_ns().min(job.end_ns() + GRACE.as_nanos() as u64);
     Ok(tally)

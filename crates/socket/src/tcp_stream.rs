@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Shutdown, TcpStream};
 
+use nicety_model::note::SockNote;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -166,9 +167,7 @@ impl ZeroCopy {
         if on {
             tally.feature("MSG_ZEROCOPY");
         } else if wanted {
-            tally
-                .notes
-                .push("this kernel has no MSG_ZEROCOPY; data is copied".to_owned());
+            tally.notes.push(SockNote::NoZeroCopy.into());
         }
         Self { on, sends: 0 }
     }
@@ -194,10 +193,7 @@ impl ZeroCopy {
             if done.copied && self.on {
                 self.on = false;
                 tally.features.retain(|name| name != "MSG_ZEROCOPY");
-                tally.notes.push(
-                    "the kernel copied zero-copy sends after all, as paths within a host do; MSG_ZEROCOPY was switched off"
-                        .to_owned(),
-                );
+                tally.notes.push(SockNote::ZeroCopyCopied.into());
             }
         }
     }

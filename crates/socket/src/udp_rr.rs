@@ -5,6 +5,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use nicety_model::note::SockNote;
 use nicety_workload::{Answer, OpenRequests, Schedule, sequence_of, write_sequence};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -326,9 +327,8 @@ pub(crate) fn respond(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result
         .filter_map(|f| sys::socket_drops(&f.socket))
         .sum();
     if drops > 0 {
-        tally.notes.push(format!(
-            "{drops} requests were dropped because the socket's buffer was full"
-        ));
+        let requests = drops;
+        tally.notes.push(SockNote::BufferFull { requests }.into());
     }
     Ok(tally)
 }

@@ -9,6 +9,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use nicety_account::{Arrival, Tracker};
+use nicety_model::note::SockNote;
 use nicety_model::sock::DatagramCounts;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -112,9 +113,7 @@ impl Sender {
                 self.out.truncate(bytes);
                 self.segments = 1;
                 tally.features.clear();
-                tally
-                    .notes
-                    .push("this interface refuses UDP_SEGMENT; one datagram per send".to_owned());
+                tally.notes.push(SockNote::NoUdpSegment.into());
                 Ok(true)
             }
             Err(error) => Err(error.into()),
@@ -188,9 +187,9 @@ pub(crate) fn push(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result<Ta
         });
         let unsent: u64 = unsent.sum();
         if unsent as f64 > 0.001 * job.spec.rate_per_s.unwrap_or(0.0) {
-            tally.notes.push(format!(
-                "{unsent} datagrams were due before the end and not sent: the sender does not keep the rate"
-            ));
+            tally
+                .notes
+                .push(SockNote::RateMissedBySender { unsent }.into());
         }
     }
     tally.last_ns = job.now_ns();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nicety_model::note::SockNote;
 use nicety_model::sock::{DatagramCounts, EndReport, RequestCounts, Second};
 
 use crate::cpu::CpuWindow;
@@ -166,7 +167,10 @@ impl Workers {
                     tally.cpu = sys::thread_cpu().saturating_sub(before);
                     match pinned {
                         Some(Ok(cpus)) => tally.pinned = cpus,
-                        Some(Err(why)) => tally.notes.push(format!("a worker {why}")),
+                        Some(Err(why)) => {
+                            let why = why.to_string();
+                            tally.notes.push(SockNote::WorkerUnpinned { why }.into());
+                        }
                         None => {}
                     }
                     tally
@@ -333,13 +337,17 @@ fn merge(tallies: Vec<Tally>, report: &mut EndReport) {
         }
         for (from, into) in [
             (tally.features, &mut report.features),
-            (tally.notes, &mut report.notes),
             (tally.faults, &mut report.faults),
         ] {
             for text in from {
                 if !into.contains(&text) && into.len() < 32 {
                     into.push(text);
                 }
+            }
+        }
+        for note in tally.notes {
+            if !report.notes.contains(&note) && report.notes.len() < 32 {
+                report.notes.push(note);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use nicety_model::sock::SockResult;
-use nicety_model::{CellResult, Fingerprint, Run, TrialRecord};
+use nicety_model::{CellResult, Fingerprint, Note, Run, TrialRecord};
 
 use crate::dir::refuse_entries;
 use crate::error::StoreError;
@@ -30,7 +30,7 @@ pub struct RunContents {
     /// Socket tests in the order they were run.
     pub sockets: Vec<SockResult>,
     /// What was odd about the files: a torn line, for one.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl RunContents {

@@ -4,7 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use nicety_model::SCHEMA;
+use nicety_model::note::RunNote;
+use nicety_model::{Note, SCHEMA};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -62,13 +63,12 @@ impl<T> Lines<T> {
     }
 
     /// What a reader should know of the end of the file `name`.
-    pub(crate) fn note(&self, name: &str) -> Option<String> {
-        (self.torn > 0).then(|| {
-            format!(
-                "{name}: the last line was torn ({} bytes), as when a run is killed; it is left out",
-                self.torn
-            )
-        })
+    pub(crate) fn note(&self, name: &str) -> Option<Note> {
+        let note = || RunNote::TornLine {
+            file: name.to_owned(),
+            bytes: self.torn,
+        };
+        (self.torn > 0).then(note).map(Note::from)
     }
 }
 

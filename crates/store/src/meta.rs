@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::cell::SkippedCell;
 use nicety_model::run::RunHead;
-use nicety_model::{Fingerprint, LimitKey, SCHEMA, limit};
+use nicety_model::{Fingerprint, LimitKey, Note, SCHEMA, limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub struct RunMeta {
     pub complete: bool,
     /// Said once for the whole run.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Cells that could not be built here.
     #[serde(default)]
     pub skipped: Vec<SkippedCell>,
@@ -77,7 +77,7 @@ pub struct TesterLimits {
     pub limit_fps: BTreeMap<LimitKey, f64>,
     /// What a reader should know.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Default for TesterLimits {

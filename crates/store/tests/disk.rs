@@ -11,6 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{again, create, trial};
+use nicety_model::Note;
 use nicety_store::{RunContents, RunDir, StoreError};
 
 /// Set in the processes that fill a disk: the directory to fill.
@@ -38,11 +39,11 @@ fn fill(path: &Path) {
     // The part of the line that did fit was taken back.
     let contents = RunContents::read(path).unwrap();
     assert_eq!(contents.trials.len(), written as usize);
-    assert_eq!(contents.notes, Vec::<String>::new());
+    assert_eq!(contents.notes, []);
     // A file that cannot be replaced stays as it was.
     let meta = contents.meta.clone();
     let mut longer = meta.clone();
-    longer.notes = vec!["x".repeat(100_000)];
+    longer.notes = vec![Note::Recorded("x".repeat(100_000))];
     let refused = dir.write_meta(&longer);
     assert!(matches!(refused, Err(StoreError::DiskFull { .. })));
     assert_eq!(RunContents::read(path).unwrap().meta, meta);

@@ -42,7 +42,7 @@ fn a_run_of_the_first_version_is_read_and_gone_on_with() {
     let dir = root.path().join("run");
     write(&dir);
     let contents = RunContents::read(&dir).unwrap();
-    assert_eq!(contents.notes, Vec::<String>::new());
+    assert_eq!(contents.notes, []);
     assert_eq!(contents.cells[0].verdict, Verdict::Ok);
     assert_eq!(contents.trials[0].frames.lost, 1);
     assert_eq!(contents.trials[0].stalls, None);

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{cell, create, meta, trial};
+use nicety_model::Note;
 use nicety_store::{RunContents, RunDir, StoreError, TesterLimits, file};
 
 fn message<T: std::fmt::Debug>(result: Result<T, StoreError>, root: &Path) -> String {
@@ -42,7 +43,7 @@ fn what_is_written_is_read_back() {
     assert_eq!(contents.tester, Some(limits));
     assert_eq!(contents.trials, [trial(1), trial(2), trial(3)]);
     assert_eq!(contents.cells, [cell(1)]);
-    assert_eq!(contents.notes, Vec::<String>::new());
+    assert_eq!(contents.notes, []);
     assert_eq!(fs::read(report).unwrap(), b"<html>");
     let plan = nicety_model::Plan::parse(file::PLAN, &contents.plan_toml).unwrap();
     assert_eq!(plan, nicety_model::Plan::default_bridge());
@@ -216,7 +217,7 @@ fn a_torn_line_is_noted_with_its_size() {
     let (_dir, contents) = RunDir::open(&path).unwrap();
     let note =
         "cells.jsonl: the last line was torn (5 bytes), as when a run is killed; it is left out";
-    assert_eq!(contents.notes, [note]);
+    assert_eq!(Note::texts(&contents.notes), [note]);
     assert_eq!(contents.cells, [cell(1)]);
 }
 

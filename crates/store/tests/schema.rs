@@ -10,6 +10,7 @@ use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::kept::{Kept, PersistReport};
 use nicety_model::measured::Measured;
+use nicety_model::note::Explained as ExplainedNotes;
 use nicety_model::plan::PlanFile;
 use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
 use nicety_model::probe::ProbeReport;
@@ -72,13 +73,14 @@ fn schemas_are_those_of_the_types() {
     check::<PolicedHead>("police-run");
     check::<PolicedPeriod>("police-period");
     check::<Reply>("guest");
+    check::<ExplainedNotes>("explain");
     check::<Explained>("police-explain");
     check::<State>("police-status");
     check::<DryPeriod>("police-dry-run");
     check::<ReloadReport>("police-reload");
     check::<RestoreReport>("police-restore");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 32, "schema/ holds the generated schemas only");
+    assert_eq!(files, 33, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

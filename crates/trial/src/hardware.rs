@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nicety_model::{HardwareLatency, STAMPS_NOT_USED, TrialRecord};
+use nicety_model::note::TrialNote;
+use nicety_model::{HardwareLatency, TrialRecord};
 use nicety_port::TrialOrder;
 use nicety_port::probes::{ProbeError, Prober};
 
@@ -37,7 +38,8 @@ pub(crate) fn add(record: &mut TrialRecord, probed: ProbeResult) {
     let (mut hardware, arrived) = match probed {
         Ok(probed) => probed,
         Err(error) => {
-            record.notes.push(format!("{STAMPS_NOT_USED}: {error}"));
+            let why = error.to_string();
+            record.notes.push(TrialNote::StampsUnused { why }.into());
             return;
         }
     };
@@ -60,7 +62,7 @@ pub(crate) fn add(record: &mut TrialRecord, probed: ProbeResult) {
 mod tests {
     use std::time::Duration;
 
-    use nicety_model::{Fps, FrameCounts, HardwareProbes, Purpose, StreamCounts};
+    use nicety_model::{Fps, FrameCounts, HardwareProbes, Note, Purpose, StreamCounts};
 
     use super::*;
     use crate::{TrialSpec, record};
@@ -122,7 +124,7 @@ mod tests {
         add(&mut record, Err(ProbeError::Stepped));
         assert_eq!(record.hardware_latency, None);
         assert_eq!(
-            record.notes,
+            Note::texts(&record.notes),
             [
                 "hardware time stamps are not used: the NICs' clocks cannot be compared: the system's \
               clock was stepped meanwhile"

@@ -6,8 +6,9 @@ use nicety_host::cpu_load::{
     CpuSnapshot, CpuWindow, PathLabels, StatSample, TESTER, ThreadUse, Watch,
 };
 use nicety_host::cpu_load::{STEAL, us_per_frame};
+use nicety_model::note::TrialNote;
 use nicety_model::{
-    CpuUse, FrameCounts, GuestFrames, GuestUse, LossRatio, PacingReport, PollUse, SCHEMA,
+    CpuUse, FrameCounts, GuestFrames, GuestUse, LossRatio, Note, PacingReport, PollUse, SCHEMA,
     StallReport, StreamCounts, TrialRecord, Validity,
 };
 use nicety_paths::Polling;
@@ -257,17 +258,15 @@ fn between_rests(sender: &SenderReport) -> f64 {
     }
 }
 
-fn notes(spec: &TrialSpec, report: &EngineReport) -> Vec<String> {
+fn notes(spec: &TrialSpec, report: &EngineReport) -> Vec<Note> {
     let mut notes = Vec::new();
     if report.clock_stepped {
-        notes.push("the wall clock was stepped during the trial: latency not measured".to_owned());
+        notes.push(TrialNote::ClockStepped.into());
     }
     // RFC 2889 §5.1.3.
     if report.start_spread_s > 0.01 * spec.duration.as_secs_f64() {
-        notes.push(format!(
-            "the directions started {:.1} ms apart, more than 1 % of the trial",
-            report.start_spread_s * 1e3
-        ));
+        let apart_ms = report.start_spread_s * 1e3;
+        notes.push(TrialNote::StartsApart { apart_ms }.into());
     }
     notes
 }

@@ -1,9 +1,10 @@
 //! What the counts of two endpoints amount to.
 
+use nicety_model::note::{End, SockNote};
 use nicety_model::sock::{
     EndReport, Ending, Family, ServiceDemand, SockResult, SockSpec, SockTest,
 };
-use nicety_model::{LossRatio, SCHEMA};
+use nicety_model::{LossRatio, Note, SCHEMA};
 
 /// A finished test as both ends saw it.
 #[derive(Debug, Clone)]
@@ -172,14 +173,21 @@ fn demand(
 }
 
 /// What both ends have to say.
-fn notes(client: &EndReport, server: Option<&EndReport>) -> Vec<String> {
-    let named = |end: &str, report: &EndReport| -> Vec<String> {
-        let said = report.faults.iter().chain(&report.notes);
-        said.map(|said| format!("{end}: {said}")).collect()
-    };
-    let mut notes = named("client", client);
-    notes.extend(server.map(|end| named("server", end)).unwrap_or_default());
-    notes
+fn notes(client: &EndReport, server: Option<&EndReport>) -> Vec<Note> {
+    let ends = [(End::Client, Some(client)), (End::Server, server)];
+    let reports = ends
+        .into_iter()
+        .filter_map(|(end, report)| Some((end, report?)));
+    reports
+        .flat_map(|(end, report)| {
+            let faults = report.faults.iter().cloned();
+            let notes = report.notes.iter().cloned().map(Box::new);
+            faults
+                .map(move |what| SockNote::Fault { end, what })
+                .chain(notes.map(move |note| SockNote::At { end, note }))
+        })
+        .map(Note::from)
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! What sysfs adds to an interface: node, virtual functions, interrupts, steering.
 
+use nicety_model::Note;
 use nicety_model::cpu_list::parse_cpu_mask;
 use nicety_model::facts::{InterfaceClass, LinkFacts, NetFacts, QueueSteering, VfFacts};
+use nicety_model::note::FactsNote;
 
 use super::irq::Interrupts;
 use super::source::Source;
@@ -12,7 +14,7 @@ pub(super) fn read(
     source: &Source,
     link: LinkFacts,
     interrupts: &Interrupts,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> NetFacts {
     let sys = &source.roots.sys;
     let dir = format!("class/net/{}", link.name);
@@ -21,11 +23,10 @@ pub(super) fn read(
         .text(format!("{dir}/ifindex"))
         .and_then(|t| t.parse().ok());
     if index != Some(link.index) {
-        let note = "/sys belongs to another network namespace: nodes, interrupts and steering of \
-                    its interfaces are left out; enter it with ip netns exec or mount sysfs anew";
+        let note = Note::from(FactsNote::OtherNamespace);
         if index.is_some() || source.is_live() {
-            if !notes.iter().any(|known| known == note) {
-                notes.push(note.to_owned());
+            if !notes.contains(&note) {
+                notes.push(note);
             }
             return NetFacts {
                 class: class(&link, false, false),

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nicety_model::Note;
 use nicety_model::facts::LinkFacts;
+use nicety_model::note::FactsNote;
 use tempfile::TempDir;
 
 use super::{CaptureError, links, sysfs_links};
@@ -126,20 +128,19 @@ impl Source {
     }
 
     /// What netlink and ethtool tell; where that was not recorded, what sysfs tells instead.
-    pub(super) fn links(&self, notes: &mut Vec<String>) -> Vec<LinkFacts> {
+    pub(super) fn links(&self, notes: &mut Vec<Note>) -> Vec<LinkFacts> {
         if !self.live {
             let recorded = self.top.text(LINKS);
             return match recorded.as_deref().map(serde_json::from_str) {
                 Some(Ok(links)) => links,
                 Some(Err(error)) => {
-                    notes.push(format!("{LINKS} is not understood ({error}); sysfs only"));
+                    let (file, error) = (LINKS.to_owned(), error.to_string());
+                    notes.push(FactsNote::RecordUnreadable { file, error }.into());
                     sysfs_links::read(&self.roots.sys)
                 }
                 None => {
-                    notes.push(format!(
-                        "{LINKS} is not in this tree: no rings, coalescing, offloads and qdiscs; \
-                         record with nicety inspect --record"
-                    ));
+                    let file = LINKS.to_owned();
+                    notes.push(FactsNote::RecordMissing { file }.into());
                     sysfs_links::read(&self.roots.sys)
                 }
             };
@@ -148,7 +149,8 @@ impl Source {
         let links = match links {
             Ok(links) => links,
             Err(error) => {
-                notes.push(format!("{error}; sysfs only"));
+                let error = error.to_string();
+                notes.push(FactsNote::SysfsOnly { error }.into());
                 sysfs_links::read(&self.roots.sys)
             }
         };

@@ -5,7 +5,9 @@ mod load;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use nicety_model::Note;
 use nicety_model::facts::{SoftnetFacts, WindowFacts};
+use nicety_model::note::FactsNote;
 
 use super::interface::device_irqs;
 use super::irq::Interrupts;
@@ -39,10 +41,11 @@ struct LinkSample {
 }
 
 impl Sample {
-    fn read(roots: &Roots, notes: &mut Vec<String>) -> Self {
+    fn read(roots: &Roots, notes: &mut Vec<Note>) -> Self {
         let links = NetNs::current().and_then(|ns| links::read(&ns));
         let links = links.unwrap_or_else(|error| {
-            notes.push(format!("{error}; no counters of interfaces in the window"));
+            let error = error.to_string();
+            notes.push(FactsNote::NoWindowCounters { error }.into());
             Vec::new()
         });
         let proc = &roots.proc;
@@ -131,7 +134,7 @@ fn moved<K: Ord + Clone>(before: &BTreeMap<K, u64>, now: &BTreeMap<K, u64>) -> B
 impl Source {
     /// Looks on for `time`: the running host's counters before and after. `None` for a recorded
     /// host, which has what was recorded.
-    pub fn watch(&self, time: Duration, notes: &mut Vec<String>) -> Option<WindowFacts> {
+    pub fn watch(&self, time: Duration, notes: &mut Vec<Note>) -> Option<WindowFacts> {
         if !self.is_live() {
             return None;
         }
@@ -148,7 +151,7 @@ impl Source {
     }
 
     /// The window of a recorded host, if somebody looked on.
-    pub(super) fn recorded_window(&self, notes: &mut Vec<String>) -> Option<WindowFacts> {
+    pub(super) fn recorded_window(&self, notes: &mut Vec<Note>) -> Option<WindowFacts> {
         if self.is_live() {
             return None;
         }
@@ -156,11 +159,13 @@ impl Source {
         match serde_json::from_str::<WindowFacts>(&text) {
             Ok(window) if window.seconds > 0.0 => Some(window),
             Ok(_) => {
-                notes.push(format!("{RECORDED} tells of no time; left out"));
+                let file = RECORDED.to_owned();
+                notes.push(FactsNote::WindowWithoutTime { file }.into());
                 None
             }
             Err(error) => {
-                notes.push(format!("{RECORDED} is not understood ({error}); left out"));
+                let (file, error) = (RECORDED.to_owned(), error.to_string());
+                notes.push(FactsNote::WindowUnreadable { file, error }.into());
                 None
             }
         }

@@ -80,7 +80,7 @@ fn cpus_are_given_as_the_table_says() {
 
 #[test]
 fn notes_say_who_shares_what() {
-    let first = |topology: &Topology, wants| place(topology, wants).notes[0].clone();
+    let first = |topology: &Topology, wants| place(topology, wants).notes[0].to_string();
     assert_eq!(
         first(&machine(1, 1, 1), wants(2, 2)),
         "1 CPU: transmit, receive and the path share CPU 0; rates are those of all three together"
@@ -94,7 +94,10 @@ fn notes_say_who_shares_what() {
         "8 CPUs: transmit has CPU 3, receive CPU 4; the path has CPUs 1-2"
     );
     let has = |placement: &Placement, words: &str| {
-        placement.notes.iter().any(|note| note.contains(words))
+        placement
+            .notes
+            .iter()
+            .any(|note| note.to_string().contains(words))
     };
     let quiet = place(&machine(1, 8, 1), wants(2, 2));
     assert_eq!(quiet.notes.len(), 1, "{:?}", quiet.notes);
@@ -219,7 +222,12 @@ fn the_nics_node_is_kept_while_it_has_cores() {
             ..wants(2, 4)
         },
     );
-    assert!(spread.notes.iter().any(|note| note.contains("NUMA nodes")));
+    assert!(
+        spread
+            .notes
+            .iter()
+            .any(|note| note.to_string().contains("NUMA nodes"))
+    );
     for cpu in &spread.path {
         assert_eq!(topology.cpus[cpu].node, Some(2), "{spread:?}");
     }
@@ -236,7 +244,7 @@ fn the_nics_node_is_kept_while_it_has_cores() {
         placement
             .notes
             .iter()
-            .any(|note| note.contains("no CPU there may be used")),
+            .any(|note| note.to_string().contains("no CPU there may be used")),
         "{placement:?}"
     );
 }
@@ -300,7 +308,7 @@ fn isolated_cpus_come_first_and_are_missed_when_out_of_reach() {
         placement
             .notes
             .iter()
-            .any(|note| note.contains("isolated CPUs 12-15")),
+            .any(|note| note.to_string().contains("isolated CPUs 12-15")),
         "{placement:?}"
     );
 }
@@ -320,7 +328,7 @@ fn a_quota_takes_tester_workers_away_and_is_said() {
         let note = placement
             .notes
             .iter()
-            .any(|note| note.contains("control group"));
+            .any(|note| note.to_string().contains("control group"));
         assert_eq!(note, said, "{quota}: {placement:?}");
     }
 }
@@ -334,7 +342,7 @@ fn senders_rest_in_a_full_virtual_machine() {
         let said = placement
             .notes
             .iter()
-            .any(|note| note.contains("no CPU left over"));
+            .any(|note| note.to_string().contains("no CPU left over"));
         assert_eq!(said, placement.rests, "{:?}", placement.notes);
         placement.rests
     };

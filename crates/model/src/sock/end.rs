@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencySummary;
+use crate::note::Note;
 
 /// CPU time of one endpoint and its host.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -156,7 +157,7 @@ pub struct EndReport {
     pub features: Vec<String>,
     /// What a reader of the figures should know, one sentence each.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// What went wrong, one sentence each.
     #[serde(default)]
     pub faults: Vec<String>,

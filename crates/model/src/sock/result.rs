@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::end::{DatagramCounts, EndReport, RequestCounts};
 use super::spec::{Family, SockSpec};
 use crate::latency::LatencySummary;
+use crate::note::Note;
 use crate::stats::Spread;
 use crate::units::LossRatio;
 
@@ -130,7 +131,7 @@ pub struct SockResult {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<EndReport>,
     /// Explanations, most important first.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl SockResult {
@@ -204,5 +205,5 @@ pub struct SockReport {
     /// One entry per test, message size and number of flows.
     pub series: Vec<SockSeries>,
     /// What holds for all of them.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }

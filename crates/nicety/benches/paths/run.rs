@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
         let kind = name.split(' ').next().unwrap_or(name);
         let start = if kind == "vm" { "guest with" } else { kind };
         Ok(notes
-            .filter_map(|note| note.as_str())
+            .filter_map(|note| note["text"].as_str())
             .find(|note| note.starts_with(start))
             .map(str::to_owned))
     }

@@ -7,7 +7,8 @@ use nicety_compare::differences;
 use nicety_compare::trend::{Change, SHORTEST, changes};
 use nicety_history::{History, HistoryPoint};
 use nicety_model::history::{Trend, TrendChange, TrendPoint};
-use nicety_model::{Run, SCHEMA};
+use nicety_model::note::CompareNote;
+use nicety_model::{Note, Run, SCHEMA};
 use nicety_report::{html, json, table};
 
 use super::{failure, read};
@@ -116,20 +117,16 @@ fn find(store: &dyn History, points: &[HistoryPoint]) -> Result<Vec<TrendChange>
     Ok(all)
 }
 
-fn notes(points: &[HistoryPoint], left_out: usize) -> Vec<String> {
+fn notes(points: &[HistoryPoint], left_out: usize) -> Vec<Note> {
     let mut notes = Vec::new();
     if left_out > 0 {
-        notes.push(format!(
-            "left out: {left_out} of other presets or loss goals"
-        ));
+        notes.push(CompareNote::OthersLeftOut { runs: left_out });
     }
     let ok = points.iter().filter(|p| p.point.verdict.is_own()).count();
     // Below this no order of the numbers is rare enough: 2 * 4! * 4! / 8! = 0.03.
-    if ok < 2 * SHORTEST + 2 {
-        notes.push(format!(
-            "{ok} runs with the verdict ok or wide: fewer than {} cannot show a change",
-            2 * SHORTEST + 2
-        ));
+    let needed = 2 * SHORTEST + 2;
+    if ok < needed {
+        notes.push(CompareNote::FewRuns { runs: ok, needed });
     }
-    notes
+    notes.into_iter().map(Note::from).collect()
 }

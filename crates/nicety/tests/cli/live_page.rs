@@ -17,7 +17,7 @@ fn get(at: SocketAddr, path: &str) -> String {
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;

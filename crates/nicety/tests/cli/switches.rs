@@ -71,7 +71,7 @@ fn measured(test: &str, kind: &str, note: &str) {
     let carried = |trial: &Value| trial["frames"]["received"].as_u64() > Some(0);
     assert!(trials.iter().any(carried), "{ended:?}");
     let notes = meta["notes"].as_array().unwrap();
-    let said = |text: &Value| text.as_str().unwrap().contains(note);
+    let said = |text: &Value| text["text"].as_str().unwrap().contains(note);
     assert!(note.is_empty() || notes.iter().any(said), "{notes:?}");
     before.check();
     assert_eq!(run_dirs(), used);
@@ -261,7 +261,7 @@ fn queues_that_the_engine_does_not_reach_are_not_measured() {
     );
     let notes = meta["notes"].as_array().unwrap();
     let few = |note: &Value| {
-        let text = note.as_str().unwrap();
+        let text = note["text"].as_str().unwrap();
         text.starts_with("flows = 1 with host_queues = 4: ")
     };
     assert!(notes.iter().any(few), "{notes:?}");
@@ -303,7 +303,7 @@ fn a_short_time_box_leaves_out_only_what_could_be_built() {
             names("left_out", |entry| entry),
             ["bridge/1518/uni", "bridge/1518/bi"]
         );
-        let notes = names("notes", |entry| entry);
+        let notes = names("notes", |entry| &entry["text"]);
         let short: Vec<_> = notes
             .iter()
             .filter(|note| note.contains("too short for a single cell"))

@@ -40,8 +40,13 @@ fn uplink(test: &str) -> Option<Uplink> {
 
 /// The status line and the body of what a port answers.
 fn get(uplink: &Uplink, port: u16, request: &str) -> (String, String) {
+    get_as(uplink, port, request, "localhost")
+}
+
+/// The same, asked by another name.
+fn get_as(uplink: &Uplink, port: u16, request: &str, host: &str) -> (String, String) {
     let script = format!(
-        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request} HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' | cat >&3; cat <&3"
+        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request} HTTP/1.1\\r\\nHost: {host}\\r\\nConnection: close\\r\\n\\r\\n' | cat >&3; cat <&3"
     );
     let answer = uplink.lab.sh(&format!("bash -c \"{script}\" || true"));
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
@@ -157,11 +162,14 @@ fn strangers_do_not_stop_the_loop() {
     ] {
         assert_eq!(get(&uplink, 9471, request).0, code, "{request}");
     }
+    // The name of a stranger's page that was made to point here.
+    let (status, body) = get_as(&uplink, 9471, "GET /state.json", "evil.example");
+    assert_eq!(status, "HTTP/1.1 421 Misdirected Request", "{body}");
     // Connections that say nothing, one that never reads, one whose head never ends.
     let script = "for i in $(seq 100); do exec {fd}<>/dev/tcp/127.0.0.1/9471; done; exec sleep 60";
     let silent = Ends(uplink.spawn_here(&["bash", "-c", script]));
     let script = "exec 3<>/dev/tcp/127.0.0.1/9471; \
-        while printf 'GET /state.json HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; do :; done; exec sleep 60";
+        while printf 'GET /state.json HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n' >&3; do :; done; exec sleep 60";
     let unread = Ends(uplink.spawn_here(&["bash", "-c", script]));
     let script = "exec 3<>/dev/tcp/127.0.0.1/9471; printf 'GET / HTTP/1.1\\r\\n' >&3; \
         while printf 'X: 0123456789\\r\\n' >&3; do :; done; exec sleep 60";
@@ -170,10 +178,10 @@ fn strangers_do_not_stop_the_loop() {
     daemon.until("further periods", |_| {
         uplink.status()["periods"].as_u64().unwrap() > first + 6
     });
-    drop((silent, unread, endless));
     daemon.until("an answer for others", |_| {
         get(&uplink, 9471, "GET /health").0 == "HTTP/1.1 200 OK"
     });
+    drop((silent, unread, endless));
     stop(daemon);
 }
 

@@ -8,6 +8,7 @@ use nicety_host::link::{LinkChange, Links, Mac};
 use nicety_host::netns::NetNs;
 use nicety_host::vf::{FunctionSetting, Functions, PciFunction, Places, Registers};
 use nicety_model::Remedy;
+use nicety_model::note::PathNote;
 
 use super::counters;
 use super::layout::{count, of_guest, too_few};
@@ -212,12 +213,12 @@ impl FunctionSet {
     }
 
     /// Why the functions are not counted, for the run's notes.
-    pub(crate) fn not_counted(&self) -> Option<String> {
+    pub(crate) fn not_counted(&self) -> Option<PathNote> {
         let why = self.registers.as_ref().err()?;
-        Some(format!(
-            "frames lost between functions of {} are not told apart: {why}",
-            self.pf
-        ))
+        Some(PathNote::FunctionsUncounted {
+            pf: self.pf.clone(),
+            why: why.to_string(),
+        })
     }
 
     /// The guests' functions.

@@ -2,6 +2,7 @@
 //! poll.
 
 use nicety_model::FrameSize;
+use nicety_model::note::DpdkInterfaces;
 use nicety_model::path::Vdev;
 
 use super::program::Start;
@@ -21,9 +22,9 @@ const LARGEST: u16 = 1518;
 /// the program names no other number).
 const MOST_QUEUES: u32 = 256;
 
-/// What ports on such are, for a sentence.
-pub(super) fn in_words(vdev: Vdev) -> String {
-    format!("interfaces through {vdev}")
+/// What ports on such are, for a note.
+pub(super) fn interfaces(vdev: Vdev) -> DpdkInterfaces {
+    DpdkInterfaces::Driver(vdev.to_string())
 }
 
 /// DPDK's arguments for interface number `number` (`net_af_packet0,iface=d0`).
@@ -100,16 +101,6 @@ impl DpdkSpec {
                 largest: LARGEST,
             }),
         }
-    }
-}
-
-/// The queues of an interface as they were read back, for the run's notes; nothing where the
-/// program does not say.
-pub(super) fn queue_words(queues: Option<u64>) -> String {
-    match queues {
-        None => String::new(),
-        Some(1) => " with 1 queue, read back".to_owned(),
-        Some(several) => format!(" with {several} queues each, read back"),
     }
 }
 

@@ -19,6 +19,7 @@ use nicety_host::link::{LinkCounters, Mac};
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
+use nicety_model::note::{OvsSwitch, PathNote};
 use nicety_model::plan::VmSwitch;
 
 use super::instance::{self, Instance, Member, Setup, SwitchPort};
@@ -55,7 +56,7 @@ pub(crate) struct GuestSwitch {
     program: Program,
     guests: usize,
     ports: GuestPorts,
-    note: String,
+    note: PathNote,
 }
 
 #[derive(Debug)]
@@ -159,7 +160,7 @@ impl GuestSwitch {
     }
 
     /// What it is, for the run's notes.
-    pub(crate) fn note(&self) -> &str {
+    pub(crate) fn note(&self) -> &PathNote {
         &self.note
     }
 
@@ -316,7 +317,7 @@ fn steer(
 fn open_vswitch(
     spec: &GuestSwitchSpec<'_>,
     guests: GuestPorts,
-) -> Result<(Program, String), PathError> {
+) -> Result<(Program, PathNote), PathError> {
     let datapath = match openvswitch::has_kernel_datapath(spec.ns)? {
         true => Datapath::Kernel,
         false => Datapath::Userspace,
@@ -336,30 +337,21 @@ fn open_vswitch(
         dpdk: false,
     })?;
     steer(&instance, spec, FARS, guests)?;
-    let how = match datapath {
-        Datapath::Kernel => "kernel datapath",
-        Datapath::Userspace => "userspace datapath in one thread of ovs-vswitchd",
-    };
-    let note = format!(
-        "guest on ovs: {}, {how}, a bridge on either side{}{}",
-        instance.version(),
-        match guests.attachment {
-            Attachment::Hybrid => ", and one of the kernel before each interface of a guest",
-            Attachment::Direct => "",
+    let note = PathNote::GuestOnOvs {
+        switch: OvsSwitch {
+            version: instance.version().to_owned(),
+            userspace: datapath == Datapath::Userspace,
         },
-        match guests.near {
-            Member::Access =>
-                format!(", frames of VLAN {VLAN} on the wire, guests at access ports"),
-            _ => String::new(),
-        }
-    );
+        bridged: guests.attachment == Attachment::Hybrid,
+        vlan: (guests.near == Member::Access).then_some(VLAN),
+    };
     Ok((Program::Ovs(instance, datapath), note))
 }
 
 fn open_vswitch_on_dpdk(
     spec: &GuestSwitchSpec<'_>,
     guests: GuestPorts,
-) -> Result<(Program, String), PathError> {
+) -> Result<(Program, PathNote), PathError> {
     let polling = spec.dpdk.polling()?;
     let fars = ["p0", "p1"];
     let queues = spec.dpdk.rig.queues.max(1);
@@ -385,13 +377,15 @@ fn open_vswitch_on_dpdk(
         dpdk: true,
     })?;
     steer(&instance, spec, fars, guests)?;
-    let words = ovs_dpdk::words(&instance, spec.dpdk, polling);
-    let note = format!("guest on ovs-dpdk: {words}, a bridge on either side, vhost-user");
+    let note = PathNote::GuestOnOvsDpdk {
+        version: instance.version().to_owned(),
+        switch: ovs_dpdk::words(&instance, spec.dpdk, polling),
+    };
     Ok((Program::OvsDpdk(instance), note))
 }
 
 /// testpmd joins its first port with its second, its third with its fourth.
-fn pairs(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
+fn pairs(spec: &GuestSwitchSpec<'_>) -> Result<(Program, PathNote), PathError> {
     let queues = spec.dpdk.rig.queues.max(1);
     let vhost = |side: usize| {
         let socket = spec.sockets.first().map(|sockets| &sockets[side]);
@@ -403,9 +397,9 @@ fn pairs(spec: &GuestSwitchSpec<'_>) -> Result<(Program, String), PathError> {
     let interface = |number| dpdk::device(spec.dpdk.vdev, number, queues);
     let vdevs = [interface(0), vhost(0), vhost(1), interface(1)];
     let running = Running::start(spec.dpdk, spec.ns, Ports::Vdevs(&vdevs))?;
-    let interfaces = dpdk::in_words(spec.dpdk.vdev);
-    let words = testpmd::words(&running, spec.dpdk.polling()?, &interfaces);
-    let note = format!("guest on testpmd: {words}, a pair of ports on either side, vhost-user");
+    let interfaces = dpdk::interfaces(spec.dpdk.vdev);
+    let switch = testpmd::words(&running, spec.dpdk.polling()?, interfaces);
+    let note = PathNote::GuestOnTestpmd { switch };
     Ok((Program::Testpmd(running), note))
 }
 

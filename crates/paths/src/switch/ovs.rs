@@ -10,6 +10,7 @@ use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
 use nicety_host::openvswitch;
 use nicety_model::Remedy;
+use nicety_model::note::{OvsSwitch, PathNote};
 use nicety_model::path::Datapath;
 
 use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
@@ -56,19 +57,17 @@ pub struct OvsPath {
     tagged: bool,
 }
 
-/// The datapath that is wanted on a kernel that has one or not, and why where nobody asked.
-fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, &'static str), PathError> {
+/// The datapath that is wanted on a kernel that has one or not, and whether the userspace one is taken
+/// only because the kernel has none.
+fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, bool), PathError> {
     match (wanted, kernel) {
         (Some(Datapath::Kernel), false) => Err(PathError::NoKernelSupport {
             what: "openvswitch datapath",
             remedy: Remedy::here_or_plan("modprobe openvswitch", "write datapath = \"userspace\""),
         }),
-        (Some(datapath), _) => Ok((datapath, "")),
-        (None, true) => Ok((Datapath::Kernel, "")),
-        (None, false) => Ok((
-            Datapath::Userspace,
-            ", because the kernel has no openvswitch datapath",
-        )),
+        (Some(datapath), _) => Ok((datapath, false)),
+        (None, true) => Ok((Datapath::Kernel, false)),
+        (None, false) => Ok((Datapath::Userspace, true)),
     }
 }
 
@@ -101,7 +100,7 @@ impl OvsPath {
             false => Member::Plain,
         };
         let kernel = openvswitch::has_kernel_datapath(&rig.dut.ns)?;
-        let (datapath, why) = choose(spec.datapath, kernel)?;
+        let (datapath, by_itself) = choose(spec.datapath, kernel)?;
         let instance = Instance::start(&Setup {
             ns: &rig.dut.ns,
             daemon: &DAEMON,
@@ -126,17 +125,15 @@ impl OvsPath {
         })?);
         facts.vlan = spec.tagged.then_some(VLAN);
         rig.joined(datapath == Datapath::Userspace);
-        rig.facts.notes.push(match datapath {
-            Datapath::Kernel => format!("ovs: {}, kernel datapath", instance.version()),
-            Datapath::Userspace => format!(
-                "ovs: {}, userspace datapath in one thread of ovs-vswitchd{why}",
-                instance.version()
-            ),
-        });
+        let switch = OvsSwitch {
+            version: instance.version().to_owned(),
+            userspace: datapath == Datapath::Userspace,
+        };
+        let note = PathNote::Ovs { switch, by_itself };
+        rig.facts.notes.push(note.into());
         if spec.tagged {
-            rig.facts
-                .notes
-                .push(format!("ovs: both ports are trunks of VLAN {VLAN}"));
+            let note = PathNote::OvsTrunks { vlan: VLAN };
+            rig.facts.notes.push(note.into());
         }
         Ok(Self {
             instance,

@@ -5,6 +5,7 @@
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_model::Remedy;
+use nicety_model::note::{DpdkSwitch, PathNote};
 use nicety_model::path::Vdev;
 
 use super::dpdk::{self, DpdkSpec};
@@ -18,7 +19,6 @@ use crate::memory::available_mib;
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts};
 use crate::rig::Rig;
-use crate::words::list;
 
 pub(super) const DAEMON: Packaged = Packaged {
     name: "ovs-vswitchd-dpdk",
@@ -76,9 +76,11 @@ impl OvsDpdkPath {
         })?;
         rig.facts.threads.extend(instance.threads(None)?);
         rig.joined(true);
-        rig.facts
-            .notes
-            .push(format!("ovs-dpdk: {}", words(&instance, spec, polling)));
+        let note = PathNote::OvsDpdk {
+            version: instance.version().to_owned(),
+            switch: words(&instance, spec, polling),
+        };
+        rig.facts.notes.push(note.into());
         Ok(Self {
             instance,
             rig,
@@ -134,20 +136,12 @@ fn most_pairs(port_mib: u32, available_mib: Option<u64>) -> u32 {
 }
 
 /// What it is, for the run's notes.
-pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> String {
-    format!(
-        "{} with DPDK without huge pages, {} polling {} on CPU {}, interfaces through {}{}",
-        instance.version(),
-        polling.len(),
-        if polling.len() == 1 {
-            "thread"
-        } else {
-            "threads"
-        },
-        list(polling),
-        spec.vdev.word(),
-        dpdk::queue_words(instance.queues("p0")),
-    )
+pub(super) fn words(instance: &Instance, spec: &DpdkSpec, polling: &[u32]) -> DpdkSwitch {
+    DpdkSwitch {
+        polling_cpus: polling.to_vec(),
+        interfaces: dpdk::interfaces(spec.vdev),
+        queues: instance.queues("p0"),
+    }
 }
 
 /// `other_config` of the switch with `own` ports of the path.

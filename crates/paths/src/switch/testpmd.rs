@@ -11,6 +11,7 @@ use std::io;
 use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::note::{DpdkInterfaces, DpdkSwitch, PathNote};
 
 use super::dpdk::{self, DpdkSpec, MEMORY_MIB};
 use super::pinned;
@@ -21,7 +22,6 @@ use crate::error::PathError;
 use crate::path::{Path, PathFacts, PathThread};
 use crate::rig::Rig;
 use crate::run_dir::RunDir;
-use crate::words::list;
 
 pub(super) const TESTPMD: Packaged = Packaged {
     name: "dpdk-testpmd",
@@ -143,19 +143,13 @@ impl Running {
     }
 }
 
-/// What it is, for the run's notes, with its ports in words.
-pub(super) fn words(running: &Running, polling: &[u32], ports: &str) -> String {
-    format!(
-        "DPDK without huge pages, {} polling {} on CPU {}, {ports}{}",
-        polling.len(),
-        if polling.len() == 1 {
-            "thread"
-        } else {
-            "threads"
-        },
-        list(polling),
-        dpdk::queue_words(running.telemetry.queues(0).ok()),
-    )
+/// What it is, for the run's notes.
+pub(super) fn words(running: &Running, polling: &[u32], interfaces: DpdkInterfaces) -> DpdkSwitch {
+    DpdkSwitch {
+        polling_cpus: polling.to_vec(),
+        interfaces,
+        queues: running.telemetry.queues(0).ok(),
+    }
 }
 
 impl TestpmdPath {
@@ -182,8 +176,8 @@ impl TestpmdPath {
         let mut rig = Rig::build("testpmd", &spec.rig)?;
         let vdevs = [0, 1].map(|number| dpdk::device(spec.vdev, number, spec.rig.queues.max(1)));
         let running = Running::start(spec, &rig.dut.ns, Ports::Vdevs(&vdevs))?;
-        let words = words(&running, polling, &dpdk::in_words(spec.vdev));
-        rig.facts.notes.push(format!("testpmd: {words}"));
+        let switch = words(&running, polling, dpdk::interfaces(spec.vdev));
+        rig.facts.notes.push(PathNote::Testpmd { switch }.into());
         rig.facts.threads.extend(running.threads.iter().cloned());
         rig.joined(true);
         Ok(Self { running, rig })

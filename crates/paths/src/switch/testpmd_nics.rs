@@ -10,6 +10,7 @@ use std::time::Duration;
 use nicety_host::link::Links;
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::note::{DpdkInterfaces, PathNote};
 
 use super::dpdk::DpdkSpec;
 use super::testpmd::{self, Ports, Running, TESTPMD};
@@ -83,10 +84,10 @@ impl TestpmdNicsPath {
             let _ = links.wait_carrier(port, LINK_LIMIT);
         }
         let outside = ExternalPath::open(a, b, spec.dpdk.rig.largest_frame)?;
-        let nics = format!("the NICs {} through VFIO", leased.words().join(" and "));
-        let words = testpmd::words(&running, polling, &nics);
+        let nics = DpdkInterfaces::Nics(leased.words().into());
+        let switch = testpmd::words(&running, polling, nics);
         let mut notes = outside.facts().notes.clone();
-        notes.push(format!("testpmd: {words}"));
+        notes.push(PathNote::Testpmd { switch }.into());
         let facts = PathFacts {
             kind: "testpmd",
             // The NICs receive by themselves, whatever the sender does.

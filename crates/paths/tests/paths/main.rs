@@ -11,6 +11,7 @@ use nicety_host::ethtool::Ethtool;
 use nicety_host::link::Mac;
 use nicety_host::netns::NetNs;
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_model::path::{GuestKind, VmParams};
 use nicety_model::{FrameSize, LossEntry};
 use nicety_paths::{
@@ -108,7 +109,8 @@ fn namespace_guest(_: Privilege) {
     }
     assert_eq!(ledger(&before, &after, 0), []);
     let said = path.facts().notes.iter().any(|note| {
-        note.starts_with("guest in a namespace with macvlan: kernel bridge between two interfaces")
+        note.to_string()
+            .starts_with("guest in a namespace with macvlan: kernel bridge between two interfaces")
     });
     assert!(said, "{:?}", &path.facts().notes);
 }
@@ -179,7 +181,7 @@ fn namespace_guests(_: Privilege) {
         path.facts()
             .notes
             .iter()
-            .any(|note| note.starts_with(words))
+            .any(|note| note.to_string().starts_with(words))
     };
     assert!(said("3 guests share the tester's interfaces: "));
     assert!(said("guest2 in a namespace with macvlan: "));
@@ -278,6 +280,7 @@ fn says_where(privilege: Privilege) {
         .facts()
         .notes
         .iter()
+        .map(Note::to_string)
         .partition(|note| note.starts_with("bridge netfilter is on"));
     let loaded = std::path::Path::new("/proc/sys/net/bridge").exists();
     assert_eq!(netfilter.len(), usize::from(loaded), "{netfilter:?}");

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::child::tie;
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_model::{FrameSize, Remedy};
 use nicety_paths::{
     Coupling, Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
@@ -243,6 +244,7 @@ fn ovs_automatic(privilege: Privilege) {
             .facts()
             .notes
             .iter()
+            .map(Note::to_string)
             .find(|note| note.starts_with("ovs: "))
             .unwrap();
         let wanted = match path.datapath() {

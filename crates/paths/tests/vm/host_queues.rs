@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use nicety_host::ethtool::Ethtool;
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_paths::{Path, VmPath};
 
 use crate::{Outcome, packet, try_build};
@@ -87,7 +88,10 @@ pub fn spread(privilege: Privilege) -> Outcome {
         assert_eq!(names.len(), QUEUES as usize, "{names:?}");
         let note = format!("{interface}: 4 receive queues, threads ");
         assert!(
-            path.facts().notes.iter().any(|n| n.starts_with(&note)),
+            path.facts()
+                .notes
+                .iter()
+                .any(|n| n.to_string().starts_with(&note)),
             "{:?}",
             &path.facts().notes
         );
@@ -109,7 +113,7 @@ pub fn polled(privilege: Privilege) -> Outcome {
         assert!(used >= 3, "{used} queues carried frames of port {from}");
         assert_eq!(frames, 320);
     }
-    let told = |note: &String| note.contains("4 queues each, read back");
+    let told = |note: &Note| note.to_string().contains("4 queues each, read back");
     assert!(
         path.facts().notes.iter().any(told),
         "{:?}",

@@ -16,6 +16,7 @@ use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose};
 use nicety_host::child::tie;
 use nicety_host::link::Mac;
 use nicety_host::privilege::Privilege;
+use nicety_model::Note;
 use nicety_model::{FrameSize, PathSpec};
 use nicety_paths::counters::UNEXPLAINED;
 use nicety_paths::{Coupling, Path, PathError, VmPath, VmSpec, ledger};
@@ -414,7 +415,11 @@ fn on_program(words: &[(&str, &str)], said: &str) -> Result<VmPath, Skip> {
         Err(error @ PathError::NotInstalled { .. }) => return Err(Skip(error.to_string())),
         Err(error) => panic!("{error}"),
     };
-    let said = path.facts().notes.iter().any(|note| note.starts_with(said));
+    let said = path
+        .facts()
+        .notes
+        .iter()
+        .any(|note| note.to_string().starts_with(said));
     assert!(said, "{:?}", &path.facts().notes);
     Ok(path)
 }
@@ -480,7 +485,7 @@ fn bridged_on_ovs(_: Privilege) -> Outcome {
     let path = on_program(&words[..1], "guest on ovs: Open vSwitch ")?;
     own_frames(&path);
     // A frame lost between two ends of a pair is counted once.
-    let userspace = |note: &String| note.contains("userspace datapath");
+    let userspace = |note: &Note| note.to_string().contains("userspace datapath");
     overloads(
         &path,
         match path.facts().notes.iter().any(userspace) {
@@ -548,11 +553,9 @@ fn pinned(_: Privilege) -> Outcome {
         assert!(status.contains("\nCpus_allowed_list:\t0\n"), "{status}");
     }
     assert!(
-        path.facts()
-            .notes
-            .iter()
-            .any(|note| note
-                .contains("vcpu0 pinned to CPU 0; vcpu1 pinned to CPU 0; qemu free on CPU")),
+        path.facts().notes.iter().any(|note| note
+            .to_string()
+            .contains("vcpu0 pinned to CPU 0; vcpu1 pinned to CPU 0; qemu free on CPU")),
         "{:?}",
         &path.facts().notes
     );

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use nicety_account::{AccountError, Latency, StreamTotals};
 use nicety_model::StreamCounts;
+use nicety_model::note::TrialNote;
 use nicety_packet::checksum::Sum;
 use nicety_packet::pattern::pattern;
 use nicety_packet::stamp::{STAMP_BYTES, STREAM_LEARNING};
@@ -324,24 +325,21 @@ impl Receiver {
     }
 
     /// What the figures of the last [`Self::finish`] know less exactly than those of one queue.
-    pub fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<TrialNote> {
         let mut notes = Vec::new();
         if self.judged.lanes > 1 {
-            let lanes = if self.settings.lane_is_cpu {
-                "CPUs"
-            } else {
-                "receive queues"
-            };
-            notes.push(format!(
-                "{}: frames of one stream arrived in {} {lanes}; their order is judged within each",
-                self.interface, self.judged.lanes
-            ));
+            notes.push(TrialNote::OrderByLane {
+                interface: self.interface.clone(),
+                lanes: self.judged.lanes as u64,
+                cpus: self.settings.lane_is_cpu,
+            });
         }
         if self.judged.extent_open > 0 {
-            notes.push(format!(
-                "{}: {} reordered frames were overtaken more than {} gaps ago; the reordering extent is at least the one given",
-                self.interface, self.judged.extent_open, self.settings.jumps
-            ));
+            notes.push(TrialNote::ExtentAtLeast {
+                interface: self.interface.clone(),
+                frames: self.judged.extent_open,
+                gaps: self.settings.jumps.into(),
+            });
         }
         notes
     }

@@ -227,7 +227,10 @@ pub fn two_cpus(privilege: Privilege) {
     assert_eq!((frames.duplicate, frames.reordered), (10, 1));
     assert_eq!(counts[0].reorder_extent_max, 2);
     let notes = receiver.notes();
-    assert!(notes.len() == 1 && notes[0].contains("2 CPUs"), "{notes:?}");
+    assert!(
+        notes.len() == 1 && notes[0].to_string().contains("2 CPUs"),
+        "{notes:?}"
+    );
 }
 
 fn one(sent: u64) -> StreamTotals {
@@ -305,7 +308,7 @@ pub fn short_memory(privilege: Privilege) {
     assert_eq!(counts[0].reorder_extent_max, 8);
     let notes = receiver.notes();
     assert!(
-        notes.len() == 1 && notes[0].contains("at least"),
+        notes.len() == 1 && notes[0].to_string().contains("at least"),
         "{notes:?}"
     );
 }

@@ -75,9 +75,8 @@ fn why(wide: &[&Group<'_>]) -> Option<String> {
             "the CPUs stood still for up to {most:.0} ms per second"
         ));
     }
-    // An advice may follow the reason.
     let first = wide.iter().find_map(|group| group.why().first())?;
-    Some(first.split("; ").next().unwrap_or(first).to_owned())
+    Some(first.reason().into_owned())
 }
 
 /// `rustc, PID 812: 0.9 CPU`, each program once with the most that it used, most first.

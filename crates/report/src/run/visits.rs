@@ -5,6 +5,7 @@ use nicety_model::{Disturbance, Run};
 use super::legend;
 use crate::document::Kind::{Main, Name, Number, Wide};
 use crate::document::{Block, Cell, Table};
+use crate::note;
 use crate::number::{self, plural};
 use crate::pick::Group;
 
@@ -42,7 +43,7 @@ pub(super) fn how(run: &Run, groups: &[Group<'_>]) -> Option<Block> {
                 Cell::of(seen(g).map(programs))
             }),
             ("verdict", Wide, &|g| {
-                Cell::badge(g.verdict()).details(g.why())
+                Cell::badge(g.verdict()).details(note::lines(g.why()))
             }),
         ],
     );

@@ -1,19 +1,20 @@
 //! Whether a plan's flows can use all receive queues that it asks for.
 
 use nicety_model::Plan;
+use nicety_model::note::RunNote;
 use nicety_model::plan::PathPlan;
 
 /// Said once of a plan with fewer flows than receive queues of the host.
-pub(super) fn few(plan: &Plan) -> Option<String> {
+pub(super) fn few(plan: &Plan) -> Option<RunNote> {
     let queues = plan.paths.iter().filter_map(|path| match path {
         PathPlan::Vm { params } => params.host_queues.iter().map(|queues| queues.0).max(),
         _ => None,
     });
     let (queues, flows) = (queues.max()?, *plan.traffic.flows.iter().min()?);
-    (flows < queues && !plan.traffic.frame_sizes.is_empty()).then(|| {
-        format!(
-            "flows = {flows} with host_queues = {queues}: all frames of a flow go to one receive queue, as on a NIC with RSS, so queues stay idle; several times as many flows as queues reach all of them"
-        )
+    let few = flows < queues && !plan.traffic.frame_sizes.is_empty();
+    few.then_some(RunNote::FewFlows {
+        flows,
+        host_queues: queues,
     })
 }
 
@@ -31,7 +32,7 @@ mod tests {
         assert_eq!(few("1", ""), None);
         assert_eq!(few("1", "host_queues = 1"), None);
         assert_eq!(few("[8, 64]", "host_queues = [1, 8]"), None);
-        let note = few("[1, 64]", "host_queues = [1, 8]").unwrap();
+        let note = few("[1, 64]", "host_queues = [1, 8]").unwrap().to_string();
         assert!(
             note.starts_with("flows = 1 with host_queues = 8: "),
             "{note}"

@@ -1,5 +1,7 @@
 //! One test after another over one control connection: repeats, saturation, results.
 
+use nicety_model::Note;
+use nicety_model::note::SockNote;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{Ending, Second, SockResult, SockSeries, SockSpec};
 use nicety_port::Stop;
@@ -15,7 +17,7 @@ pub struct Done {
     /// Results.
     pub series: Vec<SockSeries>,
     /// What holds for all.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// What ended it early.
     pub error: Option<SocketError>,
 }
@@ -51,10 +53,7 @@ pub fn run(
         }
     };
     if connection.shared_host() {
-        done.notes.push(
-            "both ends share this host: the CPU figures are those of both and of the path between"
-                .to_owned(),
-        );
+        done.notes.push(SockNote::SameHost.into());
     }
     let mut runner = Runner {
         request,

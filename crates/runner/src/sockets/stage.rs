@@ -10,6 +10,8 @@ use nicety_host::link::Links;
 use nicety_host::netns::NetNs;
 use nicety_host::placement::Placement;
 use nicety_host::{napi, sysctl};
+use nicety_model::Note;
+use nicety_model::note::SockNote;
 use nicety_model::plan::{SockCell, VmConfig};
 use nicety_model::sock::{EndReport, Ending, Family, SockSpec};
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
@@ -35,7 +37,7 @@ pub(super) struct Stage {
     /// Whether both ends' CPU time is one.
     pub(super) shared_host: bool,
     /// What a reader should know.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Note>,
     far: FarEnd,
     between: Between,
 }
@@ -257,7 +259,7 @@ fn guest(
         .as_ref()
         .is_some_and(|middle| middle.userspace)
     {
-        notes.push(carried_whole(&format!("guest on {switch}")));
+        notes.push(carried_whole(format!("guest on {switch}")));
     }
     Ok(Stage {
         client,
@@ -355,10 +357,8 @@ fn segmentation(ns: &NetNs, name: &str) -> Result<(), Missing> {
 }
 
 /// What [`whole_frames`] means for a reader.
-fn carried_whole(by: &str) -> String {
-    format!(
-        "{by}: a program carries whole frames, so the endpoints compute checksums and cut segments themselves"
-    )
+fn carried_whole(by: String) -> Note {
+    SockNote::WholeFrames { by }.into()
 }
 
 /// A program carries the frames: checksums are computed before it, which keeps segments small.
@@ -406,7 +406,7 @@ fn switch(
         .filter(|middle| middle.userspace)
     {
         features(&middle.ns, &["d0", "d1"], &[("rx-gro", false)])?;
-        notes.push(carried_whole(cell.kind()));
+        notes.push(carried_whole(cell.kind().to_owned()));
     }
     let site = |side: usize, number| -> Result<EndpointSite, Missing> {
         let port = &path.ports()[side];

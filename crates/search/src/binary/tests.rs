@@ -68,7 +68,7 @@ fn ends_are_irregular() {
     let mut search = binary(0.0001);
     assert_eq!(loads(&mut search, 1.0).last(), Some(&100.0));
     let outcome = search.outcome();
-    assert!(outcome.at_min && outcome.failed.unwrap().contains("100 fps"));
+    assert!(outcome.at_min && outcome.failed.unwrap().to_string().contains("100 fps"));
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn gives_up_after_its_time_out() {
     search.observe(&slow);
     assert_eq!(search.next_trial(), None);
     assert_eq!(
-        search.outcome().failed.as_deref(),
-        Some("the search took longer than its 900 s")
+        search.outcome().failed,
+        Some(SearchNote::OutOfTime { limit_s: 900 }.into())
     );
 }
 

@@ -1,7 +1,8 @@
 //! From a cell's trials to its result.
 
+use nicety_model::note::SearchNote;
 use nicety_model::{
-    CellKey, CellResult, ConfirmResult, Disturbance, Estimate, Fps, SCHEMA, SearchBounds,
+    CellKey, CellResult, ConfirmResult, Disturbance, Estimate, Fps, Note, SCHEMA, SearchBounds,
     TrialRecord, Verdict,
 };
 
@@ -60,10 +61,10 @@ impl Cell {
     /// The result. Before the cell has ended it is `failed` with what there is.
     pub fn finish(&self, context: CellContext) -> CellResult {
         let outcome = self.search.outcome();
-        let failed = self.failed.clone().or_else(|| {
-            self.next()
-                .map(|_| "interrupted before the cell had ended".to_owned())
-        });
+        let failed = self
+            .failed
+            .clone()
+            .or_else(|| self.next().map(|_| SearchNote::Interrupted.into()));
         let confirm = self.confirm.as_ref().map(|record| self.confirmed(record));
         let throughput = outcome.throughput.filter(|_| failed.is_none());
         let overload = self.overload(outcome.lower);
@@ -96,7 +97,8 @@ impl Cell {
             notes.extend(
                 overload
                     .and_then(|record| record.cpu.as_ref())
-                    .and_then(idle_note),
+                    .and_then(idle_note)
+                    .map(Note::from),
             );
         }
         notes.extend(self.notes.iter().cloned());

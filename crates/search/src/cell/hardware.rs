@@ -1,6 +1,7 @@
 //! What NICs' stamps said in the latency trials.
 
-use nicety_model::{LatencySummary, STAMPS_NOT_USED, TrialRecord};
+use nicety_model::note::{Percentiles, SearchNote, TrialNote};
+use nicety_model::{LatencySummary, Note, TrialRecord};
 
 use super::Cell;
 
@@ -10,7 +11,8 @@ impl Cell {
     pub(super) fn hardware(&mut self, record: &TrialRecord, share: Option<f64>) {
         let Some(mut hardware) = record.hardware_latency.clone() else {
             let mut notes = record.notes.iter();
-            if let Some(why) = notes.find(|note| note.starts_with(STAMPS_NOT_USED))
+            if let Some(why) =
+                notes.find(|note| matches!(note, Note::Trial(TrialNote::StampsUnused { .. })))
                 && !self.notes.contains(why)
             {
                 self.notes.push(why.clone());
@@ -20,17 +22,17 @@ impl Cell {
         if let Some(summary) = &mut hardware.latency_us {
             summary.load_ratio = share;
         }
-        let at = share.map_or_else(String::new, |share| format!(" at {:.0} %", share * 100.0));
-        let by = |name: &str, latency: Option<&LatencySummary>| match latency {
-            Some(l) => format!("p50 {:.1}, p99 {:.1} µs by {name}", l.p50, l.p99),
-            None => format!("none by {name}"),
+        let percentiles = |l: &LatencySummary| Percentiles {
+            p50: l.p50,
+            p99: l.p99,
         };
-        self.notes.push(format!(
-            "latency{at}: {}; {}; {}",
-            by("the NICs' clocks", hardware.latency_us.as_ref()),
-            by("the kernel's", record.latency_us.as_ref()),
-            hardware.in_words()
-        ));
+        let note = SearchNote::HardwareLatency {
+            load_ratio: share,
+            nics_us: hardware.latency_us.as_ref().map(percentiles),
+            kernel_us: record.latency_us.as_ref().map(percentiles),
+            stamps: hardware.clone(),
+        };
+        self.notes.push(note.into());
         self.hardware.push(hardware);
     }
 }

@@ -1,5 +1,6 @@
 //! Trials that do not count.
 
+use nicety_model::note::SearchNote;
 use nicety_model::{Fps, TrialRecord, Validity};
 
 use super::record::contended;
@@ -50,7 +51,8 @@ impl Cell {
             return;
         }
         if broken {
-            self.fail(format!("a trial at {} broke twice: {why}", step.load));
+            let load_fps = step.load;
+            self.fail(SearchNote::BrokeTwice { load_fps, why }.into());
             return;
         }
         // Close to the most it has offered, and with nothing lost, the load is the tester's own
@@ -68,12 +70,13 @@ impl Cell {
             return;
         }
         if self.stage == Stage::Search && disturbed {
-            self.disturbed.get_or_insert(format!(
-                "the machine was busy{}: trials at {} were disturbed twice{}, so the throughput may be higher: {why}",
-                others(record),
-                step.load,
-                self.in_spite_of(step.load)
-            ));
+            let disturbed = SearchNote::Disturbed {
+                load_fps: step.load,
+                others_cpus: others(record),
+                reached_fps: (step.load.0 <= self.reached).then_some(Fps(self.reached)),
+                why: why.clone(),
+            };
+            self.disturbed.get_or_insert(disturbed.into());
             let stalled = matches!(record.validity, Validity::Stalled { .. });
             if stalled || !self.meets(record) {
                 self.searched(record);
@@ -90,8 +93,9 @@ impl Cell {
                     _ => self.reached,
                 };
                 self.search.cap(Fps(managed.min(below)));
+                let load_fps = step.load;
                 self.notes
-                    .push(format!("loads of {} and above left out: {why}", step.load));
+                    .push(SearchNote::LoadsLeftOut { load_fps, why }.into());
                 self.after_search();
             }
             Stage::EarlyConfirm(load) => {
@@ -104,13 +108,15 @@ impl Cell {
                 self.stage = Stage::Latency(0);
             }
             Stage::Further(..) => {
+                let load_fps = Some(step.load);
                 self.notes
-                    .push(format!("no valid confirm trial at {}: {why}", step.load));
+                    .push(SearchNote::NoValidConfirm { load_fps, why }.into());
                 self.stage = Stage::Latency(0);
             }
             Stage::Latency(number) => {
+                let load_fps = step.load;
                 self.notes
-                    .push(format!("no latency at {}: {why}", step.load));
+                    .push(SearchNote::NoLatency { load_fps, why }.into());
                 self.stage = Stage::Latency(number + 1);
             }
             Stage::Ended => {}
@@ -122,22 +128,12 @@ impl Cell {
         let missed = matches!(record.validity, Validity::LoadMissed { .. });
         missed && !self.meets(record) && record.loss_ratio.0 > OVERWHELMED
     }
-
-    /// What the tester has shown to be able to, if that is more than `load`.
-    fn in_spite_of(&self, load: Fps) -> String {
-        if load.0 > self.reached {
-            return String::new();
-        }
-        format!(", although the tester reached {}", Fps(self.reached))
-    }
 }
 
 /// How much CPU time other programs took from the trial, when that is worth a word.
-fn others(record: &TrialRecord) -> String {
+fn others(record: &TrialRecord) -> Option<f64> {
     let cpus = record.cpu.as_ref().and_then(|cpu| cpu.who.get("other"));
-    cpus.filter(|cpus| **cpus > OTHERS_LIMIT)
-        .map(|cpus| format!(", other programs used {cpus:.2} CPUs"))
-        .unwrap_or_default()
+    cpus.copied().filter(|cpus| *cpus > OTHERS_LIMIT)
 }
 
 fn why(validity: &Validity) -> String {

@@ -155,7 +155,7 @@ fn the_result_is_filled_in() {
         format!("Search at {upper:.0}")
     );
     assert_eq!(
-        result.notes,
+        Note::texts(&result.notes),
         ["loss with 50 % idle: CPU 0 (softirq) is full"]
     );
     assert_eq!(result.trials, 3);
@@ -198,7 +198,7 @@ fn a_confirm_trial_that_fails_is_unstable_and_a_lower_load_is_tried() {
             "{held:?}"
         );
         assert_eq!(
-            result.notes[0].contains("fps held"),
+            result.notes[0].to_string().contains("fps held"),
             second,
             "{:?}",
             result.notes
@@ -268,7 +268,7 @@ fn frames_dropped_by_the_tester_are_never_loss() {
         result
             .notes
             .iter()
-            .any(|note| note.contains("dropped 9 frames"))
+            .any(|note| note.to_string().contains("dropped 9 frames"))
     );
 }
 
@@ -319,7 +319,7 @@ fn a_disturbed_tester_is_not_its_limit() {
     let result = cell.finish(context());
     assert_eq!(result.verdict, Verdict::Wide, "{:?}", result.notes);
     assert!(
-        result.notes[0].contains("disturbed twice"),
+        result.notes[0].to_string().contains("disturbed twice"),
         "{:?}",
         result.notes
     );
@@ -360,7 +360,7 @@ fn a_load_that_is_missed_and_mostly_lost_is_too_much() {
     });
     let result = cell.finish(context());
     assert!(!result.notes.is_empty());
-    let notes = result.notes.join("; ");
+    let notes = Note::texts(&result.notes).join("; ");
     assert!(notes.contains("missed: slow"), "{notes}");
 }
 
@@ -380,7 +380,7 @@ fn a_trial_that_breaks_twice_fails_the_cell() {
         (result.verdict, result.throughput_fps),
         (Verdict::Failed, None)
     );
-    assert!(result.notes[0].contains("interface d1 is down"));
+    assert!(result.notes[0].to_string().contains("interface d1 is down"));
 }
 
 #[test]
@@ -405,7 +405,7 @@ fn a_path_that_always_loses_fails_with_a_reason() {
         (result.verdict, result.throughput_fps),
         (Verdict::Failed, None)
     );
-    assert!(result.notes[0].contains("even the lowest load"));
+    assert!(result.notes[0].to_string().contains("even the lowest load"));
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn an_interrupted_cell_says_so() {
     let cell = Cell::new(plan(Preset::Std)).unwrap();
     let result = cell.finish(context());
     assert_eq!(result.verdict, Verdict::Failed);
-    assert!(result.notes[0].contains("interrupted"));
+    assert!(result.notes[0].to_string().contains("interrupted"));
 }
 
 #[test]
@@ -560,7 +560,7 @@ fn stamps_of_nics_stand_beside_the_kernels() {
                 the kernel's; hardware stamps of igb, PHC ptp0 and ptp1, offset error ± 20 ns, 80 \
                 probes, 4 lost, 6 not stamped";
     assert!(
-        result.notes.iter().any(|note| note == said),
+        result.notes.iter().any(|note| note.to_string() == said),
         "{:?}",
         result.notes
     );

@@ -143,7 +143,7 @@ fn loss_at_every_load_fails_with_the_loss_that_was_measured() {
         outcome.at_min && outcome.throughput.is_none(),
         "{outcome:?}"
     );
-    let why = outcome.failed.unwrap();
+    let why = outcome.failed.unwrap().to_string();
     assert!(why.contains("at every load tried: 0.01"), "{why}");
     let lowest = trials.iter().map(|(load, _)| *load).fold(MAX.0, f64::min);
     assert!(lowest < 0.15e6, "{trials:?}");

@@ -94,7 +94,7 @@ fn a_visit_of_the_control_cell_stands_in_where_no_repeat_found_a_throughput() {
     second.control = Some(2);
     let cells = results(&[failed(), visit.clone(), second, failed()]);
     assert_eq!(cells.len(), 3);
-    assert_eq!(cells[1].notes, [STAND_IN]);
+    assert_eq!(cells[1].notes, [SearchNote::StandIn.into()]);
     let summary = summarise(["a"], &cells);
     let spread = summary[0].throughput_fps.unwrap();
     assert_eq!((spread.ave, spread.n), (74.0, 1));

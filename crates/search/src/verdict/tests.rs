@@ -48,7 +48,7 @@ fn each_finding_has_its_verdict() {
         (
             "failed",
             Evidence {
-                failed: Some("time is up".to_owned()),
+                failed: Some(Note::Recorded("time is up".to_owned())),
                 ..fine()
             },
             Verdict::Failed,
@@ -191,7 +191,10 @@ fn each_finding_has_its_verdict() {
     for (name, evidence, verdict, words) in table {
         let (judged, notes) = judge(&evidence);
         assert_eq!(judged, verdict, "{name}: {notes:?}");
-        assert!(notes.join("\n").contains(words), "{name}: {notes:?}");
+        assert!(
+            Note::texts(&notes).join("\n").contains(words),
+            "{name}: {notes:?}"
+        );
         assert_eq!(notes.is_empty(), words.is_empty(), "{name}: {notes:?}");
     }
 }
@@ -220,7 +223,7 @@ fn the_most_telling_verdict_wins_and_all_findings_are_noted() {
     assert_eq!(judge(&evidence).0, Verdict::Noisy);
     evidence.steal = None;
     assert_eq!(judge(&evidence), (Verdict::Ok, vec![]));
-    evidence.failed = Some("no".to_owned());
+    evidence.failed = Some(SearchNote::NoLoadInGoal.into());
     assert_eq!(judge(&evidence).0, Verdict::Failed);
 }
 
@@ -256,7 +259,7 @@ fn cpu(cores: &[(f64, f64)]) -> CpuUse {
 fn loss_among_idle_cpus_is_explained() {
     let one_full = cpu(&[(0.9, 0.1), (0.1, 0.14)]);
     assert_eq!(
-        idle_note(&one_full).unwrap(),
+        idle_note(&one_full).unwrap().to_string(),
         "loss with 38 % idle: CPU 0 (softirq) is full"
     );
     let named = CpuUse {
@@ -269,12 +272,13 @@ fn loss_among_idle_cpus_is_explained() {
         ..one_full
     };
     assert_eq!(
-        idle_note(&named).unwrap(),
+        idle_note(&named).unwrap().to_string(),
         "loss with 38 % idle: CPU 0 (napi/d0) is full"
     );
     assert!(
         idle_note(&cpu(&[(0.5, 0.1), (0.1, 0.1)]))
             .unwrap()
+            .to_string()
             .contains("no CPU full")
     );
     assert_eq!(idle_note(&cpu(&[(0.9, 0.1), (0.9, 0.0)])), None);

@@ -1,6 +1,7 @@
 //! Visits during which the hypervisor had the CPUs of tester and path far apart.
 
 use nicety_model::CellResult;
+use nicety_model::note::SearchNote;
 
 use crate::stats::median;
 
@@ -26,7 +27,7 @@ pub(super) fn split<'a>(all: &[&'a CellResult]) -> (Vec<&'a CellResult>, Vec<&'a
 }
 
 /// What was left out and what the path carried there.
-pub(super) fn note(near: &[&CellResult], far: &[&CellResult]) -> Option<String> {
+pub(super) fn note(near: &[&CellResult], far: &[&CellResult]) -> Option<SearchNote> {
     let middle = |visits: &[&CellResult], of: fn(&CellResult) -> Option<f64>| {
         median(
             &visits
@@ -37,12 +38,11 @@ pub(super) fn note(near: &[&CellResult], far: &[&CellResult]) -> Option<String> 
     };
     let line = |visits| middle(visits, |visit| visit.cache_line_ns);
     let (away, home) = line(far).zip(line(near))?;
-    let carried = middle(far, |visit| visit.throughput_fps).map_or_else(String::new, |fps| {
-        format!(", and the path carried {:.0} k frames/s", fps / 1e3)
-    });
-    Some(format!(
-        "the hypervisor had the CPUs of tester and path far apart during {} of {} visits, which are left out: a cache line took {away:.0} instead of {home:.0} ns{carried}; pin the machine's CPUs on its host",
-        far.len(),
-        far.len() + near.len()
-    ))
+    Some(SearchNote::FarApart {
+        far: far.len(),
+        visits: far.len() + near.len(),
+        far_ns: away,
+        near_ns: home,
+        far_fps: middle(far, |visit| visit.throughput_fps),
+    })
 }

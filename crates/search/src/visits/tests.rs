@@ -12,7 +12,7 @@ fn visit(fps: Option<f64>, verdict: Verdict) -> CellResult {
     };
     visit.bounds = SearchBounds::default();
     visit.window_s = Some(0.05);
-    visit.notes = vec!["said".to_owned()];
+    visit.notes = vec![Note::Recorded("said".to_owned())];
     visit
 }
 
@@ -66,7 +66,7 @@ fn close_visits_are_ok_and_others_wide_with_the_reason() {
     let wide = of(&[91.0, 96.0, 100.0, 103.0, 108.0]);
     assert_eq!(wide.verdict, Verdict::Wide);
     assert!(
-        wide.why[0].contains("from visit to visit"),
+        wide.why[0].to_string().contains("from visit to visit"),
         "{:?}",
         wide.why
     );
@@ -86,18 +86,26 @@ fn close_visits_are_ok_and_others_wide_with_the_reason() {
     let both = together(&[&disturbed, &calm]);
     assert_eq!(both.verdict, Verdict::Wide);
     assert!(
-        both.why[0].contains("rustc (PID 812) 0.9"),
+        both.why[0].to_string().contains("rustc (PID 812) 0.9"),
         "{:?}",
         both.why
     );
-    assert!(both.why[1].contains("40 ms per second"), "{:?}", both.why);
+    assert!(
+        both.why[1].to_string().contains("40 ms per second"),
+        "{:?}",
+        both.why
+    );
 }
 
 #[test]
 fn visits_that_contradict_each_other_are_unstable() {
     let two = of(&[604.0, 784.0, 610.0, 841.0, 819.0]);
     assert_eq!(two.verdict, Verdict::Unstable);
-    assert!(two.why[0].contains("two speeds"), "{:?}", two.why);
+    assert!(
+        two.why[0].to_string().contains("two speeds"),
+        "{:?}",
+        two.why
+    );
     // One slow visit of five is none.
     assert_eq!(
         of(&[604.0, 784.0, 800.0, 790.0, 780.0]).verdict,
@@ -120,7 +128,7 @@ fn what_most_visits_say_holds_and_a_failed_one_does_not_fail_the_cell() {
     );
     let none = together(&[&failed, &failed]);
     assert_eq!(
-        (none.verdict, none.why),
+        (none.verdict, Note::texts(&none.why)),
         (Verdict::Failed, vec!["said".to_owned()])
     );
 }
@@ -154,7 +162,7 @@ fn visits_with_the_cpus_far_apart_are_left_out_where_enough_are_not() {
     let both = together(&all);
     assert_eq!(both.estimate.map(|e| (e.fps, e.visits)), Some((710.0, 3)));
     assert_eq!(both.verdict, Verdict::Ok, "{:?}", both.why);
-    let why = both.why.last().unwrap();
+    let why = both.why.last().unwrap().to_string();
     assert!(
         why.contains("2 of 5 visits") && why.contains("285 instead of 52 ns"),
         "{why}"
@@ -208,7 +216,9 @@ fn ten_seconds_that_lost_too_much_are_one_more_visit() {
     // On a machine that stalls all the time they may be its work.
     assert_eq!(at(ten(100.0, true, 0.04), None, 20.0).verdict, Verdict::Ok);
     assert!(
-        pauses.why[0].contains("something pauses the path"),
+        pauses.why[0]
+            .to_string()
+            .contains("something pauses the path"),
         "{:?}",
         pauses.why
     );

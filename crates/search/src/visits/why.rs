@@ -1,6 +1,7 @@
 //! Why a number is not closer, and what to do.
 
-use nicety_model::{CellResult, Disturbance, Estimate, Fps, LossRatio};
+use nicety_model::note::{SearchNote, SpeedGroup};
+use nicety_model::{CellResult, Disturbance, Estimate, Fps, LossRatio, Note};
 
 /// CPUs' worth of time of a program that is worth a word.
 const PROGRAM: f64 = 0.05;
@@ -16,7 +17,7 @@ const STILL_MS: f64 = 6.0;
 
 /// Ten seconds at the result in which most windows met the goal and the others lost far too much,
 /// although no CPU of the path stood still meanwhile.
-pub(super) fn pauses(visit: &CellResult) -> Option<String> {
+pub(super) fn pauses(visit: &CellResult) -> Option<SearchNote> {
     let confirm = visit.confirm.filter(|confirm| confirm.met)?;
     let stalls = visit.disturbance.as_ref()?.stalls_ms_per_s?;
     let sent = visit
@@ -25,12 +26,10 @@ pub(super) fn pauses(visit: &CellResult) -> Option<String> {
         .filter(|sent| *sent > 0)?;
     let lost = confirm.lost?.saturating_sub(confirm.lost_in_stalls?);
     let loss = LossRatio::of(lost, sent);
-    (stalls < STILL_MS && loss.0 > PAUSES * visit.loss_goal).then(|| {
-        format!(
-            "{} s at {} lost {loss} outside stalls of the CPUs: something pauses the path for moments; --preset std finds a load without that loss",
-            confirm.duration_s,
-            Fps(confirm.load_fps)
-        )
+    (stalls < STILL_MS && loss.0 > PAUSES * visit.loss_goal).then_some(SearchNote::Pauses {
+        duration_s: confirm.duration_s,
+        load_fps: Fps(confirm.load_fps),
+        loss_ratio: loss,
     })
 }
 
@@ -39,45 +38,36 @@ pub(super) fn wide(
     estimate: &Estimate,
     visits: usize,
     disturbance: Option<&Disturbance>,
-) -> Vec<String> {
+) -> Vec<Note> {
     let mut why = Vec::new();
     if let Some(disturbance) = disturbance {
-        let programs: Vec<String> = disturbance
-            .programs
-            .iter()
+        let programs = disturbance.programs.iter();
+        let programs: Vec<_> = programs
             .filter(|program| program.cpus >= PROGRAM)
-            .map(|p| format!("{} (PID {}) {:.1}", p.name, p.pid, p.cpus))
+            .cloned()
             .collect();
         if !programs.is_empty() {
-            why.push(format!(
-                "other programs used the CPUs: {}; stop them, or give the machine more CPUs",
-                programs.join(", ")
-            ));
+            why.push(SearchNote::Programs { programs });
         }
-        if let Some(ms) = disturbance.stalls_ms_per_s.filter(|ms| *ms >= STALLS_MS) {
-            why.push(format!(
-                "CPUs of tester and path stood still for {ms:.0} ms per second: the hypervisor or other programs had them"
-            ));
+        if let Some(ms_per_s) = disturbance.stalls_ms_per_s.filter(|ms| *ms >= STALLS_MS) {
+            why.push(SearchNote::StoodStill { ms_per_s });
         }
     }
     if estimate.visits < 2 {
-        why.push("the number comes from a single visit; --preset robust makes five".to_owned());
+        why.push(SearchNote::SingleVisit);
     } else if estimate.visits < 5 {
-        why.push(format!(
-            "only {} visits found a number; allow more time",
-            estimate.visits
-        ));
+        why.push(SearchNote::FewVisits {
+            visits: estimate.visits,
+        });
     }
     if why.is_empty() {
-        why.push(format!(
-            "the speed of path or CPUs differed from visit to visit; more repeats than {visits} narrow the interval"
-        ));
+        why.push(SearchNote::VisitsDiffer { visits });
     }
-    why
+    why.into_iter().map(Note::from).collect()
 }
 
 /// Visits that fall into two groups of two or more, far apart.
-pub(super) fn two_speeds(numbers: &[f64], apart: f64) -> Option<String> {
+pub(super) fn two_speeds(numbers: &[f64], apart: f64) -> Option<SearchNote> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     let gap = |at: &usize| sorted[*at] / sorted[at - 1];
@@ -86,17 +76,13 @@ pub(super) fn two_speeds(numbers: &[f64], apart: f64) -> Option<String> {
     let within = |group: &[f64]| group[group.len() - 1] / group[0];
     // Two speeds, not one that varies: each group is closer together than the two are.
     let two = gap(&at) >= apart && within(slow).max(within(fast)) < gap(&at);
-    let span = |group: &[f64]| {
-        let k = |fps: f64| fps / 1e3;
-        format!("{:.0}–{:.0} k", k(group[0]), k(group[group.len() - 1]))
+    let group = |of: &[f64]| SpeedGroup {
+        visits: of.len(),
+        low_fps: of[0],
+        high_fps: of[of.len() - 1],
     };
-    two.then(|| {
-        format!(
-            "the visits contradict each other: {} found {} and {} found {} frames/s; path or CPUs have two speeds, so look for a change of clock rate, of placement or of neighbours",
-            slow.len(),
-            span(slow),
-            fast.len(),
-            span(fast)
-        )
+    two.then(|| SearchNote::TwoSpeeds {
+        slow: group(slow),
+        fast: group(fast),
     })
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses some of these")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use nicety_model::Note;
 use nicety_model::cell::SkippedCell;
 use nicety_model::pacing::PacingReport;
 use nicety_model::{
@@ -65,7 +66,7 @@ pub fn trial(index: u32) -> TrialRecord {
         latency_us: None,
         cpu: None,
         loss_ledger: Vec::new(),
-        notes: vec!["日本".to_owned()],
+        notes: vec![Note::Recorded("日本".to_owned())],
     }
 }
 

@@ -8,6 +8,8 @@ use nicety_host::link::Links;
 use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::privilege::{Privilege, privilege};
 use nicety_host::topology::{Roots, Topology};
+use nicety_model::Note;
+use nicety_model::note::SearchNote;
 use nicety_model::plan::Preset;
 use nicety_model::{
     CellKey, CellResult, Direction, Fps, FrameSize, PathSpec, Purpose, TrialRecord, Validity,
@@ -329,12 +331,15 @@ fn sample() -> StatSample {
 /// Whether the machine was quiet enough for a search: where other programs kept the tester from
 /// its schedule again and again it says so, and there is no rate to judge.
 pub fn quiet(result: &CellResult) -> Result<(), Skip> {
-    let busy = |note: &&String| {
-        note.starts_with("the machine was busy") || note.starts_with("the search's time was up")
+    let busy = |note: &&Note| {
+        matches!(
+            note,
+            Note::Search(SearchNote::Disturbed { .. } | SearchNote::BoundsApart { .. })
+        )
     };
     result
         .notes
         .iter()
         .find(busy)
-        .map_or(Ok(()), |note| Err(Skip(note.clone())))
+        .map_or(Ok(()), |note| Err(Skip(note.to_string())))
 }

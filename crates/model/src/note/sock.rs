@@ -1,0 +1,83 @@
+//! Notes on socket tests.
+
+use serde::{Deserialize, Serialize};
+
+use super::Note;
+
+notes! {
+    /// Socket tests.
+    SockNote {
+        "N120" "end" Info
+        At { end: End, note: Box<Note> }
+            => ("{}: {note}", end.word()),
+
+        "N121" "fault" Warning
+        Fault { end: End, what: String }
+            => ("{}: {what}", end.word()),
+
+        "N122" "same-host" Caution
+        SameHost
+            => ("both ends share this host: the CPU figures are those of both and of the path between"),
+
+        "N123" "whole-frames" Caution
+        WholeFrames { by: String }
+            => ("{by}: a program carries whole frames, so the endpoints compute checksums and cut segments \
+                 themselves"),
+
+        "N124" "worker-unpinned" Caution
+        WorkerUnpinned { why: String }
+            => ("a worker {why}"),
+
+        "N125" "no-udp-segment" Info
+        NoUdpSegment
+            => ("this interface refuses UDP_SEGMENT; one datagram per send"),
+
+        "N126" "rate-missed-by-sender" Warning
+        RateMissedBySender { unsent: u64 }
+            => ("{unsent} datagrams were due before the end and not sent: the sender does not keep the rate"),
+
+        "N127" "rate-missed-by-path" Warning
+        RateMissedByPath { unsent: u64 }
+            => ("{unsent} requests were due before the end and not sent: the path does not keep the rate"),
+
+        "N128" "no-zero-copy" Info
+        NoZeroCopy
+            => ("this kernel has no MSG_ZEROCOPY; data is copied"),
+
+        "N129" "zero-copy-copied" Info
+        ZeroCopyCopied
+            => ("the kernel copied zero-copy sends after all, as paths within a host do; MSG_ZEROCOPY was \
+                 switched off"),
+
+        "N130" "buffer-full" Caution
+        BufferFull { requests: u64 }
+            => ("{requests} requests were dropped because the socket's buffer was full"),
+
+        "N131" "strangers" Info
+        Strangers { connections: u64 }
+            => ("{connections} connections from other hosts were closed"),
+
+        "N132" "other-clients" Warning
+        OtherClients
+            => ("tests of other clients ran on this server at the same time: the figures are theirs too"),
+    }
+}
+
+/// An end of a socket test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The one that asks.
+    Client,
+    /// The one that answers.
+    Server,
+}
+
+impl End {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `tests/notes.jsonl` has one note of every kind as it is written: whoever renumbers a code, renames
+//! one or changes a key sees it there.
+
+use super::*;
+
+const WRITTEN: &str = include_str!("tests/notes.jsonl");
+
+fn read(line: &str) -> Note {
+    serde_json::from_str(line).unwrap()
+}
+
+#[test]
+fn a_note_of_every_kind_is_written_as_ever_and_read_back() {
+    for line in WRITTEN.lines() {
+        let note = read(line);
+        assert_eq!(serde_json::to_string(&note).unwrap(), line);
+        let recorded = matches!(note, Note::Recorded(_));
+        assert_eq!(recorded, note.code() == RECORDED, "{line}");
+    }
+    let written = WRITTEN.lines().map(|line| read(line).code());
+    assert_eq!(written.collect::<Vec<_>>(), Code::all().collect::<Vec<_>>());
+}
+
+#[test]
+fn codes_and_names_are_words_of_one_kind_only() {
+    let codes: Vec<Code> = Code::all().collect();
+    for (n, code) in codes.iter().enumerate() {
+        let digits = code.code.strip_prefix('N').unwrap();
+        assert!(digits.len() == 3 && digits.parse::<u16>().is_ok(), "{code}");
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(code.name.chars().all(plain), "{code}");
+        assert!(n == 0 || codes[n - 1].code < code.code, "{code}");
+        assert!(codes.iter().filter(|c| c.name == code.name).count() == 1);
+        assert_eq!(Code::of(code.name).as_ref(), Ok(code));
+        assert_eq!(Code::of(&code.code.to_lowercase()).as_ref(), Ok(code));
+    }
+    for (word, remedy) in [
+        ("restz", "did you mean rests?"),
+        ("N999", "nicety explain lists all"),
+    ] {
+        assert_eq!(Code::of(word).unwrap_err().remedy, remedy);
+    }
+}
+
+#[test]
+fn sentences_of_older_versions_and_notes_of_newer_ones_keep_their_text() {
+    let text = Note::Recorded("the CPUs were busy".to_owned());
+    for line in [
+        r#""the CPUs were busy""#,
+        r#"{"code":"N999","name":"new","severity":"info","text":"the CPUs were busy","more":1}"#,
+        r#"{"code":"N009","text":"the CPUs were busy","cpu":"all"}"#,
+    ] {
+        assert_eq!(read(line), text, "{line}");
+    }
+    for line in [r#"{"code":"N999"}"#, "7", "null"] {
+        assert!(serde_json::from_str::<Note>(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn advice_stands_behind_the_reason() {
+    let note = Note::from(SearchNote::SingleVisit);
+    assert_eq!(note.reason(), "the number comes from a single visit");
+    assert_eq!(note.advice(), Some("--preset robust makes five"));
+    assert_eq!(
+        note.to_string(),
+        "the number comes from a single visit; --preset robust makes five"
+    );
+}
+
+#[test]
+fn every_code_has_its_page_and_every_page_its_code() {
+    let document = include_str!("../../../../docs/reference/notes.md");
+    let found: Vec<&str> = pages(document).iter().map(|page| page.code).collect();
+    let codes: Vec<&str> = Code::all().map(|code| code.code).collect();
+    assert_eq!(
+        found, codes,
+        "a page is missing, lacks a part, or is out of order"
+    );
+    assert_eq!(
+        document.matches("\n### ").count(),
+        codes.len(),
+        "a page has no code"
+    );
+    assert!(pages(document).iter().all(|page| page.says.len() < 120));
+}
