@@ -47,7 +47,7 @@ pub enum PrivilegeError {
         threads: u64,
     },
     /// The host forbids user namespaces.
-    #[error("{}; {}", no_namespace(cause), or_root(remedy))]
+    #[error("{}: {source}; {}", no_namespace(cause), or_root(remedy))]
     Forbidden {
         /// The setting in the way, as far as it can be seen.
         cause: String,

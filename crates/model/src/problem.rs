@@ -45,25 +45,17 @@ pub fn write_line<R: fmt::Display>(
     }
 }
 
-/// An error on one line. One of a library carries its cause in its own text, a context does not: causes that
-/// are missing are put in, and what to do stays at the end.
+/// An error on one line. One of a library carries its cause in its own text, before what to do; a context
+/// does not, and its causes follow it.
 pub fn error_line(error: &(dyn std::error::Error + 'static)) -> String {
-    let text = error.to_string();
-    let (what, remedy) = match text.split_once("; ") {
-        Some((what, remedy)) => (what, Some(remedy)),
-        None => (text.as_str(), None),
-    };
-    let mut line = what.to_owned();
+    let mut line = error.to_string();
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     for cause in causes.map(ToString::to_string) {
-        if !text.contains(&cause) {
+        if !line.contains(&cause) {
             line += &format!(": {cause}");
         }
     }
-    match remedy {
-        Some(remedy) => format!("{line}; {remedy}"),
-        None => line,
-    }
+    line
 }
 
 /// Lets an error that knows its [`Problem`] be written as one.

@@ -82,8 +82,6 @@ pub enum StoreError {
         column: usize,
         /// What the JSON parser says, without the place.
         what: String,
-        /// What the JSON parser says.
-        source: serde_json::Error,
     },
     /// Written by a newer version.
     #[error("{}:{line}: schema {version} is newer than {known}, the newest this version reads; use a newer nicety", path.display())]

@@ -211,7 +211,6 @@ pub(crate) fn decode<T: DeserializeOwned>(
             line: line + source.line().saturating_sub(1),
             column: source.column(),
             what: source.to_string().replace(&place, ""),
-            source,
         }
     };
     // What this version writes begins so, and need not be read twice.

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use nicety_model::{CellResult, Plan, Verdict};
+use nicety_model::{CellResult, Note, Plan, Verdict};
 use nicety_store::{RunContents, RunDir, TesterLimits, file};
 
 const HOST: &str = r#"{"nicety":"0.1.0","privileged":true,"kernel":"6.1.0","cmdline":"quiet","os":"Debian",
@@ -18,7 +18,7 @@ const RUN: &str = r#"{"schema":1,"name":"bridge","started":"2026-03-14T15:09:26Z
 const TESTER: &str = r#"{"schema":1,"engine":"af_packet","limit_fps":{"64":900000.0}}"#;
 const TRIAL: &str = r#"{"schema":1,"cell":"bridge/64/uni","repeat":1,"index":1,"purpose":{"kind":"search"},"load_fps":1000.0,"duration_s":1.0,"wall_s":1.2,"started_unix_s":1773500966.25,"validity":{"is":"valid"},"frames":{"intended":1000,"sent":1000,"received":999,"lost":1,"duplicate":0,"reordered":0,"corrupt":0,"foreign":0},"loss_ratio":0.001,"forwarding_fps":999.0,"streams":[],"pacing":{"offered_fps":1000.0,"sending_s":1.0,"burst_max":4,"slips":0,"slipped_s":0.0,"slip_max_s":0.0,"late_p99_us":6.0,"late_max_us":80.0,"refused":0},"loss_ledger":[]}
 "#;
-const CELL: &str = r#"{"schema":1,"cell":"bridge/64/uni","repeat":1,"path":{"kind":"bridge"},"frame_size_bytes":64,"direction":"uni","flows":1,"engine":"af_packet","loss_goal":0.0001,"throughput_fps":245000.0,"trials":16,"search_s":24.3,"verdict":"ok","notes":[]}
+const CELL: &str = r#"{"schema":1,"cell":"bridge/64/uni","repeat":1,"path":{"kind":"bridge"},"frame_size_bytes":64,"direction":"uni","flows":1,"engine":"af_packet","loss_goal":0.0001,"throughput_fps":245000.0,"trials":16,"search_s":24.3,"verdict":"ok","notes":["said before notes had codes"]}
 "#;
 
 fn write(dir: &Path) {
@@ -44,6 +44,8 @@ fn a_run_of_the_first_version_is_read_and_gone_on_with() {
     let contents = RunContents::read(&dir).unwrap();
     assert_eq!(contents.notes, []);
     assert_eq!(contents.cells[0].verdict, Verdict::Ok);
+    let said = Note::Recorded("said before notes had codes".to_owned());
+    assert_eq!(contents.cells[0].notes, [said]);
     assert_eq!(contents.trials[0].frames.lost, 1);
     assert_eq!(contents.trials[0].stalls, None);
     assert!(!contents.meta.complete);
