@@ -91,8 +91,8 @@ pub fn by_hand(advice: &Advice) -> Vec<String> {
         kept || finding.rule == "irqbalance"
     });
     let lines = later.flat_map(|finding| {
-        let told = finding.advice.iter();
-        told.map(|line| format!("{} {}: {line}", finding.id, finding.subject))
+        let lines = finding.advice.iter();
+        lines.map(|line| format!("{} {}: {line}", finding.id, finding.subject))
     });
     lines.collect()
 }
@@ -149,8 +149,8 @@ mod tests {
             (false, Layout::Files, &there[..1]),
             (false, Layout::Tuned, &[]),
         ] {
-            let found = stale(there.clone(), remove, layout);
-            assert_eq!(found, gone, "{remove} {layout:?}");
+            let removed = stale(there.clone(), remove, layout);
+            assert_eq!(removed, gone, "{remove} {layout:?}");
         }
         let file = |path: &str| HostFile {
             path: path.to_owned(),
@@ -429,12 +429,17 @@ mod tests {
             ),
         ];
         let (kept, _) = kept();
-        let told = rivals(&facts, &kept);
-        assert_eq!(told.len(), 5, "{told:#?}");
-        assert!(told[0].contains("10-a.conf") && told[0].contains("99-nicety.conf is read later"));
-        assert!(told[1].contains("/etc/sysctl.conf") && told[1].contains("may be read after"));
-        assert!(told[2].contains("tuned"));
-        assert!(told[3].contains("/etc/modprobe.d/k.conf"));
-        assert!(told[4].contains("50-x.link"));
+        let conflicts = rivals(&facts, &kept);
+        assert_eq!(conflicts.len(), 5, "{conflicts:#?}");
+        assert!(
+            conflicts[0].contains("10-a.conf")
+                && conflicts[0].contains("99-nicety.conf is read later")
+        );
+        assert!(
+            conflicts[1].contains("/etc/sysctl.conf") && conflicts[1].contains("may be read after")
+        );
+        assert!(conflicts[2].contains("tuned"));
+        assert!(conflicts[3].contains("/etc/modprobe.d/k.conf"));
+        assert!(conflicts[4].contains("50-x.link"));
     }
 }

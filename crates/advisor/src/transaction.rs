@@ -145,15 +145,15 @@ impl Purpose {
 
 /// The transaction meant when none is named: the last one that fits.
 pub fn meant(all: &[(u32, Phase)], purpose: Purpose) -> Option<u32> {
-    let found = all.iter().rev().find(|(_, phase)| purpose.fits(*phase));
-    found.map(|(id, _)| *id)
+    let last = all.iter().rev().find(|(_, phase)| purpose.fits(*phase));
+    last.map(|(id, _)| *id)
 }
 
 /// One that is not finished: the next one's old values would be its new ones.
 pub fn unfinished(all: &[(u32, Phase)]) -> Option<u32> {
     let done = |phase: &Phase| matches!(phase, Phase::Confirmed | Phase::RolledBack);
-    let found = all.iter().find(|(_, phase)| !done(phase));
-    found.map(|(id, _)| *id)
+    let open = all.iter().find(|(_, phase)| !done(phase));
+    open.map(|(id, _)| *id)
 }
 
 /// What becomes of the wish to keep a transaction.
@@ -284,8 +284,8 @@ mod tests {
             ("a", 5, true, vec![], undo(Cause::DiedApplying)),
             ("a", 5, true, applied(12.0), undo(Cause::NotConfirmed)),
         ] {
-            let found = recovery(&journal(boot, netns, file, rest.clone()), HERE);
-            assert_eq!(found, expected, "{boot} {netns} {file} {rest:?}");
+            let decided = recovery(&journal(boot, netns, file, rest.clone()), HERE);
+            assert_eq!(decided, expected, "{boot} {netns} {file} {rest:?}");
         }
         assert_eq!(recovery(&Journal::default(), HERE), Recovery::NeverBegan);
     }

@@ -131,18 +131,18 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         let host = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = String::new();
-            BufReader::new(&stream).read_line(&mut asked).unwrap();
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
             stream.write_all(b"one\ntwo\n").unwrap();
-            (asked, stream)
+            (line, stream)
         });
         let patience = Duration::from_millis(300);
         let mut channel = GuestChannel::open(&path, 0, patience).unwrap();
         channel.write("status\n").unwrap();
         assert_eq!(channel.line().unwrap(), b"one\n");
         assert_eq!(channel.line().unwrap(), b"two\n");
-        let (asked, _open) = host.join().unwrap();
-        assert_eq!(asked, "status\n");
+        let (line, _open) = host.join().unwrap();
+        assert_eq!(line, "status\n");
         assert_eq!(channel.line().unwrap_err().kind(), ErrorKind::TimedOut);
     }
 

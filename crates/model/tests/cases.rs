@@ -62,9 +62,9 @@ fn listing(file: &str, plan: &Plan) -> Result<String, Failed> {
         );
     }
     let names: BTreeSet<String> = plan.cells().map(|cell| cell.name()).collect();
-    let counted = names.len() as u64 == plan.cell_count();
+    let complete = names.len() as u64 == plan.cell_count();
     let again = plan.to_toml().map(|text| Plan::parse(file, &text));
-    match (counted, again) {
+    match (complete, again) {
         (false, _) => {
             Err(format!("{file}: cells are not as many as counted, or not distinct").into())
         }

@@ -18,7 +18,6 @@ use nicety_packet::Template;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, learning, templates};
 use crate::clock::monotonic_ns;
-use crate::counted::{Counted, Senders, receiver};
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
 use crate::marks::Made;
@@ -26,6 +25,7 @@ use crate::pace::Pacer;
 use crate::rest::Rests;
 use crate::sending::{LEAD, LEARNING_FRAMES, Sending};
 use crate::xdp::receive::Receiver;
+use crate::xdp_receive::{Senders, XdpReceiveEngine, receiver};
 use tx::{FRAME_BYTES_MAX, TxSocket};
 use worker::{Sender, Shared};
 
@@ -37,9 +37,9 @@ const LOOK: Duration = Duration::from_millis(20);
 pub const FRAME_SIZE_MAX: u16 = FRAME_BYTES_MAX as u16 + 4;
 
 /// The engine between two ports.
-pub type AfXdp = Counted<AfXdpSenders>;
+pub type AfXdp = XdpReceiveEngine<AfXdpSenders>;
 /// The engine while its ports are opened.
-pub type Opening = crate::counted::Opening<AfXdpSenders>;
+pub type Opening = crate::xdp_receive::Opening<AfXdpSenders>;
 
 /// The sending halves of both ports.
 #[derive(Debug)]

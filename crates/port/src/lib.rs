@@ -17,7 +17,6 @@ pub mod af_xdp;
 pub mod auto;
 pub mod capture;
 pub mod clock;
-mod counted;
 pub mod distance;
 pub mod engine;
 mod error;
@@ -32,6 +31,7 @@ mod slots;
 pub mod stalls;
 pub mod stillness;
 pub mod xdp;
+mod xdp_receive;
 
 pub use engine::{
     Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,

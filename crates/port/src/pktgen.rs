@@ -13,6 +13,6 @@ mod text;
 pub use control::there;
 
 /// The engine between two ports.
-pub type Pktgen = crate::counted::Counted<send::PktgenSenders>;
+pub type Pktgen = crate::xdp_receive::XdpReceiveEngine<send::PktgenSenders>;
 /// The engine while its ports are opened.
-pub type Opening = crate::counted::Opening<send::PktgenSenders>;
+pub type Opening = crate::xdp_receive::Opening<send::PktgenSenders>;

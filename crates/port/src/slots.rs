@@ -135,8 +135,8 @@ mod tests {
         assert_eq!(times.stretch(&SlotCounts::default()), None);
         times.reset();
         times.sent(SLOT, 3);
-        let found = times.stretch(&SlotCounts::default());
-        assert_eq!(found, Some(stretch(1, &[(3, 3)])));
+        let slots = times.stretch(&SlotCounts::default());
+        assert_eq!(slots, Some(stretch(1, &[(3, 3)])));
     }
 
     proptest! {
@@ -160,11 +160,11 @@ mod tests {
             let stretch = times.stretch(&arrived).unwrap();
             let (first, last) = (all[0].0, all[all.len() - 1].0);
             prop_assert_eq!(stretch.parts.len() as u64, last - first + 1);
-            let found = together(&[stretch]).unwrap();
+            let slots = together(&[stretch]).unwrap();
             let inside = all.iter().filter(|(slot, ..)| *slot > first && *slot < last);
             let (sent, lost) = inside.fold((0, 0), |sum, (_, s, l)| (sum.0 + s, sum.1 + l));
-            prop_assert_eq!(found.parts.iter().map(|part| part.sent).sum::<u64>(), sent);
-            prop_assert_eq!(found.parts.iter().map(|part| part.lost).sum::<u64>(), lost);
+            prop_assert_eq!(slots.parts.iter().map(|part| part.sent).sum::<u64>(), sent);
+            prop_assert_eq!(slots.parts.iter().map(|part| part.lost).sum::<u64>(), lost);
         }
     }
 }

@@ -17,6 +17,6 @@ mod send;
 pub(crate) mod transmit;
 
 /// The engine between two ports.
-pub type Xdp = crate::counted::Counted<send::XdpSenders>;
+pub type Xdp = crate::xdp_receive::XdpReceiveEngine<send::XdpSenders>;
 /// The engine while its ports are opened.
-pub type Opening = crate::counted::Opening<send::XdpSenders>;
+pub type Opening = crate::xdp_receive::Opening<send::XdpSenders>;

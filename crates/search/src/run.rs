@@ -140,8 +140,8 @@ impl RunView<'_> {
             plan = plan.brief();
         }
         let name = key.name();
-        let found = self.of_cell(&name).filter_map(|visit| visit.throughput_fps);
-        plan.earlier = found.map(Fps).collect();
+        let throughputs = self.of_cell(&name).filter_map(|visit| visit.throughput_fps);
+        plan.earlier = throughputs.map(Fps).collect();
         if let Some(share_s) = before.share_s {
             let fixed = f64::from(plan.typical().trials) * TRIAL_OVERHEAD_S;
             plan = plan.within(Duration::from_secs_f64((share_s - fixed).max(0.0)));

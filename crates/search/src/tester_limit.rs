@@ -44,7 +44,7 @@ struct Seen {
 pub struct LimitSearch {
     index: u32,
     load: Fps,
-    counted: Fps,
+    carried: Fps,
     clean: Option<Fps>,
 }
 
@@ -53,7 +53,7 @@ impl Default for LimitSearch {
         Self {
             index: 1,
             load: FLAT_OUT,
-            counted: Fps(0.0),
+            carried: Fps(0.0),
             clean: None,
         }
     }
@@ -81,7 +81,7 @@ impl LimitSearch {
             return;
         }
         let both = seen.offered.min(seen.forwarded);
-        self.counted = Fps(self.counted.0.max(both));
+        self.carried = Fps(self.carried.0.max(both));
         self.load = match self.index {
             1 => Fps(both),
             _ => Fps((self.load.0 * STEP).min(seen.offered)),
@@ -93,7 +93,7 @@ impl LimitSearch {
     pub fn limit(&self) -> Option<Limit> {
         let (load, lossy) = match self.clean {
             Some(load) => (load, false),
-            None => (self.counted, true),
+            None => (self.carried, true),
         };
         (!lossy || load.0 >= LEAST).then_some(Limit { load, lossy })
     }
@@ -140,10 +140,10 @@ mod tests {
             (1e6, 0.0, 1.0, 1, None),
             (0.0, 0.0, 0.0, 1, None),
         ] {
-            let (loads, found) = search(most, clean, lost);
+            let (loads, estimate) = search(most, clean, lost);
             assert_eq!(loads.len(), trials, "{loads:?}");
-            let found = found.map(|limit| (limit.load.0.round(), limit.lossy));
-            assert_eq!(found, limit, "{loads:?}");
+            let estimate = estimate.map(|limit| (limit.load.0.round(), limit.lossy));
+            assert_eq!(estimate, limit, "{loads:?}");
         }
     }
 }

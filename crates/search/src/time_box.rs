@@ -62,11 +62,11 @@ mod tests {
             (minute, false, 55.1, false, false),
         ] {
             let sockets = SocketBox::of(time_box, frames);
-            let found = (
+            let outcome = (
                 sockets.fits(&cell, elapsed_s),
                 sockets.fits_again(&cell, elapsed_s),
             );
-            assert_eq!(found, (fits, again), "{time_box:?} {frames} {elapsed_s}");
+            assert_eq!(outcome, (fits, again), "{time_box:?} {frames} {elapsed_s}");
         }
         assert_eq!(least_s(3.2, 24.3), 29.0);
     }

@@ -216,9 +216,9 @@ mod tests {
             assert_eq!(judgement.failed, ["veth/tcp_rr/64"]);
         }
         // It has a number when it is repeated.
-        let asked = target(Goal::Throughput);
-        mend(asked, &mut broken, &run(2000.0));
-        assert!(failed(asked, &broken).is_empty());
+        let wanted = target(Goal::Throughput);
+        mend(wanted, &mut broken, &run(2000.0));
+        assert!(failed(wanted, &broken).is_empty());
         let judgement = judged(Goal::Throughput, &broken);
         assert_eq!(judgement.decision, MeasuredDecision::Kept);
         // Not even there, in one of them.

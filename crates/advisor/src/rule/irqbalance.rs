@@ -28,8 +28,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         })
         .collect();
     let options = services.irqbalance_options.as_deref().unwrap_or_default();
-    let told: Vec<&str> = options.split([' ', '"', '\'']).collect();
-    let banned = |irq: &u32| told.contains(&format!("--banirq={irq}").as_str());
+    let arguments: Vec<&str> = options.split([' ', '"', '\'']).collect();
+    let banned = |irq: &u32| arguments.contains(&format!("--banirq={irq}").as_str());
     let missing: Vec<String> = placed
         .iter()
         .filter(|irq| !banned(irq))
@@ -65,13 +65,13 @@ mod tests {
         host.none("irqbalance");
         let runs = host.facts_with(|f| f.services.irqbalance = true);
         assert!(runs.one("irqbalance").advice[0].contains("\"--banirq=30\""));
-        let told = |text: &'static str| {
+        let with_options = |text: &'static str| {
             runs.clone()
                 .facts_with(move |f| f.services.irqbalance_options = Some(text.to_owned()))
         };
-        told("IRQBALANCE_ARGS=\"--banirq=30\"").none("irqbalance");
+        with_options("IRQBALANCE_ARGS=\"--banirq=30\"").none("irqbalance");
         assert_eq!(
-            told("IRQBALANCE_ARGS=--banirq=300")
+            with_options("IRQBALANCE_ARGS=--banirq=300")
                 .find("irqbalance")
                 .len(),
             1

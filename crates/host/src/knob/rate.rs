@@ -132,8 +132,8 @@ fn vf_rate(value: &str) -> Option<(u32, u32)> {
 }
 
 /// A limit of a port as the value of a setting.
-pub fn port_value(found: &PortLimit) -> String {
-    match found {
+pub fn port_value(limit: &PortLimit) -> String {
+    match limit {
         PortLimit::Open => "none".to_owned(),
         PortLimit::Limited(Shape { rate, wire: false }) => rate.to_string(),
         PortLimit::Limited(Shape { rate, wire: true }) => format!("{rate}{WIRE}"),

@@ -50,12 +50,12 @@ type Row = (
 fn cpus_are_given_as_the_table_says() {
     let uni = wants(2, 2);
     let one_path = wants(2, 1);
-    let both_ways = wants(4, 4);
+    let bidirectional = wants(4, 4);
     #[rustfmt::skip]
     let table: [Row; 16] = [
         ("1 CPU", machine(1, 1, 1), uni, &[0], &[0]),
         ("2 CPUs", machine(1, 2, 1), uni, &[1], &[0]),
-        ("2 CPUs, 4 workers", machine(1, 2, 1), both_ways, &[1], &[0]),
+        ("2 CPUs, 4 workers", machine(1, 2, 1), bidirectional, &[1], &[0]),
         ("2 threads of a core", machine(1, 1, 2), uni, &[1], &[0]),
         ("3 CPUs", machine(1, 3, 1), uni, &[2], &[0, 1]),
         ("3 CPUs, path of one", machine(1, 3, 1), one_path, &[2], &[1]),
@@ -64,11 +64,11 @@ fn cpus_are_given_as_the_table_says() {
         ("2 cores, 4 threads", machine(1, 2, 2), uni, &[1, 3], &[0, 2]),
         ("2 cores, path of one", machine(1, 2, 2), one_path, &[1, 3], &[2]),
         ("8 CPUs", machine(1, 8, 1), uni, &[3, 4], &[1, 2]),
-        ("8 CPUs, all in use", machine(1, 8, 1), both_ways, &[4, 5, 6, 7], &[0, 1, 2, 3]),
+        ("8 CPUs, all in use", machine(1, 8, 1), bidirectional, &[4, 5, 6, 7], &[0, 1, 2, 3]),
         ("4 cores, 8 threads", machine(1, 4, 2), uni, &[2, 3], &[1, 4]),
         ("2 nodes of 4", machine(2, 4, 1), uni, &[6, 7], &[4, 5]),
         ("160 CPUs", machine(8, 10, 2), uni, &[3, 4], &[1, 2]),
-        ("160 CPUs, NIC far", machine(8, 10, 2), Wants { nic_node: Some(5), ..both_ways },
+        ("160 CPUs, NIC far", machine(8, 10, 2), Wants { nic_node: Some(5), ..bidirectional },
             &[54, 55, 56, 57], &[50, 51, 52, 53]),
     ];
     for (name, topology, wants, tester, path) in table {

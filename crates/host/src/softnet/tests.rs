@@ -41,14 +41,14 @@ fn nonsense_rows_are_left_out() {
 }
 
 fn one(cpu: u32, processed: u32, dropped: u32, flow_limit: u32) -> SoftnetSample {
-    let counted = SoftnetCpu {
+    let dropping = SoftnetCpu {
         processed,
         dropped,
         flow_limit,
         ..SoftnetCpu::default()
     };
     SoftnetSample {
-        cpus: [(cpu, counted)].into(),
+        cpus: [(cpu, dropping)].into(),
     }
 }
 

@@ -127,8 +127,8 @@ pub(crate) fn limits_in_between(_: Privilege) {
         limits,
     };
     let bucket = |survey: &Survey, port: &str| {
-        let found = shapers.bucket_of(survey.face(port).unwrap(), survey);
-        *found.unwrap()
+        let bucket = shapers.bucket_of(survey.face(port).unwrap(), survey);
+        *bucket.unwrap()
     };
     let survey = shapers.survey().unwrap();
     let before = bucket(&survey, "x");

@@ -101,8 +101,8 @@ impl PlanFile {
             )]
         };
         let mut sockets = self.sockets.iter().zip(&plan.sockets);
-        if let Some((table, asks)) = sockets.find(|(_, asks)| asks.len() > MAX_CELLS) {
-            let count = thousands(asks.len());
+        if let Some((table, tests)) = sockets.find(|(_, tests)| tests.len() > MAX_CELLS) {
+            let count = thousands(tests.len());
             let what = format!("[[sockets]] asks for {count} tests, more than {most}");
             return vec![Diagnostic::new(table.span().start, what, "shorten a list")];
         }

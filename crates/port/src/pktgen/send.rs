@@ -11,13 +11,13 @@ use super::program::Stamper;
 use super::text::delay_ns;
 use crate::af_packet::tx::TxSocket;
 use crate::af_packet::{PortSpec, TrafficSpec, learning, templates};
-use crate::counted::Senders;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
 use crate::marks::Made;
 use crate::pace::Arrears;
 use crate::sending::{LEARNING_FRAMES, Sending};
 use crate::xdp::abi::{self, Shape};
+use crate::xdp_receive::Senders;
 use account::Run;
 
 /// A port as a sender.

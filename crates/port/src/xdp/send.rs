@@ -15,13 +15,13 @@ use super::transmit::Transmitter;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
-use crate::counted::Senders;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
 use crate::marks::Made;
 use crate::pace::Arrears;
 use crate::rest::{Rest, Rests};
 use crate::sending::{LEARNING_FRAMES, Sending, pace};
+use crate::xdp_receive::Senders;
 
 /// How often the ports and the wish to stop are looked at.
 const LOOK: Duration = Duration::from_millis(20);

@@ -106,8 +106,8 @@ mod tests {
             for (times, good) in [(1.1, false), (0.9, true)] {
                 let every = 1.0 / (times * 1e-4);
                 let lost = |n: u32| {
-                    let begun = phase * every + f64::from(n) * frames;
-                    ((begun + frames) / every).floor() - (begun / every).floor()
+                    let start = phase * every + f64::from(n) * frames;
+                    ((start + frames) / every).floor() - (start / every).floor()
                 };
                 let met = (0..100).filter(|n| lost(*n) <= frames * 1e-4).count();
                 proptest::prop_assert!(

@@ -104,9 +104,9 @@ fn the_highest_load_is_the_least_of_what_is_known() {
             line_mbps: mbps,
             share_s: None,
         };
-        let (plan, found) = view.visit(task(0, 1), key, before);
+        let (plan, line_rate) = view.visit(task(0, 1), key, before);
         assert!((plan.max.0 - max).abs() < 1.0, "{:?} {max}", plan.max);
-        assert_eq!(found.is_some(), line);
+        assert_eq!(line_rate.is_some(), line);
     }
 }
 

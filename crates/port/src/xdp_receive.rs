@@ -114,9 +114,9 @@ impl<S: Senders> Opening<S> {
     }
 
     /// The engine, once both ports are open.
-    pub fn finish(self) -> Counted<S> {
+    pub fn finish(self) -> XdpReceiveEngine<S> {
         let [_, b] = self.specs;
-        Counted {
+        XdpReceiveEngine {
             interface: b.interface,
             senders: self.senders,
             receivers: self.receivers,
@@ -135,14 +135,14 @@ pub(crate) fn receiver(
 
 /// The engine between two ports.
 #[derive(Debug)]
-pub struct Counted<S> {
+pub struct XdpReceiveEngine<S> {
     /// Interface of port B.
     interface: String,
     pub(crate) senders: S,
     receivers: Receivers,
 }
 
-impl<S: Senders> Engine for Counted<S> {
+impl<S: Senders> Engine for XdpReceiveEngine<S> {
     fn name(&self) -> String {
         let directions = self.receivers.directions();
         self.senders.name(directions, &self.receivers.mode())
