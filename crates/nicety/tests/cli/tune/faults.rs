@@ -46,7 +46,7 @@ fn on_tmpfs(
     fs::create_dir_all(&full).unwrap();
     let full = full.to_str().unwrap();
     let plan = bench.write_plan(changes);
-    let script = format!("mount -t tmpfs -o {options} tmpfs {full} && exec \"$@\"");
+    let script = format!("mount -t tmpfs -o mode=0700,{options} tmpfs {full} && exec \"$@\"");
     let words = ["tune", "apply", plan.to_str().unwrap(), "--state", full];
     let call = nicety(words).below(["unshare", "-m", "sh", "-c", &script, "sh"]);
     bench.lab.inside(call).run()

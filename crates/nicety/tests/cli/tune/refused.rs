@@ -99,16 +99,50 @@ fn bad_plans_are_one_line() {
 }
 
 #[test]
-fn a_damaged_journal_stops_everything_with_its_name() {
-    let Some(bench) = Bench::new("a_damaged_journal_stops_everything_with_its_name") else {
+fn a_damaged_journal_is_named_and_keeps_nothing_else_from_being_done() {
+    const NAME: &str = "a_damaged_journal_is_named_and_keeps_nothing_else_from_being_done";
+    let Some(bench) = Bench::new(NAME) else {
         return;
     };
     fs::create_dir(bench.state()).unwrap();
-    fs::write(bench.state().join("txn-0007.jsonl"), "garbage\n").unwrap();
+    let damaged = bench.state().join("txn-0007.jsonl");
+    fs::write(&damaged, b"garbage\xff\n").unwrap();
+    let ended = bench.apply(&changes(), "60s");
+    let first = ended.assert_code(0).stderr.lines().next().unwrap();
+    assert!(
+        first.contains("txn-0007.jsonl") && first.contains("line 1"),
+        "{first}"
+    );
+    assert_ne!(bench.settings(), OLD);
+    let ended = bench.run(&["rollback", "8"]);
+    assert!(
+        ended.assert_code(0).stderr.contains("txn-0007.jsonl"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(bench.settings(), OLD);
+    // What is asked of it itself cannot be done, and it is left for somebody to look at.
+    let ended = bench.run(&["rollback", "7"]);
+    assert!(
+        ended.assert_code(3).stderr.contains("txn-0007.jsonl"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(fs::read(&damaged).unwrap(), b"garbage\xff\n");
+}
+
+#[test]
+fn a_journal_that_others_can_write_is_not_undone() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(bench) = Bench::new("a_journal_that_others_can_write_is_not_undone") else {
+        return;
+    };
+    fs::create_dir(bench.state()).unwrap();
+    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o777)).unwrap();
     let ended = bench.apply(&changes(), "60s");
     let line = ended.assert_code(3).only_line().to_owned();
     assert!(
-        line.contains("txn-0007.jsonl") && line.contains("line 1"),
+        line.contains("can be written by others") && line.contains("give --state"),
         "{line}"
     );
     assert_eq!(bench.settings(), OLD);
