@@ -47,15 +47,12 @@ pub enum PrivilegeError {
         threads: u64,
     },
     /// The host forbids user namespaces.
-    #[error("{}: {source}; {}", no_namespace(cause), or_root(remedy))]
+    #[error("{}; {}", no_namespace(cause), or_root(remedy))]
     Forbidden {
-        /// The setting in the way, as far as it can be seen.
+        /// The setting in the way, as far as it can be seen, or else the kernel's answer.
         cause: String,
         /// The command that changes it.
         remedy: String,
-        /// The kernel's answer.
-        #[source]
-        source: io::Error,
     },
     /// Another error of unshare(2) or mount(2).
     #[error("{operation}: {source}")]
@@ -216,14 +213,12 @@ fn forbidden(source: io::Error, sys: &Path) -> PrivilegeError {
         return PrivilegeError::Forbidden {
             cause: format!("{name} = {value}"),
             remedy: format!("have root set it: sysctl -w {name}={allows}"),
-            source,
         };
     }
     match source.kind() {
         io::ErrorKind::PermissionDenied => PrivilegeError::Forbidden {
             cause: format!("{source}, by a security module or a container's seccomp filter"),
             remedy: "allow unshare(CLONE_NEWUSER) there".to_owned(),
-            source,
         },
         _ => PrivilegeError::Kernel {
             operation: "enter user namespace",

@@ -106,7 +106,7 @@ fn a_path_needs_a_user_namespace_or_root() {
     let ended = call.run();
     assert_eq!(
         ended.assert_code(3).only_line(),
-        "enter user namespace: forbidden on this host (user.max_user_namespaces = 0): No space left on device (os error 28); run as root, or have root set it: sysctl -w user.max_user_namespaces=10000"
+        "enter user namespace: forbidden on this host (user.max_user_namespaces = 0); run as root, or have root set it: sysctl -w user.max_user_namespaces=10000"
     );
     assert!(!dir.path().join("run").exists());
 }

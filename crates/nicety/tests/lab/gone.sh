@@ -38,7 +38,7 @@ POLICY
 limited() { wait_for "the limits $1" '[ "$(kernel 0) $(kernel 2)" = "500 200" ]'; }
 metrics() {
     bash -c 'exec 3<>/dev/tcp/127.0.0.1/9471
-        printf "GET /metrics HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n" >&3; cat <&3' |
+        printf "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" >&3; cat <&3' |
         sed -n 's/^nicety_police_port_present{port="\([^"]*\)".* \([01]\).*/\1 \2/p' | sort | paste -sd,
 }
 status() { nicety police status --state $state; }

@@ -166,7 +166,6 @@ mod tests {
         let reported = no_namespaces(&PrivilegeError::Forbidden {
             cause: "a setting".to_owned(),
             remedy: "change it".to_owned(),
-            source: std::io::ErrorKind::PermissionDenied.into(),
         });
         assert_eq!(
             (reported.finding.as_str(), reported.remedy.as_deref()),
