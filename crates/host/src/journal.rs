@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::time::ClockId;
 
 use crate::topology::ProcRoot;
-use crate::tree::read_regular;
+use crate::tree::{not_only_ours, read_regular};
 
 /// A journal of every setting of a large host is far smaller.
 const LARGEST: u64 = 64 << 20;
@@ -300,18 +300,13 @@ fn trusted(path: &Path, file: &File) -> Result<(), JournalError> {
         path: path.to_owned(),
         source,
     })?;
-    let why = match (
-        of.uid() == rustix::process::geteuid().as_raw(),
-        of.mode() & 0o022,
-    ) {
-        (false, _) => "belongs to another user",
-        (true, 1..) => "can be written by others",
-        (true, 0) => return Ok(()),
-    };
-    Err(JournalError::NotOurs {
-        path: path.to_owned(),
-        why,
-    })
+    match not_only_ours(&of) {
+        None => Ok(()),
+        Some(why) => Err(JournalError::NotOurs {
+            path: path.to_owned(),
+            why,
+        }),
+    }
 }
 
 impl JournalFile {

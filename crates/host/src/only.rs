@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
+use crate::tree::not_only_ours;
+
 /// Others may pass the directory to what is theirs in it, as a guest to its socket; nobody but the
 /// owner lists or writes it.
 const PASSABLE: u32 = 0o711;
@@ -33,8 +35,7 @@ impl Only {
             .mode(PASSABLE)
             .create(directory)?;
         let of = directory.symlink_metadata()?;
-        let mine = of.uid() == rustix::process::geteuid().as_raw();
-        if !of.is_dir() || !mine || of.mode() & 0o022 != 0 {
+        if !of.is_dir() || not_only_ours(&of).is_some() {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 "others can write there",

@@ -4,10 +4,11 @@
 //! a file of this machine, and a FIFO would make a reader wait for ever.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
@@ -36,7 +37,7 @@ impl Tree {
     /// When it is missing, no regular file, larger, or unreadable.
     pub fn read(&self, path: &Path, largest: u64) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        read_regular(self.lookup(path, flags, Mode::empty())?.into(), largest)
+        read_regular(self.lookup(path, flags)?.into(), largest)
     }
 
     /// Names in a directory, in no order; `.` and `..` are left out.
@@ -45,7 +46,7 @@ impl Tree {
     /// When it is missing, no directory, or unreadable.
     pub fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let dir = Dir::new(self.lookup(path, flags, Mode::empty())?)?;
+        let dir = Dir::new(self.lookup(path, flags)?)?;
         let mut names = Vec::new();
         for entry in dir {
             let entry = entry?;
@@ -62,7 +63,7 @@ impl Tree {
     /// # Errors
     /// When it is missing or no link.
     pub fn link(&self, path: &Path) -> io::Result<PathBuf> {
-        let link = self.lookup(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
+        let link = self.lookup(path, OFlags::PATH | OFlags::NOFOLLOW)?;
         target(link.as_fd())
     }
 
@@ -132,10 +133,11 @@ impl Tree {
     }
 
     fn directory(&self, path: &Path) -> io::Result<OwnedFd> {
-        self.lookup(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+        self.lookup(path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
-    fn lookup(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    /// Opens what is there; nothing is made.
+    fn lookup(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
         let path = match path.as_os_str().is_empty() {
             true => Path::new("."),
@@ -144,10 +146,10 @@ impl Tree {
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         // A rename beside the lookup makes the kernel give up on `..` (openat2(2), EAGAIN).
         for _ in 0..MOST_LINKS {
-            match rustix::fs::openat2(&self.0, path, flags, mode, resolve) {
+            match rustix::fs::openat2(&self.0, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN) => {}
                 // Linux before 5.6, or a filter of system calls that does not know it.
-                Err(Errno::NOSYS | Errno::PERM) => return self.walk(path, flags, mode),
+                Err(Errno::NOSYS | Errno::PERM) => return self.walk(path, flags),
                 result => return Ok(result?),
             }
         }
@@ -155,53 +157,41 @@ impl Tree {
     }
 
     /// The same by steps, for kernels without `openat2`: no step follows a link by itself.
-    fn walk(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    fn walk(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         let here = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut ancestors: Vec<OwnedFd> = vec![rustix::io::dup(&self.0)?];
+        // Directories below the root on the way.
+        let mut below: Vec<OwnedFd> = Vec::new();
         let mut rest = parts(path);
         let mut links = 0;
         while let Some(name) = rest.pop() {
-            let last = rest.is_empty();
-            if name == "/" || name == ".." {
-                ancestors.truncate(match name == "/" {
-                    true => 1,
-                    false => ancestors.len().saturating_sub(1).max(1),
-                });
+            if name == "/" {
+                below.clear();
                 continue;
             }
-            let above = ancestors.last().map_or(self.0.as_fd(), AsFd::as_fd);
-            let step = match rustix::fs::openat(above, &name, here, Mode::empty()) {
-                Err(Errno::NOENT) if last => {
-                    return Ok(rustix::fs::openat(
-                        above,
-                        &name,
-                        flags | OFlags::NOFOLLOW,
-                        mode,
-                    )?);
-                }
-                step => step?,
-            };
+            if name == ".." {
+                below.pop();
+                continue;
+            }
+            let above = below.last().map_or(self.0.as_fd(), AsFd::as_fd);
+            let step = rustix::fs::openat(above, &name, here, Mode::empty())?;
+            let is_last = rest.is_empty();
             let is_link =
                 FileType::from_raw_mode(rustix::fs::fstat(&step)?.st_mode) == FileType::Symlink;
-            if is_link && !(last && flags.contains(OFlags::NOFOLLOW)) {
+            if is_link && !(is_last && flags.contains(OFlags::NOFOLLOW)) {
                 links += 1;
                 if links > MOST_LINKS {
                     return Err(Errno::LOOP.into());
                 }
                 rest.extend(parts(&target(step.as_fd())?));
-            } else if last {
-                return Ok(rustix::fs::openat(
-                    above,
-                    &name,
-                    flags | OFlags::NOFOLLOW,
-                    mode,
-                )?);
+            } else if is_last {
+                let flags = flags | OFlags::NOFOLLOW;
+                return Ok(rustix::fs::openat(above, &name, flags, Mode::empty())?);
             } else {
-                ancestors.push(step);
+                below.push(step);
             }
         }
-        let top = ancestors.last().map_or(self.0.as_fd(), AsFd::as_fd);
-        Ok(rustix::fs::openat(top, ".", flags, mode)?)
+        let top = below.last().map_or(self.0.as_fd(), AsFd::as_fd);
+        Ok(rustix::fs::openat(top, ".", flags, Mode::empty())?)
     }
 }
 
@@ -236,6 +226,14 @@ pub fn read_at_most(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
         )),
         false => Ok(bytes),
     }
+}
+
+/// Why somebody else may have written a file or directory; `None` when only this user can.
+pub(crate) fn not_only_ours(of: &Metadata) -> Option<&'static str> {
+    if of.uid() != rustix::process::geteuid().as_raw() {
+        return Some("belongs to another user");
+    }
+    (of.mode() & 0o022 != 0).then_some("can be written by others")
 }
 
 /// A new file in the directory of `name`, under a name that nobody can guess.
@@ -305,7 +303,7 @@ mod tests {
     fn read(tree: &Tree, path: &str) -> [io::Result<Vec<u8>>; 2] {
         let path = Path::new(path);
         let walked = tree
-            .walk(path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())
+            .walk(path, OFlags::RDONLY | OFlags::NONBLOCK)
             .and_then(|file| read_regular(file.into(), 100));
         [tree.read(path, 100), walked]
     }

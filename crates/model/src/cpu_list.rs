@@ -125,6 +125,8 @@ mod tests {
             let cpus = parse_cpu_list(text).unwrap();
             assert_eq!(format_cpu_list(&cpus), text);
         }
+        assert_eq!(format_cpu_list(&[]), "");
+        assert_eq!(format_cpu_list(&[3, 0, 1, 2, 8]), "0-3,8");
         assert_eq!(format_cpu_list(&[3, 0, 1, 8, 2, 2]), "0-3,8");
         assert_eq!(format_cpu_list(&[u32::MAX, 5, 5]), "5,4294967295");
     }

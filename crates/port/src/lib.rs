@@ -31,7 +31,7 @@ mod slots;
 pub mod stalls;
 pub mod stillness;
 pub mod xdp;
-mod xdp_receive;
+pub mod xdp_receive;
 
 pub use engine::{
     Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,

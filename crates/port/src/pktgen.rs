@@ -11,8 +11,9 @@ mod send;
 mod text;
 
 pub use control::there;
+pub use send::PktgenSenders;
 
 /// The engine between two ports.
-pub type Pktgen = crate::xdp_receive::XdpReceiveEngine<send::PktgenSenders>;
+pub type Pktgen = crate::xdp_receive::XdpReceiveEngine<PktgenSenders>;
 /// The engine while its ports are opened.
-pub type Opening = crate::xdp_receive::Opening<send::PktgenSenders>;
+pub type Opening = crate::xdp_receive::Opening<PktgenSenders>;

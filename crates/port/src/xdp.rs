@@ -16,7 +16,9 @@ pub(crate) mod receivers;
 mod send;
 pub(crate) mod transmit;
 
+pub use send::XdpSenders;
+
 /// The engine between two ports.
-pub type Xdp = crate::xdp_receive::XdpReceiveEngine<send::XdpSenders>;
+pub type Xdp = crate::xdp_receive::XdpReceiveEngine<XdpSenders>;
 /// The engine while its ports are opened.
-pub type Opening = crate::xdp_receive::Opening<send::XdpSenders>;
+pub type Opening = crate::xdp_receive::Opening<XdpSenders>;

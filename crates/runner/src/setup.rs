@@ -11,11 +11,12 @@ use nicety_model::{CellKey, Direction, EngineName, FrameSize, Note, PathSpec, Re
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
-use nicety_port::af_xdp::{self, AfXdp};
+use nicety_port::af_xdp::AfXdpSenders;
 use nicety_port::auto::CheckError;
-use nicety_port::pktgen::{self, Pktgen};
+use nicety_port::pktgen::PktgenSenders;
 use nicety_port::probes::ProbeError;
-use nicety_port::xdp::{Opening, Xdp};
+use nicety_port::xdp::XdpSenders;
+use nicety_port::xdp_receive::{Opening, Senders, XdpReceiveEngine};
 use nicety_port::{Engine, Lack, PortError, Stop};
 
 use crate::event::Observer;
@@ -248,9 +249,9 @@ pub fn engine(
     placement: &Placement,
 ) -> Result<Box<dyn Engine>, SetupError> {
     Ok(match name {
-        EngineName::Xdp => Box::new(xdp(path, traffic, placement)?),
-        EngineName::AfXdp => Box::new(af_xdp(path, traffic, placement)?),
-        EngineName::Pktgen => Box::new(pktgen(path, traffic, placement)?),
+        EngineName::Xdp => Box::new(receiving::<XdpSenders>(path, traffic, placement)?),
+        EngineName::AfXdp => Box::new(receiving::<AfXdpSenders>(path, traffic, placement)?),
+        EngineName::Pktgen => Box::new(receiving::<PktgenSenders>(path, traffic, placement)?),
         EngineName::AfPacket => Box::new(af_packet(path, traffic, placement)?),
     })
 }
@@ -273,40 +274,17 @@ fn af_packet(
     )?)
 }
 
-fn xdp(path: &dyn Path, traffic: TrafficSpec, placement: &Placement) -> Result<Xdp, SetupError> {
+/// An engine that counts with the receive program. Both ports are opened, each inside its namespace:
+/// B first, it receives in any case.
+fn receiving<S: Senders + Send>(
+    path: &dyn Path,
+    traffic: TrafficSpec,
+    placement: &Placement,
+) -> Result<XdpReceiveEngine<S>, SetupError> {
     let mut opening = Opening::new(specs(path)?, traffic, cpus(placement))?;
-    open_both(path, |side| opening.open(side))?;
-    Ok(opening.finish())
-}
-
-/// Opens both ports, each inside its namespace: B first, it receives in any case.
-fn open_both(
-    path: &dyn Path,
-    mut open: impl FnMut(usize) -> Result<(), PortError> + Send,
-) -> Result<(), SetupError> {
     for side in [1, 0] {
-        path.ports()[side].ns.run(|| open(side))??;
+        path.ports()[side].ns.run(|| opening.open(side))??;
     }
-    Ok(())
-}
-
-fn af_xdp(
-    path: &dyn Path,
-    traffic: TrafficSpec,
-    placement: &Placement,
-) -> Result<AfXdp, SetupError> {
-    let mut opening = af_xdp::Opening::new(specs(path)?, traffic, cpus(placement))?;
-    open_both(path, |side| opening.open(side))?;
-    Ok(opening.finish())
-}
-
-fn pktgen(
-    path: &dyn Path,
-    traffic: TrafficSpec,
-    placement: &Placement,
-) -> Result<Pktgen, SetupError> {
-    let mut opening = pktgen::Opening::new(specs(path)?, traffic, cpus(placement))?;
-    open_both(path, |side| opening.open(side))?;
     Ok(opening.finish())
 }
 

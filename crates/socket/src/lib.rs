@@ -30,5 +30,5 @@ mod workers;
 pub use client::{Connection, Ran};
 pub use error::SocketError;
 pub use pin::check_cpus;
-pub use server::{Server, ServerConfig};
+pub use server::{Server, ServerConfig, to_go};
 pub use wire::{PROTOCOL, Token, TokenError};

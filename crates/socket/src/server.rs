@@ -177,8 +177,8 @@ impl Drop for Client<'_> {
 }
 
 /// Which of the waiting connections, oldest first, loses its place: the oldest of the address
-/// that holds most.
-fn to_go(holders: &[IpAddr]) -> Option<usize> {
+/// that holds most. None when nobody waits.
+pub fn to_go(holders: &[IpAddr]) -> Option<usize> {
     let count = |address: &IpAddr| holders.iter().filter(|h| *h == address).count();
     let most = holders.iter().map(count).max()?;
     holders.iter().position(|holder| count(holder) == most)

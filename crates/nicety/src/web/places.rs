@@ -1,9 +1,9 @@
 //! Who is served at the same time. The number is limited, and nobody can take all places.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use nicety_socket::to_go;
 use tokio::task::AbortHandle;
 
 /// Connections at the same time.
@@ -31,10 +31,11 @@ impl Places {
     /// waits must not keep everybody else out.
     pub fn spawn(&self, peer: IpAddr, connection: impl Future<Output = ()> + Send + 'static) {
         let mut places = self.lock();
-        if places.len() >= CONNECTIONS
-            && let Some(at) = longest_of_the_greediest(places.iter().map(|place| place.peer))
-        {
-            places.remove(at).task.abort();
+        if places.len() >= CONNECTIONS {
+            let peers: Vec<IpAddr> = places.iter().map(|place| place.peer).collect();
+            if let Some(at) = to_go(&peers) {
+                places.remove(at).task.abort();
+            }
         }
         let number = places.last().map_or(0, |last| last.number + 1);
         let leave = Leave {
@@ -65,18 +66,6 @@ impl Drop for Leave {
     }
 }
 
-/// The place that is taken away: the oldest of the peer that has most. `None` when there is none.
-fn longest_of_the_greediest(peers: impl Iterator<Item = IpAddr> + Clone) -> Option<usize> {
-    let mut of_each: BTreeMap<IpAddr, usize> = BTreeMap::new();
-    for peer in peers.clone() {
-        *of_each.entry(peer).or_default() += 1;
-    }
-    let most = of_each.values().max().copied()?;
-    peers
-        .into_iter()
-        .position(|peer| of_each.get(&peer) == Some(&most))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +74,7 @@ mod tests {
     fn the_greediest_loses_its_oldest() {
         let peers = |ends: &[u8]| -> Option<usize> {
             let peers: Vec<IpAddr> = ends.iter().map(|end| [10, 0, 0, *end].into()).collect();
-            longest_of_the_greediest(peers.into_iter())
+            to_go(&peers)
         };
         assert_eq!(peers(&[]), None);
         assert_eq!(peers(&[1, 2, 3]), Some(0));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nicety_model::Run;
+use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::run::InterfaceFacts;
 
 use crate::document::Kind::{Name, Number, Text, Wide};
@@ -71,12 +72,12 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
         ("hypervisor", text(host.hypervisor.as_ref())),
         ("CPU", host.cpu_model.clone()),
         ("CPUs online", host.cpus.to_string()),
-        ("CPUs nicety may use", numbers(&host.cpus_allowed)),
+        ("CPUs nicety may use", format_cpu_list(&host.cpus_allowed)),
         ("sockets", text(host.sockets)),
         ("NUMA nodes", nodes(&host.numa)),
         ("SMT", text(host.smt.as_ref())),
         ("governor", governors(&host.governor)),
-        ("isolated CPUs", numbers(&host.isolated)),
+        ("isolated CPUs", format_cpu_list(&host.isolated)),
         ("microcode", text(host.microcode.as_ref())),
         ("clock source", text(host.clocksource.as_ref())),
         (
@@ -131,7 +132,7 @@ fn pairs(map: &BTreeMap<String, impl std::fmt::Display>) -> String {
 fn nodes(numa: &BTreeMap<String, Vec<u32>>) -> String {
     let all: Vec<String> = numa
         .iter()
-        .map(|(node, cpus)| format!("{node}: CPUs {}", numbers(cpus)))
+        .map(|(node, cpus)| format!("{node}: CPUs {}", format_cpu_list(cpus)))
         .collect();
     all.join("; ")
 }
@@ -147,41 +148,4 @@ fn governors(by_cpu: &BTreeMap<String, String>) -> String {
         .map(|(governor, n)| format!("{governor} ({})", plural(*n, "CPU")))
         .collect();
     all.join(", ")
-}
-
-/// CPU numbers as the kernel writes lists: `0-3,8`.
-fn numbers(cpus: &[u32]) -> String {
-    let mut sorted = cpus.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for cpu in sorted {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    let all: Vec<String> = ranges
-        .into_iter()
-        .map(|(a, b)| {
-            if a == b {
-                a.to_string()
-            } else {
-                format!("{a}-{b}")
-            }
-        })
-        .collect();
-    all.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::numbers;
-
-    #[test]
-    fn cpu_lists_are_folded() {
-        assert_eq!(numbers(&[]), "");
-        assert_eq!(numbers(&[3, 0, 1, 2, 8]), "0-3,8");
-        assert_eq!(numbers(&[u32::MAX, 5, 5]), "5,4294967295");
-    }
 }
