@@ -264,7 +264,8 @@ echo
 if [ "$skipped" -gt 0 ]; then
     cut -c 6- "$work/skips" | sed 's/^/skipped: /'
 fi
-sort -rn "$work/times" | head -n "${NICETY_TEST_SLOWEST:-15}" | sed 's/^\([0-9]*\) /slow: \1 s /'
+# Not `head`: a pipe that it closes early would end this script.
+sort -rn "$work/times" | sed -n "1,${NICETY_TEST_SLOWEST:-15}s/^\\([0-9]*\\) /slow: \\1 s /p"
 sed 's/^/passed only at a later attempt: /' "$work/again"
 echo "$passed tests passed ($(wc -l <"$work/again") of them only at a later attempt), $skipped skipped, ${#failed[@]} programs or checks failed"
 if [ ${#failed[@]} -gt 0 ]; then
