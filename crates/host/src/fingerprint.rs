@@ -15,8 +15,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use nicety_model::Fingerprint;
+use nicety_netdev::privilege::{Privilege, privilege};
 
-use crate::privilege::{Privilege, privilege};
 use crate::topology::{EtcRoot, ProcRoot, Roots, SysRoot, Topology};
 
 pub use cmdline::public_cmdline;

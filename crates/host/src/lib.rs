@@ -1,45 +1,18 @@
-//! Reads and changes the host: procfs, sysfs, netlink, ethtool, namespaces, topology.
+//! Reads and changes the host: procfs, sysfs, topology, CPU load, fingerprint, facts, settings, journals.
 
 pub mod child;
 pub mod clock;
 pub mod cpu_load;
-pub mod cpu_set;
-pub mod devlink;
-pub mod ethtool;
 pub mod facts;
 pub mod fingerprint;
-mod genetlink;
 pub mod guest_channel;
-pub mod hwtstamp;
 pub mod journal;
 pub mod knob;
-pub mod link;
-pub mod napi;
-pub mod net_error;
-mod netlink;
-pub mod netns;
-pub mod ns_sysfs;
-pub mod only;
-pub mod openvswitch;
-pub mod path_mtu;
-pub mod phc;
 pub mod placement;
-pub mod policer;
-pub mod privilege;
 pub mod programs;
-pub mod qdisc;
-mod raw;
 pub mod sched;
-pub mod shaper;
 pub mod softnet;
-pub mod sysctl;
-pub mod tap;
 pub mod tasks;
-mod tc;
 pub mod topology;
 pub mod tree;
-pub mod undo_log;
-pub mod vf;
 pub mod vsock;
-pub mod xdp_features;
-pub mod xps;

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use nicety_model::Note;
 use nicety_model::facts::{SoftnetFacts, WindowFacts};
 use nicety_model::note::FactsNote;
+use nicety_netdev::netns::NetNs;
 
 use super::interface::device_irqs;
 use super::irq::Interrupts;
 use super::softnet::net_rx;
 use super::{Source, links};
-use crate::netns::NetNs;
 use crate::softnet::SoftnetSample;
 use crate::topology::Roots;
 use load::Load;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
-use crate::tree::not_only_ours;
+use crate::runtime_dir::not_only_ours;
 
 /// Others may pass the directory to what is theirs in it, as a guest to its socket; nobody but the
 /// owner lists or writes it.
