@@ -13,7 +13,7 @@ use nicety_netdev::runtime_dir::not_only_ours;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::time::ClockId;
 
-use crate::topology::ProcRoot;
+use crate::roots::ProcRoot;
 use crate::tree::read_regular;
 
 /// A journal of every setting of a large host is far smaller.

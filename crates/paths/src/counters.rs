@@ -1,6 +1,6 @@
 //! Counters along a path, and the loss ledger made of two readings.
 
-use nicety_host::cpu_load::StatSample;
+use nicety_host::stat::StatSample;
 use nicety_model::LossEntry;
 use nicety_model::facts::QdiscFacts;
 use nicety_netdev::link::LinkCounters;

@@ -29,7 +29,7 @@ use std::time::Duration;
 use nicety_guests::accel::BOOTS;
 use nicety_guests::wire::{Hello, Serve};
 use nicety_guests::{Accelerator, Bundle, QemuError};
-use nicety_host::cpu_load::StatSample;
+use nicety_host::stat::StatSample;
 use nicety_model::Note;
 use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
 use nicety_model::plan::{VmConfig, VmNic, VmSwitch};

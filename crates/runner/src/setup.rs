@@ -1,7 +1,8 @@
 //! What a run needs before its first trial: rights, CPUs, a path, an engine.
 
 use nicety_host::placement::{Placement, Wants, place};
-use nicety_host::topology::{FactError, Roots, Topology};
+use nicety_host::roots::{FactError, Roots};
+use nicety_host::topology::Topology;
 use nicety_model::note::MachineNote;
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, EngineName, FrameSize, Note, PathSpec, Remedy};

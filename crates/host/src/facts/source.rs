@@ -10,7 +10,7 @@ use nicety_netdev::netns::NetNs;
 use tempfile::TempDir;
 
 use super::{CaptureError, links, sysfs_links};
-use crate::topology::{Roots, TopRoot};
+use crate::roots::{Roots, TopRoot};
 
 const LINKS: &str = "nicety/links.json";
 

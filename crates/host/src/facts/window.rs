@@ -14,8 +14,8 @@ use super::interface::device_irqs;
 use super::irq::Interrupts;
 use super::softnet::net_rx;
 use super::{Source, links};
+use crate::roots::Roots;
 use crate::softnet::SoftnetSample;
-use crate::topology::Roots;
 use load::Load;
 
 const RECORDED: &str = "nicety/window.json";

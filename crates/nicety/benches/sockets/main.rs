@@ -21,8 +21,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use nicety_host::cpu_load::StatSample;
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
+use nicety_host::stat::StatSample;
 use nicety_model::sock::{Ending, Family, SockSpec, SockTest};
 use nicety_netdev::cpu_set;
 use nicety_netdev::privilege::{self, Privilege};

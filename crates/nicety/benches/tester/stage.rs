@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use nicety_host::topology::{Roots, Topology};
+use nicety_host::roots::Roots;
+use nicety_host::topology::Topology;
 use nicety_model::{Direction, FrameSize};
 use nicety_netdev::ethtool::Ethtool;
 use nicety_netdev::link::Links;

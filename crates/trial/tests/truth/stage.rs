@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use nicety_host::cpu_load::StatSample;
 use nicety_host::placement::{Placement, Wants, place};
-use nicety_host::topology::{Roots, Topology};
+use nicety_host::roots::Roots;
+use nicety_host::stat::StatSample;
+use nicety_host::topology::Topology;
 use nicety_model::Note;
 use nicety_model::note::SearchNote;
 use nicety_model::plan::Preset;
