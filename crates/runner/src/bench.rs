@@ -22,7 +22,7 @@ use crate::event::{Event, Observer, Stage};
 use crate::machine::Machine;
 use crate::paths::Paths;
 use crate::record::Record;
-use crate::setup::SetupError;
+use crate::setup_error::SetupError;
 use crate::{stamps, tester_limit};
 
 /// Programs that are written down as having used the CPUs.

@@ -15,7 +15,8 @@ use nicety_search::engine::{self, order};
 
 use crate::event::Observer;
 use crate::links;
-use crate::setup::{self, SetupError};
+use crate::setup;
+use crate::setup_error::SetupError;
 
 /// An engine on two ports.
 pub struct Opened {

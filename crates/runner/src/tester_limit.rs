@@ -6,10 +6,11 @@ use nicety_port::af_packet::TrafficSpec;
 use nicety_search::tester_limit::{Limit, LimitSearch, TRIAL};
 use nicety_trial::{TrialError, TrialSpec};
 
+use crate::builder;
 use crate::engines::Engines;
 use crate::event::Event;
 use crate::machine::Machine;
-use crate::setup::{self, SetupError};
+use crate::setup_error::SetupError;
 
 /// Why there is no limit.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +35,7 @@ pub fn measure(
     engines: &mut Engines,
     stop: &Stop,
 ) -> Result<Option<Limit>, LimitError> {
-    let path = setup::direct(size, &machine.placement)?;
+    let path = builder::direct(size, &machine.placement)?;
     let traffic = TrafficSpec {
         frame_size: size,
         direction,
