@@ -126,12 +126,13 @@ const EXPLAIN_EXAMPLES: &str = "Examples:
   nicety explain                       every code in a line
   nicety explain N014
   nicety explain rests                 the same, by name
+  nicety explain P014                  a problem: why something was skipped or refused
   nicety explain --json | jq -r '.notes[] | select(.severity == \"warning\").code'";
 
 /// `nicety explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// Code or name of a note; without one, all are listed.
+    /// Code or name of a note or a problem; without one, all are listed.
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
     /// Print the pages as one JSON object on standard output.

@@ -25,5 +25,5 @@ mod soft_limits;
 mod state;
 pub mod vf;
 
-pub use error::{Error, Fault, NotAsked};
+pub use error::{Error, NotAsked};
 pub use policy_file::PolicyFile;

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::io;
 
+use nicety_model::{Coded, ProblemCode};
+
 /// A port that cannot be opened, or failed in use.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
@@ -173,6 +175,19 @@ impl<S: Into<String>> From<S> for Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)
+    }
+}
+
+impl Coded for PortError {
+    fn code(&self) -> ProblemCode {
+        match (self.lacks(), self) {
+            (Some(Lack::Build), _) => ProblemCode::BuiltWithoutBpf,
+            (Some(Lack::Root), _) => ProblemCode::NoPrivilege,
+            (Some(Lack::Pktgen | Lack::Linux(_)), _) => ProblemCode::KernelLacks,
+            (None, Self::Down { .. }) => ProblemCode::PortDown,
+            (None, Self::Mtu { .. }) => ProblemCode::FrameTooLarge,
+            _ => ProblemCode::EngineUnavailable,
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_host::topology::{FactError, Roots, Topology};
 use nicety_model::note::MachineNote;
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, Direction, EngineName, FrameSize, Note, PathSpec, Remedy};
+use nicety_model::{
+    CellKey, Coded, Direction, EngineName, FrameSize, Note, PathSpec, Problem, ProblemCode, Remedy,
+};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
@@ -101,17 +103,23 @@ impl SetupError {
         self.lasts() || matches!(self, Self::Path(error) if size(error))
     }
 
-    /// Whether other ports or sizes are what is needed, rather than another machine or user.
-    pub fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
-            Self::Path(
-                PathError::NoSuchPort { .. }
-                    | PathError::SamePort { .. }
-                    | PathError::Unusable { .. }
-                    | PathError::MtuTooSmall { .. }
-            )
-        )
+    /// What is wrong and what to do.
+    pub fn problem(&self) -> Problem {
+        Problem::new(self.code(), self.to_string()).with(self.remedy())
+    }
+}
+
+impl Coded for SetupError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::Path(error) => error.code(),
+            Self::Port(error) => error.code(),
+            Self::Check(error) => error.code(),
+            Self::Net(error) => error.code(),
+            Self::OneQueue { .. } => ProblemCode::TooManyQueues,
+            Self::NoSuchPath(_) => ProblemCode::NewerVersion,
+            Self::Stamps(_) => ProblemCode::NoHardwareStamps,
+        }
     }
 }
 

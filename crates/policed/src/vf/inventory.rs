@@ -5,10 +5,10 @@ use nicety_host::netns::NetNs;
 use nicety_host::policer::Policed;
 use nicety_host::shaper::{PortLimit, Shapers, Survey};
 use nicety_host::vf::{FunctionState, Functions, Holder, Limiter, Places, Registers, VfHolders};
-use nicety_model::SCHEMA;
 use nicety_model::vf::{
     Abilities, HostPort, PhysicalFunction, PortCounters, VfReport, VirtualFunction,
 };
+use nicety_model::{ProblemCode, SCHEMA};
 use nicety_police::Driver;
 use nicety_police::driver::{Minimum, VfCounters, Way};
 
@@ -49,7 +49,8 @@ impl Inventory {
         if let Some(only) = only
             && links.iter().all(|link| link.name != only)
         {
-            return Err(Error::usage(
+            return Err(Error::refused(
+                ProblemCode::NoSuchPort,
                 format!("there is no interface {only} in this network namespace"),
                 "see ip link",
             ));
@@ -73,7 +74,8 @@ impl Inventory {
         }
         let found = !report.nics.is_empty() || !report.ports.is_empty();
         match only {
-            Some(only) if !found => Err(Error::usage(
+            Some(only) if !found => Err(Error::refused(
+                ProblemCode::NoSuchPort,
                 format!("{only} is no NIC with virtual functions and no tap, veth or macvtap"),
                 "see nicety vf list",
             )),

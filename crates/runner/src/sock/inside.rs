@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use nicety_host::net_error::NetError;
 use nicety_host::netns::NetNs;
+use nicety_model::{Coded, ProblemCode};
 use nicety_socket::{Server, ServerConfig, SocketError, Token};
 
 /// Why there is no server.
@@ -25,6 +26,16 @@ pub enum ServeError {
     /// Its address cannot be read, or its thread not be started.
     #[error(transparent)]
     System(#[from] io::Error),
+}
+
+impl Coded for ServeError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::Net(error) => error.code(),
+            Self::Socket(error) => error.code(),
+            Self::Random(_) | Self::System(_) => ProblemCode::KernelRefused,
+        }
+    }
 }
 
 /// Serves until dropped.
