@@ -60,7 +60,7 @@ pub enum Command {
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
-    /// Tells what a note means: its cause, what it does to the number, and what to do.
+    /// Tells what a note or a problem means: its cause, its effect, and what to do.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
     /// Keeps runs: lists them, shows how a cell changed over time, forgets old ones.

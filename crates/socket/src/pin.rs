@@ -35,6 +35,8 @@ fn allowed() -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::{Coded, ProblemCode};
+
     use super::*;
 
     #[test]

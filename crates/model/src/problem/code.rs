@@ -72,7 +72,7 @@ codes! {
     // Input and files.
     "P001" "bad-value" Input BadValue,
     "P002" "unusable-file" Input UnusableFile,
-    "P003" "interrupted" Interrupted Interrupted,
+    "P003" "stopped-by-user" Interrupted Interrupted,
     "P004" "no-run" Input NoRun,
     "P005" "damaged" Input Damaged,
     "P006" "newer-version" Input NewerVersion,
@@ -86,7 +86,7 @@ codes! {
     "P015" "machine-lacks" Environment MachineLacks,
     "P016" "storage-refuses" Environment StorageRefuses,
     "P017" "in-use" Environment InUse,
-    "P018" "fault" Environment Fault,
+    "P018" "program-fault" Environment Fault,
 
     // What no machine can build.
     "P020" "without-effect" Input WithoutEffect,
