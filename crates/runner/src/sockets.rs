@@ -14,12 +14,12 @@ use nicety_socket::{Connection, Ran, SocketError};
 use nicety_workload::{Ends, Steps, result};
 
 use crate::bench::Bench;
+use crate::ending::Ending;
 use crate::error::RunError;
 use crate::event::{self, Observer};
 use crate::guests::Guests;
 use crate::record::{Clock, Record};
-use crate::session::Ending;
-use crate::setup;
+use crate::setup_error::and_then;
 use crate::sock::inside::ServeError;
 use crate::sock::{Event, workers};
 use stage::Stage;
@@ -68,7 +68,7 @@ fn failed(reason: impl std::fmt::Display) -> Problem {
 }
 
 fn lacks(code: ProblemCode, reason: impl Into<String>, remedy: &Remedy) -> Problem {
-    Problem::new(code, reason).with(setup::and_then(remedy))
+    Problem::new(code, reason).with(and_then(remedy))
 }
 
 fn put_right() -> Remedy {

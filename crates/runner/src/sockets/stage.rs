@@ -22,11 +22,12 @@ use nicety_paths::{
 use nicety_socket::{Ran, Token};
 
 use super::{Making, failed, lacks, missing, of_server};
+use crate::builder;
+use crate::setup_error::SetupError;
 use crate::sock::PORT;
 use crate::sock::guest::{Outcome, Test};
 use crate::sock::inside::Inside;
 use crate::sock::workers::threads_on;
-use crate::{setup, switches};
 
 /// Both ends and what lies between them; gone when dropped.
 pub(super) struct Stage {
@@ -277,7 +278,7 @@ fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage
         ask,
         stations: Vec::new(),
         largest_frame: FrameSize::new(LARGEST).map_err(failed)?,
-        path_cpus: setup::path_cpus(making.placement),
+        path_cpus: builder::path_cpus(making.placement),
         serves: true,
         neighbours: pairs,
     });
@@ -371,7 +372,7 @@ fn whole_frames(port: &PathPort) -> Result<(), Problem> {
 }
 
 /// Why a path cannot be had.
-fn refused(error: setup::SetupError) -> Problem {
+fn refused(error: SetupError) -> Problem {
     error.problem()
 }
 
@@ -388,7 +389,7 @@ fn switch(
         direction: Direction::Bi,
         flows: 1,
     };
-    let mut path = switches::path(&key, placement).map_err(refused)?;
+    let mut path = builder::path(&key, placement).map_err(refused)?;
     let neighbours = beside(path.as_mut(), pairs);
     let mut notes = path.facts().notes.clone();
     let userspace = path
