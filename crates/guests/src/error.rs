@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use nicety_model::Remedy;
 use nicety_model::problem::write_line;
+use nicety_model::{Coded, ProblemCode, Remedy};
 
 /// Why QEMU, a kernel or a machine made of them cannot be had.
 #[derive(Debug)]
@@ -109,6 +109,18 @@ pub enum QemuError {
         /// QEMU's reason.
         why: String,
     },
+}
+
+impl Coded for QemuError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::NoKvm { .. } => ProblemCode::NoKvm,
+            Self::Io { .. } | Self::Ended { .. } | Self::TimedOut { .. } | Self::Qmp { .. } => {
+                ProblemCode::PathFailed
+            }
+            _ => ProblemCode::NoQemu,
+        }
+    }
 }
 
 impl QemuError {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use nicety_model::{Coded, ProblemCode};
 use rusqlite::ErrorCode;
 
 /// An operation on a history that failed: what, where, and what to do.
@@ -177,20 +178,24 @@ impl HistoryError {
             },
         }
     }
+}
 
-    /// Whether the user named the wrong thing (exit code 2) rather than the machine failing
-    /// (exit code 3).
-    pub fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
+impl Coded for HistoryError {
+    fn code(&self) -> ProblemCode {
+        match self {
             Self::Missing { .. }
-                | Self::BadUrl { .. }
-                | Self::NoDatabase { .. }
-                | Self::NotAStore { .. }
-                | Self::Newer { .. }
-                | Self::Damaged { .. }
-                | Self::NoRun { .. }
-                | Self::Broken { .. }
-        )
+            | Self::NotAStore { .. }
+            | Self::NoDatabase { .. }
+            | Self::NoRun { .. } => ProblemCode::NoRun,
+            Self::BadUrl { .. } => ProblemCode::BadValue,
+            Self::Newer { .. } => ProblemCode::NewerVersion,
+            Self::Damaged { .. } | Self::Broken { .. } => ProblemCode::Damaged,
+            Self::Locked { .. } => ProblemCode::InUse,
+            Self::Unreachable { .. } | Self::Gone { .. } => ProblemCode::Unreachable,
+            Self::Full { .. }
+            | Self::Denied { .. }
+            | Self::Forbidden { .. }
+            | Self::Other { .. } => ProblemCode::StorageRefuses,
+        }
     }
 }

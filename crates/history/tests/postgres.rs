@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use contract::{add, files};
 use nicety_history::{Added, History, HistoryError, PATIENCE, Postgres};
+use nicety_model::{Coded, ProblemCode, ProblemKind};
 use postgres::{Client, NoTls};
 use server::Server;
 
@@ -46,7 +47,7 @@ fn refused(server: &Server) {
         matches!(nowhere, HistoryError::NoDatabase { .. }),
         "{nowhere}"
     );
-    assert!(nowhere.is_bad_input());
+    assert!(nowhere.code().kind() == ProblemKind::Input);
     server.database("other");
     let mut other = client(server, "other");
     let tables = "CREATE SCHEMA nicety; CREATE TABLE nicety.version (name TEXT)";
@@ -151,7 +152,9 @@ fn gone(server: &mut Server) {
     server.crash();
     let lost = store.label(&[], &[], &[]).unwrap_err();
     assert!(matches!(lost, HistoryError::Gone { .. }), "{lost}");
-    assert!(lost.to_string().contains("nothing is lost") && !lost.is_bad_input());
+    assert!(
+        lost.to_string().contains("nothing is lost") && lost.code() == ProblemCode::Unreachable
+    );
     let away = Postgres::open(&url, None, true, patience).unwrap_err();
     assert!(matches!(away, HistoryError::Unreachable { .. }), "{away}");
     server.again();

@@ -15,6 +15,7 @@ use crate::latency::LatencySummary;
 use crate::loss::LossEntry;
 use crate::note::Note;
 use crate::path::PathSpec;
+use crate::problem::{Problem, ProblemCode};
 use crate::trial::GuestFrames;
 use crate::units::LossRatio;
 use crate::verdict::Verdict;
@@ -199,8 +200,27 @@ pub struct CellResult {
 pub struct SkippedCell {
     /// Name of the cell.
     pub cell: String,
+    /// Which kind of problem it is; absent in runs of older versions, and where it is of a newer one.
+    #[serde(
+        default,
+        deserialize_with = "ProblemCode::read",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub code: Option<ProblemCode>,
     /// What is missing.
     pub reason: String,
     /// What to do about it.
     pub remedy: String,
+}
+
+impl SkippedCell {
+    /// The cell and its problem.
+    pub fn new(cell: String, problem: Problem) -> Self {
+        Self {
+            cell,
+            code: Some(problem.code),
+            reason: problem.what,
+            remedy: problem.remedy.unwrap_or_default(),
+        }
+    }
 }

@@ -35,7 +35,7 @@ pub use compare::CompareNote;
 pub use facts::FactsNote;
 pub use guest::{GuestNic, GuestNote, Shared, ThreadPlace};
 pub use machine::{MachineNote, Refused, RestTimes, RestTried};
-pub use page::{Explained, NotePage, pages};
+pub use page::{NotePage, pages};
 pub use path::{DpdkInterfaces, DpdkSwitch, OvsSwitch, PathNote};
 pub use run::RunNote;
 pub use search::{HeldBelow, Percentiles, SearchNote, SetApart, SpeedGroup};

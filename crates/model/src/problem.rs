@@ -1,34 +1,71 @@
-//! What is wrong and what to do about it: two values until somebody writes them down.
+//! What is wrong and what to do about it, as values: what is skipped, refused or fails where a caller
+//! decides on it. Every kind of problem has a stable [`ProblemCode`], which `docs/reference/problems.md`
+//! and `nicety explain` describe.
+
+mod code;
+mod page;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
+
+pub use code::{ProblemCode, ProblemKind};
+pub use page::{ProblemPage, pages};
 
 /// What is wrong, and what its reader can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Problem {
+    /// Which kind it is.
+    pub code: ProblemCode,
     /// What is wrong, without a full stop: `"30" has no unit`.
     pub what: String,
     /// What to do, as an imperative: `write "30s" for seconds`.
-    pub remedy: String,
+    pub remedy: Option<String>,
 }
 
 impl Problem {
-    /// From both halves.
-    pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// Without anything to do about it.
+    pub fn new(code: ProblemCode, what: impl Into<String>) -> Self {
         Self {
+            code,
             what: what.into(),
-            remedy: remedy.into(),
+            remedy: None,
         }
+    }
+
+    /// Of a value in a plan, a policy or a command.
+    pub fn value(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::new(ProblemCode::BadValue, what).with(remedy)
+    }
+
+    /// With what to do.
+    pub fn with(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
     }
 }
 
 impl fmt::Display for Problem {
     /// One line, the remedy last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_line(f, &self.what, Some(&self.remedy))
+        write_line(f, &self.what, self.remedy.as_ref())
     }
 }
 
 impl std::error::Error for Problem {}
+
+/// An error that is a kind of problem: callers decide by its code, never by its words.
+pub trait Coded: std::error::Error {
+    /// Which kind it is.
+    fn code(&self) -> ProblemCode;
+}
+
+impl Coded for Problem {
+    fn code(&self) -> ProblemCode {
+        self.code
+    }
+}
 
 /// Writes what is wrong on one line, and behind it the remedy where one is known.
 ///

@@ -40,7 +40,7 @@ impl Diagnostic {
     pub fn new(at: usize, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             at,
-            problem: Problem::new(what, remedy),
+            problem: Problem::value(what, remedy),
         }
     }
 }
@@ -48,13 +48,15 @@ impl Diagnostic {
 /// A problem as an error of serde, which knows where it is. Both halves may have [`KEY`] and
 /// [`VALUE`].
 pub fn refuse<E: serde::de::Error>(problem: &Problem) -> E {
-    let [what, remedy] = [&problem.what, &problem.remedy].map(|half| half.replace(HALF, " "));
+    let halves = [Some(&problem.what), problem.remedy.as_ref()];
+    let halves = halves.map(|half| half.map(|half| half.replace(HALF, " ")).unwrap_or_default());
+    let [what, remedy] = halves;
     E::custom(format_args!("{what}{HALF}{remedy}"))
 }
 
 /// The same of another place than that which serde is at.
 fn refuse_at<E: serde::de::Error>(problem: &Problem, span: &Range<usize>) -> E {
-    let Problem { what, remedy } = problem;
+    let (what, remedy) = (&problem.what, problem.remedy.as_deref().unwrap_or_default());
     let Range { start, end } = span;
     E::custom(format_args!("{what}{HALF}{remedy}{HALF}{start}{HALF}{end}"))
 }
@@ -275,7 +277,7 @@ fn located(file: &str, text: &str, diagnostic: Diagnostic) -> PlanError {
         file: file.to_owned(),
         line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
         what: diagnostic.problem.what,
-        fix: diagnostic.problem.remedy,
+        fix: diagnostic.problem.remedy.unwrap_or_default(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use nicety_model::interface_name::BadInterfaceName;
+use nicety_model::{Coded, ProblemCode};
 use rustix::io::Errno;
 
 /// Why the kernel (or this program, before asking it) refused something about an interface.
@@ -118,6 +119,17 @@ pub enum NetError {
         #[source]
         source: io::Error,
     },
+}
+
+impl Coded for NetError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::NotPermitted { .. } => ProblemCode::NoPrivilege,
+            Self::Unsupported { .. } => ProblemCode::KernelLacks,
+            Self::TimedOut { .. } | Self::Silent { .. } => ProblemCode::KernelSilent,
+            _ => ProblemCode::KernelRefused,
+        }
+    }
 }
 
 impl NetError {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use nicety_model::{Coded, ProblemCode};
 use rustix::mount::MountPropagationFlags;
 use rustix::thread::UnshareFlags;
 
@@ -63,6 +64,15 @@ pub enum PrivilegeError {
         #[source]
         source: io::Error,
     },
+}
+
+impl Coded for PrivilegeError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::Forbidden { .. } => ProblemCode::NoUserNamespace,
+            _ => ProblemCode::KernelRefused,
+        }
+    }
 }
 
 impl PrivilegeError {

@@ -7,8 +7,8 @@ pub mod signals;
 
 use anyhow::Context;
 use nicety_model::sock::Ending::Faulty;
-use nicety_model::{Run, Verdict};
-use nicety_runner::{Ending, RunError, Session};
+use nicety_model::{Coded, ProblemCode, Run, Verdict};
+use nicety_runner::{Ending, Session};
 
 use crate::cli::BenchArgs;
 use crate::exit::{Exit, Failure};
@@ -25,7 +25,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         .map_err(Failure::environment)?;
     let opened = Session::open(request.run, &signals.stop(), &Preparing::default());
     let mut session = match opened {
-        Err(RunError::Interrupted) => return Ok(Exit::Interrupted),
+        Err(error) if error.code() == ProblemCode::Interrupted => return Ok(Exit::Interrupted),
         opened => opened?,
     };
     for note in session.notes() {

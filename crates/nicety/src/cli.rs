@@ -60,7 +60,7 @@ pub enum Command {
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
-    /// Tells what a note means: its cause, what it does to the number, and what to do.
+    /// Tells what a note or a problem means: its cause, its effect, and what to do.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
     /// Keeps runs: lists them, shows how a cell changed over time, forgets old ones.
@@ -126,12 +126,13 @@ const EXPLAIN_EXAMPLES: &str = "Examples:
   nicety explain                       every code in a line
   nicety explain N014
   nicety explain rests                 the same, by name
+  nicety explain P014                  a problem: why something was skipped or refused
   nicety explain --json | jq -r '.notes[] | select(.severity == \"warning\").code'";
 
 /// `nicety explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// Code or name of a note; without one, all are listed.
+    /// Code or name of a note or a problem; without one, all are listed.
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
     /// Print the pages as one JSON object on standard output.

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use nicety_model::problem::error_line;
-use nicety_policed::Fault;
-use nicety_runner::RunError;
+use nicety_model::{Coded, ProblemKind};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,20 +69,22 @@ impl std::fmt::Display for Failure {
     }
 }
 
-impl From<nicety_policed::Error> for Failure {
-    fn from(error: nicety_policed::Error) -> Self {
-        match error.fault() {
-            Fault::Input => Self::usage(error),
-            Fault::Host => Self::environment(error),
+impl From<ProblemKind> for Exit {
+    fn from(kind: ProblemKind) -> Self {
+        match kind {
+            ProblemKind::Input => Self::Usage,
+            ProblemKind::Environment => Self::Environment,
+            ProblemKind::Negative => Self::Negative,
+            ProblemKind::Interrupted => Self::Interrupted,
         }
     }
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        match error.is_bad_input() {
-            true => Self::usage(error),
-            false => Self::environment(error),
+impl<E: Coded + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self {
+            exit: error.code().kind().into(),
+            error: error.into(),
         }
     }
 }

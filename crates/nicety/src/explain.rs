@@ -1,33 +1,28 @@
-//! `nicety explain`: what a note means, from the reference that comes with the program.
+//! `nicety explain`: what a note or a problem means, from the reference that comes with the program.
 
 use std::io::Write;
 
 use anyhow::Context;
-use nicety_model::SCHEMA;
-use nicety_model::note::{Code, Explained, NotePage, pages};
+use nicety_model::reference::{Entry, Explained, PageText};
+use nicety_model::{SCHEMA, note, problem};
 
 use crate::cli::ExplainArgs;
 use crate::exit::{Exit, Failure};
 
-const REFERENCE: &str = include_str!("../../../docs/reference/notes.md");
+const NOTES: &str = include_str!("../../../docs/reference/notes.md");
+const PROBLEMS: &str = include_str!("../../../docs/reference/problems.md");
 
 /// Prints one page, or a line of each.
 pub fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
-    let mut notes = pages(REFERENCE);
+    let mut pages = all();
     if let Some(word) = &args.code {
-        let code = Code::of(word).map_err(Failure::usage)?;
-        notes.retain(|page| page.code == code.code);
+        let code = Entry::of(word)?.code();
+        pages.notes.retain(|page| page.code == code);
+        pages.problems.retain(|page| page.code.code() == code);
     }
-    let text = match (args.json, notes.as_slice()) {
-        (true, _) => {
-            let explained = Explained {
-                schema: SCHEMA,
-                notes,
-            };
-            serde_json::to_string_pretty(&explained).map_err(Failure::environment)? + "\n"
-        }
-        (false, [page]) => whole(page),
-        (false, pages) => pages.iter().map(line).collect(),
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&pages).map_err(Failure::environment)? + "\n",
+        false => text(&pages),
     };
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error)
@@ -37,16 +32,47 @@ pub fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn whole(page: &NotePage) -> String {
-    format!(
-        "{} {} ({})\n{}\n\nCause: {}\nEffect: {}\nWhat to do: {}\n",
-        page.code, page.name, page.severity, page.says, page.cause, page.effect, page.remedy
-    )
+fn all() -> Explained {
+    Explained {
+        schema: SCHEMA,
+        notes: note::pages(NOTES),
+        problems: problem::pages(PROBLEMS),
+    }
 }
 
-fn line(page: &NotePage) -> String {
-    let (code, name, severity) = (page.code, page.name, page.severity.to_string());
-    format!("{code} {name:<24} {severity:<8} {}\n", page.says)
+/// The page of the only code, or a line of each.
+fn text(pages: &Explained) -> String {
+    let notes = pages.notes.iter();
+    let notes = notes.map(|page| (page.code, page.name, page.severity.to_string(), &page.text));
+    let problems = pages.problems.iter();
+    let problems = problems.map(|page| {
+        (
+            page.code.code(),
+            page.name,
+            page.kind.to_string(),
+            &page.text,
+        )
+    });
+    let pages: Vec<(&str, &str, String, &PageText)> = notes.chain(problems).collect();
+    match pages.as_slice() {
+        [(code, name, kind, page)] => {
+            let PageText {
+                says,
+                cause,
+                effect,
+                remedy,
+            } = page;
+            format!(
+                "{code} {name} ({kind})\n{says}\n\nCause: {cause}\nEffect: {effect}\nWhat to do: {remedy}\n"
+            )
+        }
+        _ => {
+            let line = |(code, name, kind, page): &(&str, &str, String, &PageText)| {
+                format!("{code} {name:<24} {kind:<11} {}\n", page.says)
+            };
+            pages.iter().map(line).collect()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -54,27 +80,31 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
+    use nicety_model::ProblemCode;
+
     use super::*;
 
     #[test]
     fn a_page_has_all_parts_and_the_list_a_line_of_each() {
-        let all = pages(REFERENCE);
-        assert_eq!(all.len(), Code::all().count());
-        let rests = all.iter().find(|page| page.name == "rests").unwrap();
-        let text = whole(rests);
+        let list = text(&all());
+        assert_eq!(list.lines().count(), Entry::all().count());
+        for line in [
+            "N014 rests                    info        Whether",
+            "P014 not-installed            environment ",
+        ] {
+            assert!(list.contains(line), "{list}");
+        }
+        let mut one = all();
+        one.notes.clear();
+        one.problems.retain(|page| page.name == "not-installed");
+        let page = text(&one);
         assert!(
-            text.starts_with("N014 rests (info)\nWhether senders rest"),
-            "{text}"
+            page.starts_with("P014 not-installed (environment)\n"),
+            "{page}"
         );
         assert!(
-            text.contains("\nCause: ") && text.contains("\nWhat to do: "),
-            "{text}"
-        );
-        let lines: String = all.iter().map(line).collect();
-        assert_eq!(lines.lines().count(), all.len());
-        assert!(
-            lines.contains("N014 rests                    info     Whether"),
-            "{lines}"
+            page.contains("\nCause: ") && page.contains("\nWhat to do: "),
+            "{page}"
         );
     }
 
@@ -87,7 +117,7 @@ mod tests {
         paths.sort();
         for path in paths {
             let name = path.file_name().unwrap().to_str().unwrap();
-            if path.is_dir() && !["tests", "note"].contains(&name) {
+            if path.is_dir() && !["tests", "note", "problem"].contains(&name) {
                 sources(&path, text);
             } else if name.ends_with(".rs") && name != "tests.rs" {
                 let source = fs::read_to_string(&path).unwrap();
@@ -96,13 +126,41 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_note_is_built_somewhere() {
+    /// Text of all sources but those that declare codes, and where the crates are.
+    fn all_sources() -> (String, PathBuf) {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut text = String::new();
         for entry in fs::read_dir(&crates).unwrap() {
             sources(&entry.unwrap().path().join("src"), &mut text);
         }
+        (text, crates)
+    }
+
+    #[test]
+    fn every_problem_is_made_somewhere() {
+        let (text, _) = all_sources();
+        // Points that no machine can build stand in a table of their own.
+        let made = |word: &str| {
+            let spots = text.match_indices(word).map(|(at, _)| at + word.len());
+            spots
+                .filter_map(|end| text[end..].chars().next())
+                .any(|next| !next.is_alphanumeric())
+        };
+        for code in ProblemCode::ALL {
+            let built = [
+                format!("ProblemCode::{code:?}"),
+                format!("first! {{ {code:?}:"),
+            ];
+            assert!(
+                *code == ProblemCode::BadValue || built.iter().any(|word| made(word)),
+                "nobody makes {code}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_note_is_built_somewhere() {
+        let (text, crates) = all_sources();
         for area in fs::read_dir(crates.join("model/src/note")).unwrap() {
             let path = area.unwrap().path();
             let declared = path.is_file().then(|| fs::read_to_string(&path).unwrap());

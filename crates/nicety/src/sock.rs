@@ -6,7 +6,6 @@ mod request;
 mod serve;
 
 use anyhow::Context;
-use nicety_socket::SocketError;
 
 use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
@@ -25,13 +24,5 @@ pub fn run(args: &SockArgs) -> Result<Exit, Failure> {
         Err(SockJob::Serve(args)) => serve::run(args, &signals()?),
         // Every other job is a test.
         Err(_) => Ok(Exit::Usage),
-    }
-}
-
-/// The exit code of an error between endpoints.
-fn failure(error: SocketError) -> Failure {
-    match error.is_bad_input() {
-        true => Failure::usage(error),
-        false => Failure::environment(error),
     }
 }

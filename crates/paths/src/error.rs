@@ -1,7 +1,7 @@
 //! Why a path cannot be had.
 
 use nicety_guests::QemuError;
-use nicety_model::Remedy;
+use nicety_model::{Coded, ProblemCode, Remedy};
 use nicety_netdev::net_error::NetError;
 
 /// Why a path cannot be built or used.
@@ -13,6 +13,16 @@ pub enum PathError {
     /// QEMU, a kernel or the guest made of them cannot be had.
     #[error("{}", .0.what())]
     Qemu(#[from] QemuError),
+    /// QEMU and a kernel cannot be had, which every path with guests meets.
+    #[error("{why}")]
+    NoBundle {
+        /// Which kind of problem it is.
+        code: ProblemCode,
+        /// What is missing.
+        why: String,
+        /// What to do.
+        remedy: Remedy,
+    },
     /// This machine has not what a guest, or its switch, is asked to have.
     #[error("{why}")]
     Guest {
@@ -155,6 +165,29 @@ pub enum PathError {
     },
 }
 
+impl Coded for PathError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::Net(error) => error.code(),
+            Self::Qemu(error) => error.code(),
+            Self::NoBundle { code, .. } => *code,
+            Self::Guest { .. } | Self::TooFewCpus { .. } => ProblemCode::MachineLacks,
+            Self::NoNeighbours { .. } => ProblemCode::NoNeighbours,
+            Self::Stopped => ProblemCode::Interrupted,
+            Self::NoSuchPort { .. } => ProblemCode::NoSuchPort,
+            Self::SamePort { .. } | Self::Unusable { .. } | Self::MtuTooSmall { .. } => {
+                ProblemCode::PortUnusable
+            }
+            Self::Down { .. } | Self::NoCarrier { .. } => ProblemCode::PortDown,
+            Self::NotInstalled { .. } => ProblemCode::NotInstalled,
+            Self::FrameTooLarge { .. } => ProblemCode::FrameTooLarge,
+            Self::OneQueueOnly { .. } | Self::TooManyQueues { .. } => ProblemCode::TooManyQueues,
+            Self::NoKernelSupport { .. } => ProblemCode::KernelLacks,
+            Self::Program { .. } | Self::Io { .. } => ProblemCode::PathFailed,
+        }
+    }
+}
+
 impl PathError {
     pub(crate) fn io(
         operation: &'static str,
@@ -173,7 +206,8 @@ impl PathError {
     pub fn lasts(&self) -> bool {
         match self {
             Self::Net(error) => error.is_unsupported() || error.is_not_permitted(),
-            Self::Guest { .. }
+            Self::NoBundle { .. }
+            | Self::Guest { .. }
             | Self::NotInstalled { .. }
             | Self::TooFewCpus { .. }
             | Self::OneQueueOnly { .. }
@@ -195,7 +229,9 @@ impl PathError {
     pub fn remedy(&self) -> Option<Remedy> {
         Some(match self {
             Self::Qemu(error) => return error.remedy(),
-            Self::Guest { remedy, .. } | Self::NoKernelSupport { remedy, .. } => remedy.clone(),
+            Self::NoBundle { remedy, .. }
+            | Self::Guest { remedy, .. }
+            | Self::NoKernelSupport { remedy, .. } => remedy.clone(),
             Self::NotInstalled { package, .. } => Remedy::here(format!("apt install {package}")),
             Self::TooFewCpus { have, .. } => {
                 Remedy::plan(format!("write cores = {} or less", (*have).max(1)))

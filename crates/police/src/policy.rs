@@ -100,7 +100,7 @@ pub struct PortNameError(String);
 impl PortNameError {
     /// What is wrong with the text, and what to write.
     pub fn problem(&self) -> Problem {
-        Problem::new(
+        Problem::value(
             format!("{:?} is no port", self.0),
             "write an interface of at most 15 bytes, or eth0/vf3",
         )

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::journal::since_boot;
 use nicety_host::knob::WIRE;
-use nicety_model::SCHEMA;
+use nicety_model::{ProblemCode, SCHEMA};
 use nicety_police::explain::Explained;
 use nicety_police::report::{ReloadReport, State};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -91,7 +91,8 @@ pub fn find(state: &State, name: &str) -> Result<Explained, Error> {
         }
     };
     let Some((tenant, port)) = found else {
-        return Err(Error::usage(
+        return Err(Error::refused(
+            ProblemCode::BadValue,
             format!("the policy {} has no tenant or port {name:?}", state.policy),
             format!("write one of {}", known(state)),
         ));

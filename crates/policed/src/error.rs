@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nicety_host::journal::JournalError;
 use nicety_host::knob::KnobError;
-use nicety_model::Problem;
+use nicety_model::{Coded, Problem, ProblemCode};
 use nicety_netdev::net_error::NetError;
 use nicety_police::admission::Refusal;
 use nicety_police::driver;
@@ -47,12 +47,9 @@ pub enum Error {
     /// Another policy while a run is recorded.
     #[error("a record is of one policy; stop the daemon and start it again with another --out")]
     Recording,
-    /// What was asked for cannot be done, whatever the host is like.
-    #[error("{0}")]
-    Usage(Problem),
-    /// The host lacks something.
-    #[error("{0}")]
-    Lacks(Problem),
+    /// What was asked for cannot be done.
+    #[error(transparent)]
+    Problem(#[from] Problem),
     /// A limit that the driver does not take.
     #[error("{port}: {refusal}")]
     Limit {
@@ -177,36 +174,45 @@ pub enum NotAsked {
     },
 }
 
-/// Whose fault it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// Of what was written: the policy, the command.
-    Input,
-    /// Of the host.
-    Host,
+impl Error {
+    /// A problem with what to do about it.
+    pub(crate) fn refused(
+        code: ProblemCode,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::Problem(Problem::new(code, what).with(remedy))
+    }
 }
 
-impl Error {
-    /// A problem of what was asked for.
-    pub(crate) fn usage(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Usage(Problem::new(what, remedy))
-    }
-
-    /// Whose fault it is.
-    pub fn fault(&self) -> Fault {
+impl Coded for Error {
+    fn code(&self) -> ProblemCode {
         match self {
-            Self::Policy(_)
-            | Self::PolicyUnreadable { .. }
-            | Self::NoPolicy { .. }
-            | Self::Recording
-            | Self::Usage(_)
-            | Self::Limit { .. }
-            | Self::Refused {
-                refusal: Refusal::Tenant { .. },
-                ..
-            } => Fault::Input,
-            Self::Store(error) if error.is_bad_input() => Fault::Input,
-            _ => Fault::Host,
+            Self::Policy(_) => ProblemCode::BadValue,
+            Self::PolicyUnreadable { .. } | Self::NoPolicy { .. } | Self::Recording => {
+                ProblemCode::UnusableFile
+            }
+            Self::Refused { refusal, .. } => match refusal {
+                Refusal::Silent { .. } => ProblemCode::KernelSilent,
+                Refusal::Tenant { .. } => ProblemCode::TenantRefused,
+            },
+            Self::Problem(problem) => problem.code,
+            Self::Limit { .. } => ProblemCode::LimitRefused,
+            Self::Silent(_) => ProblemCode::KernelSilent,
+            Self::Net(error) => error.code(),
+            Self::Store(error) => error.code(),
+            Self::Capture(error) => error.code(),
+            Self::Knob(_) | Self::Io(_) => ProblemCode::KernelRefused,
+            Self::Vsock { .. } => ProblemCode::KernelLacks,
+            Self::Running { .. } | Self::StateTaken(_) => ProblemCode::InUse,
+            Self::NotRunning(_) | Self::NotAsked(_) => ProblemCode::NoDaemon,
+            Self::Journal(_)
+            | Self::Report(_)
+            | Self::Socket { .. }
+            | Self::Claim { .. }
+            | Self::StateUnreadable { .. }
+            | Self::StateDamaged { .. }
+            | Self::RecordWriter => ProblemCode::StorageRefuses,
         }
     }
 }

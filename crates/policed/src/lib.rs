@@ -26,5 +26,5 @@ mod state;
 mod totals;
 pub mod vf;
 
-pub use error::{Error, Fault, NotAsked};
+pub use error::{Error, NotAsked};
 pub use policy_file::PolicyFile;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nicety_model::Fps;
+use nicety_model::{Coded, Fps, ProblemCode};
 
 use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
 use crate::error::PortError;
@@ -16,6 +16,15 @@ pub enum CheckError {
     /// Its counts are not those of the frames sent.
     #[error("its self-check failed: {0}")]
     Counts(String),
+}
+
+impl Coded for CheckError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::Port(error) => error.code(),
+            Self::Counts(_) => ProblemCode::EngineUnavailable,
+        }
+    }
 }
 
 /// Frames of one burst, and the rate of the first: slow enough for any path that is worth measuring.

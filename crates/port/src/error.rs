@@ -2,6 +2,7 @@ use std::io;
 
 use crate::lack::{Lack, Why};
 use crate::xdp::unsupported::Unsupported;
+use nicety_model::{Coded, ProblemCode};
 
 /// A port that cannot be opened, or failed in use.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +131,19 @@ pub enum PortError {
         /// The driver's answer, and what to do.
         why: String,
     },
+}
+
+impl Coded for PortError {
+    fn code(&self) -> ProblemCode {
+        match (self.lacks(), self) {
+            (Some(Lack::Build), _) => ProblemCode::BuiltWithoutBpf,
+            (Some(Lack::Root), _) => ProblemCode::NoPrivilege,
+            (Some(Lack::Pktgen | Lack::Linux(_)), _) => ProblemCode::KernelLacks,
+            (None, Self::Down { .. }) => ProblemCode::PortDown,
+            (None, Self::Mtu { .. }) => ProblemCode::FrameTooLarge,
+            _ => ProblemCode::EngineUnavailable,
+        }
+    }
 }
 
 impl PortError {

@@ -1,7 +1,7 @@
 //! Why a run ends without results.
 
 use nicety_host::roots::FactError;
-use nicety_model::PlanError;
+use nicety_model::{Coded, PlanError, ProblemCode};
 use nicety_netdev::privilege::PrivilegeError;
 use nicety_report::ReportError;
 use nicety_search::GoalError;
@@ -51,14 +51,18 @@ pub enum RunError {
     Report(#[source] ReportError),
 }
 
-impl RunError {
-    /// Whether the user asked for the wrong thing, rather than the machine lacking something.
-    pub fn is_bad_input(&self) -> bool {
+impl Coded for RunError {
+    fn code(&self) -> ProblemCode {
         match self {
-            Self::Setup(error) => error.is_bad_input(),
-            Self::Store(error) => error.is_bad_input(),
-            Self::WritePlan(_) => true,
-            _ => false,
+            Self::Interrupted => ProblemCode::Interrupted,
+            Self::Privilege(error) => error.code(),
+            Self::Facts(_) => ProblemCode::KernelRefused,
+            Self::Setup(error) => error.code(),
+            Self::Trial(_) => ProblemCode::EngineUnavailable,
+            Self::WritePlan(_) => ProblemCode::BadValue,
+            Self::Store(error) => error.code(),
+            Self::ReadBack(_) | Self::ReadPlan(_) | Self::Report(_) => ProblemCode::StorageRefuses,
+            Self::Goal(_) | Self::NoSuchCell(_) => ProblemCode::Fault,
         }
     }
 }

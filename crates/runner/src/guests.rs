@@ -9,7 +9,7 @@ use nicety_guests::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, 
 use nicety_host::placement::Placement;
 use nicety_model::note::GuestNote;
 use nicety_model::path::{VmAccel, VmConfig, VmParams};
-use nicety_model::{FrameSize, Note, PathSpec, Plan, Remedy};
+use nicety_model::{Coded, FrameSize, Note, PathSpec, Plan, ProblemCode, Remedy};
 use nicety_paths::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 use nicety_port::Stop;
 
@@ -44,6 +44,7 @@ impl Guests {
         let bundle = match wanted {
             true => fetch(cache, mirror, observer),
             false => Err(NoBundle {
+                code: ProblemCode::NoQemu,
                 why: "the plan has no guests".to_owned(),
                 remedy: Remedy::plan("write a [[path]] with kind = \"vm\""),
             }),
@@ -204,6 +205,7 @@ fn fetch(
 ) -> Result<Bundle, NoBundle> {
     if !cfg!(target_arch = "x86_64") {
         return Err(NoBundle {
+            code: ProblemCode::NoQemu,
             why: "guests are x86-64 machines, this nicety is built for another".to_owned(),
             remedy: Remedy::elsewhere("measure on such a host"),
         });
@@ -225,13 +227,15 @@ fn fetch(
 /// Why there are no QEMU and kernel for guests, which every cell with guests meets.
 #[derive(Debug)]
 struct NoBundle {
+    code: ProblemCode,
     why: String,
     remedy: Remedy,
 }
 
 impl NoBundle {
     fn refusal(&self) -> PathError {
-        PathError::Guest {
+        PathError::NoBundle {
+            code: self.code,
             why: self.why.clone(),
             remedy: self.remedy.clone(),
         }
@@ -242,6 +246,7 @@ impl From<QemuError> for NoBundle {
     fn from(error: QemuError) -> Self {
         let fetch = || Remedy::here("fetch QEMU and a kernel with nicety lab fetch");
         Self {
+            code: error.code(),
             why: error.what(),
             remedy: error.remedy().unwrap_or_else(fetch),
         }

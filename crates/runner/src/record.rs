@@ -6,7 +6,7 @@ use std::time::Instant;
 use nicety_model::cell::SkippedCell;
 use nicety_model::note::RunNote;
 use nicety_model::sock::SockResult;
-use nicety_model::{CellKey, CellResult, Fps, LimitKey, Note, Plan, Run, TrialRecord};
+use nicety_model::{CellKey, CellResult, Fps, LimitKey, Note, Plan, Problem, Run, TrialRecord};
 use nicety_search::run::RunView;
 use nicety_search::schedule::{Schedule, Task};
 use nicety_search::{Settings, time_box};
@@ -103,12 +103,8 @@ impl Record {
     }
 
     /// A cell or socket test cannot be measured here.
-    pub(crate) fn skip(&mut self, cell: String, reason: String, remedy: String) {
-        self.meta.skipped.push(SkippedCell {
-            cell,
-            reason,
-            remedy,
-        });
+    pub(crate) fn skip(&mut self, cell: String, problem: Problem) {
+        self.meta.skipped.push(SkippedCell::new(cell, problem));
     }
 
     /// Names what was left out.

@@ -1,6 +1,6 @@
 //! Why a cell cannot be measured.
 
-use nicety_model::{EngineName, Remedy};
+use nicety_model::{Coded, EngineName, Problem, ProblemCode, Remedy};
 use nicety_netdev::net_error::NetError;
 use nicety_paths::PathError;
 use nicety_port::auto::CheckError;
@@ -83,17 +83,23 @@ impl SetupError {
         self.lasts() || matches!(self, Self::Path(error) if size(error))
     }
 
-    /// Whether other ports or sizes are what is needed, rather than another machine or user.
-    pub fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
-            Self::Path(
-                PathError::NoSuchPort { .. }
-                    | PathError::SamePort { .. }
-                    | PathError::Unusable { .. }
-                    | PathError::MtuTooSmall { .. }
-            )
-        )
+    /// What is wrong and what to do.
+    pub fn problem(&self) -> Problem {
+        Problem::new(self.code(), self.to_string()).with(self.remedy())
+    }
+}
+
+impl Coded for SetupError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::Path(error) => error.code(),
+            Self::Port(error) => error.code(),
+            Self::Check(error) => error.code(),
+            Self::Net(error) => error.code(),
+            Self::OneQueue { .. } => ProblemCode::TooManyQueues,
+            Self::NoSuchPath(_) => ProblemCode::NewerVersion,
+            Self::Stamps(_) => ProblemCode::NoHardwareStamps,
+        }
     }
 }
 

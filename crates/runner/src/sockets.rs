@@ -6,7 +6,7 @@ mod stage;
 use nicety_host::placement::Placement;
 use nicety_model::plan::{SockCell, SockClient};
 use nicety_model::sock::{Ending as TestEnding, Family, Neighbours, SockSpec};
-use nicety_model::{PathSpec, Plan, Remedy};
+use nicety_model::{Coded, PathSpec, Plan, Problem, ProblemCode, Remedy};
 use nicety_port::Stop;
 use nicety_search::order::shuffled;
 use nicety_search::time_box::SocketBox;
@@ -57,46 +57,43 @@ pub(super) struct SocketRun<'a> {
     pub(super) time_box: SocketBox,
 }
 
-/// Why a test has no result: what is missing and what to do.
-#[derive(Debug, Clone)]
-struct Missing {
-    reason: String,
-    remedy: String,
+/// Why a test has no result, for a reason that says by itself what to do.
+fn missing(error: impl Coded) -> Problem {
+    lacks(error.code(), error.to_string(), &put_right())
 }
 
-impl Missing {
-    /// For a reason that says by itself what to do.
-    fn of(reason: impl std::fmt::Display) -> Self {
-        Self::with(reason.to_string(), &Remedy::here("put it right"))
-    }
+/// The same of a path that failed.
+fn failed(reason: impl std::fmt::Display) -> Problem {
+    lacks(ProblemCode::PathFailed, reason.to_string(), &put_right())
+}
 
-    fn with(reason: impl Into<String>, remedy: &Remedy) -> Self {
-        Self {
-            reason: reason.into(),
-            remedy: and_then(remedy),
-        }
-    }
+fn lacks(code: ProblemCode, reason: impl Into<String>, remedy: &Remedy) -> Problem {
+    Problem::new(code, reason).with(and_then(remedy))
+}
 
-    fn socket(error: &SocketError) -> Self {
-        match error.remedy() {
-            Some(remedy) => Self::with(error.what(), &remedy),
-            None => Self::of(error),
-        }
-    }
+fn put_right() -> Remedy {
+    Remedy::here("put it right")
+}
 
-    /// Of a server that could not be started.
-    fn server(error: &ServeError) -> Self {
-        match error {
-            ServeError::Socket(error) => Self::socket(error),
-            other => Self::of(other),
-        }
+fn of_socket(error: SocketError) -> Problem {
+    match error.remedy() {
+        Some(remedy) => lacks(error.code(), error.what(), &remedy),
+        None => missing(error),
+    }
+}
+
+/// Of a server that could not be started.
+fn of_server(error: ServeError) -> Problem {
+    match error {
+        ServeError::Socket(error) => of_socket(error),
+        other => missing(other),
     }
 }
 
 /// How one cell went.
 enum Went {
     Done,
-    Missing(Missing),
+    Missing(Problem),
     Interrupted,
 }
 
@@ -121,7 +118,7 @@ impl SocketRun<'_> {
 
     /// Runs the tests over one path.
     fn path(&mut self, cells: &[SockCell], seed: u64) -> Result<Ending, RunError> {
-        let mut stage: Option<Result<Stage, Missing>> = None;
+        let mut stage: Option<Result<Stage, Problem>> = None;
         let mut ending = Ending::Complete;
         for at in shuffled(cells.len(), seed) {
             let cell = &cells[at];
@@ -157,9 +154,7 @@ impl SocketRun<'_> {
                     self.record.meta.left_out.push(name);
                     ending = Ending::Interrupted;
                 }
-                Went::Missing(Missing { reason, remedy }) => {
-                    self.record.skip(name, reason, remedy);
-                }
+                Went::Missing(problem) => self.record.skip(name, problem),
             }
             self.record.save(self.clock)?;
         }
@@ -255,7 +250,7 @@ impl SocketRun<'_> {
         stage: &Stage,
         cell: &SockCell,
         ask: &SockSpec,
-    ) -> Result<(Ran, Option<Neighbours>), Missing> {
+    ) -> Result<(Ran, Option<Neighbours>), Problem> {
         let server = stage.server(cell)?;
         let stop = self.making.stop.flag();
         let threads = workers::threads_on(None, &cell.pin);
@@ -268,20 +263,19 @@ impl SocketRun<'_> {
             SockClient::Guest => stage.run_in_guest(&server, ask, stop),
             SockClient::Host => {
                 let ran = stage.client.ns.run(test);
-                let ran = ran.map_err(Missing::of)?;
-                ran.map_err(|error| Missing::socket(&error))
+                let ran = ran.map_err(missing)?;
+                ran.map_err(of_socket)
             }
         };
         let (ran, neighbours) = match (cell.neighbours, &stage.neighbours) {
             (0, _) => (run(), None),
             (_, Err(missing)) => return Err(missing.clone()),
             (wanted, Ok(pairs)) => {
-                let pairs = pairs.get(..wanted as usize).ok_or_else(|| Missing {
-                    reason: format!(
-                        "{} is the most pairs of neighbours there is room for",
-                        pairs.len()
-                    ),
-                    remedy: format!("write neighbours = {}", pairs.len()),
+                let pairs = pairs.get(..wanted as usize).ok_or_else(|| {
+                    let most = pairs.len();
+                    let what = format!("{most} is the most pairs of neighbours there is room for");
+                    let problem = Problem::new(ProblemCode::NoNeighbours, what);
+                    problem.with(format!("write neighbours = {most}"))
                 })?;
                 let (ran, sum) = neighbours::beside(pairs, cell.family, ask, &run)?;
                 (ran, Some(sum))

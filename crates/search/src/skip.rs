@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nicety_model::{CellKey, CellResult, FrameSize};
+use nicety_model::{CellKey, CellResult, FrameSize, Problem};
 
 /// Why a cell cannot be measured here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// What is wrong.
-    pub reason: String,
-    /// What to do.
-    pub remedy: String,
+    pub problem: Problem,
     /// Whether every cell of the same path meets it.
     pub lasts: bool,
 }
@@ -108,7 +106,7 @@ pub fn with_path(
 mod tests {
     use std::cell::Cell;
 
-    use nicety_model::{Plan, Verdict};
+    use nicety_model::{Plan, ProblemCode, Verdict};
 
     use super::*;
     use crate::summary::tests::cell as result;
@@ -121,8 +119,7 @@ mod tests {
 
     fn refused(lasts: bool) -> Refused {
         Refused {
-            reason: "dpdk-testpmd is not installed".to_owned(),
-            remedy: "apt install dpdk-dev".to_owned(),
+            problem: Problem::new(ProblemCode::NotInstalled, "dpdk-testpmd is not installed"),
             lasts,
         }
     }

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io;
 
-use nicety_model::Remedy;
 use nicety_model::problem::write_line;
 use nicety_model::sock::SockSpecError;
+use nicety_model::{Coded, ProblemCode, Remedy};
 
 /// Why a socket workload could not be run.
 #[derive(Debug)]
@@ -156,7 +156,7 @@ impl SocketError {
             Self::Closed { .. } => "look at what it printed",
             Self::Token { .. } => "give the one that `nicety sock serve` printed",
             Self::Version { .. } => "install the same version on both",
-            Self::Spec(error) => return Some(Remedy::plan(error.problem().remedy)),
+            Self::Spec(error) => return error.problem().remedy.map(Remedy::Plan),
             Self::Files { needed, .. } => {
                 return Some(Remedy::here(format!(
                     "raise it with `ulimit -n {needed}`, or use fewer flows"
@@ -178,13 +178,23 @@ impl SocketError {
             source: source.into(),
         }
     }
+}
 
-    /// Whether other arguments are what is needed, rather than another machine.
-    pub fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
-            Self::Spec(_) | Self::Token { .. } | Self::NoAddress { .. } | Self::Cpu { .. }
-        )
+impl Coded for SocketError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::NotThere { .. }
+            | Self::Connect { .. }
+            | Self::Silent { .. }
+            | Self::Closed { .. } => ProblemCode::Unreachable,
+            Self::NotNicety { .. } | Self::Version { .. } | Self::Refused { .. } => {
+                ProblemCode::PeerRefuses
+            }
+            Self::Token { .. } => ProblemCode::WrongToken,
+            Self::NoAddress { .. } | Self::Spec(_) | Self::Cpu { .. } => ProblemCode::BadValue,
+            Self::Files { .. } => ProblemCode::MachineLacks,
+            Self::Listen { .. } | Self::Kernel { .. } => ProblemCode::KernelRefused,
+        }
     }
 }
 

@@ -35,6 +35,8 @@ fn allowed() -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::{Coded, ProblemCode};
+
     use super::*;
 
     #[test]
@@ -46,7 +48,7 @@ mod tests {
         assert_eq!(pinned, Ok(vec![last]));
         assert_eq!(allowed(), here);
         let error = check_cpus(&[last, 1023]).unwrap_err();
-        assert!(error.is_bad_input());
+        assert_eq!(error.code(), ProblemCode::BadValue);
         assert!(error.to_string().starts_with("CPU 1023 "), "{error}");
     }
 }

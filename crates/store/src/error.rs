@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nicety_model::{Coded, ProblemCode};
+
 /// An operation on a run directory that failed: what, on which file, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -143,20 +145,22 @@ impl StoreError {
             },
         }
     }
+}
 
-    /// Whether the user named the wrong thing (exit code 2) rather than the machine failing
-    /// (exit code 3).
-    pub fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
-            Self::NotEmpty { .. }
-                | Self::NotADirectory { .. }
-                | Self::Missing { .. }
-                | Self::NotARun { .. }
-                | Self::Broken { .. }
-                | Self::Newer { .. }
-                | Self::Edited { .. }
-                | Self::ReportName { .. }
-        )
+impl Coded for StoreError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::NotEmpty { .. } | Self::NotADirectory { .. } | Self::ReportName { .. } => {
+                ProblemCode::UnusableFile
+            }
+            Self::Missing { .. } | Self::NotARun { .. } => ProblemCode::NoRun,
+            Self::Broken { .. } | Self::Edited { .. } => ProblemCode::Damaged,
+            Self::Newer { .. } => ProblemCode::NewerVersion,
+            Self::Locked { .. } => ProblemCode::InUse,
+            Self::Denied { .. } | Self::DiskFull { .. } | Self::Io { .. } => {
+                ProblemCode::StorageRefuses
+            }
+            Self::Encode { .. } => ProblemCode::Fault,
+        }
     }
 }

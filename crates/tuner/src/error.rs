@@ -9,19 +9,9 @@ use nicety_host::knob::KnobError;
 use nicety_model::journal::{Outcome, Phase, Step};
 use nicety_model::knob::Knob;
 use nicety_model::path_mtu::PathProbe;
+use nicety_model::{Coded, ProblemCode};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::path_mtu::ProbeError;
-
-/// What an error asks of its reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// Other input.
-    BadInput,
-    /// Another environment: rights, room, a peer, programs.
-    Environment,
-    /// Nothing: the answer is no.
-    Negative,
-}
 
 /// Why tuning stopped.
 #[derive(Debug, thiserror::Error)]
@@ -222,46 +212,42 @@ pub enum Stop {
     Journal(#[from] JournalError),
 }
 
-impl Stop {
-    fn kind(&self) -> ErrorKind {
+impl Coded for Stop {
+    fn code(&self) -> ProblemCode {
         match self {
-            Self::Setting(KnobError::Net(net)) if net.is_not_permitted() => ErrorKind::Environment,
-            Self::Journal(_) => ErrorKind::Environment,
-            _ => ErrorKind::Negative,
+            Self::Setting(KnobError::Net(net)) if net.is_not_permitted() => net.code(),
+            Self::Journal(_) => ProblemCode::StorageRefuses,
+            _ => ProblemCode::TakenBack,
         }
     }
 }
 
-impl TuneError {
-    /// What it asks of its reader.
-    pub fn kind(&self) -> ErrorKind {
+impl Coded for TuneError {
+    fn code(&self) -> ProblemCode {
         match self {
-            Self::TakenBack { stop, .. } | Self::NotCommitted { stop, .. } => stop.kind(),
-            Self::Moved { .. }
-            | Self::NothingToKeep
-            | Self::DeadPath(_)
-            | Self::LeftBehind { .. } => ErrorKind::Negative,
-            Self::Journal(_)
-            | Self::Net(_)
-            | Self::Knob(_)
-            | Self::Probe(_)
-            | Self::Program(_)
-            | Self::Guard { .. }
-            | Self::NoGuard => ErrorKind::Environment,
+            Self::TakenBack { stop, .. } | Self::NotCommitted { stop, .. } => stop.code(),
+            Self::LeftBehind { .. } => ProblemCode::TakenBack,
+            Self::Moved { .. } => ProblemCode::SettingsMoved,
+            Self::NothingToKeep => ProblemCode::NothingToKeep,
+            Self::DeadPath(_) => ProblemCode::DeadPath,
+            Self::Journal(_) => ProblemCode::StorageRefuses,
+            Self::Net(error) | Self::Knob(KnobError::Net(error)) => error.code(),
+            Self::Knob(_) => ProblemCode::KernelRefused,
+            Self::Probe(_) => ProblemCode::Unreachable,
+            Self::Program(_) | Self::Guard { .. } | Self::NoGuard => ProblemCode::NoGuard,
+            Self::NoStateDirectory | Self::PeerOfRecord => ProblemCode::BadValue,
             Self::Source(_)
-            | Self::NoStateDirectory
-            | Self::PeerOfRecord
             | Self::ReadFile { .. }
             | Self::BadFile { .. }
             | Self::NothingKept { .. }
             | Self::NoFolder { .. }
-            | Self::Folder { .. }
-            | Self::NoTransaction { .. }
+            | Self::Folder { .. } => ProblemCode::UnusableFile,
+            Self::NoTransaction { .. }
             | Self::OtherBoot { .. }
             | Self::OtherNamespace { .. }
-            | Self::Unfinished { .. }
             | Self::NothingToVerify { .. }
-            | Self::NotToBeKept { .. } => ErrorKind::BadInput,
+            | Self::NotToBeKept { .. } => ProblemCode::NoTransaction,
+            Self::Unfinished { .. } => ProblemCode::TransactionOpen,
         }
     }
 }

@@ -25,7 +25,7 @@ pub mod transaction;
 mod undo;
 pub mod work;
 
-pub use error::{ErrorKind, TuneError};
+pub use error::TuneError;
 pub use event::{Listener, TuneEvent};
 pub use transaction::Transaction;
 pub use work::Work;

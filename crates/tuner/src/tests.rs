@@ -8,10 +8,11 @@ use std::time::Duration;
 use nicety_advisor::transaction::{Cause, Purpose};
 use nicety_model::journal::{Event, Outcome, Phase};
 use nicety_model::knob::{Change, Knob};
+use nicety_model::{Coded, ProblemCode};
 use tempfile::TempDir;
 
 use crate::apply::{check, commit};
-use crate::{ErrorKind, Transaction, TuneError, TuneEvent, Work};
+use crate::{Transaction, TuneError, TuneEvent, Work};
 
 struct Place {
     dir: TempDir,
@@ -93,7 +94,7 @@ fn one_that_fails_takes_the_others_back() {
     let (work, _) = place.begin();
     let error = commit(&work, &[&good, &bad]).unwrap_err();
     assert!(matches!(error, TuneError::NotCommitted { .. }), "{error}");
-    assert_eq!(error.kind(), ErrorKind::Negative);
+    assert_eq!(error.code(), ProblemCode::TakenBack);
     assert!(!place.file("99-nicety.conf").exists());
     let journal = work.state.read(1).unwrap();
     assert_eq!(journal.phase(), Phase::RolledBack);

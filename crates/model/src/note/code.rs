@@ -5,9 +5,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::keywords::nearest;
-use crate::problem::Problem;
-
 /// What a note does to the number it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -47,26 +44,6 @@ pub const RECORDED: Code = Code {
     name: "recorded",
     severity: Severity::Info,
 };
-
-impl Code {
-    /// The one with this number or name, in any case.
-    ///
-    /// # Errors
-    /// When there is none: the nearest name, or how to list all.
-    pub fn of(word: &str) -> Result<Self, Problem> {
-        let is_meant = |code: &Self| {
-            code.code.eq_ignore_ascii_case(word) || code.name.eq_ignore_ascii_case(word)
-        };
-        Self::all().find(is_meant).ok_or_else(|| {
-            let names = Self::all().map(|code| code.name);
-            let remedy = match nearest(&word.to_lowercase(), names) {
-                Some(near) => format!("did you mean {near}?"),
-                None => "nicety explain lists all".to_owned(),
-            };
-            Problem::new(format!("no note has the code or name {word:?}"), remedy)
-        })
-    }
-}
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

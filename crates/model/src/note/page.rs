@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Code, Severity};
+use crate::reference::{PageText, sections};
 
 /// The page of one kind of note.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -14,53 +15,22 @@ pub struct NotePage {
     pub name: &'static str,
     /// What the note does to the number.
     pub severity: Severity,
-    /// What it says, in one line.
-    pub says: String,
-    /// Where it comes from.
-    pub cause: String,
-    /// What it means for the number.
-    pub effect: String,
-    /// What its reader can do.
-    pub remedy: String,
+    /// What the page says.
+    #[serde(flatten)]
+    pub text: PageText,
 }
 
-/// What `nicety explain --json` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Explained {
-    /// Schema version.
-    pub schema: u32,
-    /// One page, or those of all codes in order.
-    pub notes: Vec<NotePage>,
-}
-
-/// The pages in a document: below a heading `### N014 rests` a paragraph, and one each that begins with
-/// `**Cause.**`, `**Effect.**` and `**What to do.**`. Headings of other words, and pages that lack a
-/// part, are left out.
+/// The pages in a document, each below a heading `### N014 rests`. Headings of other words, and pages
+/// that lack a part, are left out.
 pub fn pages(document: &str) -> Vec<NotePage> {
-    let sections = document.split("\n### ").skip(1);
-    sections.filter_map(page).collect()
-}
-
-fn page(section: &str) -> Option<NotePage> {
-    let (heading, body) = section.split_once('\n')?;
-    let code = Code::all().find(|code| code.to_string() == heading.trim_end())?;
-    let body = body.split("\n## ").next().unwrap_or(body);
-    let paragraphs = body.split("\n\n").map(|paragraph| {
-        let words: Vec<&str> = paragraph.split_whitespace().collect();
-        words.join(" ")
-    });
-    let paragraphs: Vec<String> = paragraphs.filter(|text| !text.is_empty()).collect();
-    let part = |name: &str| {
-        let mut texts = paragraphs.iter();
-        texts.find_map(|text| text.strip_prefix(name).map(|rest| rest.trim().to_owned()))
+    let page = |(heading, text): (&str, PageText)| {
+        let code = Code::all().find(|code| code.to_string() == heading)?;
+        Some(NotePage {
+            code: code.code,
+            name: code.name,
+            severity: code.severity,
+            text,
+        })
     };
-    Some(NotePage {
-        code: code.code,
-        name: code.name,
-        severity: code.severity,
-        says: paragraphs.first()?.clone(),
-        cause: part("**Cause.**")?,
-        effect: part("**Effect.**")?,
-        remedy: part("**What to do.**")?,
-    })
+    sections(document).filter_map(page).collect()
 }

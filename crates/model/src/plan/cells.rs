@@ -81,11 +81,7 @@ impl Plan {
     pub fn unavailable_cells(&self) -> impl Iterator<Item = SkippedCell> + '_ {
         self.cells().filter_map(|key| {
             let refusal = PathPlan::refusal(&key.path)?;
-            Some(SkippedCell {
-                cell: key.name(),
-                reason: refusal.what,
-                remedy: refusal.remedy,
-            })
+            Some(SkippedCell::new(key.name(), refusal))
         })
     }
 

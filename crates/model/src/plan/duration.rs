@@ -27,19 +27,19 @@ impl DurationError {
     /// What is wrong with the text, and what to write.
     pub fn problem(&self) -> Problem {
         match self {
-            Self::NoUnit(text) => Problem::new(
+            Self::NoUnit(text) => Problem::value(
                 format!("\"{text}\" has no unit"),
                 format!("write \"{text}s\" for seconds (ms, s, m or h)"),
             ),
-            Self::Malformed(text) => Problem::new(
+            Self::Malformed(text) => Problem::value(
                 format!("\"{text}\" is no duration"),
                 "write a number and ms, s, m or h, as in \"30s\"",
             ),
-            Self::TooFine(text) => Problem::new(
+            Self::TooFine(text) => Problem::value(
                 format!("\"{text}\" is finer than a millisecond"),
                 "write whole milliseconds, as in \"500ms\"",
             ),
-            Self::TooLong(text) => Problem::new(
+            Self::TooLong(text) => Problem::value(
                 format!("\"{text}\" is longer than 168h"),
                 "write a shorter duration",
             ),

@@ -154,7 +154,7 @@ kind!(
 /// One placement: a list of CPU numbers.
 impl<'de> Deserialize<'de> for Cpus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wanted = Problem::new(
+        let wanted = Problem::value(
             "{key} holds {value}, not a list of CPUs",
             "write a list per placement, as in {key} = [[0], [4, 6]]",
         );
@@ -182,7 +182,7 @@ pub(super) fn strange_keys(source: &Source<'_>) -> Vec<Diagnostic> {
             let mut diagnostic = source.unknown_key(word, key.span(), "[[path]]", &known);
             if known.len() == 1 {
                 let remedy = "remove it, a path of this kind has no parameters";
-                diagnostic.problem.remedy = remedy.to_owned();
+                diagnostic.problem.remedy = Some(remedy.to_owned());
             }
             strange.push(diagnostic);
         }

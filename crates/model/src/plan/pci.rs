@@ -14,7 +14,7 @@ const REMEDY: &str =
 /// The addresses of a path in a list of their own: a flat list could mean either.
 impl<'de> Deserialize<'de> for PciPair {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wanted = Problem::new("{key} holds {value}, not two addresses", REMEDY);
+        let wanted = Problem::value("{key} holds {value}, not two addresses", REMEDY);
         let addresses: Vec<PciAddress> = only_list(deserializer, &wanted)?;
         let addresses: Vec<String> = addresses.into_iter().map(|address| address.0).collect();
         addresses.try_into().map(Self).map_err(|them: Vec<String>| {
@@ -22,7 +22,7 @@ impl<'de> Deserialize<'de> for PciPair {
                 1 => "pci has one address in a list: what comes in at one port goes out at another",
                 _ => "pci has more than two addresses in a list: a path has two ports",
             };
-            refuse(&Problem::new(what, REMEDY))
+            refuse(&Problem::value(what, REMEDY))
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::path::{PathSpec, VmNic};
 use crate::plan::Plan;
 use crate::plan::cells::product;
 use crate::plan::vm_refusal::first;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 use crate::sock::{Family, SockSpec, SockTest};
 
 /// Most pairs of neighbours: each has two namespaces of its own.
@@ -258,11 +258,7 @@ impl Plan {
         self.sock_points(|refused| refused.is_some())
             .filter_map(|(cell, refused)| {
                 let refused = refused?;
-                Some(SkippedCell {
-                    cell: cell.name(),
-                    reason: refused.what,
-                    remedy: refused.remedy,
-                })
+                Some(SkippedCell::new(cell.name(), refused))
             })
     }
 
@@ -290,7 +286,7 @@ fn refusal(cell: &SockCell) -> Option<Problem> {
     let from_guest = cell.client == SockClient::Guest;
     let PathSpec::Vm(vm) = &cell.path else {
         let on_testpmd = matches!(cell.path, PathSpec::Testpmd { .. });
-        return first! {
+        return first! { NoPlaceForSockets:
             on_testpmd && cell.neighbours > 0 =>
                 "testpmd joins two ports with each other: neighbours have no place on it",
                 "write neighbours = 0 for it, or kind = \"ovs-dpdk\"";
@@ -301,7 +297,7 @@ fn refusal(cell: &SockCell) -> Option<Problem> {
     };
     let config = vm.config();
     let alone = config.netns || config.nic.on_function() || config.nic == VmNic::Macvtap;
-    first! {
+    first! { NoPlaceForSockets:
         config.vms > 1 || config.switch.on_dpdk() =>
             "sockets end in one guest on a switch of the kernel or ovs",
             "write vms = 1 and another switch";

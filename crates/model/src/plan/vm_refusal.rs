@@ -1,7 +1,7 @@
 //! What cannot be asked of a guest, whatever the machine.
 
 use crate::path::{Vdev, VmConfig, VmNic, VmParams, VmSwitch};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 
 /// Ring lengths that QEMU gives a virtio-net device on a tap (hw/net/virtio-net.c:
 /// VIRTIO_NET_RX_QUEUE_MIN_SIZE and VIRTQUEUE_MAX_SIZE).
@@ -24,11 +24,12 @@ const HOST_QUEUES: u32 = 64;
 /// More need an IOMMU in the guest.
 const MOST_VCPUS: u32 = 255;
 
-/// What the first rule that holds says: what is wrong, and what to do.
+/// What the first rule that holds says: what is wrong, and what to do; behind the code of all.
 macro_rules! first {
-    ($($so:expr => $what:literal, $remedy:literal;)+) => {{
+    ($code:ident: $($so:expr => $what:literal, $remedy:literal;)+) => {{
         $(if $so {
-            return Some(Problem::new(format!($what), $remedy));
+            let problem = Problem::new(ProblemCode::$code, format!($what));
+            return Some(problem.with($remedy));
         })+
         None
     }};
@@ -53,7 +54,7 @@ impl VmConfig {
     fn without_effect(&self, given: &VmParams) -> Option<Problem> {
         let Self { nic, switch, .. } = self;
         let tagging = given.tagging.is_some();
-        first! {
+        first! { WithoutEffect:
             tagging && matches!(switch, VmSwitch::Ovs { tagged: false, .. }) =>
                 "switch = \"{switch}\" has no VLAN sub-interfaces, its ports know their VLANs",
                 "write tagging = \"filtering\", or leave it out for untagged frames";
@@ -80,7 +81,7 @@ impl VmConfig {
         let Self { nic, queues, .. } = self;
         let machine =
             self.vcpus > 1 || self.queues > 1 || self.ring.is_some() || !self.pin.is_empty();
-        first! {
+        first! { NoSuchGuest:
             // It has a receiver of its own (drivers/net/macvtap.c, macvtap_newlink), and an
             // interface has one only.
             self.netns && matches!(nic, VmNic::Macvtap | VmNic::SriovMacvtap) =>
@@ -113,7 +114,7 @@ impl VmConfig {
         let on_tap = matches!(nic, VmNic::E1000 | VmNic::VirtioNet | VmNic::VhostNet);
         let one_queue = *switch == VmSwitch::OvsDpdk && self.vdev == Vdev::AfXdp;
         let host_queues = self.host_queues;
-        first! {
+        first! { NoSuchGuest:
             vhost_user && !on_dpdk =>
                 "nic = \"{nic}\" on switch = \"{switch}\": the switch must be built on DPDK",
                 "write switch = \"ovs-dpdk\" or switch = \"testpmd\"";
@@ -146,7 +147,7 @@ impl VmConfig {
         let (host_queues, named) = (self.host_queues, self.pin.len());
         let all = vcpus.saturating_mul(self.vms);
         let plural = if all == 1 { "" } else { "s" };
-        first! {
+        first! { TooMany:
             *vcpus > MOST_VCPUS =>
                 "a guest has no {vcpus} virtual CPUs",
                 "write vcpus = 255 or less";
@@ -177,7 +178,7 @@ impl VmConfig {
         // Those of igbvf are as long (drivers/net/ethernet/intel/igbvf/igbvf.h).
         let as_e1000 = matches!(nic, VmNic::E1000 | VmNic::Sriov);
         let as_virtio = !as_e1000 && nic != VmNic::Macvlan;
-        first! {
+        first! { TooMany:
             as_e1000 && !(E1000_RING.contains(&ring) && ring.is_multiple_of(8)) =>
                 "{nic} has no rings of {ring} descriptors",
                 "write a multiple of 8 from 80 to 4096";

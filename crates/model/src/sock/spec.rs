@@ -156,23 +156,23 @@ impl SockSpecError {
     /// What does not work, and what to write.
     pub fn problem(&self) -> Problem {
         match self {
-            Self::MessageBytes { test, bytes, most } => Problem::new(
+            Self::MessageBytes { test, bytes, most } => Problem::value(
                 format!("a message of {bytes} bytes does not work with {test}"),
                 format!("write 1 to {most}"),
             ),
-            Self::Flows { flows } => Problem::new(
+            Self::Flows { flows } => Problem::value(
                 format!("{flows} parallel flows do not work"),
                 format!("write 1 to {MAX_FLOWS}, as many as two addresses have ports for"),
             ),
-            Self::Duration { ms } => Problem::new(
+            Self::Duration { ms } => Problem::value(
                 format!("a test of {ms} ms does not work"),
                 "write 100ms to 1h",
             ),
-            Self::Rate { rate } => Problem::new(
+            Self::Rate { rate } => Problem::value(
                 format!("a rate of {rate} per second does not work"),
                 "write more than 0 and at most 1e9",
             ),
-            Self::NoRate { test } => Problem::new(
+            Self::NoRate { test } => Problem::value(
                 format!("{test} has no rate, TCP paces it itself"),
                 "leave the rate out or take udp_stream",
             ),

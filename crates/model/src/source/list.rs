@@ -197,11 +197,11 @@ impl<'de, T: Deserialize<'de> + Hash + Eq> Visitor<'de> for OneOrMany<'_, T> {
         }
         if items.is_empty() {
             let [what, remedy] = EMPTY;
-            return Err(refuse(&Problem::new(what, remedy)));
+            return Err(refuse(&Problem::value(what, remedy)));
         }
         let mut seen = HashSet::new();
         if let Some(twice) = items.iter().find(|item| !seen.insert(item.get_ref())) {
-            let problem = Problem::new(format!("{KEY} has {VALUE} twice"), "remove one of them");
+            let problem = Problem::value(format!("{KEY} has {VALUE} twice"), "remove one of them");
             return Err(refuse_at(&problem, &twice.span()));
         }
         drop(seen);

@@ -37,7 +37,7 @@ pub enum Wrong {
 impl Wrong {
     /// From both halves of the problem.
     pub fn value(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Value(Problem::new(what, remedy))
+        Self::Value(Problem::value(what, remedy))
     }
 }
 
@@ -91,8 +91,11 @@ impl<'t> Raw<'t> {
     ) -> Result<T, Wrong> {
         let unit = || Wrong::value(format!("{KEY} = {VALUE} has no unit"), remedy);
         read(self.text().map_err(|_| unit())?).map_err(|error| {
-            let Problem { what, remedy } = problem(&error);
-            Wrong::value(format!("{KEY} = {what}"), remedy)
+            let problem = problem(&error);
+            Wrong::Value(Problem {
+                what: format!("{KEY} = {}", problem.what),
+                ..problem
+            })
         })
     }
 }

@@ -6,14 +6,13 @@ use std::time::SystemTime;
 use nicety_history::History;
 use nicety_model::history::KeptRun;
 
-use super::failure;
 use crate::cli::runs::PruneArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Forgets what the options let go, and says what.
 pub fn run(store: &mut dyn History, args: &PruneArgs) -> Result<Exit, Failure> {
-    let runs = store.list().map_err(failure)?;
+    let runs = store.list()?;
     let now = SystemTime::now();
     let before = args
         .older_than
@@ -25,7 +24,7 @@ pub fn run(store: &mut dyn History, args: &PruneArgs) -> Result<Exit, Failure> {
         args.labelled,
     );
     if !args.dry_run && !gone.is_empty() {
-        store.remove(&gone).map_err(failure)?;
+        store.remove(&gone)?;
     }
     for run in runs.iter().filter(|run| gone.contains(&run.id)) {
         output::say(&format!("run {}: {} {}", run.id, run.started, run.name));

@@ -11,7 +11,7 @@ use nicety_model::note::CompareNote;
 use nicety_model::{Note, Run, SCHEMA};
 use nicety_report::{html, json, table};
 
-use super::{failure, read};
+use super::read;
 use crate::cli::runs::TrendArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -21,7 +21,7 @@ const LEVEL: f64 = 0.05;
 
 /// Shows the trend.
 pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
-    let mut points = store.points(&args.cell, args.metric).map_err(failure)?;
+    let mut points = store.points(&args.cell, args.metric)?;
     points.retain(|point| {
         args.label
             .as_ref()
@@ -59,7 +59,7 @@ pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
 }
 
 fn unknown(store: &dyn History, args: &TrendArgs) -> Result<Failure, Failure> {
-    let cells = store.cells().map_err(failure)?;
+    let cells = store.cells()?;
     let what = format!(
         "no run has the {} of a cell {}",
         args.metric.word(),

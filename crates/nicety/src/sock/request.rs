@@ -9,8 +9,7 @@ use nicety_model::plan::HowOften;
 use nicety_model::sock::{Ending, Family, SockReport, SockSpec, SockTest};
 use nicety_paths::Between;
 use nicety_runner::sock;
-use nicety_runner::sock::inside::ServeError;
-use nicety_runner::sock::local::{self, LocalError};
+use nicety_runner::sock::local;
 use nicety_runner::sock::series;
 use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Token, check_cpus};
@@ -21,7 +20,6 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 
 use super::args::{PathKind, TestArgs};
-use super::failure;
 use super::progress::Progress;
 
 /// Most repeats of `--confidence` when `--repeats` does not say.
@@ -128,7 +126,7 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
     let progress = Progress::start(tests);
     let show = |event: sock::Event<'_>| progress.on(event);
     let done = match &request.server {
-        Place::Local(between) => local::run(tests, *between, &stop, &show).map_err(of_local),
+        Place::Local(between) => local::run(tests, *between, &stop, &show).map_err(Failure::from),
         Place::Remote(to, token) => Ok(series::run(tests, to, (to, token), &stop, &show)),
     };
     progress.finish();
@@ -144,7 +142,7 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     }
     if let Some(error) = done.error {
-        return Err(failure(error));
+        return Err(error.into());
     }
     let results = report.series.iter().flat_map(|series| &series.results);
     let endings: Vec<Ending> = results.map(|result| result.ending).collect();
@@ -157,13 +155,6 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
         true => Exit::Negative,
         false => Exit::Done,
     })
-}
-
-fn of_local(error: LocalError) -> Failure {
-    match error {
-        LocalError::Serve(ServeError::Socket(error)) => failure(error),
-        other => Failure::environment(other),
-    }
 }
 
 fn print(

@@ -22,7 +22,7 @@ impl Tenant {
                 1 => "its port takes".to_owned(),
                 count => format!("{count} of its ports take together"),
             };
-            return Err(Problem::new(
+            return Err(Problem::value(
                 format!("cap = {cap} is below the {least} that {takes} at least"),
                 format!("write at least {least}"),
             ));
@@ -31,7 +31,7 @@ impl Tenant {
         if let (1, [steps]) = (self.ports.len(), steps)
             && steps.down(cap.bps(), self.guarantee.bps()) > cap.bps() + 1.0
         {
-            return Err(Problem::new(
+            return Err(Problem::value(
                 format!(
                     "its port takes no rate from the guarantee of {} to the cap of {cap}, only steps of {}",
                     self.guarantee,

@@ -1,9 +1,9 @@
 //! What there is.
 
-use nicety_model::SCHEMA;
 use nicety_model::vf::{
     Abilities, HostPort, PhysicalFunction, PortCounters, VfReport, VirtualFunction,
 };
+use nicety_model::{ProblemCode, SCHEMA};
 use nicety_netdev::link::{Link, Links};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::policer::Policed;
@@ -49,7 +49,8 @@ impl Inventory {
         if let Some(only) = only
             && links.iter().all(|link| link.name != only)
         {
-            return Err(Error::usage(
+            return Err(Error::refused(
+                ProblemCode::NoSuchPort,
                 format!("there is no interface {only} in this network namespace"),
                 "see ip link",
             ));
@@ -73,7 +74,8 @@ impl Inventory {
         }
         let found = !report.nics.is_empty() || !report.ports.is_empty();
         match only {
-            Some(only) if !found => Err(Error::usage(
+            Some(only) if !found => Err(Error::refused(
+                ProblemCode::NoSuchPort,
                 format!("{only} is no NIC with virtual functions and no tap, veth or macvtap"),
                 "see nicety vf list",
             )),

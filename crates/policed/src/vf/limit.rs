@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nicety_model::knob::Knob;
-use nicety_model::{BitRate, Problem};
+use nicety_model::{BitRate, ProblemCode};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::openvswitch::Policing;
 use nicety_netdev::policer;
@@ -120,28 +120,32 @@ fn function(inventory: &Inventory, request: LimitRequest<'_>, vf: u32) -> Result
     })?;
     if list.functions.iter().all(|function| function.vf != vf) {
         return Err(match list.announced {
-            0 => Error::usage(
+            0 => Error::refused(
+                ProblemCode::LimitRefused,
                 format!("{nic} has no virtual functions"),
                 "see nicety vf list",
             ),
-            count => Error::usage(
+            count => Error::refused(
+                ProblemCode::LimitRefused,
                 format!("{nic} has no function {vf}, it has {count} counted from 0"),
                 format!("see nicety vf list {nic}"),
             ),
         });
     }
     let Some((_, driver)) = inventory.driver(nic) else {
-        return Err(Error::Lacks(Problem::new(
+        return Err(Error::refused(
+            ProblemCode::MachineLacks,
             format!("the driver of {nic} is not known"),
             "is /sys mounted?",
-        )));
+        ));
     };
     let link = inventory.places.speed_mbit(nic).map(BitRate::from_mbit);
     let function = list.functions.iter().find(|function| function.vf == vf);
     let driver = driver.limiting(function.map_or(Way::Driver, way));
     let representor = function.and_then(|function| function.representor.as_deref());
     if let Some((kind, on)) = function.and_then(foreign).zip(representor) {
-        return Err(Error::usage(
+        return Err(Error::refused(
+            ProblemCode::LimitRefused,
             format!("{nic}/vf{vf}: {on}, where it is limited, has somebody else's {kind} qdisc"),
             format!("remove that first, see tc filter show dev {on} ingress"),
         ));
@@ -189,7 +193,8 @@ fn port(inventory: &Inventory, request: LimitRequest<'_>) -> Result<Limit, Error
     // In whole kbit/s, so that what is read back is what was written.
     let rate = BitRate(request.max.0 / 1000 * 1000);
     if request.max.0 > 0 && rate < BitRate(64_000) {
-        return Err(Error::usage(
+        return Err(Error::refused(
+            ProblemCode::LimitRefused,
             format!("{} is too little to work with", request.max),
             "write at least 64kbit, or none",
         ));
@@ -211,7 +216,8 @@ fn port(inventory: &Inventory, request: LimitRequest<'_>) -> Result<Limit, Error
 }
 
 pub(super) fn no_interface(name: &str) -> Error {
-    Error::usage(
+    Error::refused(
+        ProblemCode::NoSuchPort,
         format!("there is no interface {name} in this network namespace"),
         "see nicety vf list",
     )
@@ -228,29 +234,31 @@ fn unknown(inventory: &Inventory, name: &str, error: NetError) -> Error {
     let link = inventory.links.get(name).ok();
     let kind = link.map(|link| link.kind).unwrap_or_default();
     let stands_for = inventory.places.attribute(name, "phys_port_name");
-    Error::Usage(instead(name, &kind, stands_for.as_deref()))
+    instead(name, &kind, stands_for.as_deref())
 }
 
 /// Why an interface cannot be limited, and what can: a representor says which function it stands for
 /// (Documentation/networking/representors.rst).
-fn instead(name: &str, kind: &str, stands_for: Option<&str>) -> Problem {
+fn instead(name: &str, kind: &str, stands_for: Option<&str>) -> Error {
+    let refuse =
+        |what: String, remedy: String| Error::refused(ProblemCode::LimitRefused, what, remedy);
     let function =
         stands_for.and_then(|port| port.split_once("vf").map(|(nic, vf)| (port, nic, vf)));
     if let Some((port, nic, vf)) = function
         && nic.contains("pf")
         && vf.parse::<u32>().is_ok()
     {
-        return Problem::new(
+        return refuse(
             format!("{name} stands for {port} of its NIC"),
             format!("limit that: nicety vf limit NIC {vf}"),
         );
     }
     match kind {
-        "openvswitch" => Problem::new(
+        "openvswitch" => refuse(
             format!("{name} is the host's own port of an Open vSwitch"),
-            "limit the tap, veth or vhost-user port of who sends",
+            "limit the tap, veth or vhost-user port of who sends".to_owned(),
         ),
-        _ => Problem::new(
+        _ => refuse(
             format!("{name} is no tap, veth or macvtap"),
             format!("for a virtual function write nicety vf limit {name} VF"),
         ),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use nicety_model::{Problem, SCHEMA};
+use nicety_model::{ProblemCode, SCHEMA};
 use nicety_netdev::shaper::{Face, Survey};
 use nicety_packet::MacAddr;
 use nicety_police::pacing::{PacingReport, Unit, pacing};
@@ -43,10 +43,11 @@ impl Inventory {
             return Err(super::limit::no_interface(name));
         };
         if !face.up {
-            return Err(Error::Lacks(Problem::new(
+            return Err(Error::refused(
+                ProblemCode::PortDown,
                 format!("{name} is down"),
                 "set it up first",
-            )));
+            ));
         }
         let (at, way) = place(face, &survey, request.sent);
         let (units, lost) = watch(&at, way, request)?;

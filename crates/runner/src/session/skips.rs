@@ -78,9 +78,9 @@ impl Session {
         let name = key.name();
         observer.on(Event::Skipped {
             cell: &name,
-            reason: &refused.reason,
+            reason: &refused.problem.what,
         });
-        self.record.skip(name, refused.reason, refused.remedy);
+        self.record.skip(name, refused.problem);
         schedule.skip(cell);
     }
 }
@@ -92,8 +92,7 @@ fn open_cells(schedule: &Schedule) -> BTreeSet<u32> {
 
 fn refused(error: &SetupError) -> Refused {
     Refused {
-        reason: error.to_string(),
-        remedy: error.remedy(),
+        problem: error.problem(),
         lasts: error.lasts(),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use nicety_model::{Coded, ProblemCode};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_socket::{Server, ServerConfig, SocketError, Token};
@@ -25,6 +26,16 @@ pub enum ServeError {
     /// Its address cannot be read, or its thread not be started.
     #[error(transparent)]
     System(#[from] io::Error),
+}
+
+impl Coded for ServeError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::Net(error) => error.code(),
+            Self::Socket(error) => error.code(),
+            Self::Random(_) | Self::System(_) => ProblemCode::KernelRefused,
+        }
+    }
 }
 
 /// Serves until dropped.

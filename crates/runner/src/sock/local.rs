@@ -1,6 +1,7 @@
 //! Both ends on this machine: two namespaces, the server in one, the client in the other.
 
 use nicety_model::sock::Family;
+use nicety_model::{Coded, ProblemCode};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::privilege::{self, Privilege, PrivilegeError};
 use nicety_paths::{Between, Endpoints, PathError};
@@ -28,6 +29,18 @@ pub enum LocalError {
     /// The kernel has no IPv6, or keeps it from these interfaces.
     #[error("this kernel gives interfaces no IPv6 addresses; leave --ipv6 out")]
     NoIpv6,
+}
+
+impl Coded for LocalError {
+    fn code(&self) -> ProblemCode {
+        match self {
+            Self::Privilege(error) => error.code(),
+            Self::Path(error) => error.code(),
+            Self::Net(error) => error.code(),
+            Self::Serve(error) => error.code(),
+            Self::NoIpv6 => ProblemCode::KernelLacks,
+        }
+    }
 }
 
 /// Builds the path, runs the tests, removes everything.

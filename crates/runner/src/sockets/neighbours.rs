@@ -4,13 +4,13 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nicety_model::Remedy;
 use nicety_model::sock::{Family, Neighbours, SockSpec, SockTest};
+use nicety_model::{Problem, ProblemCode, Remedy};
 use nicety_netdev::link::Links;
 use nicety_paths::EndpointSite;
 use nicety_socket::{Connection, Ran, SocketError};
 
-use super::Missing;
+use super::{lacks, missing, of_server, of_socket};
 use crate::sock::inside::Inside;
 
 /// Payload of their datagrams: full frames of 1500 bytes MTU over IPv4 and IPv6.
@@ -28,7 +28,7 @@ pub(super) fn beside<T>(
     family: Family,
     ask: &SockSpec,
     work: &dyn Fn() -> T,
-) -> Result<(T, Neighbours), Missing> {
+) -> Result<(T, Neighbours), Problem> {
     let message_bytes = DATAGRAM[usize::from(family == Family::Ipv6)];
     let flood = SockSpec {
         message_bytes,
@@ -38,7 +38,7 @@ pub(super) fn beside<T>(
     let mut servers = Vec::new();
     for [_, far] in pairs {
         let server = Inside::start(&far.ns, address(far, family)?, 1);
-        servers.push(server.map_err(|error| Missing::server(&error))?);
+        servers.push(server.map_err(of_server)?);
     }
     let stop = AtomicBool::new(false);
     let (flood, stop) = (&flood, &stop);
@@ -65,14 +65,14 @@ pub(super) fn beside<T>(
         };
         for thread in running {
             let ran = match thread.join() {
-                Ok(ran) => ran.map_err(Missing::of)?,
+                Ok(ran) => ran.map_err(missing)?,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
             let ran = ran.map_err(|error| {
-                let missing = Missing::socket(&error);
-                Missing {
-                    reason: format!("a neighbour: {}", missing.reason),
-                    ..missing
+                let problem = of_socket(error);
+                Problem {
+                    what: format!("a neighbour: {}", problem.what),
+                    ..problem
                 }
             })?;
             let rate = |bytes: u64, seconds: f64| {
@@ -88,7 +88,8 @@ pub(super) fn beside<T>(
             }
         }
         let done = done.ok_or_else(|| {
-            Missing::with(
+            lacks(
+                ProblemCode::NoNeighbours,
                 "the neighbours did not begin to flood within 10 s",
                 &Remedy::here("try fewer of them"),
             )
@@ -97,7 +98,7 @@ pub(super) fn beside<T>(
     })
 }
 
-fn address(site: &EndpointSite, family: Family) -> Result<IpAddr, Missing> {
+fn address(site: &EndpointSite, family: Family) -> Result<IpAddr, Problem> {
     match family {
         Family::Ipv4 => Ok(site.ipv4),
         Family::Ipv6 => site.ipv6.ok_or_else(super::stage::no_ipv6),

@@ -10,7 +10,7 @@ use nicety_model::Note;
 use nicety_model::note::SockNote;
 use nicety_model::plan::{SockCell, VmConfig};
 use nicety_model::sock::{EndReport, Ending, Family, SockSpec};
-use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Problem, ProblemCode, Remedy};
 use nicety_netdev::ethtool::Ethtool;
 use nicety_netdev::link::Links;
 use nicety_netdev::netns::NetNs;
@@ -21,7 +21,7 @@ use nicety_paths::{
 };
 use nicety_socket::{Ran, Token};
 
-use super::{Making, Missing};
+use super::{Making, failed, lacks, missing, of_server};
 use crate::builder;
 use crate::setup_error::SetupError;
 use crate::sock::PORT;
@@ -34,7 +34,7 @@ pub(super) struct Stage {
     /// Where clients run.
     pub(super) client: EndpointSite,
     /// More pairs on the same switch, or why there are none.
-    pub(super) neighbours: Result<Vec<[EndpointSite; 2]>, Missing>,
+    pub(super) neighbours: Result<Vec<[EndpointSite; 2]>, Problem>,
     /// Whether both ends' CPU time is one.
     pub(super) shared_host: bool,
     /// What a reader should know.
@@ -74,11 +74,10 @@ impl Stage {
         cell: &SockCell,
         neighbours: u32,
         from_guest: bool,
-    ) -> Result<Self, Missing> {
+    ) -> Result<Self, Problem> {
         match &cell.path {
             PathSpec::Bridge => {
-                let ends =
-                    Endpoints::with_neighbours(neighbours).map_err(|error| missing(&error))?;
+                let ends = Endpoints::with_neighbours(neighbours).map_err(missing)?;
                 Ok(Self {
                     client: ends.a,
                     far: FarEnd::Site(ends.b),
@@ -94,26 +93,25 @@ impl Stage {
             | PathSpec::Testpmd { nics: None, .. } => {
                 switch(cell, making.placement, making.ipv6, neighbours)
             }
-            PathSpec::Ports { .. } | PathSpec::Testpmd { .. } => Err(Missing {
-                reason:
-                    "both ports are this host's: its kernel would hand the data over without them"
-                        .to_owned(),
-                remedy: "run nicety sock serve on the far host and nicety sock TEST --to here"
-                    .to_owned(),
-            }),
+            PathSpec::Ports { .. } | PathSpec::Testpmd { .. } => Err(Problem::new(
+                ProblemCode::NoPlaceForSockets,
+                "both ports are this host's: its kernel would hand the data over without them",
+            )
+            .with("run nicety sock serve on the far host and nicety sock TEST --to here")),
             PathSpec::Vm(vm) => match vm.config() {
                 ask if ask.netns => namespace(making, ask, neighbours),
                 ask => guest(making, ask, neighbours, from_guest),
             },
-            PathSpec::Foreign(_) => Err(Missing {
-                reason: format!("socket tests do not run over {} yet", cell.kind()),
-                remedy: "measure frames over it, or sockets over another path".to_owned(),
-            }),
+            PathSpec::Foreign(_) => Err(Problem::new(
+                ProblemCode::NoPlaceForSockets,
+                format!("socket tests do not run over {} yet", cell.kind()),
+            )
+            .with("measure frames over it, or sockets over another path")),
         }
     }
 
     /// Starts a server for a cell at the far end.
-    pub(super) fn server(&self, cell: &SockCell) -> Result<Far, Missing> {
+    pub(super) fn server(&self, cell: &SockCell) -> Result<Far, Problem> {
         let (family, pin) = (cell.family, &cell.server_pin);
         let site = match &self.far {
             FarEnd::Site(site) => site,
@@ -131,7 +129,7 @@ impl Stage {
             Family::Ipv6 => site.ipv6.ok_or_else(no_ipv6)?,
         };
         let server = Inside::pinned(&site.ns, ip, threads_on(None, pin), pin);
-        let server = server.map_err(|error| Missing::server(&error))?;
+        let server = server.map_err(of_server)?;
         Ok(Far {
             address: server.address.clone(),
             token: server.token.clone(),
@@ -145,16 +143,16 @@ impl Stage {
         far: &Far,
         ask: &SockSpec,
         stop: &AtomicBool,
-    ) -> Result<Ran, Missing> {
+    ) -> Result<Ran, Problem> {
         let Between::Guests(path) = &self.between else {
-            return Err(Missing::of("there is no guest for the client"));
+            return Err(failed("there is no guest for the client"));
         };
         let test = Test {
             to: far.address.clone(),
             token: far.token.text().to_owned(),
             ask: ask.clone(),
         };
-        let test = serde_json::to_value(test).map_err(|error| missing(&error))?;
+        let test = serde_json::to_value(test).map_err(failed)?;
         let limit = ask.duration() + REPORT_LIMIT;
         let stopped = || stop.load(Ordering::Relaxed);
         let done = match path.work(CLIENT, test, limit, &stopped) {
@@ -165,12 +163,12 @@ impl Stage {
                     server: None,
                 });
             }
-            done => done.map_err(|error| missing(&error))?,
+            done => done.map_err(missing)?,
         };
-        match serde_json::from_value(done).map_err(|error| missing(&error))? {
+        match serde_json::from_value(done).map_err(failed)? {
             Outcome::Failed { why, remedy } => Err(match remedy {
-                Some(remedy) => Missing::with(why, &Remedy::here(remedy)),
-                None => Missing::of(why),
+                Some(remedy) => lacks(ProblemCode::PeerRefuses, why, &Remedy::here(remedy)),
+                None => failed(why),
             }),
             Outcome::Ran {
                 ending,
@@ -185,16 +183,17 @@ impl Stage {
     }
 
     /// What to say when the far end has gone.
-    pub(super) fn lost(&self) -> Missing {
+    pub(super) fn lost(&self) -> Problem {
         let counters = match &self.between {
             Between::Bridge(_) => None,
             Between::Path(path) => Some(path.counters()),
             Between::Guests(path) => Some(path.counters()),
         };
         if let Some(Err(error)) = counters {
-            return Missing::of(format!("the far end went away during the test: {error}"));
+            return failed(format!("the far end went away during the test: {error}"));
         }
-        Missing::with(
+        lacks(
+            ProblemCode::PathFailed,
             "the far end went away during the test",
             &Remedy::here("look at the kernel's log"),
         )
@@ -226,8 +225,8 @@ fn guest(
     ask: VmConfig,
     pairs: u32,
     from_guest: bool,
-) -> Result<Stage, Missing> {
-    let token = Token::random().map_err(|error| missing(&error))?;
+) -> Result<Stage, Problem> {
+    let token = Token::random().map_err(failed)?;
     let ipv6 = making.ipv6;
     let end = |number: u8| {
         let mut addresses = vec![(address(Family::Ipv4, number), 24)];
@@ -244,7 +243,7 @@ fn guest(
     if from_guest {
         serve.push(end(FROM));
     }
-    let largest = FrameSize::new(LARGEST).map_err(|error| missing(&error))?;
+    let largest = FrameSize::new(LARGEST).map_err(failed)?;
     let switch = ask.switch;
     let (stop, observer) = (making.stop, making.observer);
     let path = making
@@ -273,12 +272,12 @@ fn guest(
 }
 
 /// A namespace at either end, of which the far one stands for a guest.
-fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage, Missing> {
+fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage, Problem> {
     let ipv6 = making.ipv6;
     let path = NetnsPath::build(&NetnsSpec {
         ask,
         stations: Vec::new(),
-        largest_frame: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
+        largest_frame: FrameSize::new(LARGEST).map_err(failed)?,
         path_cpus: builder::path_cpus(making.placement),
         serves: true,
         neighbours: pairs,
@@ -290,12 +289,12 @@ fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage
         .end()
         .ok_or_else(|| refused(PathError::Stopped.into()))?;
     if ipv6 {
-        sysctl::enable_ipv6(ns).map_err(|error| missing(&error))?;
+        sysctl::enable_ipv6(ns).map_err(missing)?;
     }
     let far = EndpointSite::address(ns.clone(), name, GUEST);
     Ok(Stage {
         client,
-        far: FarEnd::Site(far.map_err(|error| missing(&error))?),
+        far: FarEnd::Site(far.map_err(missing)?),
         neighbours,
         shared_host: true,
         notes: path.facts().notes.clone(),
@@ -304,7 +303,7 @@ fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage
 }
 
 /// The client's end of a path to a guest.
-fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Missing> {
+fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Problem> {
     let near = &path.ports()[0];
     match &path.facts().middle {
         Some(middle) if middle.userspace => {
@@ -318,33 +317,34 @@ fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Missing> {
     }
     let name = tagged(path, near)?;
     if ipv6 {
-        sysctl::enable_ipv6(&near.ns).map_err(|error| missing(&error))?;
+        sysctl::enable_ipv6(&near.ns).map_err(missing)?;
     }
     let client = EndpointSite::address(near.ns.clone(), &name, GUEST - 1);
-    client.map_err(|error| missing(&error))
+    client.map_err(missing)
 }
 
 /// The interface of a port that gets addresses: one that tags its frames, where the path wants
 /// tags.
-fn tagged(path: &dyn Path, port: &PathPort) -> Result<String, Missing> {
+fn tagged(path: &dyn Path, port: &PathPort) -> Result<String, Problem> {
     let Some(id) = path.facts().vlan else {
         return Ok(port.name.clone());
     };
-    let links = Links::open(&port.ns).map_err(|error| missing(&error))?;
+    let links = Links::open(&port.ns).map_err(missing)?;
     let name = format!("{}.{id}", port.name);
     let made = links.add_vlan(&name, port.index, id);
     made.map_err(|error| {
-        Missing::with(
+        lacks(
+            ProblemCode::KernelLacks,
             format!("the endpoints cannot tag their frames: {error}"),
             &Remedy::here("modprobe 8021q"),
         )
     })?;
-    links.set_up(&name).map_err(|error| missing(&error))?;
+    links.set_up(&name).map_err(missing)?;
     Ok(name)
 }
 
 /// Pairs on the same switch: without them the other tests can run all the same.
-fn beside(path: &mut dyn Path, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, Missing> {
+fn beside(path: &mut dyn Path, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, Problem> {
     match pairs {
         0 => Ok(Vec::new()),
         _ => add_neighbours(path, pairs).map_err(|e| refused(e.into())),
@@ -352,7 +352,7 @@ fn beside(path: &mut dyn Path, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, Mis
 }
 
 /// Segmentation offload: off for test frames, applications have it.
-fn segmentation(ns: &NetNs, name: &str) -> Result<(), Missing> {
+fn segmentation(ns: &NetNs, name: &str) -> Result<(), Problem> {
     let on = napi::SENDER_FEATURES.map(|(feature, _)| (feature, true));
     features(ns, &[name], &on)
 }
@@ -363,7 +363,7 @@ fn carried_whole(by: String) -> Note {
 }
 
 /// A program carries the frames: checksums are computed before it, which keeps segments small.
-fn whole_frames(port: &PathPort) -> Result<(), Missing> {
+fn whole_frames(port: &PathPort) -> Result<(), Problem> {
     features(
         &port.ns,
         &[&port.name],
@@ -372,11 +372,8 @@ fn whole_frames(port: &PathPort) -> Result<(), Missing> {
 }
 
 /// Why a path cannot be had.
-fn refused(error: SetupError) -> Missing {
-    Missing {
-        reason: error.to_string(),
-        remedy: error.remedy(),
-    }
+fn refused(error: SetupError) -> Problem {
+    error.problem()
 }
 
 /// Both ends of a path through another switch than the bridge.
@@ -385,10 +382,10 @@ fn switch(
     placement: &Placement,
     ipv6: bool,
     pairs: u32,
-) -> Result<Stage, Missing> {
+) -> Result<Stage, Problem> {
     let key = CellKey {
         path: cell.path.clone(),
-        frame_size_bytes: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
+        frame_size_bytes: FrameSize::new(LARGEST).map_err(failed)?,
         direction: Direction::Bi,
         flows: 1,
     };
@@ -409,7 +406,7 @@ fn switch(
         features(&middle.ns, &["d0", "d1"], &[("rx-gro", false)])?;
         notes.push(carried_whole(cell.kind().to_owned()));
     }
-    let site = |side: usize, number| -> Result<EndpointSite, Missing> {
+    let site = |side: usize, number| -> Result<EndpointSite, Problem> {
         let port = &path.ports()[side];
         if userspace {
             whole_frames(port)?;
@@ -419,9 +416,9 @@ fn switch(
         let name = tagged(path.as_ref(), port)?;
         // Off for test frames, whose stations have no use for it.
         if ipv6 {
-            sysctl::enable_ipv6(&port.ns).map_err(|error| missing(&error))?;
+            sysctl::enable_ipv6(&port.ns).map_err(missing)?;
         }
-        EndpointSite::address(port.ns.clone(), &name, number).map_err(|error| missing(&error))
+        EndpointSite::address(port.ns.clone(), &name, number).map_err(missing)
     };
     Ok(Stage {
         client: site(0, 1)?,
@@ -433,23 +430,18 @@ fn switch(
     })
 }
 
-fn features(ns: &NetNs, names: &[&str], wanted: &[(&str, bool)]) -> Result<(), Missing> {
-    let ethtool = Ethtool::open(ns).map_err(|error| missing(&error))?;
+fn features(ns: &NetNs, names: &[&str], wanted: &[(&str, bool)]) -> Result<(), Problem> {
+    let ethtool = Ethtool::open(ns).map_err(missing)?;
     for name in names {
-        ethtool
-            .set_features(name, wanted)
-            .map_err(|error| missing(&error))?;
+        ethtool.set_features(name, wanted).map_err(missing)?;
     }
     Ok(())
 }
 
-fn missing(error: &dyn std::fmt::Display) -> Missing {
-    Missing::of(error)
-}
-
 /// The kernel has no IPv6, or keeps it from these interfaces.
-pub(super) fn no_ipv6() -> Missing {
-    Missing::with(
+pub(super) fn no_ipv6() -> Problem {
+    lacks(
+        ProblemCode::KernelLacks,
         "this kernel gives interfaces no IPv6 addresses",
         &Remedy::plan("write family = \"ipv4\""),
     )

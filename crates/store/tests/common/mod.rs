@@ -7,7 +7,7 @@ use nicety_model::cell::SkippedCell;
 use nicety_model::pacing::PacingReport;
 use nicety_model::{
     CellKey, CellResult, Direction, Fingerprint, FrameCounts, FrameSize, LossRatio, PathSpec, Plan,
-    Purpose, SCHEMA, SearchBounds, TrialRecord, Validity, Verdict,
+    ProblemCode, Purpose, SCHEMA, SearchBounds, TrialRecord, Validity, Verdict,
 };
 use nicety_store::{RunDir, RunMeta, StoreError};
 
@@ -26,6 +26,7 @@ pub fn meta() -> RunMeta {
         notes: Vec::new(),
         skipped: vec![SkippedCell {
             cell: "ovs/64/uni".to_owned(),
+            code: Some(ProblemCode::KernelLacks),
             reason: "no datapath".to_owned(),
             remedy: "load it".to_owned(),
         }],
