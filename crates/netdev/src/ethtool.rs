@@ -9,13 +9,13 @@ mod set;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::UdpSocket;
-use std::os::fd::OwnedFd;
 
 pub use coalesce::Coalesce;
-use request::{ETH_GSTRING_LEN, Request, ioctl};
+use libc::{HWTSTAMP_FILTER_ALL, SOF_TIMESTAMPING_RX_HARDWARE, SOF_TIMESTAMPING_TX_HARDWARE};
+use request::{ETH_GSTRING_LEN, Request};
 pub use rss::RssTable;
 
+use crate::ifreq::Interfaces;
 use crate::link::check_name;
 use crate::net_error::NetError;
 use crate::netns::NetNs;
@@ -30,11 +30,6 @@ const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
-// include/uapi/linux/net_tstamp.h
-const SOF_TIMESTAMPING_TX_HARDWARE: u32 = 1;
-const SOF_TIMESTAMPING_RX_HARDWARE: u32 = 1 << 2;
-/// Of enum hwtstamp_rx_filters in the same file.
-const HWTSTAMP_FILTER_ALL: u32 = 1;
 const ETH_SS_STATS: u32 = 1;
 const ETH_SS_FEATURES: u32 = 4;
 /// SPEED_UNKNOWN: all bits set.
@@ -113,7 +108,7 @@ pub struct HardwareStamps {
 /// The drivers of one namespace. Stays in that namespace whatever thread uses it.
 #[derive(Debug)]
 pub struct Ethtool {
-    socket: OwnedFd,
+    interfaces: Interfaces,
     ns: NetNs,
 }
 
@@ -123,11 +118,8 @@ impl Ethtool {
     /// # Errors
     /// [`NetError::NotPermitted`] when the namespace is not the caller's to enter.
     pub fn open(ns: &NetNs) -> Result<Self, NetError> {
-        let socket = ns
-            .run(|| UdpSocket::bind(("0.0.0.0", 0)))?
-            .map_err(|e| NetError::new("open ethtool socket in namespace", ns, e))?;
         Ok(Self {
-            socket: socket.into(),
+            interfaces: Interfaces::open(ns, "open ethtool socket in namespace")?,
             ns: ns.clone(),
         })
     }
@@ -272,7 +264,7 @@ impl Ethtool {
                 names.iter().position(|name| name == feature),
                 before.get(*feature),
             ) else {
-                let object = format!("feature {feature} of {}", self.named(interface));
+                let object = format!("feature {feature} of {}", self.ns.has(interface));
                 return Err(NetError::new(
                     "find",
                     object,
@@ -294,7 +286,7 @@ impl Ethtool {
             if active != Some(*on) {
                 return Err(NetError::NotApplied {
                     operation: OPERATION,
-                    object: self.named(interface),
+                    object: self.ns.has(interface),
                     wanted: format!("{feature}={on}"),
                     actual: format!("{active:?}"),
                 });
@@ -359,13 +351,16 @@ impl Ethtool {
         mut request: Request,
     ) -> Result<Request, NetError> {
         check_name(interface)?;
-        ioctl(&self.socket, interface, &mut request)
-            .map_err(|e| NetError::new(operation, self.named(interface), e))?;
+        let data = request.bytes.as_mut_ptr().cast();
+        #[allow(unsafe_code)] // edge: SIOCETHTOOL
+        // SAFETY: the buffer lives through the call and is as large as the command's structure, with
+        // room to spare where the kernel decides how much it writes.
+        let done = unsafe {
+            self.interfaces
+                .call(interface, libc::SIOCETHTOOL as _, data)
+        };
+        done.map_err(|e| NetError::new(operation, self.ns.has(interface), e))?;
         Ok(request)
-    }
-
-    fn named(&self, interface: &str) -> String {
-        format!("{interface} (namespace {})", self.ns)
     }
 }
 

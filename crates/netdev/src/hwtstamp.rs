@@ -4,11 +4,10 @@
 mod stamp_log;
 
 use std::io;
-use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, OwnedFd};
 
 pub use stamp_log::{Changed, StampLog};
 
+use crate::ifreq::Interfaces;
 use crate::link::check_name;
 use crate::net_error::NetError;
 use crate::netns::NetNs;
@@ -40,7 +39,7 @@ impl Config {
 /// The NICs of one namespace.
 #[derive(Debug)]
 pub struct HwTstamp {
-    socket: OwnedFd,
+    interfaces: Interfaces,
 }
 
 impl HwTstamp {
@@ -49,12 +48,8 @@ impl HwTstamp {
     /// # Errors
     /// [`NetError::NotPermitted`] when the namespace is not the caller's to enter.
     pub fn open(ns: &NetNs) -> Result<Self, NetError> {
-        let socket = ns
-            .run(|| UdpSocket::bind(("0.0.0.0", 0)))?
-            .map_err(|e| NetError::new("open a socket in namespace", ns, e))?;
-        Ok(Self {
-            socket: socket.into(),
-        })
+        let interfaces = Interfaces::open(ns, "open a socket in namespace")?;
+        Ok(Self { interfaces })
     }
 
     /// What the NIC stamps now.
@@ -78,23 +73,13 @@ impl HwTstamp {
         Ok(config)
     }
 
-    #[allow(unsafe_code)] // No safe wrapper knows these two.
     fn call(&self, interface: &str, request: libc::c_ulong, config: &mut Config) -> io::Result<()> {
         check_name(interface).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?;
-        // SAFETY: `ifreq` is plain old data, for which all zeros is a value.
-        let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
-        // check_name() left room for the final NUL.
-        for (to, from) in ifreq.ifr_name.iter_mut().zip(interface.bytes()) {
-            *to = from as libc::c_char;
-        }
-        ifreq.ifr_ifru.ifru_data = std::ptr::from_mut(config).cast();
-        // SAFETY: the descriptor is open, `ifreq` names a NUL-terminated interface and points to a
-        // struct hwtstamp_config that lives through the call.
-        let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), request as _, &raw mut ifreq) };
-        if done < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
+        let data = std::ptr::from_mut(config).cast();
+        #[allow(unsafe_code)] // edge: no safe wrapper knows these two
+        // SAFETY: a struct hwtstamp_config that lives through the call.
+        unsafe {
+            self.interfaces.call(interface, request, data)
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod devlink;
 pub mod ethtool;
 mod genetlink;
 pub mod hwtstamp;
+mod ifreq;
 pub mod link;
 pub mod napi;
 pub mod net_error;

@@ -100,19 +100,13 @@ impl Links {
     /// # Errors
     /// [`NetError::BadName`], [`NetError::NotFound`].
     pub fn get(&self, name: &str) -> Result<Link, NetError> {
-        check_name(name)?;
-        let mut message = LinkMessage::default();
-        message
-            .attributes
-            .push(LinkAttribute::IfName(name.to_owned()));
         let answers = self
             .channel
-            .query(RouteNetlinkMessage::GetLink(message), 0)
+            .query(RouteNetlinkMessage::GetLink(of_name(name)?), 0)
             .map_err(|e| self.error("read interface", name, e))?;
-        answers
-            .into_iter()
-            .find_map(link_of)
-            .ok_or_else(|| NetError::bad_reply("read interface", self.named(name), "no link in it"))
+        answers.into_iter().find_map(link_of).ok_or_else(|| {
+            NetError::bad_reply("read interface", self.ns.has(name), "no link in it")
+        })
     }
 
     /// All interfaces, in the kernel's order.
@@ -145,8 +139,8 @@ impl Links {
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
         ]));
-        self.create(message)
-            .map_err(|e| self.error("make veth pair", &format!("{}-{}", near.name, far.name), e))
+        let pair = format!("{}-{}", near.name, far.name);
+        self.create("make veth pair", &pair, message)
     }
 
     /// Makes a bridge that only forwards: no multicast snooping, no spanning tree, no forward
@@ -162,23 +156,15 @@ impl Links {
 
     /// A bridge as of [`Self::add_bridge`] with more attributes.
     fn add_bridge_with(&self, name: &str, more: Vec<InfoBridge>) -> Result<(), NetError> {
-        check_name(name)?;
         let mut attributes = vec![
             InfoBridge::ForwardDelay(0),
             InfoBridge::StpState(BridgeStpState::Disabled),
             InfoBridge::MulticastSnooping(false),
         ];
         attributes.extend(more);
-        let mut message = LinkMessage::default();
-        message.attributes = vec![
-            LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::LinkInfo(vec![
-                LinkInfo::Kind(InfoKind::Bridge),
-                LinkInfo::Data(InfoData::Bridge(attributes)),
-            ]),
-        ];
-        self.create(message)
-            .map_err(|e| self.error("make bridge", name, e))
+        let data = InfoData::Bridge(attributes);
+        let message = of_kind(name, InfoKind::Bridge, Some(data))?;
+        self.create("make bridge", name, message)
     }
 
     /// Makes an intermediate functional block (drivers/net/ifb.c), which sends on what is
@@ -187,15 +173,9 @@ impl Links {
     /// # Errors
     /// As [`Self::add_veth`], of the ifb driver.
     pub fn add_ifb(&self, name: &str, index: Option<u32>) -> Result<(), NetError> {
-        check_name(name)?;
-        let mut message = LinkMessage::default();
-        message.attributes = vec![
-            LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
-        ];
+        let mut message = of_kind(name, InfoKind::Ifb, None)?;
         message.header.index = index.unwrap_or(0);
-        self.create(message)
-            .map_err(|e| self.error("make interface", name, e))
+        self.create("make interface", name, message)
     }
 
     /// Sets an interface up.
@@ -215,11 +195,7 @@ impl Links {
     /// # Errors
     /// [`NetError::NotFound`], [`NetError::NotPermitted`], or what the driver says.
     pub fn change(&self, name: &str, change: &LinkChange) -> Result<(), NetError> {
-        check_name(name)?;
-        let mut message = LinkMessage::default();
-        message
-            .attributes
-            .push(LinkAttribute::IfName(name.to_owned()));
+        let mut message = of_name(name)?;
         if let Some(up) = change.up {
             message.header.change_mask = LinkFlags::Up;
             if up {
@@ -235,9 +211,7 @@ impl Links {
         message
             .attributes
             .extend(change.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
-        self.channel
-            .change(RouteNetlinkMessage::SetLink(message), 0)
-            .map_err(|e| self.error("change interface", name, e))
+        self.set("change interface", name, message)
     }
 
     /// Removes an interface; both ends of a veth pair go.
@@ -245,13 +219,8 @@ impl Links {
     /// # Errors
     /// [`NetError::NotFound`], [`NetError::NotPermitted`].
     pub fn delete(&self, name: &str) -> Result<(), NetError> {
-        check_name(name)?;
-        let mut message = LinkMessage::default();
-        message
-            .attributes
-            .push(LinkAttribute::IfName(name.to_owned()));
         self.channel
-            .change(RouteNetlinkMessage::DelLink(message), 0)
+            .change(RouteNetlinkMessage::DelLink(of_name(name)?), 0)
             .map_err(|e| self.error("remove interface", name, e))
     }
 
@@ -269,7 +238,7 @@ impl Links {
             if begin.elapsed() >= limit {
                 return Err(NetError::TimedOut {
                     operation: "wait for carrier of",
-                    object: self.named(name),
+                    object: self.ns.has(name),
                     after: limit,
                 });
             }
@@ -286,18 +255,49 @@ impl Links {
         Ok(links.into_iter().map(|l| (l.name, l.counters)).collect())
     }
 
-    fn create(&self, message: LinkMessage) -> std::io::Result<()> {
+    fn create(
+        &self,
+        operation: &'static str,
+        name: &str,
+        message: LinkMessage,
+    ) -> Result<(), NetError> {
         let message = RouteNetlinkMessage::NewLink(message);
-        self.channel.change(message, NLM_F_CREATE | NLM_F_EXCL)
+        self.channel
+            .change(message, NLM_F_CREATE | NLM_F_EXCL)
+            .map_err(|e| self.error(operation, name, e))
     }
 
-    fn named(&self, name: &str) -> String {
-        format!("{name} (namespace {})", self.ns)
+    fn set(
+        &self,
+        operation: &'static str,
+        name: &str,
+        message: LinkMessage,
+    ) -> Result<(), NetError> {
+        self.channel
+            .change(RouteNetlinkMessage::SetLink(message), 0)
+            .map_err(|e| self.error(operation, name, e))
     }
 
     fn error(&self, operation: &'static str, name: &str, source: std::io::Error) -> NetError {
-        NetError::new(operation, self.named(name), source)
+        NetError::new(operation, self.ns.has(name), source)
     }
+}
+
+/// A message about the interface of this name.
+fn of_name(name: &str) -> Result<LinkMessage, NetError> {
+    check_name(name)?;
+    let mut message = LinkMessage::default();
+    message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
+    Ok(message)
+}
+
+/// One to be made, of this kind, with what only such interfaces have.
+fn of_kind(name: &str, kind: InfoKind, data: Option<InfoData>) -> Result<LinkMessage, NetError> {
+    let mut message = of_name(name)?;
+    let info = [LinkInfo::Kind(kind)].into_iter();
+    let info = info.chain(data.map(LinkInfo::Data)).collect();
+    message.attributes.push(LinkAttribute::LinkInfo(info));
+    Ok(message)
 }
 
 fn veth_attributes(end: &VethEnd<'_>) -> Vec<LinkAttribute> {

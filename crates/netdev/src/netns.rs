@@ -56,6 +56,11 @@ impl NetNs {
         Self::of_file(&path.display().to_string(), path)
     }
 
+    /// Something of it, for messages.
+    pub(crate) fn has(&self, name: &str) -> String {
+        format!("{name} (namespace {self})")
+    }
+
     fn of_thread(name: &str) -> Result<Self, NetError> {
         Self::of_file(name, Path::new(THREAD_NETNS))
     }

@@ -96,11 +96,7 @@ impl NsSysfs {
     }
 
     fn error(&self, operation: &'static str, path: &str, source: io::Error) -> NetError {
-        NetError::new(
-            operation,
-            format!("/sys/{path} (namespace {})", self.ns),
-            source,
-        )
+        NetError::new(operation, self.ns.has(&format!("/sys/{path}")), source)
     }
 }
 

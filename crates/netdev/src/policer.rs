@@ -210,7 +210,7 @@ impl Policers {
 
     /// The first policer, with its qdisc.
     fn begin(&self, at: Representor<'_>, rate: BitRate) -> Result<(), NetError> {
-        let qdisc = tc::ingress(tc::RTM_NEWQDISC, at.index);
+        let qdisc = tc::ingress(libc::RTM_NEWQDISC, at.index);
         self.change(qdisc, NLM_F_CREATE | NLM_F_EXCL, at)?;
         let added = self.add(at, rate);
         if added.is_err() {
@@ -250,7 +250,7 @@ impl Policers {
         self.made().remove(&at.index);
         let request = match shared {
             true => message::remove_filter(at.index),
-            false => tc::ingress(tc::RTM_DELQDISC, at.index),
+            false => tc::ingress(libc::RTM_DELQDISC, at.index),
         };
         self.change(request, 0, at)
     }

@@ -9,6 +9,8 @@ const HEADER_BYTES: usize = 4;
 /// NLA_F_NESTED and NLA_F_NET_BYTEORDER (include/uapi/linux/netlink.h) are no part of the kind.
 const KIND_MASK: u16 = 0x3fff;
 const NESTED: u16 = 0x8000;
+/// Bytes of struct ifinfomsg.
+pub(crate) const LINK_HEADER: usize = 16;
 
 /// A message: its type and what follows the netlink header.
 #[derive(Debug, Clone, PartialEq, Eq)]

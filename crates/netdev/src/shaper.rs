@@ -211,11 +211,11 @@ impl Shapers {
         let lost =
             survey.ingress(face.index).is_some() && self.redirects(face)?.contains(&Target::Lost);
         if lost {
-            let request = message::ingress(message::RTM_DELQDISC, face.index);
+            let request = message::ingress(libc::RTM_DELQDISC, face.index);
             self.change(request, 0, "renew limit of", &face.name)?;
         }
         if lost || survey.ingress(face.index).is_none() {
-            let request = message::ingress(message::RTM_NEWQDISC, face.index);
+            let request = message::ingress(libc::RTM_NEWQDISC, face.index);
             match self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name) {
                 Err(NetError::Exists { .. }) => {}
                 other => other?,
@@ -290,7 +290,7 @@ impl Shapers {
                 let ours = survey.ingress(link.index).is_some()
                     && !matches!(self.redirected(link, survey)?, PortLimit::Foreign(_));
                 if ours {
-                    let request = message::ingress(message::RTM_DELQDISC, link.index);
+                    let request = message::ingress(libc::RTM_DELQDISC, link.index);
                     self.change(request, 0, "remove limit of", port)?;
                 }
                 if survey.made_for(link.index).is_some() {
@@ -321,11 +321,7 @@ impl Shapers {
         crate::link::check_name(port)?;
         survey.face(port).ok_or_else(|| {
             let none = std::io::Error::from(rustix::io::Errno::NODEV);
-            NetError::new(
-                "read interface",
-                format!("{port} (namespace {})", self.ns),
-                none,
-            )
+            NetError::new("read interface", self.ns.has(port), none)
         })
     }
 

@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::ifreq::ifreq;
 use crate::link::{Links, Share, check_name};
 use crate::net_error::NetError;
 use crate::netns::NetNs;
@@ -30,7 +31,7 @@ pub fn create(ns: &NetNs, name: &str, queues: u32) -> Result<Vec<OwnedFd>, NetEr
             .collect()
     };
     let made: io::Result<Vec<OwnedFd>> = ns.run(open)?;
-    made.map_err(|error| NetError::new("make tap", format!("{name} (namespace {ns})"), error))
+    made.map_err(|error| NetError::new("make tap", ns.has(name), error))
 }
 
 /// Makes a macvtap `name` on the interface with number `on` and opens its one queue, with a
@@ -66,12 +67,7 @@ pub fn create_macvtap(ns: &NetNs, name: &str, on: u32, share: Share) -> Result<O
 
 fn queue(name: &str, several: bool) -> io::Result<OwnedFd> {
     let file = OpenOptions::new().read(true).write(true).open(DEVICE)?;
-    // SAFETY: all bytes zero is a valid ifreq.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // `check_name` left room for the NUL.
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
+    let mut request = ifreq(name);
     let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
     if several {
         flags |= libc::IFF_MULTI_QUEUE;

@@ -1,22 +1,19 @@
 //! What all messages about queueing disciplines and their filters have in common
 //! (include/uapi/linux/rtnetlink.h, pkt_sched.h, pkt_cls.h).
 
-use crate::raw::RawMessage;
+use libc::{RTM_GETQDISC, RTM_GETTFILTER, TCA_KIND};
 
-pub(crate) const RTM_NEWQDISC: u16 = 36;
-pub(crate) const RTM_DELQDISC: u16 = 37;
-const RTM_GETQDISC: u16 = 38;
-pub(crate) const RTM_NEWTFILTER: u16 = 44;
-pub(crate) const RTM_DELTFILTER: u16 = 45;
-const RTM_GETTFILTER: u16 = 46;
+use crate::raw::{Attributes, RawMessage, u32_at, u64_at};
+
 /// TC_H_ROOT.
 pub(crate) const ROOT: u32 = 0xffff_ffff;
 /// TC_H_INGRESS, where an ingress or clsact qdisc hangs.
 pub(crate) const INGRESS_PARENT: u32 = 0xffff_fff1;
 /// The handle such a qdisc has.
 pub(crate) const INGRESS: u32 = 0xffff_0000;
-pub(crate) const TCA_KIND: u16 = 1;
-pub(crate) const TCA_OPTIONS: u16 = 2;
+const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_PKT64: u16 = 8;
 pub(crate) const TCA_ACT_KIND: u16 = 1;
 pub(crate) const TCA_ACT_OPTIONS: u16 = 2;
 /// Bytes of struct tcmsg.
@@ -46,4 +43,31 @@ pub(crate) fn ingress(kind: u16, index: u32) -> RawMessage {
     let mut request = tc(kind, index, INGRESS, INGRESS_PARENT, 0);
     request.put_str(TCA_KIND, "ingress");
     request
+}
+
+/// What a qdisc or an action counts (include/uapi/linux/gen_stats.h); 0 where it does not say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stats {
+    pub(crate) bytes: u64,
+    pub(crate) frames: u64,
+    /// Modulo 2³².
+    pub(crate) drops: u32,
+    /// Bytes that wait.
+    pub(crate) backlog: u32,
+}
+
+impl Stats {
+    /// Of the attribute that holds them, if there is one.
+    pub(crate) fn of(nest: Option<&[u8]>) -> Self {
+        let stats = Attributes::of(nest.unwrap_or_default());
+        let [basic, queue, wide] = [TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_PKT64]
+            .map(|kind| stats.find(kind).unwrap_or_default());
+        let narrow = u32_at(basic, 8).map(u64::from);
+        Self {
+            bytes: u64_at(basic, 0).unwrap_or(0),
+            frames: u64_at(wide, 0).or(narrow).unwrap_or(0),
+            drops: u32_at(queue, 8).unwrap_or(0),
+            backlog: u32_at(queue, 4).unwrap_or(0),
+        }
+    }
 }

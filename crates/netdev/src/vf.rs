@@ -13,6 +13,7 @@ mod registers;
 mod setting;
 mod switch;
 
+use libc::{IFLA_EXT_MASK, IFLA_IFNAME, RTM_GETLINK};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::devlink::Devlink;
@@ -31,12 +32,6 @@ pub use registers::{Chip, RegisterCounters, Registers};
 pub use setting::FunctionSetting;
 pub use switch::Switch;
 
-const RTM_GETLINK: u16 = 18;
-const RTM_SETLINK: u16 = 19;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_VFINFO_LIST: u16 = 22;
-const IFLA_EXT_MASK: u16 = 29;
-const IFLA_VF_INFO: u16 = 1;
 const IFLA_VF_RATE: u16 = 6;
 const RTEXT_FILTER_VF: u32 = 1;
 const RTEXT_FILTER_SKIP_STATS: u32 = 1 << 3;
@@ -149,21 +144,14 @@ impl Functions {
     }
 
     fn error(&self, operation: &'static str, name: &str, source: std::io::Error) -> NetError {
-        NetError::new(operation, format!("{name} (namespace {})", self.ns), source)
+        NetError::new(operation, self.ns.has(name), source)
     }
 }
 
 fn rate_request(pf: &str, vf: u32, max: u32, min: u32) -> RawMessage {
-    let mut request = RawMessage::new(RTM_SETLINK, &[0; 16]);
-    request.put_str(IFLA_IFNAME, pf);
-    request.nest(IFLA_VFINFO_LIST, |list| {
-        list.nest(IFLA_VF_INFO, |info| {
-            // struct ifla_vf_rate.
-            let rate = [vf, min, max].map(u32::to_ne_bytes).concat();
-            info.put(IFLA_VF_RATE, &rate);
-        });
-    });
-    request
+    // struct ifla_vf_rate.
+    let rate = [vf, min, max].map(u32::to_ne_bytes).concat();
+    setting::request(pf, IFLA_VF_RATE, &rate)
 }
 
 #[cfg(test)]

@@ -1,11 +1,7 @@
-//! The command structures of SIOCETHTOOL as bytes, and the call itself.
-
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+//! The command structures of SIOCETHTOOL as bytes.
 
 /// Longest name of a feature or counter, and length of the driver's strings, in bytes.
 pub(super) const ETH_GSTRING_LEN: usize = 32;
-const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
 /// A command structure of ethtool.h as bytes, command number first.
 pub(super) struct Request {
@@ -42,27 +38,6 @@ impl Request {
         let end = field.iter().position(|b| *b == 0).unwrap_or(field.len());
         String::from_utf8_lossy(&field[..end]).into_owned()
     }
-}
-
-/// Asks the driver of `interface`, a name that passed `check_name`; the answer replaces the
-/// request.
-#[allow(unsafe_code)] // No safe wrapper knows SIOCETHTOOL.
-pub(super) fn ioctl(socket: &OwnedFd, interface: &str, request: &mut Request) -> io::Result<()> {
-    // SAFETY: `ifreq` is plain old data, for which all zeros is a value.
-    let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
-    // check_name() left room for the final NUL.
-    for (to, from) in ifreq.ifr_name.iter_mut().zip(interface.bytes()) {
-        *to = from as libc::c_char;
-    }
-    ifreq.ifr_ifru.ifru_data = request.bytes.as_mut_ptr().cast();
-    // SAFETY: the descriptor is open, `ifreq` names a NUL-terminated interface and points to a
-    // buffer that lives through the call and is as large as the command's structure (with room
-    // to spare where the kernel decides how much it writes).
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut ifreq) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
 }
 
 #[cfg(test)]

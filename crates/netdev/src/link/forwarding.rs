@@ -1,21 +1,18 @@
-//! What a bridge forwards where, said beforehand instead of learned.
+//! What a bridge forwards where, said beforehand instead of learned, and the stations that an interface
+//! takes frames for.
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use libc::{
+    IFLA_PROTINFO, NDA_LLADDR, NDA_VLAN, NTF_MASTER, NTF_SELF, NUD_NOARP, NUD_PERMANENT,
+    RTM_NEWNEIGH, RTM_SETLINK,
+};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 
 use super::{Links, Mac};
 use crate::net_error::NetError;
 use crate::raw::RawMessage;
 
-const RTM_SETLINK: u16 = 19;
-const RTM_NEWNEIGH: u16 = 28;
 const AF_BRIDGE: u8 = 7;
-/// Fields of `struct ndmsg` (include/uapi/linux/neighbour.h).
-const NUD_NOARP: u16 = 0x40;
-const NTF_MASTER: u8 = 0x04;
-const NDA_LLADDR: u16 = 2;
-const NDA_VLAN: u16 = 5;
 /// Attributes of a bridge port (include/uapi/linux/if_link.h).
-const IFLA_PROTINFO: u16 = 12;
 const IFLA_BRPORT_LEARNING: u16 = 8;
 const IFLA_BRPORT_UNICAST_FLOOD: u16 = 9;
 const IFLA_BRPORT_MCAST_FLOOD: u16 = 27;
@@ -79,13 +76,8 @@ impl Links {
     /// # Errors
     /// [`NetError::NotFound`], or what the bridge says.
     pub fn forward_to(&self, name: &str, station: Mac, vlan: Option<u16>) -> Result<(), NetError> {
-        let mut header = [0; 12];
-        header[0] = AF_BRIDGE;
-        header[4..8].copy_from_slice(&self.get(name)?.index.to_ne_bytes());
-        header[8..10].copy_from_slice(&NUD_NOARP.to_ne_bytes());
-        header[10] = NTF_MASTER;
-        let mut message = RawMessage::new(RTM_NEWNEIGH, &header);
-        message.put(NDA_LLADDR, &station.0);
+        let index = self.get(name)?.index;
+        let mut message = entry(index, NUD_NOARP, NTF_MASTER, station);
         if let Some(id) = vlan {
             message.put(NDA_VLAN, &id.to_ne_bytes());
         }
@@ -93,4 +85,29 @@ impl Links {
             .change(message, NLM_F_CREATE | NLM_F_REPLACE)
             .map_err(|e| self.error("forward a station to bridge port", name, e))
     }
+
+    /// Lets an interface take frames for one more station, beside its own address: an entry in
+    /// its own table, as of `bridge fdb add … self`.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Exists`], or what the driver says when its table is
+    /// full.
+    pub fn add_station(&self, name: &str, station: Mac) -> Result<(), NetError> {
+        let message = entry(self.get(name)?.index, NUD_PERMANENT, NTF_SELF, station);
+        self.channel
+            .change(message, NLM_F_CREATE | NLM_F_EXCL)
+            .map_err(|e| self.error("add a station to", name, e))
+    }
+}
+
+/// A station in a table of addresses (`struct ndmsg` of include/uapi/linux/neighbour.h).
+fn entry(index: u32, state: u16, flags: u8, station: Mac) -> RawMessage {
+    let mut header = [0; 12];
+    header[0] = AF_BRIDGE;
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..10].copy_from_slice(&state.to_ne_bytes());
+    header[10] = flags;
+    let mut message = RawMessage::new(RTM_NEWNEIGH, &header);
+    message.put(NDA_LLADDR, &station.0);
+    message
 }

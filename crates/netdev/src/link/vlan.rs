@@ -1,12 +1,12 @@
 //! VLANs: sub-interfaces, and bridges that tell VLANs apart themselves.
 
+use netlink_packet_route::AddressFamily;
 use netlink_packet_route::link::{
     AfSpecBridge, BridgeVlanInfo, BridgeVlanInfoFlags, InfoBridge, InfoData, InfoKind, InfoVlan,
-    LinkAttribute, LinkInfo, LinkMessage,
+    LinkAttribute, LinkMessage,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::{Links, check_name};
+use super::{Links, of_kind};
 use crate::net_error::NetError;
 
 impl Links {
@@ -16,18 +16,10 @@ impl Links {
     /// # Errors
     /// As [`Links::add_veth`]; [`NetError::Unsupported`] without the 8021q driver.
     pub fn add_vlan(&self, name: &str, lower: u32, id: u16) -> Result<(), NetError> {
-        check_name(name)?;
-        let mut message = LinkMessage::default();
-        message.attributes = vec![
-            LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::Link(lower),
-            LinkAttribute::LinkInfo(vec![
-                LinkInfo::Kind(InfoKind::Vlan),
-                LinkInfo::Data(InfoData::Vlan(vec![InfoVlan::Id(id)])),
-            ]),
-        ];
-        self.create(message)
-            .map_err(|e| self.error("make VLAN sub-interface", name, e))
+        let data = InfoData::Vlan(vec![InfoVlan::Id(id)]);
+        let mut message = of_kind(name, InfoKind::Vlan, Some(data))?;
+        message.attributes.push(LinkAttribute::Link(lower));
+        self.create("make VLAN sub-interface", name, message)
     }
 
     /// A bridge as of [`Links::add_bridge`] that forwards within VLANs only. Its ports belong to
@@ -70,8 +62,6 @@ impl Links {
         message.attributes = vec![LinkAttribute::AfSpecBridge(vec![AfSpecBridge::VlanInfo(
             BridgeVlanInfo { flags, vid: id },
         )])];
-        self.channel
-            .change(RouteNetlinkMessage::SetLink(message), 0)
-            .map_err(|e| self.error("allow a VLAN on bridge port", &port.to_string(), e))
+        self.set("allow a VLAN on bridge port", &port.to_string(), message)
     }
 }

@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
+use libc::{RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
 use nicety_model::BitRate;
 
 use super::Policer;
 use crate::raw::{Attributes, RawMessage, text, u32_at, u64_at};
-use crate::tc::{
-    INGRESS, INGRESS_PARENT, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, TC_HEADER, TCA_ACT_KIND,
-    TCA_ACT_OPTIONS, TCA_KIND, TCA_OPTIONS, tc,
-};
+use crate::tc::{INGRESS, INGRESS_PARENT, Stats, TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
 
 /// Priority of the filter: the only one that drivers take.
 const FIRST: u32 = 1;
@@ -25,9 +23,6 @@ const TCA_POLICE_TBF: u16 = 1;
 const TCA_POLICE_RATE: u16 = 2;
 const TCA_POLICE_RESULT: u16 = 5;
 const TCA_POLICE_RATE64: u16 = 8;
-const TCA_STATS_BASIC: u16 = 1;
-const TCA_STATS_QUEUE: u16 = 3;
-const TCA_STATS_PKT64: u16 = 8;
 const TC_ACT_OK: u32 = 0;
 const TC_ACT_SHOT: u32 = 2;
 const LINKLAYER_ETHERNET: u8 = 1;
@@ -125,25 +120,23 @@ fn ours(message: &RawMessage) -> Option<Policer> {
         Some(rate) => u64_at(rate, 0)?,
         None => u64::from(u32_at(police.find(TCA_POLICE_TBF)?, 28)?),
     };
-    let stats = Attributes::of(action.find(TCA_ACT_STATS).unwrap_or_default());
-    let basic = stats.find(TCA_STATS_BASIC);
-    let narrow = basic.and_then(|basic| u32_at(basic, 8));
-    let wide = stats.find(TCA_STATS_PKT64).and_then(|wide| u64_at(wide, 0));
-    let queue = stats.find(TCA_STATS_QUEUE);
+    let stats = Stats::of(action.find(TCA_ACT_STATS));
     Some(Policer {
         rate: BitRate(rate.saturating_mul(8)),
         in_hardware: flags & TCA_CLS_FLAGS_IN_HW != 0,
-        frames: wide.or(narrow.map(u64::from)).unwrap_or(0),
-        bytes: basic.and_then(|basic| u64_at(basic, 0)).unwrap_or(0),
-        drops: queue.and_then(|queue| u32_at(queue, 8)).unwrap_or(0),
+        frames: stats.frames,
+        bytes: stats.bytes,
+        drops: stats.drops,
         shared: false,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use libc::RTM_DELQDISC;
+
     use super::*;
-    use crate::tc::{RTM_DELQDISC, ingress};
+    use crate::tc::ingress;
 
     #[test]
     fn a_policer_is_read_as_it_is_written() {

@@ -1,6 +1,7 @@
 //! Whether somebody has changed interfaces, qdiscs or filters: the kernel tells (rtnetlink(7)), so
 //! that nobody has to look at hundreds of filters again and again.
 
+use libc::{RTM_NEWQDISC, RTNLGRP_LINK, RTNLGRP_TC};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use rustix::io::Errno;
@@ -10,10 +11,6 @@ use crate::net_error::NetError;
 use crate::netns::NetNs;
 use crate::raw::{u16_at, u32_at};
 
-const RTNLGRP_LINK: u32 = 1;
-const RTNLGRP_TC: u32 = 4;
-/// What is told when a limit gets another rate.
-const RTM_NEWQDISC: u16 = 36;
 /// Room for what comes between two looks.
 const ROOM: usize = 1 << 20;
 
@@ -94,6 +91,7 @@ impl ChangeListener {
 fn add_changes(mut datagram: &[u8], own: u32, changed: &mut Changes) {
     while let (Some(length), Some(kind)) = (u32_at(datagram, 0), u16_at(datagram, 4)) {
         match kind {
+            // Reported when a limit gets another rate.
             RTM_NEWQDISC => changed.qdiscs |= u32_at(datagram, 12) != Some(own),
             _ => changed.other = true,
         }

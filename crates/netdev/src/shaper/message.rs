@@ -1,12 +1,13 @@
 //! The messages (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
 
+use libc::{RTM_DELQDISC, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
+
 use super::{Shape, WIRE_BYTES};
-use crate::raw::{Attributes, RawMessage, u32_at};
+use crate::raw::{Attributes, LINK_HEADER, RawMessage, u32_at};
 pub(super) use crate::tc::{
-    INGRESS, INGRESS_PARENT, ROOT, RTM_DELQDISC, RTM_NEWQDISC, TC_HEADER, TCA_KIND, TCA_OPTIONS,
-    dump_filters, dump_qdiscs, get_root, ingress,
+    INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_root, ingress,
 };
-use crate::tc::{RTM_NEWTFILTER, TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
+use crate::tc::{TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
 
 /// Where a filter sends what it catches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +40,7 @@ const LINKLAYER_ETHERNET: u8 = 1;
 
 /// All interfaces.
 pub(super) fn dump_links() -> RawMessage {
-    const RTM_GETLINK: u16 = 18;
-    RawMessage::new(RTM_GETLINK, &[0; 16])
+    RawMessage::new(libc::RTM_GETLINK, &[0; LINK_HEADER])
 }
 
 /// The counters of all interfaces and nothing else.

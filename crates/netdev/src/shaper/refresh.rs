@@ -140,7 +140,7 @@ impl Shapers {
 
     fn qdiscs(&self, begin: &Survey) -> Result<Survey, NetError> {
         let fill = |survey: &mut Survey, part: Part<'_>| {
-            if part.kind == message::RTM_NEWQDISC {
+            if part.kind == libc::RTM_NEWQDISC {
                 // One that is cut off says nothing.
                 let _ = survey.add(part.body);
             }

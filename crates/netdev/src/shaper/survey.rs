@@ -4,28 +4,22 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use libc::{
+    IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_PARENT_DEV_NAME, IFLA_STATS64, TCA_KIND,
+    TCA_OPTIONS, TCA_STATS2,
+};
 use nicety_model::BitRate;
 
 use super::message::{
-    BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER, TCA_KIND, TCA_OPTIONS,
-    TCA_TBF_PARMS, TCA_TBF_RATE64,
+    BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER, TCA_TBF_PARMS, TCA_TBF_RATE64,
 };
 use super::{Shape, port_of};
-use crate::raw::{Attributes, text, u16_at, u32_at, u64_at};
+use crate::raw::{Attributes, LINK_HEADER, text, u16_at, u32_at, u64_at};
+use crate::tc::Stats;
 
-/// Bytes of struct ifinfomsg and of struct if_stats_msg.
-const LINK_HEADER: usize = 16;
+/// Bytes of struct if_stats_msg.
 const STATS_HEADER: usize = 12;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_STATS64: u16 = 23;
-const IFLA_PARENT_DEV_NAME: u16 = 56;
-const IFLA_INFO_KIND: u16 = 1;
 const IFF_UP: u32 = 1;
-const TCA_STATS2: u16 = 7;
-const TCA_STATS_BASIC: u16 = 1;
-const TCA_STATS_QUEUE: u16 = 3;
-const TCA_STATS_PKT64: u16 = 8;
 
 /// A token bucket set here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,34 +300,25 @@ fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
         Some(rate) => u64_at(rate, 0)?,
         None => u64::from(u32_at(parameters, 8)?),
     };
-    let mut bucket = Bucket {
+    let stats = Stats::of(attributes.find(TCA_STATS2));
+    Some(Bucket {
         shape: Shape {
             rate: BitRate(rate.saturating_mul(8)),
             wire: u16_at(parameters, 2)? > 0,
         },
-        bytes: 0,
-        frames: 0,
-        drops: 0,
-        backlog: 0,
-    };
-    let stats = Attributes::of(attributes.find(TCA_STATS2).unwrap_or_default());
-    if let Some(basic) = stats.find(TCA_STATS_BASIC) {
-        bucket.bytes = u64_at(basic, 0)?;
-        bucket.frames = u32_at(basic, 8)?.into();
-    }
-    if let Some(frames) = stats.find(TCA_STATS_PKT64) {
-        bucket.frames = u64_at(frames, 0)?;
-    }
-    if let Some(queue) = stats.find(TCA_STATS_QUEUE) {
-        bucket.backlog = u32_at(queue, 4)?;
-        bucket.drops = u32_at(queue, 8)?;
-    }
-    Some(bucket)
+        bytes: stats.bytes,
+        frames: stats.frames,
+        drops: stats.drops,
+        backlog: stats.backlog,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TCA_STATS_BASIC: u16 = 1;
+    const TCA_STATS_QUEUE: u16 = 3;
 
     #[test]
     fn a_bucket_is_read_from_what_the_kernel_would_send_back() {

@@ -5,20 +5,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use libc::{IFLA_IFNAME, IFLA_PARENT_DEV_BUS_NAME, IFLA_PARENT_DEV_NAME, RTM_GETLINK};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::{IFLA_IFNAME, RTM_GETLINK};
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
-use crate::raw::{Attributes, RawMessage, text};
+use crate::raw::{Attributes, LINK_HEADER, RawMessage, text};
 
 /// Where ip-netns(8) keeps names.
 const NAMED: &str = "/run/netns";
-/// Bytes of struct ifinfomsg.
-const LINK_HEADER: usize = 16;
-const IFLA_PARENT_DEV_NAME: u16 = 56;
-const IFLA_PARENT_DEV_BUS_NAME: u16 = 57;
 
 /// Named namespaces with their interfaces, `blue (eth0)`, by PCI address. Those that this user may not
 /// enter are left out.

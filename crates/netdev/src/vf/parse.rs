@@ -1,12 +1,12 @@
 //! From the kernel's message to functions.
 
+use libc::{IFLA_NUM_VF, IFLA_VFINFO_LIST};
+
 use super::switch::Switch;
 use crate::link::Mac;
 use crate::policer::Policed;
-use crate::raw::{Attributes, RawMessage, u32_at, u64_at};
+use crate::raw::{Attributes, LINK_HEADER, RawMessage, u32_at, u64_at};
 
-const IFLA_NUM_VF: u16 = 21;
-const IFLA_VFINFO_LIST: u16 = 22;
 const IFLA_VF_INFO: u16 = 1;
 const IFLA_VF_MAC: u16 = 1;
 const IFLA_VF_VLAN: u16 = 2;
@@ -15,8 +15,6 @@ const IFLA_VF_LINK_STATE: u16 = 5;
 const IFLA_VF_RATE: u16 = 6;
 const IFLA_VF_STATS: u16 = 8;
 const IFLA_VF_TRUST: u16 = 9;
-/// Bytes of struct ifinfomsg.
-const LINK_HEADER: usize = 16;
 /// What a driver that does not fill in a setting leaves there (`rtnl_fill_vfinfo` sets -1).
 const UNSET: u32 = u32::MAX;
 

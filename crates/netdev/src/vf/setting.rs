@@ -1,10 +1,13 @@
 //! What the host sets of a function: its address, its VLAN, and what it may do.
 
+use libc::{IFLA_IFNAME, IFLA_VFINFO_LIST, RTM_SETLINK};
+
+use super::Functions;
 use crate::link::{Mac, check_name};
 use crate::net_error::NetError;
+use crate::raw::{LINK_HEADER, RawMessage};
 
-use super::{Functions, IFLA_IFNAME, IFLA_VF_INFO, IFLA_VFINFO_LIST, RTM_SETLINK};
-use crate::raw::RawMessage;
+const IFLA_VF_INFO: u16 = 1;
 
 /// One setting of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +50,9 @@ impl Functions {
     /// [`NetError::NotPermitted`], [`NetError::Unsupported`], or what the driver says.
     pub fn set(&self, pf: &str, vf: u32, setting: FunctionSetting) -> Result<(), NetError> {
         check_name(pf)?;
+        let (kind, value) = setting.attribute(vf);
         self.channel
-            .change(request(pf, vf, setting), 0)
+            .change(request(pf, kind, &value), 0)
             .map_err(|e| {
                 let operation = match setting {
                     FunctionSetting::Mac(_) => "set address of",
@@ -61,12 +65,12 @@ impl Functions {
     }
 }
 
-fn request(pf: &str, vf: u32, setting: FunctionSetting) -> RawMessage {
-    let (kind, value) = setting.attribute(vf);
-    let mut request = RawMessage::new(RTM_SETLINK, &[0; 16]);
+/// One attribute of a function, whose number the value begins with.
+pub(super) fn request(pf: &str, kind: u16, value: &[u8]) -> RawMessage {
+    let mut request = RawMessage::new(RTM_SETLINK, &[0; LINK_HEADER]);
     request.put_str(IFLA_IFNAME, pf);
     request.nest(IFLA_VFINFO_LIST, |list| {
-        list.nest(IFLA_VF_INFO, |info| info.put(kind, &value));
+        list.nest(IFLA_VF_INFO, |info| info.put(kind, value));
     });
     request
 }

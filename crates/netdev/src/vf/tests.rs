@@ -1,7 +1,7 @@
+use libc::RTM_NEWLINK;
+
 use super::*;
 use crate::link::Mac;
-
-const RTM_NEWLINK: u16 = 16;
 
 /// A link message as the kernel writes it: `count` functions, numbers from 0; the list's length
 /// field wraps as a u16 does.
