@@ -1,6 +1,6 @@
 //! What interfaces have sent and received.
 
-use nicety_host::shaper::Face;
+use nicety_netdev::shaper::Face;
 use nicety_police::totals::Total;
 
 /// What an interface has sent and received.

@@ -1,12 +1,13 @@
 //! What a run needs before its first trial: rights, CPUs, a path, an engine.
 
-use nicety_host::link::{Links, Mac};
 use nicety_host::placement::{Placement, Wants, place};
-use nicety_host::privilege::{self, Privilege, PrivilegeError};
-use nicety_host::topology::{FactError, Roots, Topology};
+use nicety_host::roots::{FactError, Roots};
+use nicety_host::topology::Topology;
 use nicety_model::note::MachineNote;
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, EngineName, FrameSize, Note};
+use nicety_netdev::link::{Links, Mac};
+use nicety_netdev::privilege::{self, Privilege, PrivilegeError};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_paths::{ExternalPath, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};

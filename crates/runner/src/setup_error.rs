@@ -1,7 +1,7 @@
 //! Why a cell cannot be measured.
 
-use nicety_host::net_error::NetError;
 use nicety_model::{EngineName, Remedy};
+use nicety_netdev::net_error::NetError;
 use nicety_paths::PathError;
 use nicety_port::auto::CheckError;
 use nicety_port::probes::ProbeError;
