@@ -14,14 +14,10 @@ pub const DIGITS: u8 = 3;
 #[derive(Debug, Clone)]
 pub struct Latency {
     histogram: Histogram<u64>,
-    /// Exact, unlike the histogram's own.
-    min_ns: u64,
-    max_ns: u64,
-    sum_ns: u128,
-    clock_errors: u64,
+    exact: Exact,
 }
 
-/// What a distribution counted elsewhere knows exactly.
+/// What is known exactly of a distribution, unlike what a histogram says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact {
     /// Smallest value in ns; `u64::MAX` when there is none.
@@ -34,6 +30,26 @@ pub struct Exact {
     pub clock_errors: u64,
 }
 
+impl Default for Exact {
+    fn default() -> Self {
+        Self {
+            min_ns: u64::MAX,
+            max_ns: 0,
+            sum_ns: 0,
+            clock_errors: 0,
+        }
+    }
+}
+
+impl Exact {
+    fn add(&mut self, other: &Self) {
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.sum_ns += other.sum_ns;
+        self.clock_errors += other.clock_errors;
+    }
+}
+
 impl Latency {
     /// An empty distribution; about 220 KB.
     pub fn new() -> Result<Self, AccountError> {
@@ -44,10 +60,7 @@ impl Latency {
             })?;
         Ok(Self {
             histogram,
-            min_ns: u64::MAX,
-            max_ns: 0,
-            sum_ns: 0,
-            clock_errors: 0,
+            exact: Exact::default(),
         })
     }
 
@@ -56,24 +69,21 @@ impl Latency {
     #[inline]
     pub fn record(&mut self, ns: i64) {
         let Ok(ns) = u64::try_from(ns) else {
-            self.clock_errors += 1;
+            self.exact.clock_errors += 1;
             return;
         };
         let ns = ns.min(MAX_NS);
         self.histogram.saturating_record(ns);
-        self.min_ns = self.min_ns.min(ns);
-        self.max_ns = self.max_ns.max(ns);
-        self.sum_ns += u128::from(ns);
+        self.exact.min_ns = self.exact.min_ns.min(ns);
+        self.exact.max_ns = self.exact.max_ns.max(ns);
+        self.exact.sum_ns += u128::from(ns);
     }
 
     /// Adds everything another distribution holds.
     pub fn merge(&mut self, other: &Self) {
         // Both have the same bounds, so adding cannot be refused.
         if self.histogram.add(&other.histogram).is_ok() {
-            self.min_ns = self.min_ns.min(other.min_ns);
-            self.max_ns = self.max_ns.max(other.max_ns);
-            self.sum_ns += other.sum_ns;
-            self.clock_errors += other.clock_errors;
+            self.exact.add(&other.exact);
         }
     }
 
@@ -83,10 +93,7 @@ impl Latency {
         for (ns, count) in buckets {
             self.histogram.saturating_record_n(ns.min(MAX_NS), count);
         }
-        self.min_ns = self.min_ns.min(exact.min_ns);
-        self.max_ns = self.max_ns.max(exact.max_ns);
-        self.sum_ns += exact.sum_ns;
-        self.clock_errors += exact.clock_errors;
+        self.exact.add(exact);
     }
 
     /// Empties the distribution and keeps its memory.
@@ -94,15 +101,12 @@ impl Latency {
         if !self.histogram.is_empty() {
             self.histogram.reset();
         }
-        self.min_ns = u64::MAX;
-        self.max_ns = 0;
-        self.sum_ns = 0;
-        self.clock_errors = 0;
+        self.exact = Exact::default();
     }
 
     /// Frames that arrived before they were sent, by the clocks.
     pub fn clock_errors(&self) -> u64 {
-        self.clock_errors
+        self.exact.clock_errors
     }
 
     /// Latencies recorded.
@@ -120,17 +124,17 @@ impl Latency {
         // The histogram answers with the upper end of a bucket, which may lie above the maximum.
         let at = |quantile: f64| {
             let ns = self.histogram.value_at_quantile(quantile);
-            us(ns.clamp(self.min_ns, self.max_ns))
+            us(ns.clamp(self.exact.min_ns, self.exact.max_ns))
         };
         Some(LatencySummary {
             load_ratio: None,
-            min: us(self.min_ns),
-            mean: self.sum_ns as f64 / samples as f64 / 1000.0,
+            min: us(self.exact.min_ns),
+            mean: self.exact.sum_ns as f64 / samples as f64 / 1000.0,
             p50: at(0.5),
             p90: at(0.9),
             p99: at(0.99),
             p999: at(0.999),
-            max: us(self.max_ns),
+            max: us(self.exact.max_ns),
             samples,
         })
     }

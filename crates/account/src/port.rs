@@ -187,12 +187,6 @@ impl Account {
         self.streams.get(index).map(|stream| &stream.arrived)
     }
 
-    /// Latency of one stream.
-    pub fn stream_latency(&self, stream: u8) -> Option<&Latency> {
-        let index = usize::from(self.index[usize::from(stream)]);
-        self.streams.get(index).map(|stream| &stream.latency)
-    }
-
     /// Adds the latencies of all streams, for a summary over several ports.
     pub fn merge_latency_into(&self, all: &mut Latency) {
         for stream in &self.streams {

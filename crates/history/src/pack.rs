@@ -5,6 +5,9 @@ use std::io::{self, Read, Write};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use nicety_store::RunFiles;
+
+use crate::error::HistoryError;
 
 /// Largest file that is given back: more is damage, not a run.
 ///
@@ -31,6 +34,22 @@ pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
         )),
         false => Ok(bytes),
     }
+}
+
+/// The files of the run with number `id`, from what is kept of it at `place`.
+pub fn files(id: i64, place: &str, kept: Vec<(String, Vec<u8>)>) -> Result<RunFiles, HistoryError> {
+    if kept.is_empty() {
+        return Err(HistoryError::NoRun { id });
+    }
+    let given_back = |(name, packed): (String, Vec<u8>)| match unpack(&packed) {
+        Ok(bytes) => Ok((name, bytes)),
+        Err(error) => Err(HistoryError::Broken {
+            id,
+            place: place.to_owned(),
+            why: format!("{name}: {error}"),
+        }),
+    };
+    kept.into_iter().map(given_back).collect()
 }
 
 #[cfg(test)]

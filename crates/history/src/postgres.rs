@@ -19,7 +19,7 @@ use nicety_model::compare::Metric;
 use nicety_model::history::{KeptRun, TrendPoint};
 use nicety_store::RunFiles;
 use postgres::error::SqlState;
-use postgres::types::FromSql;
+use postgres::types::ToSql;
 use postgres::{Client, Config, NoTls, Row, Transaction};
 
 use crate::error::HistoryError;
@@ -158,11 +158,17 @@ impl Postgres {
         }
     }
 
-    fn read<T>(
+    /// Everything a question finds, row by row through `take`.
+    fn all<T>(
         &self,
-        mut work: impl FnMut(&mut Client) -> Result<T, Fault>,
-    ) -> Result<T, HistoryError> {
-        self.retried("read", |client, _| work(client))
+        sql: &str,
+        of: &[&(dyn ToSql + Sync)],
+        take: impl Fn(&Row) -> Result<T, postgres::Error>,
+    ) -> Result<Vec<T>, HistoryError> {
+        self.retried("read", |client, _| {
+            let rows = client.query(sql, of)?;
+            Ok(rows.iter().map(&take).collect::<Result<_, _>>()?)
+        })
     }
 
     fn write<T>(
@@ -186,31 +192,8 @@ impl Postgres {
     /// The files of a run but for one.
     fn all_but(&self, id: i64, left_out: &str) -> Result<RunFiles, HistoryError> {
         let sql = "SELECT name, packed FROM nicety.files WHERE run = $1 AND name <> $2";
-        let kept = self.read(|client| {
-            let rows = client.query(sql, &[&id, &left_out])?;
-            let kept = rows
-                .iter()
-                .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-            let kept: Result<RunFiles, postgres::Error> = kept.collect();
-            Ok(kept?)
-        })?;
-        if kept.is_empty() {
-            return Err(HistoryError::NoRun { id });
-        }
-        kept.into_iter()
-            .map(|(name, packed)| {
-                let bytes = self.unpack(id, &name, &packed)?;
-                Ok((name, bytes))
-            })
-            .collect()
-    }
-
-    fn unpack(&self, id: i64, name: &str, packed: &[u8]) -> Result<Vec<u8>, HistoryError> {
-        pack::unpack(packed).map_err(|error| HistoryError::Broken {
-            id,
-            place: self.place.clone(),
-            why: format!("{name}: {error}"),
-        })
+        let take = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
+        pack::files(id, &self.place, self.all(sql, &[&id, &left_out], take)?)
     }
 }
 
@@ -275,9 +258,10 @@ fn failure(
 
 /// Checks that all runs are there, inside the transaction that is going to change them.
 fn check(transaction: &mut Transaction<'_>, ids: &[i64]) -> Result<(), Fault> {
-    let known_ids = transaction.query("SELECT id FROM nicety.runs WHERE id = ANY($1)", &[&ids])?;
-    let known_ids: Vec<i64> = all(&known_ids)?;
-    match ids.iter().find(|id| !known_ids.contains(id)) {
+    let rows = transaction.query("SELECT id FROM nicety.runs WHERE id = ANY($1)", &[&ids])?;
+    let known: Result<Vec<i64>, _> = rows.iter().map(|row| row.try_get(0)).collect();
+    let known = known?;
+    match ids.iter().find(|id| !known.contains(id)) {
         Some(id) => Err(HistoryError::NoRun { id: *id }.into()),
         None => Ok(()),
     }
@@ -356,11 +340,6 @@ fn body(
 /// Labels of a run in one column.
 const LABELS: &str = "ARRAY(SELECT label FROM nicety.labels WHERE labels.run = runs.id \
      ORDER BY label)";
-
-/// The first column of all rows.
-fn all<T: for<'a> FromSql<'a>>(rows: &[Row]) -> Result<Vec<T>, postgres::Error> {
-    rows.iter().map(|row| row.try_get(0)).collect()
-}
 
 /// A count of the database as the reader has it.
 fn count(row: &Row, column: usize) -> Result<u32, postgres::Error> {
@@ -449,27 +428,22 @@ impl History for Postgres {
               WHERE run = runs.id) \
              FROM nicety.runs ORDER BY started DESC, id DESC"
         );
-        self.read(|client| {
-            let rows = client.query(&sql, &[])?;
-            let kept = rows.iter().map(|row| {
-                Ok(KeptRun {
-                    id: row.try_get(0)?,
-                    name: row.try_get(1)?,
-                    started: row.try_get(2)?,
-                    preset: row.try_get(3)?,
-                    loss_goal: row.try_get(4)?,
-                    complete: row.try_get(5)?,
-                    nicety: row.try_get(6)?,
-                    kernel: row.try_get(7)?,
-                    cpu_model: row.try_get(8)?,
-                    cells: count(row, 9)?,
-                    cells_ok: count(row, 10)?,
-                    labels: row.try_get(11)?,
-                    stored_bytes: u64::try_from(row.try_get::<_, i64>(12)?).unwrap_or(0),
-                })
-            });
-            kept.collect::<Result<_, postgres::Error>>()
-                .map_err(Fault::from)
+        self.all(&sql, &[], |row| {
+            Ok(KeptRun {
+                id: row.try_get(0)?,
+                name: row.try_get(1)?,
+                started: row.try_get(2)?,
+                preset: row.try_get(3)?,
+                loss_goal: row.try_get(4)?,
+                complete: row.try_get(5)?,
+                nicety: row.try_get(6)?,
+                kernel: row.try_get(7)?,
+                cpu_model: row.try_get(8)?,
+                cells: count(row, 9)?,
+                cells_ok: count(row, 10)?,
+                labels: row.try_get(11)?,
+                stored_bytes: u64::try_from(row.try_get::<_, i64>(12)?).unwrap_or(0),
+            })
         })
     }
 
@@ -487,34 +461,28 @@ impl History for Postgres {
              {LABELS} FROM nicety.figures JOIN nicety.runs ON runs.id = figures.run \
              WHERE cell = $1 AND metric = $2 ORDER BY started, runs.id"
         );
-        self.read(|client| {
-            let rows = client.query(&sql, &[&cell, &metric.word()])?;
-            let points = rows.iter().map(|row| {
-                Ok(HistoryPoint {
-                    point: TrendPoint {
-                        id: row.try_get(0)?,
-                        started: row.try_get(1)?,
-                        value: row.try_get(2)?,
-                        min: row.try_get(3)?,
-                        max: row.try_get(4)?,
-                        repeats: count(row, 5)?,
-                        // A verdict of a later version is none that this one may trust.
-                        verdict: Verdict::of(row.try_get(6)?).unwrap_or(Verdict::Failed),
-                        labels: row.try_get(9)?,
-                    },
-                    preset: row.try_get(7)?,
-                    loss_goal: row.try_get(8)?,
-                })
-            });
-            points
-                .collect::<Result<_, postgres::Error>>()
-                .map_err(Fault::from)
+        self.all(&sql, &[&cell, &metric.word()], |row| {
+            Ok(HistoryPoint {
+                point: TrendPoint {
+                    id: row.try_get(0)?,
+                    started: row.try_get(1)?,
+                    value: row.try_get(2)?,
+                    min: row.try_get(3)?,
+                    max: row.try_get(4)?,
+                    repeats: count(row, 5)?,
+                    // A verdict of a later version is none that this one may trust.
+                    verdict: Verdict::of(row.try_get(6)?).unwrap_or(Verdict::Failed),
+                    labels: row.try_get(9)?,
+                },
+                preset: row.try_get(7)?,
+                loss_goal: row.try_get(8)?,
+            })
         })
     }
 
     fn cells(&self) -> Result<Vec<String>, HistoryError> {
         let sql = "SELECT DISTINCT cell FROM nicety.figures ORDER BY cell";
-        self.read(|client| Ok(all(&client.query(sql, &[])?)?))
+        self.all(sql, &[], |row| row.try_get(0))
     }
 
     fn label(

@@ -90,14 +90,6 @@ impl Sqlite {
         move |source| HistoryError::sqlite(operation, &path, source)
     }
 
-    fn broken(&self, id: i64, why: String) -> HistoryError {
-        HistoryError::Broken {
-            id,
-            place: self.path.display().to_string(),
-            why,
-        }
-    }
-
     /// A transaction that takes the write lock at once, so that it cannot fail for it later.
     fn write(&mut self) -> rusqlite::Result<Transaction<'_>> {
         self.connection
@@ -120,35 +112,13 @@ impl Sqlite {
 
     /// The files of a run but for one.
     fn all_but(&self, id: i64, left_out: &str) -> Result<RunFiles, HistoryError> {
-        let question = "SELECT name FROM files WHERE run = ?1";
-        let names: Vec<String> = self.all(question, [id], |row| row.get(0))?;
-        if names.is_empty() {
-            return Err(HistoryError::NoRun { id });
-        }
-        let mut files = RunFiles::new();
-        for name in names.into_iter().filter(|name| name != left_out) {
-            if let Some(bytes) = self.kept(id, &name)? {
-                files.insert(name, bytes);
-            }
-        }
-        Ok(files)
-    }
-
-    fn kept(&self, id: i64, name: &str) -> Result<Option<Vec<u8>>, HistoryError> {
-        let packed: Option<Vec<u8>> = self
-            .connection
-            .query_row(
-                "SELECT packed FROM files WHERE run = ?1 AND name = ?2",
-                params![id, name],
-                |row| row.get(0),
-            )
-            .optional()
-            .map_err(self.failed("read"))?;
-        packed
-            .map(|packed| {
-                pack::unpack(&packed).map_err(|error| self.broken(id, format!("{name}: {error}")))
-            })
-            .transpose()
+        let sql = "SELECT name, packed FROM files WHERE run = ?1 AND name <> ?2";
+        let take = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        pack::files(
+            id,
+            &self.place(),
+            self.all(sql, params![id, left_out], take)?,
+        )
     }
 }
 
@@ -328,13 +298,8 @@ impl History for Sqlite {
     }
 
     fn cells(&self) -> Result<Vec<String>, HistoryError> {
-        let failed = self.failed("read");
-        let mut statement = self
-            .connection
-            .prepare("SELECT DISTINCT cell FROM figures ORDER BY cell")
-            .map_err(&failed)?;
-        let rows = statement.query_map([], |row| row.get(0)).map_err(&failed)?;
-        rows.collect::<rusqlite::Result<_>>().map_err(&failed)
+        let sql = "SELECT DISTINCT cell FROM figures ORDER BY cell";
+        self.all(sql, [], |row| row.get(0))
     }
 
     fn label(

@@ -9,6 +9,7 @@ mod persist;
 
 use std::io;
 
+use nicety_advisor::Wishes;
 use nicety_host::facts::Source;
 use nicety_report::advice as report;
 use nicety_tuner::advice::{self, AdviceRequest};
@@ -50,9 +51,12 @@ impl From<&Ask> for AdviceRequest {
     fn from(ask: &Ask) -> Self {
         Self {
             goal: ask.goal,
-            rtt_ms: ask.rtt,
-            rate_mbps: ask.rate,
-            jumbo_path: ask.jumbo_path,
+            wishes: Wishes {
+                rtt_ms: ask.rtt,
+                rate_mbps: ask.rate,
+                jumbo_path: ask.jumbo_path,
+                peer: None,
+            },
             peer: ask.peer,
             window: ask.window,
             only: ask.only.clone(),

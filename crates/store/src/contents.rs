@@ -7,7 +7,7 @@ use nicety_model::sock::SockResult;
 use nicety_model::{CellResult, Fingerprint, Note, Run, TrialRecord};
 
 use crate::error::StoreError;
-use crate::lines::{self, Lines};
+use crate::lines::{self, End, Lines};
 use crate::meta::{RunMeta, TesterLimits};
 use crate::{file, files};
 
@@ -63,9 +63,9 @@ impl RunContents {
 
 /// The line files' ends, for repair.
 pub(crate) struct Ends {
-    pub(crate) trials: Lines<()>,
-    pub(crate) cells: Lines<()>,
-    pub(crate) sockets: Lines<()>,
+    pub(crate) trials: End,
+    pub(crate) cells: End,
+    pub(crate) sockets: End,
 }
 
 /// Reads the run object that `--json` printed into a file.
@@ -197,32 +197,27 @@ fn assemble(
         Some(bytes) => Some(lines::decode(&path.join(file::TESTER), 1, &bytes)?),
         None => None,
     };
-    let (trials, trials_end) = trials.split();
-    let (cells, cells_end) = cells.split();
-    let (sockets, sockets_end) = sockets.split();
-    let mut notes = Vec::new();
-    for (name, end) in [
-        (file::TRIALS, &trials_end),
-        (file::CELLS, &cells_end),
-        (file::SOCKETS, &sockets_end),
-    ] {
-        notes.extend(end.note(name));
-    }
+    let ends = [
+        (file::TRIALS, &trials.end),
+        (file::CELLS, &cells.end),
+        (file::SOCKETS, &sockets.end),
+    ];
+    let notes = ends.iter().filter_map(|(name, end)| end.note(name));
     let contents = RunContents {
         // Lossy: the plan's parser names the line of whatever it cannot read.
         plan_toml: String::from_utf8_lossy(&plan).into_owned(),
         meta,
         host,
         tester,
-        trials,
-        cells,
-        sockets,
-        notes,
+        notes: notes.collect(),
+        trials: trials.records,
+        cells: cells.records,
+        sockets: sockets.records,
     };
     let ends = Ends {
-        trials: trials_end,
-        cells: cells_end,
-        sockets: sockets_end,
+        trials: trials.end,
+        cells: cells.end,
+        sockets: sockets.end,
     };
     Ok((contents, ends))
 }

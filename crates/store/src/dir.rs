@@ -1,6 +1,6 @@
 //! A run directory open for writing.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use nicety_model::sock::SockResult;
@@ -9,6 +9,7 @@ use nicety_model::{CellResult, Fingerprint, TrialRecord};
 use crate::contents::{self, FILES, RunContents};
 use crate::error::StoreError;
 use crate::lines::LineFile;
+use crate::lock::Lock;
 use crate::meta::{RunMeta, TesterLimits};
 use crate::{file, files};
 
@@ -20,8 +21,7 @@ pub struct RunDir {
     cells: LineFile,
     /// Made when the first socket test is over: most runs have none.
     sockets: Option<LineFile>,
-    /// Holds the exclusive `flock`; the kernel gives it up with the process, however it ends.
-    lock: File,
+    _lock: Lock,
 }
 
 impl RunDir {
@@ -37,7 +37,7 @@ impl RunDir {
     ) -> Result<Self, StoreError> {
         files::make_dir(path)?;
         // Lock first: of two that find the directory empty, one wins.
-        let lock = lock(path)?;
+        let lock = Lock::take(path)?;
         files::refuse_entries(path)?;
         let created = Self::fill(path, lock, plan_toml, (meta, host));
         if created.is_err() {
@@ -52,7 +52,7 @@ impl RunDir {
     /// Writes the first files into the empty directory.
     fn fill(
         path: &Path,
-        lock: File,
+        lock: Lock,
         plan_toml: &str,
         (meta, host): (&RunMeta, &Fingerprint),
     ) -> Result<Self, StoreError> {
@@ -70,7 +70,7 @@ impl RunDir {
             trials,
             cells,
             sockets: None,
-            lock,
+            _lock: lock,
         })
     }
 
@@ -82,7 +82,7 @@ impl RunDir {
     pub fn open(path: &Path) -> Result<(Self, RunContents), StoreError> {
         // Before the lock, for its better words on what is not a run directory.
         contents::read(path, contents::Trials::Wanted)?;
-        let lock = lock(path)?;
+        let lock = Lock::take(path)?;
         let (contents, ends) = contents::read(path, contents::Trials::Wanted)?;
         let mut trials = LineFile::open(path.join(file::TRIALS))?;
         trials.repair(&ends.trials)?;
@@ -101,7 +101,7 @@ impl RunDir {
             trials,
             cells,
             sockets,
-            lock,
+            _lock: lock,
         };
         Ok((dir, contents))
     }
@@ -173,25 +173,5 @@ impl RunDir {
         let path = self.path.join(name);
         files::replace(&path, bytes)?;
         Ok(path)
-    }
-}
-
-impl Drop for RunDir {
-    fn drop(&mut self) {
-        // Closing is not enough: a child forked but not yet executed shares the lock. Should
-        // unlocking fail, closing follows.
-        let _ = self.lock.unlock();
-    }
-}
-
-/// Takes the exclusive lock of a directory or says who is in the way.
-pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
-    let handle = File::open(path).map_err(|source| StoreError::io("open", path, source))?;
-    match handle.try_lock() {
-        Ok(()) => Ok(handle),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Locked {
-            path: path.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(StoreError::io("lock", path, source)),
     }
 }

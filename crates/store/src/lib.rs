@@ -26,6 +26,7 @@ mod dir;
 mod error;
 mod files;
 mod lines;
+mod lock;
 mod meta;
 mod name;
 mod policed;

@@ -31,6 +31,13 @@ pub(crate) struct LineFile {
 pub(crate) struct Lines<T> {
     /// The records.
     pub(crate) records: Vec<T>,
+    /// The end.
+    pub(crate) end: End,
+}
+
+/// What the end of a file of lines looked like.
+#[derive(Debug, Default)]
+pub(crate) struct End {
     /// Bytes of whole lines.
     complete: u64,
     /// Bytes of a torn line after them.
@@ -43,25 +50,12 @@ impl<T> Default for Lines<T> {
     fn default() -> Self {
         Self {
             records: Vec::new(),
-            complete: 0,
-            torn: 0,
-            unfinished: false,
+            end: End::default(),
         }
     }
 }
 
-impl<T> Lines<T> {
-    /// The records, and the end they came to.
-    pub(crate) fn split(self) -> (Vec<T>, Lines<()>) {
-        let end = Lines {
-            records: Vec::new(),
-            complete: self.complete,
-            torn: self.torn,
-            unfinished: self.unfinished,
-        };
-        (self.records, end)
-    }
-
+impl End {
     /// What a reader should know of the end of the file `name`.
     pub(crate) fn note(&self, name: &str) -> Option<Note> {
         let note = || RunNote::TornLine {
@@ -93,15 +87,15 @@ impl LineFile {
     }
 
     /// Cuts off a torn line and ends an unfinished one.
-    pub(crate) fn repair(&mut self, lines: &Lines<()>) -> Result<(), StoreError> {
-        if lines.torn > 0 {
+    pub(crate) fn repair(&mut self, end: &End) -> Result<(), StoreError> {
+        if end.torn > 0 {
             self.file
-                .set_len(lines.complete)
+                .set_len(end.complete)
                 .and_then(|()| self.file.sync_data())
                 .map_err(|source| StoreError::io("cut off a torn line of", &self.path, source))?;
-            self.len = lines.complete;
+            self.len = end.complete;
         }
-        if lines.unfinished {
+        if end.unfinished {
             self.write(b"\n")?;
         }
         Ok(())
@@ -188,10 +182,10 @@ fn take<T: DeserializeOwned>(
         Ok(mut record) => {
             keep(&mut record);
             lines.records.push(record);
-            lines.complete += line.len() as u64;
-            lines.unfinished = !ended;
+            lines.end.complete += line.len() as u64;
+            lines.end.unfinished = !ended;
         }
-        Err(StoreError::Broken { .. }) if !ended => lines.torn = line.len() as u64,
+        Err(StoreError::Broken { .. }) if !ended => lines.end.torn = line.len() as u64,
         Err(error) => return Err(error),
     }
     Ok(())

@@ -1,15 +1,14 @@
 //! What a run of the police leaves behind, where it is asked to record: a run directory of its own
 //! kind, written and read like that of a bench.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
 use nicety_model::{Fingerprint, SCHEMA};
 
-use crate::dir::lock;
 use crate::error::StoreError;
-use crate::lines::{self, LineFile};
+use crate::lines::{self, LineFile, Lines};
+use crate::lock::Lock;
 use crate::{file, files};
 
 /// A directory that periods are appended to, held by this process until dropped.
@@ -17,7 +16,7 @@ use crate::{file, files};
 pub struct PolicedDir {
     path: PathBuf,
     periods: LineFile,
-    lock: File,
+    _lock: Lock,
 }
 
 impl PolicedDir {
@@ -32,7 +31,7 @@ impl PolicedDir {
         host: &Fingerprint,
     ) -> Result<Self, StoreError> {
         files::make_dir(path)?;
-        let lock = lock(path)?;
+        let lock = Lock::take(path)?;
         files::refuse_entries(path)?;
         files::replace(&path.join(file::POLICY), policy_toml.as_bytes())?;
         files::replace_json(&path.join(file::HOST), host)?;
@@ -42,7 +41,7 @@ impl PolicedDir {
         Ok(Self {
             path: path.to_owned(),
             periods,
-            lock,
+            _lock: lock,
         })
     }
 
@@ -70,13 +69,6 @@ impl PolicedDir {
     }
 }
 
-impl Drop for PolicedDir {
-    fn drop(&mut self) {
-        // Should unlocking fail, closing follows.
-        let _ = self.lock.unlock();
-    }
-}
-
 /// Whether a directory is the record of a run of the police.
 pub fn is_policed(path: &Path) -> bool {
     path.join(file::POLICE).is_file()
@@ -98,7 +90,10 @@ pub fn read_policed(path: &Path) -> Result<Policed, StoreError> {
     let run: PolicedHead = lines::decode(&path.join(file::POLICE), 1, &must(file::POLICE)?)?;
     let host = lines::decode(&path.join(file::HOST), 1, &must(file::HOST)?)?;
     let at = path.join(file::PERIODS);
-    let (periods, end) = lines::read::<PolicedPeriod>(&at, |_| ())?.split();
+    let Lines {
+        records: periods,
+        end,
+    } = lines::read::<PolicedPeriod>(&at, |_| ())?;
     let notes = end.note(file::PERIODS).into_iter().collect();
     let fits = |period: &PolicedPeriod| {
         period.tenants.len() == run.tenants.len() && period.ports.len() == run.ports.len()

@@ -18,12 +18,8 @@ use crate::{Listener, TuneError, TuneEvent, path_mtu};
 pub struct AdviceRequest {
     /// What the host is to be good at.
     pub goal: Goal,
-    /// Round trip time of the connections that matter, in ms.
-    pub rtt_ms: Option<f64>,
-    /// Rate of these connections in Mbit/s.
-    pub rate_mbps: Option<u32>,
-    /// Frames of 9000 bytes have been tried on the whole path.
-    pub jumbo_path: bool,
+    /// What the user knows; of the peer it is found out.
+    pub wishes: Wishes,
     /// A host at the far end of the path.
     pub peer: Option<IpAddr>,
     /// How long counters are watched first.
@@ -70,10 +66,8 @@ pub(crate) fn of_facts(
     peer: Option<PathProbe>,
 ) -> Advice {
     let wishes = Wishes {
-        rtt_ms: request.rtt_ms,
-        rate_mbps: request.rate_mbps,
-        jumbo_path: request.jumbo_path,
         peer,
+        ..request.wishes
     };
     let mut advice = advise(facts, request.goal, wishes);
     keep_rules(&mut advice, &request.only);

@@ -99,8 +99,7 @@ fn gather(case: &Case<'_>, window: &WindowFacts, report: &mut Report) {
         let Some((cpu, rate)) = busiest.filter(|(_, rate)| *rate > MANY_PER_S) else {
             continue;
         };
-        let queues = net.link.queues.combined.unwrap_or(net.link.queues.rx);
-        let queues = f64::from(queues.max(1));
+        let queues = f64::from(net.link.queues.receiving());
         let frames = window.counter(net.name(), "rx_packets") as f64;
         let fps = frames / window.seconds / queues;
         if fps <= 0.0 {

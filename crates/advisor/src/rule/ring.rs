@@ -40,12 +40,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             report.wait("the link speed, to know how fast a ring fills");
             continue;
         };
-        let queues = net
-            .link
-            .queues
-            .combined
-            .unwrap_or(net.link.queues.rx)
-            .max(1);
+        let queues = net.link.queues.receiving();
         // 64 bytes and 20 of preamble and gap (RFC 2544).
         let fps = f64::from(speed) * 1e6 / (84.0 * 8.0);
         let needed = (fps * PAUSE_US / 1e6 / f64::from(queues)).ceil() as u32;

@@ -43,12 +43,7 @@ const SKEW: f64 = 0.1;
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     for net in case.nics() {
         let Some(rss) = &net.link.rss else { continue };
-        let queues = net
-            .link
-            .queues
-            .combined
-            .unwrap_or(net.link.queues.rx)
-            .max(1);
+        let queues = net.link.queues.receiving();
         let fair = f64::from(rss.entries) / f64::from(queues);
         let most = rss.entries_by_queue.values().copied().max().unwrap_or(0);
         // Entries are whole: a table that does not divide evenly differs by one.

@@ -275,6 +275,13 @@ pub struct QueueSteering {
     pub flow_entries: Option<u32>,
 }
 
+impl QueuesFacts {
+    /// Queues that receive, one at least.
+    pub fn receiving(&self) -> u32 {
+        self.combined.unwrap_or(self.rx).max(1)
+    }
+}
+
 impl NetFacts {
     /// Name.
     pub fn name(&self) -> &str {
