@@ -72,7 +72,7 @@ field!(text: String, &String, &str => text.into());
 field!(cell: Cell => cell);
 field!(lines: Vec<String> => Cell::list(lines));
 field!(badge: Badge, Verdict => Cell::badge(badge));
-field!(of: u32, i32, i64, usize, f64, FrameSize, Direction, &Direction, &Knob => of.to_string().into());
+field!(of: u32, &u32, u64, i32, i64, usize, f64, FrameSize, Direction, &Direction, &Knob => of.to_string().into());
 
 impl<T: Field> Field for Option<T> {
     fn cell(self) -> Cell {
