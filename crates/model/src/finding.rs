@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::knob::Change;
 
@@ -66,6 +67,7 @@ pub enum Effect {
 }
 
 /// One thing found.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the rule: `T04`.
@@ -79,7 +81,6 @@ pub struct Finding {
     /// What should be.
     pub should: String,
     /// The formula with its numbers, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub formula: Option<String>,
     /// Why.
     pub why: String,
@@ -114,6 +115,7 @@ pub struct Waiting {
 }
 
 /// What the rules say about a host.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
     /// Schema version.
@@ -121,10 +123,8 @@ pub struct Advice {
     /// What the host is to be good at.
     pub goal: Goal,
     /// The boot the facts were read in; numbers of interrupts and threads hold no longer.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub boot_id: Option<String>,
     /// Who has to answer packets of a larger MTU for it to stay.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub peer: Option<std::net::IpAddr>,
     /// Findings by rule.
     pub findings: Vec<Finding>,

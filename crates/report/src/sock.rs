@@ -27,9 +27,6 @@ impl Report for SockReport {
 
 /// Adds figures, tables, curves, and the notes of the series before `more` of them; nothing without
 /// any.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(crate) fn section(
     doc: &mut Document,
     series: &[SockSeries],

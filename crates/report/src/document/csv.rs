@@ -65,9 +65,6 @@ impl<T: Value + ?Sized> Value for &T {
 }
 
 /// Writes a header and the rows.
-///
-/// # Errors
-/// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer fails.
 pub(crate) fn write<T>(
     out: &mut impl Write,
     columns: &[(impl AsRef<str>, impl Fn(&T) -> String)],

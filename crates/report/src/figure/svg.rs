@@ -177,9 +177,6 @@ pub type Drawn = Result<(), Failure>;
 pub struct Plot<'a, 'b>(ChartContext<'a, SVGBackend<'b>, Cartesian2d<Scale, Scale>>);
 
 /// Draws axes and grid, then what `body` adds, and returns the SVG element.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub fn draw(
     frame: &Frame<'_>,
     body: impl FnOnce(&mut Plot<'_, '_>) -> Drawn,

@@ -36,9 +36,6 @@ fn shares(core: &CoreUse) -> [f64; 6] {
 }
 
 /// Draws a cell's cores as stacked bars; `None` when the cores were not read.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(super) fn figure(group: &Group<'_>) -> Result<Option<Markup>, ReportError> {
     let Some(cpu) = group.shown.cpu.as_ref().filter(|c| !c.cores.is_empty()) else {
         return Ok(None);

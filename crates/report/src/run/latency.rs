@@ -60,9 +60,6 @@ pub(super) fn load_shares(groups: &[Group<'_>]) -> Vec<String> {
 }
 
 /// Draws a cell's percentiles, a line per load share; `None` without a finite positive value.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(super) fn figure(group: &Group<'_>, known: &[String]) -> Result<Option<Markup>, ReportError> {
     let lines = shares(group);
     let usable = || {
