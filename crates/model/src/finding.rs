@@ -20,18 +20,16 @@ crate::keywords::keywords! {
     }
 }
 
-/// How much can go wrong.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Risk {
-    /// At worst it does not help.
-    Low,
-    /// A short interruption, or resources taken from somebody else.
-    Medium,
-    /// May cut connections or weaken protection.
-    High,
+crate::keywords::keywords! {
+    /// How much can go wrong.
+    Risk {
+        /// At worst it does not help.
+        Low = "low",
+        /// A short interruption, or resources taken from somebody else.
+        Medium = "medium",
+        /// May cut connections or weaken protection.
+        High = "high",
+    }
 }
 
 /// How sure the rule is that the change helps.

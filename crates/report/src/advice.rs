@@ -1,6 +1,6 @@
 //! Findings for a terminal.
 
-use nicety_model::finding::{Advice, Certainty, Effect, Finding, Risk};
+use nicety_model::finding::{Advice, Certainty, Effect, Finding};
 
 use crate::page::clean;
 
@@ -63,7 +63,7 @@ fn one(page: &mut Page, finding: &Finding) {
         format_args!(
             "cost: {} Risk {}, {}, {}.",
             finding.cost,
-            risk(finding.risk),
+            finding.risk,
             certainty(finding.certainty),
             effect(finding.effect)
         ),
@@ -81,14 +81,6 @@ fn one(page: &mut Page, finding: &Finding) {
         page.wrap(INDENT, format_args!("by hand: {advice}"));
     }
     page.text.push('\n');
-}
-
-fn risk(risk: Risk) -> &'static str {
-    match risk {
-        Risk::Low => "low",
-        Risk::Medium => "medium",
-        Risk::High => "high",
-    }
 }
 
 fn certainty(certainty: Certainty) -> &'static str {

@@ -1,7 +1,5 @@
 //! `kind = "vm"`: what one point of the matrix asks of a guest.
 
-use std::fmt;
-
 use super::read::{NoPath, Reader};
 use super::{Cpus, GuestKind, HostSwitch, Tagging, Vdev, VmAccel, VmNic, text};
 
@@ -138,16 +136,19 @@ pub struct VmConfig {
 }
 
 /// What joins the guests' interfaces on the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum VmSwitch {
     /// The kernel's bridge.
+    #[display("bridge")]
     Bridge,
     /// The kernel's bridge, frames tagged on the tester's side.
+    #[display("vlan-bridge")]
     VlanBridge {
         /// The bridge tells VLANs apart itself, instead of VLAN sub-interfaces below it.
         filtering: bool,
     },
     /// Open vSwitch.
+    #[display("ovs{}", if *bridged { "-bridge" } else { "" })]
     Ovs {
         /// Frames are tagged on the tester's side, the guests' ports are access ports of the VLAN.
         tagged: bool,
@@ -155,8 +156,10 @@ pub enum VmSwitch {
         bridged: bool,
     },
     /// Open vSwitch with DPDK's polling threads.
+    #[display("ovs-dpdk")]
     OvsDpdk,
     /// DPDK's testpmd.
+    #[display("testpmd")]
     Testpmd,
 }
 
@@ -186,19 +189,6 @@ impl VmSwitch {
     /// Whether it is a program that polls.
     pub fn on_dpdk(self) -> bool {
         matches!(self, Self::OvsDpdk | Self::Testpmd)
-    }
-}
-
-impl fmt::Display for VmSwitch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bridge => "bridge",
-            Self::VlanBridge { .. } => "vlan-bridge",
-            Self::Ovs { bridged: false, .. } => "ovs",
-            Self::Ovs { bridged: true, .. } => "ovs-bridge",
-            Self::OvsDpdk => "ovs-dpdk",
-            Self::Testpmd => "testpmd",
-        })
     }
 }
 
