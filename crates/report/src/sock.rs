@@ -3,10 +3,12 @@
 pub mod csv;
 mod figure;
 
+use std::collections::BTreeSet;
+
 use maud::html;
 use nicety_model::LatencySummary;
 use nicety_model::sock::{
-    CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries, TcpSample,
+    CurvePoint, EndReport, Ending, ServiceDemand, SockReport, SockResult, SockSeries, TcpSample,
 };
 
 use crate::Report;
@@ -15,6 +17,7 @@ use crate::error::ReportError;
 use crate::figure::grid;
 use crate::note;
 use crate::number::{self, ABSENT};
+use crate::pick;
 
 /// Tables, saturation curves and what is to be known about them.
 impl Report for SockReport {
@@ -137,41 +140,32 @@ fn neighbours(result: &SockResult) -> Cell {
 
 /// The end that sent a stream, where it has the kernel's account of it.
 fn sender(result: &SockResult) -> Option<&TcpSample> {
-    let ends = [Some(&result.client), result.server.as_ref()]
-        .into_iter()
-        .flatten();
-    let mut sent = ends.filter(|end| end.sent_bytes > 0);
+    let mut sent = ends(result).filter(|end| end.sent_bytes > 0);
     sent.find_map(|end| Some(&end.tcp.as_ref()?.last))
+}
+
+fn ends(result: &SockResult) -> impl Iterator<Item = &EndReport> {
+    std::iter::once(&result.client).chain(&result.server)
 }
 
 /// One line per path: what it gave, first tests first.
 pub(crate) fn sentences(series: &[SockSeries]) -> Vec<String> {
-    let mut paths: Vec<(&str, Vec<String>)> = Vec::new();
-    for series in series {
-        let Some(result) = series.results.last() else {
-            continue;
-        };
-        let test = series.name.strip_prefix(&format!("{}/", result.path));
+    let figures = series.iter().filter_map(|series| {
+        let path = series.results.last()?.path.as_str();
+        let test = series.name.strip_prefix(&format!("{path}/"));
         let test = test.unwrap_or(&series.name);
-        let Some((rate, p99)) = rate(series) else {
-            continue;
-        };
+        let (rate, p99) = rate(series)?;
         let p99 = p99.map_or(String::new(), |p99| format!(", {p99}"));
-        let figure = format!("{rate} in {test}{p99}");
-        match paths.iter_mut().find(|(path, _)| *path == result.path) {
-            Some((_, figures)) => figures.push(figure),
-            None => paths.push((&result.path, vec![figure])),
-        }
-    }
+        Some((path, format!("{rate} in {test}{p99}")))
+    });
     let sentence = |(path, figures): (&str, Vec<String>)| {
-        let more = figures.len().saturating_sub(TOLD);
-        let mut text = format!("{path}: {}", figures[..figures.len().min(TOLD)].join("; "));
-        if more > 0 {
-            text.push_str(&format!("; and {more} more"));
+        let told = figures[..figures.len().min(TOLD)].join("; ");
+        match figures.len().saturating_sub(TOLD) {
+            0 => format!("{path}: {told}"),
+            more => format!("{path}: {told}; and {more} more"),
         }
-        text
     };
-    paths.into_iter().map(sentence).collect()
+    pick::together(figures).into_iter().map(sentence).collect()
 }
 
 /// What a series came to: rate, and the 99th percentile of a transaction.
@@ -263,9 +257,8 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
             ));
         }
         if let Some(result) = series.results.last() {
-            let both = [Some(&result.client), result.server.as_ref()];
             let mut features: Vec<&str> = Vec::new();
-            for feature in both.into_iter().flatten().flat_map(|end| &end.features) {
+            for feature in ends(result).flat_map(|end| &end.features) {
                 if !features.contains(&feature.as_str()) {
                     features.push(feature);
                 }
@@ -278,12 +271,8 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
         }
     }
     notes.extend(more);
-    let mut seen = Vec::new();
-    notes.retain(|note| {
-        let new = !seen.contains(note);
-        seen.push(note.clone());
-        new
-    });
+    let mut seen = BTreeSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
     notes
 }
 
