@@ -25,6 +25,7 @@ macro_rules! gauges {
     };
 }
 
+type RunGauge = (Family, fn(&Run) -> Option<f64>);
 type CellGauge = (Family, fn(&Group<'_>) -> Option<f64>);
 
 const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
@@ -36,7 +37,7 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Fa
     }
 }
 
-const RUN: &[(Family, fn(&Run) -> Option<f64>)] = gauges![|run|
+const RUN: &[RunGauge] = gauges![|run|
     "nicety_run_elapsed_seconds" "seconds": "Wall time of the run." => Some(run.run.elapsed_s);
     "nicety_run_complete" "": "Whether every cell of the plan has a result."
         => Some(f64::from(u8::from(run.run.complete)));
