@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::cpu::CpuUse;
 use crate::disturbance::Disturbance;
@@ -56,17 +57,17 @@ impl CellKey {
 }
 
 /// Where the search ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SearchBounds {
     /// Highest load that met the goal.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lower_fps: Option<f64>,
     /// Lowest load that did not, absent when even the highest load met the goal.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub upper_fps: Option<f64>,
 }
 
 /// The longer trial run at the result.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfirmResult {
     /// Load, per direction.
@@ -79,13 +80,10 @@ pub struct ConfirmResult {
     /// windows, or over all frames where the preset judges whole trials.
     pub met: bool,
     /// Frames lost.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost: Option<u64>,
     /// Of these, frames sent while a CPU stood still or shortly before or after.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_in_stalls: Option<u64>,
     /// Share of the windows that lost more than the goal.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bad_windows: Option<f64>,
 }
 
@@ -103,6 +101,7 @@ pub fn results(cells: &[CellResult]) -> impl Iterator<Item = &CellResult> {
 }
 
 /// Result of one repeat of one cell: one line of `cells.jsonl`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellResult {
     /// Schema version.
@@ -112,7 +111,6 @@ pub struct CellResult {
     /// Repeat, from 1.
     pub repeat: u32,
     /// Visit of the control cell, from 1; absent for ordinary cells.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub control: Option<u32>,
     /// The cell's parameters.
     #[serde(flatten)]
@@ -122,38 +120,28 @@ pub struct CellResult {
     /// Goal: highest allowed loss ratio.
     pub loss_goal: f64,
     /// Result: conditional throughput (draft-ietf-bmwg-mlrsearch), per direction.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throughput_fps: Option<f64>,
     /// Bounds of the search.
     #[serde(flatten)]
     pub bounds: SearchBounds,
     /// What the throughput is known to from this visit alone.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub estimate: Option<Estimate>,
     /// Capacity: forwarding rate under overload (RFC 2285 §3.6), median of the windows, in frames
     /// per second and direction.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity_fps: Option<f64>,
     /// Length of the windows by which loads were judged, in seconds; absent where whole trials were.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window_s: Option<f64>,
     /// Throughput at L1 in Mbit/s, per direction.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throughput_l1_mbps: Option<f64>,
     /// Throughput at L2 in Mbit/s, per direction.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throughput_l2_mbps: Option<f64>,
     /// The tester's own limit for this frame size, measured without the path.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tester_limit_fps: Option<f64>,
     /// Confirm trial.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub confirm: Option<ConfirmResult>,
     /// Lower load that held for as long as the confirm trial, which lost more than the goal.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub held: Option<ConfirmResult>,
     /// Latency at the highest share of the throughput that was measured.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<LatencySummary>,
     /// Latency at every share measured, lowest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -163,7 +151,6 @@ pub struct CellResult {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub hardware_latency: Vec<HardwareLatency>,
     /// CPU use during the confirm trial.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cpu: Option<CpuUse>,
     /// Where frames died during the confirm trial.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -172,18 +159,15 @@ pub struct CellResult {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub overload_ledger: Vec<LossEntry>,
     /// Frames of the confirm trial.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frames: Option<FrameCounts>,
     /// What each guest carried in the confirm trial, where several share the path: the throughput
     /// is that of all together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub guests: Vec<GuestFrames>,
     /// Who else had the CPUs meanwhile.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub disturbance: Option<Disturbance>,
     /// Round trip of a cache line between tester and path during the search, in ns: median of its
     /// trials, each as far apart as it saw them.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cache_line_ns: Option<f64>,
     /// Number of search trials, invalid ones included.
     pub trials: u32,

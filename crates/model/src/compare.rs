@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::cell::CellKey;
 use crate::note::Note;
@@ -128,16 +129,14 @@ pub struct Difference {
 }
 
 /// The numbers of one side of a cell.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// Geometric mean; absent without any number.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean: Option<f64>,
     /// Smallest number.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub min: Option<f64>,
     /// Largest number.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max: Option<f64>,
     /// Repeats with a number, over all runs.
     pub repeats: u32,
@@ -148,32 +147,30 @@ pub struct Sample {
 }
 
 /// New over old, with its confidence interval.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// Ratio of the geometric means.
     pub ratio: f64,
     /// Lower end of the interval; absent when no spread is known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub low: Option<f64>,
     /// Upper end.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub high: Option<f64>,
     /// Two-sided p-value of "no difference", adjusted for the number of rows (Benjamini and
     /// Hochberg 1995).
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p_adjusted: Option<f64>,
     /// Where the spread comes from.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub spread_of: Option<SpreadOf>,
 }
 
 /// One number of a cell that both sides have.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedCell {
     /// Name of the cell.
     pub cell: String,
     /// The cell's parameters; absent for a socket workload, whose name has them all.
-    #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
+    #[serde(flatten, default)]
     pub key: Option<CellKey>,
     /// What of it.
     pub metric: Metric,
@@ -185,12 +182,10 @@ pub struct ComparedCell {
     /// After.
     pub new: Sample,
     /// After over before; absent when a side has no number.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ratio: Option<Ratio>,
     /// What it means.
     pub judgement: Judgement,
     /// Why, when it is neither better, same nor worse.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
     /// Whether the cell had an `ok` result before and has none now.
     #[serde(default)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Shares of one CPU's time, each in `0.0..=1.0`, from `/proc/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -56,17 +57,18 @@ pub struct GuestUse {
 }
 
 /// A thread of the path that never sleeps: its CPU is busy at any load.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PollUse {
     /// Its name in [`CpuUse::who`].
     pub who: String,
     /// Share of its time in which it had frames to carry, `0.0..=1.0`, by its own count; absent
     /// where its program does not count that.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub useful_ratio: Option<f64>,
 }
 
 /// CPU use during one trial.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
     /// Busy share per CPU in the order of `cores`.
@@ -74,12 +76,10 @@ pub struct CpuUse {
     /// Full split per CPU.
     pub cores: Vec<CoreUse>,
     /// The CPU that had least left.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub busiest: Option<WhoUse>,
     /// CPUs' worth of time by user: 1.0 is one CPU all the time.
     pub who: BTreeMap<String, f64>,
     /// CPU time of the path (all busy time but the tester's) per frame received, in µs.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub us_per_frame: Option<f64>,
     /// The guests on the path, as they see their own CPUs; their virtual CPUs' threads are part
     /// of the host's figures above.

@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// A throughput with the interval that it is known to.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Median of the visits, in frames per second and direction.
@@ -15,7 +17,6 @@ pub struct Estimate {
     /// Probability, `0.0..1.0`, with which the interval covers the median of all visits that
     /// might have been made (order statistics of independent visits); absent where the interval
     /// comes from inside one visit, which promises nothing.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub confidence: Option<f64>,
     /// Visits apart in time that it rests on.
     pub visits: u32,

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 pub use cpu::{CpuFacts, CpuIdle, CpuSeatFacts, IdleState, NodeFacts};
 pub use firewall::FirewallChain;
@@ -37,6 +38,7 @@ use crate::note::Note;
 use crate::run::Fingerprint;
 
 /// Everything `nicety inspect` tells.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HostFacts {
@@ -55,12 +57,10 @@ pub struct HostFacts {
     /// Frames per CPU since boot, all interfaces together.
     pub softnet: Vec<SoftnetFacts>,
     /// What was counted while somebody looked on; absent when the counters were read once.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowFacts>,
     /// Virtual machines.
     pub vms: Vec<VmFacts>,
     /// What Xen tells its first domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub xen: Option<XenFacts>,
     /// Settings by sysctl name.
     pub sysctl: BTreeMap<String, String>,
@@ -73,14 +73,11 @@ pub struct HostFacts {
     pub user_functions: Vec<UserFunction>,
     /// UDP datagrams dropped because a socket's buffer was full, since boot
     /// (`RcvbufErrors` of /proc/net/snmp).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_rcvbuf_errors: Option<u64>,
     /// TCP connections to other hosts, where there are any and ss(8) is there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpFacts>,
     /// The firewall's chains that have rules, read only while bridge netfilter is on; absent when
     /// they could not be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub firewall: Option<Vec<FirewallChain>>,
     /// Services that change network settings by themselves.
     pub services: Services,
@@ -92,6 +89,7 @@ pub struct HostFacts {
 
 /// Frames one CPU took in, since boot or in a window: `/proc/net/softnet_stat` and
 /// `/proc/softirqs`. The kernel's counters are 32 bits wide and wrap.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SoftnetFacts {
@@ -106,7 +104,6 @@ pub struct SoftnetFacts {
     /// Wake-ups by another CPU for receive packet steering.
     pub received_rps: u64,
     /// `NET_RX` soft interrupts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub net_rx: Option<u64>,
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::knob::Change;
 
@@ -19,18 +20,16 @@ crate::keywords::keywords! {
     }
 }
 
-/// How much can go wrong.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Risk {
-    /// At worst it does not help.
-    Low,
-    /// A short interruption, or resources taken from somebody else.
-    Medium,
-    /// May cut connections or weaken protection.
-    High,
+crate::keywords::keywords! {
+    /// How much can go wrong.
+    Risk {
+        /// At worst it does not help.
+        Low = "low",
+        /// A short interruption, or resources taken from somebody else.
+        Medium = "medium",
+        /// May cut connections or weaken protection.
+        High = "high",
+    }
 }
 
 /// How sure the rule is that the change helps.
@@ -66,6 +65,7 @@ pub enum Effect {
 }
 
 /// One thing found.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the rule: `T04`.
@@ -79,7 +79,6 @@ pub struct Finding {
     /// What should be.
     pub should: String,
     /// The formula with its numbers, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub formula: Option<String>,
     /// Why.
     pub why: String,
@@ -114,6 +113,7 @@ pub struct Waiting {
 }
 
 /// What the rules say about a host.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
     /// Schema version.
@@ -121,10 +121,8 @@ pub struct Advice {
     /// What the host is to be good at.
     pub goal: Goal,
     /// The boot the facts were read in; numbers of interrupts and threads hold no longer.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub boot_id: Option<String>,
     /// Who has to answer packets of a larger MTU for it to stay.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub peer: Option<std::net::IpAddr>,
     /// Findings by rule.
     pub findings: Vec<Finding>,

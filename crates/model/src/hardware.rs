@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::latency::LatencySummary;
 
@@ -23,10 +24,10 @@ pub struct HardwareProbes {
 
 /// Latency by the stamps of both NICs, measured beside the latency by the kernel's clock and never
 /// mixed with it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HardwareLatency {
     /// Latency of the probes; absent when none was stamped at both ends.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<LatencySummary>,
     /// Drivers of port A and port B.
     pub drivers: Vec<String>,

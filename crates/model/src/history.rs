@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::compare::{Difference, Metric};
 use crate::note::Note;
@@ -50,6 +51,7 @@ pub struct RunList {
 }
 
 /// One run's number in a trend.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendPoint {
     /// The run.
@@ -57,13 +59,10 @@ pub struct TrendPoint {
     /// Its start, RFC 3339 in UTC.
     pub started: String,
     /// Geometric mean over the repeats; absent when none has a number.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<f64>,
     /// Smallest repeat.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub min: Option<f64>,
     /// Largest repeat.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max: Option<f64>,
     /// Repeats with a number.
     pub repeats: u32,

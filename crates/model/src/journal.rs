@@ -6,6 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::SCHEMA;
 use crate::cpu_list::parse_cpu_list;
@@ -247,6 +248,7 @@ pub struct TransactionReport {
 }
 
 /// One setting of a transaction.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingReport {
     /// The setting.
@@ -256,10 +258,8 @@ pub struct SettingReport {
     /// Value it got.
     pub to: String,
     /// Value it has now, when that was asked.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub found: Option<String>,
     /// What became of it when it was undone.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub outcome: Option<Outcome>,
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::knob::Knob;
 
@@ -92,12 +93,12 @@ impl Kept {
 }
 
 /// What `nicety tune persist` did.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PersistReport {
     /// Schema version.
     pub schema: u32,
     /// The transaction that undoes it; absent when every file was right already.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub transaction: Option<u32>,
     /// Files that were written.
     pub written: Vec<String>,

@@ -1,35 +1,41 @@
 //! Settings that can be changed while the host runs, and changes of them.
 
-use std::fmt;
-
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One setting. Its value is text, as the kernel prints it and takes it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Display, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Knob {
     /// A sysctl by name.
+    #[display("{name}")]
     Sysctl {
         /// `net.core.rmem_max`.
         name: String,
     },
     /// A file below /sys.
+    #[display("/sys/{path}")]
     SysFile {
         /// Path without `/sys/`: `class/net/eth0/queues/rx-0/rps_cpus`.
         path: String,
     },
     /// CPUs an interrupt may go to, as a CPU list.
+    #[display("IRQ {irq} CPUs")]
     IrqAffinity {
         /// Number.
         irq: u32,
     },
     /// MTU in bytes.
+    #[display("{interface} MTU")]
     Mtu {
         /// Interface.
         interface: String,
     },
     /// Length of a descriptor ring.
+    #[display("{interface} {side} ring")]
     Ring {
         /// Interface.
         interface: String,
@@ -37,6 +43,7 @@ pub enum Knob {
         side: Side,
     },
     /// Number of channels.
+    #[display("{interface} {side} channels")]
     Channels {
         /// Interface.
         interface: String,
@@ -44,6 +51,7 @@ pub enum Knob {
         side: Side,
     },
     /// A value of interrupt coalescing.
+    #[display("{interface} {parameter}")]
     Coalesce {
         /// Interface.
         interface: String,
@@ -51,6 +59,7 @@ pub enum Knob {
         parameter: CoalesceParameter,
     },
     /// A feature switch: `on` or `off`.
+    #[display("{interface} {feature}")]
     Feature {
         /// Interface.
         interface: String,
@@ -58,6 +67,7 @@ pub enum Knob {
         feature: String,
     },
     /// Rates of a virtual function in Mbit/s, 0 for none: `max 500 min 0`.
+    #[display("{interface}/vf{vf} rate")]
     VfRate {
         /// Interface of the physical function.
         interface: String,
@@ -66,11 +76,13 @@ pub enum Knob {
     },
     /// Limit of what the owner of a tap, veth or macvtap sends: `none`, `500mbit`, or
     /// `500mbit wire` where frames count as long as they are on the wire.
+    #[display("{interface} rate")]
     PortRate {
         /// Interface.
         interface: String,
     },
     /// CPUs a thread may run on, as a CPU list.
+    #[display("thread {tid} ({name}) CPUs")]
     ThreadCpus {
         /// Thread id.
         tid: u32,
@@ -79,6 +91,7 @@ pub enum Knob {
     },
     /// A file of settings that nicety keeps for the next boot: its text, empty when it is not
     /// there.
+    #[display("{path}")]
     File {
         /// Absolute path.
         path: String,
@@ -154,28 +167,6 @@ impl Knob {
             Self::Sysctl { .. } => 8,
             Self::VfRate { .. } | Self::PortRate { .. } => 9,
             Self::File { .. } => 10,
-        }
-    }
-}
-
-impl fmt::Display for Knob {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sysctl { name } => write!(f, "{name}"),
-            Self::SysFile { path } => write!(f, "/sys/{path}"),
-            Self::IrqAffinity { irq } => write!(f, "IRQ {irq} CPUs"),
-            Self::Mtu { interface } => write!(f, "{interface} MTU"),
-            Self::Ring { interface, side } => write!(f, "{interface} {side} ring"),
-            Self::Channels { interface, side } => write!(f, "{interface} {side} channels"),
-            Self::Coalesce {
-                interface,
-                parameter,
-            } => write!(f, "{interface} {parameter}"),
-            Self::Feature { interface, feature } => write!(f, "{interface} {feature}"),
-            Self::VfRate { interface, vf } => write!(f, "{interface}/vf{vf} rate"),
-            Self::PortRate { interface } => write!(f, "{interface} rate"),
-            Self::File { path } => write!(f, "{path}"),
-            Self::ThreadCpus { tid, name } => write!(f, "thread {tid} ({name}) CPUs"),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Percentiles of one-way latency in microseconds, from a histogram of every frame received.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
     /// Load at which it was measured, as a share of the found throughput; absent when the
     /// trial was not at a fixed share of it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub load_ratio: Option<f64>,
     /// Smallest value.
     pub min: f64,

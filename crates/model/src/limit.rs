@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::frame::{Direction, FrameSize};
 
@@ -23,22 +24,14 @@ crate::keywords::keywords! {
 }
 
 /// The engine that a run is asked to measure with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, derive_more::Display)]
 pub enum EngineChoice {
     /// The fastest that proves itself on the ports.
     #[default]
+    #[display("auto")]
     Auto,
     /// No other than this one.
     Only(EngineName),
-}
-
-impl fmt::Display for EngineChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Only(engine) => engine.fmt(f),
-        }
-    }
 }
 
 /// Not the name of an engine.
@@ -50,8 +43,7 @@ impl FromStr for EngineChoice {
     type Err = NoEngine;
 
     fn from_str(text: &str) -> Result<Self, NoEngine> {
-        let mut all = EngineName::ALL.into_iter();
-        match all.find(|engine| engine.word() == text) {
+        match EngineName::of(text) {
             Some(engine) => Ok(Self::Only(engine)),
             None if text == "auto" => Ok(Self::Auto),
             None => Err(NoEngine(text.to_owned())),
@@ -61,7 +53,9 @@ impl FromStr for EngineChoice {
 
 /// Key of a limit: what the tester sent when it was found. Keys are in order of frame size, then
 /// one direction before both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub struct LimitKey {
     /// Frame size.
     pub frame_size: FrameSize,
@@ -122,19 +116,6 @@ impl FromStr for LimitKey {
             engine: engine.transpose()?,
         };
         parts.next().map_or(Ok(key), |_| Err(no()))
-    }
-}
-
-impl Serialize for LimitKey {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for LimitKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::knob::Change;
 
@@ -106,6 +107,7 @@ pub struct MeasuredCell {
 }
 
 /// What `nicety tune apply --measure` found.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// Schema version.
@@ -121,7 +123,6 @@ pub struct Measured {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failed: Vec<String>,
     /// Over all cells; absent when none has numbers.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gain: Option<MeasuredGain>,
     /// What became of the changes.
     pub decision: MeasuredDecision,

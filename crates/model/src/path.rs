@@ -57,15 +57,41 @@ pub enum PathSpec {
     Foreign(Words),
 }
 
-/// Parameters of a switch built on DPDK.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DpdkParams {
-    /// How it gets at the interfaces that the kernel drives.
-    pub vdev: Option<Vdev>,
-    /// Polling threads.
-    pub cores: Option<u32>,
-    /// Queues of an interface.
-    pub queues: Option<u32>,
+/// Parameters that may be left out, read and written in words by their names.
+macro_rules! params {
+    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $field:ident: $type:ty,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name {
+            $($(#[$of])* pub $field: Option<$type>,)+
+        }
+
+        impl $name {
+            pub(super) fn read(
+                reader: &$crate::path::read::Reader<'_>,
+            ) -> Result<Self, $crate::path::NoPath> {
+                Ok(Self { $($field: reader.take(stringify!($field))?,)+ })
+            }
+
+            pub(super) fn add_words(&self, add: &mut dyn FnMut(&'static str, Option<String>)) {
+                $(add(stringify!($field), $crate::path::text(&self.$field));)+
+            }
+        }
+    };
+}
+
+use params;
+
+params! {
+    /// Parameters of a switch built on DPDK.
+    DpdkParams {
+        /// How it gets at the interfaces that the kernel drives.
+        vdev: Vdev,
+        /// Polling threads.
+        cores: u32,
+        /// Queues of an interface.
+        queues: u32,
+    }
 }
 
 /// NICs that testpmd drives itself, and what is connected with them from outside.
@@ -121,19 +147,9 @@ impl PathSpec {
         let mut add = |key, value: Option<String>| {
             words.extend(value.map(|value| (key, value)));
         };
-        let dpdk = match self {
-            Self::OvsDpdk(dpdk) | Self::Testpmd { dpdk, .. } => Some(dpdk),
-            _ => None,
-        };
-        if let Some(DpdkParams {
-            vdev,
-            cores,
-            queues,
-        }) = dpdk
-        {
-            add("vdev", text(vdev));
-            add("cores", text(cores));
-            add("queues", text(queues));
+        match self {
+            Self::OvsDpdk(dpdk) | Self::Testpmd { dpdk, .. } => dpdk.add_words(&mut add),
+            _ => {}
         }
         match self {
             Self::Ports { a, b } => {

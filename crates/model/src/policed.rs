@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::note::Note;
 use crate::run::Fingerprint;
@@ -30,6 +31,7 @@ pub struct PolicedHead {
 }
 
 /// Who shares.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedTenant {
     /// Name.
@@ -39,7 +41,6 @@ pub struct PolicedTenant {
     /// What it always gets when it has the demand, in bits per second; 0 for none.
     pub guarantee_bps: f64,
     /// What it never gets more than, in bits per second; absent when that is the link.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cap_bps: Option<f64>,
 }
 
@@ -53,6 +54,7 @@ pub struct PolicedPort {
 }
 
 /// A line of `periods.jsonl`. All rates are bits per second on the wire.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedPeriod {
     /// Schema version.
@@ -62,7 +64,6 @@ pub struct PolicedPeriod {
     /// Rate of all ports together.
     pub total_bps: f64,
     /// What a weight of one gets; absent when all demand fits.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub level_bps: Option<f64>,
     /// The tenants, in the order of the head.
     pub tenants: Vec<PolicedRates>,
@@ -71,30 +72,28 @@ pub struct PolicedPeriod {
 }
 
 /// A tenant in one period.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedRates {
     /// What its ports sent.
     pub rate_bps: f64,
     /// What it wants; absent when that is as much as it gets.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub demand_bps: Option<f64>,
     /// The host's limit: the cap, else the link.
     pub hard_bps: f64,
     /// The limit that its guest has set itself; absent when it has none.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub soft_bps: Option<f64>,
     /// What its ports may send together from now on.
     pub limit_bps: f64,
 }
 
 /// A port in one period.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedPortRates {
     /// What it sent; absent when the period brought no count.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_bps: Option<f64>,
     /// What it wants; absent when that is as much as it gets.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub demand_bps: Option<f64>,
     /// The limit it is to have; 0 for none.
     pub limit_bps: f64,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// What `nicety probe` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -85,6 +86,7 @@ impl Answer {
 }
 
 /// Something that nicety could use.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ability {
     /// What it belongs to.
@@ -96,10 +98,8 @@ pub struct Ability {
     /// What was seen.
     pub finding: String,
     /// What is lost without it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub costs: Option<String>,
     /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub remedy: Option<String>,
 }
 

@@ -111,7 +111,7 @@ macro_rules! display_problem {
 
 /// What to do about it, by where it is done. A run goes on where it was when the machine or the command
 /// has changed, and begins anew with another plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum Remedy {
     /// On this machine or in the command: `apt install dpdk-dev`.
     Here(String),
@@ -120,6 +120,7 @@ pub enum Remedy {
     /// Only on another machine.
     Elsewhere(String),
     /// On this machine, or else in the plan.
+    #[display("{here}, or {plan}")]
     HereOrPlan {
         /// On this machine or in the command.
         here: String,
@@ -149,15 +150,6 @@ impl Remedy {
         Self::HereOrPlan {
             here: here.into(),
             plan: plan.into(),
-        }
-    }
-}
-
-impl fmt::Display for Remedy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Here(text) | Self::Plan(text) | Self::Elsewhere(text) => f.write_str(text),
-            Self::HereOrPlan { here, plan } => write!(f, "{here}, or {plan}"),
         }
     }
 }

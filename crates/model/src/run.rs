@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::cell::{CellResult, SkippedCell};
 use crate::disturbance::Disturbance;
@@ -91,20 +92,19 @@ pub struct InterfaceFacts {
 }
 
 /// A cell's repeats together.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellSummary {
     /// Name of the cell.
     pub cell: String,
     /// Throughput in frames per second over the repeats that have one.
+    #[serialize_always]
     pub throughput_fps: Option<Spread>,
     /// The cell's number: median of its visits with an interval; absent in runs older than it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub estimate: Option<Estimate>,
     /// Median of the visits' capacity, in frames per second and direction.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity_fps: Option<f64>,
     /// Who else had the CPUs during the visits, on average.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub disturbance: Option<Disturbance>,
     /// Verdict of the repeats together.
     pub verdict: Verdict,
@@ -162,6 +162,7 @@ pub struct Run {
 }
 
 /// Head of a run.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunHead {
     /// Name of the plan.
@@ -176,7 +177,6 @@ pub struct RunHead {
     pub preset: String,
     /// How loads were judged and searched; absent where whole trials were judged, as in all runs
     /// older than this key.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub estimator: Option<String>,
     /// Loss goal.
     pub loss_goal: f64,

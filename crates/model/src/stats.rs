@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Average, extremes and coefficient of variation of repeated measurements.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Arithmetic mean.
@@ -13,7 +15,6 @@ pub struct Spread {
     /// Largest.
     pub max: f64,
     /// Standard deviation over mean; absent with fewer than two values or a mean of zero.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cv: Option<f64>,
     /// Number of values.
     pub n: u32,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::cpu::CpuUse;
 use crate::frames::{FrameCounts, StreamCounts};
@@ -84,6 +85,7 @@ pub struct GuestFrames {
 }
 
 /// One line of `trials.jsonl`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRecord {
     /// Schema version.
@@ -93,7 +95,6 @@ pub struct TrialRecord {
     /// Repeat of the cell, from 1; 0 for the control cell's further visits is not used.
     pub repeat: u32,
     /// Visit of the control cell, from 1; absent for ordinary cells.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub control: Option<u32>,
     /// Number of the trial within the cell's repeat, from 1.
     pub index: u32,
@@ -115,14 +116,11 @@ pub struct TrialRecord {
     pub loss_ratio: LossRatio,
     /// CPUs that stood still meanwhile; absent where nobody watched, or where it cannot be said
     /// which frames that concerns.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stalls: Option<StallReport>,
     /// Loss over short windows; absent where the engine cannot say which frames were sent when.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub windows: Option<Windows>,
     /// Round trip of a cache line between a CPU of the tester and one of the path, in ns, before and
     /// after the trial; absent where that cannot be measured.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cache_line_ns: Option<[f64; 2]>,
     /// Received frames per second of sending time, per direction.
     pub forwarding_fps: f64,
@@ -134,13 +132,10 @@ pub struct TrialRecord {
     /// The slowest sender's schedule.
     pub pacing: PacingReport,
     /// Latency of every frame received; absent when the clock stepped or nothing arrived.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<LatencySummary>,
     /// Latency by the NICs' own stamps, of probes sent beside the load; absent when not measured.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub hardware_latency: Option<HardwareLatency>,
     /// CPU use while sending.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cpu: Option<CpuUse>,
     /// Where frames died.
     pub loss_ledger: Vec<LossEntry>,

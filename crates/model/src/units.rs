@@ -1,13 +1,15 @@
 //! Rates and ratios as types, so that two bare numbers never meet in one call.
 
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Frames per second, per direction.
 #[derive(
-    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
+    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Display, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
+#[display("{_0:.0} fps")]
 pub struct Fps(pub f64);
 
 impl Fps {
@@ -17,17 +19,12 @@ impl Fps {
     }
 }
 
-impl std::fmt::Display for Fps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.0} fps", self.0)
-    }
-}
-
 /// Lost frames divided by the frames of the intended load, in `0.0..=1.0` (RFC 1242 §3.6).
 #[derive(
-    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
+    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Display, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
+#[display("{:.4} %", _0 * 100.0)]
 pub struct LossRatio(pub f64);
 
 impl LossRatio {
@@ -37,11 +34,5 @@ impl LossRatio {
             return Self(0.0);
         }
         Self((lost as f64 / intended as f64).clamp(0.0, 1.0))
-    }
-}
-
-impl std::fmt::Display for LossRatio {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.4} %", self.0 * 100.0)
     }
 }

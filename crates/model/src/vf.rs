@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::bitrate::BitRate;
 
@@ -17,21 +18,18 @@ pub struct VfReport {
 }
 
 /// A NIC. What is absent is not known or not supported; it is never 0.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PhysicalFunction {
     /// Interface.
     pub interface: String,
     /// PCI address.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pci: Option<String>,
     /// Driver.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub driver: Option<String>,
     /// Speed of the link in Mbit/s; absent when it is down.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub link_mbit: Option<u64>,
     /// Functions the hardware has.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub total: Option<u32>,
     /// Functions there are.
     pub enabled: u32,
@@ -47,12 +45,12 @@ pub struct PhysicalFunction {
 }
 
 /// What a driver can do for its functions, from a table of drivers.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Abilities {
     /// The driver is in the table.
     pub known: bool,
     /// Maximum rates it takes: `1..1000 Mbit/s`; absent when it cannot limit.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_rate: Option<String>,
     /// Minimum rates: `refused`, `honoured`, `relative`, `ignored` or `unknown`.
     pub min_rate: String,
@@ -65,64 +63,50 @@ pub struct Abilities {
 }
 
 /// A virtual function.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VirtualFunction {
     /// Number.
     pub vf: u32,
     /// Hardware address.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mac: Option<String>,
     /// VLAN; absent when there is none.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub vlan: Option<u32>,
     /// Priority in that VLAN.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub vlan_priority: Option<u32>,
     /// Spoof check; absent when the driver has none.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub spoof_check: Option<bool>,
     /// Trust; absent when the driver has none.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trust: Option<bool>,
     /// Link state asked for: `auto`, `enable` or `disable`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub link_state: Option<String>,
     /// Highest rate in Mbit/s, 0 for none; absent when the driver cannot limit.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_mbit: Option<u32>,
     /// Lowest rate in Mbit/s, 0 for none; absent when the driver has no minimum.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub min_mbit: Option<u32>,
     /// PCI address.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pci: Option<String>,
     /// Driver it is bound to.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub driver: Option<String>,
     /// Interface that represents it on the NIC's own switch, in switchdev mode.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub representor: Option<String>,
     /// `devlink-rate` where the NIC's switch limits it, `tc police on eth3` where a policer on its
     /// representor does; absent for the driver's own rates.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limited_by: Option<String>,
     /// Whether the NIC has taken that policer: else frames that it switches itself pass. Absent without one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub in_hardware: Option<bool>,
     /// Kind of a qdisc that somebody else has put in the policer's place.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub foreign: Option<String>,
     /// Who has it: an interface, `namespace blue (eth0)`, a virtual machine, `vfio`, `uio`, `nobody`.
     pub holder: String,
     /// What `nicety police` says of it; absent where none shares it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shared: Option<Shared>,
     /// Counters, where somebody counts.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<PortCounters>,
 }
 
 /// An interface whose owner's traffic can be limited.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Port")]
 pub struct HostPort {
@@ -131,20 +115,17 @@ pub struct HostPort {
     /// `tap`, `tun`, `veth` or `macvtap`.
     pub kind: String,
     /// Limit of what its owner sends; absent when there is none.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit: Option<BitRate>,
     /// Kind of a qdisc that somebody else has put in the place of a limit.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub foreign: Option<String>,
     /// What `nicety police` says of it; absent where none shares it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shared: Option<Shared>,
     /// Counters.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<PortCounters>,
 }
 
 /// What the daemon that shares a link among tenants says of a function or port.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Shared {
     /// Tenant it belongs to.
@@ -152,18 +133,17 @@ pub struct Shared {
     /// What the tenant may never send more than, by all its ports together, in bits per second.
     pub hard_bps: f64,
     /// What the tenant's guest has asked not to send more than; absent when it has not.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub soft_bps: Option<f64>,
 }
 
 /// Counters of a function or port, named from its owner's side. What is absent is not counted.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PortCounters {
     /// Who counts: `registers` (of the physical function; bytes with FCS), `driver`, `interface`,
     /// `representor`, `limiter`, or `policer` (all that came to it; what it dropped is in it).
     pub source: String,
     /// Width of the byte counters in bits, where they wrap; frames wrap at 32 bits then.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub byte_bits: Option<u32>,
     /// Frames sent.
     pub tx_packets: u64,
@@ -174,38 +154,30 @@ pub struct PortCounters {
     /// Bytes received.
     pub rx_bytes: u64,
     /// Bytes sent to other functions of the NIC, which never left it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tx_local_bytes: Option<u64>,
     /// Frames sent but dropped.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tx_dropped: Option<u64>,
     /// Frames that could not be received.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rx_dropped: Option<u64>,
     /// Broadcast frames received.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub broadcast: Option<u64>,
     /// Multicast frames received.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub multicast: Option<u64>,
     /// Bits sent per second, without preamble and gap, where two samples were taken.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tx_bps: Option<f64>,
     /// Bits received per second.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rx_bps: Option<f64>,
     /// Bits sent per second to other functions of the NIC, which are in `tx_bps` too.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tx_local_bps: Option<f64>,
 }
 
 /// What became of a limit, as `nicety vf limit --json` prints it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LimitReport {
     /// Schema version.
     pub schema: u32,
     /// Number of the transaction that undoes it; absent when nothing had to be changed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub transaction: Option<u32>,
     /// Interface or function: `tap0`, `eth0/vf3`.
     pub port: String,
@@ -214,17 +186,14 @@ pub struct LimitReport {
     /// Limit now, read back.
     pub to: String,
     /// What was rounded.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rounded: Option<String>,
     /// `nicety police` shares a link among ports of which this is one, and sets its limit again.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub policed: bool,
     /// What somebody else has set in its place a moment later, as `nicety police` does.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub replaced: Option<String>,
     /// `holds`, `not-enforced`, `untested` (nobody sent as much) or `not-counted`.
     pub enforcement: String,
     /// Rate seen afterwards in bits per second, without preamble and gap.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub seen_bps: Option<f64>,
 }

@@ -1,6 +1,8 @@
 //! Findings for a terminal.
 
-use nicety_model::finding::{Advice, Certainty, Effect, Finding, Risk};
+use nicety_model::finding::{Advice, Certainty, Effect, Finding};
+
+use crate::page::clean;
 
 /// Indent of what belongs to a finding.
 const INDENT: usize = 4;
@@ -16,27 +18,22 @@ pub fn render(advice: &Advice, width: u16) -> String {
     }
     let changes = advice.changes();
     if advice.findings.is_empty() {
-        page.wrap(0, &format!("Nothing found for {}.", advice.goal));
+        page.wrap(0, format_args!("Nothing found for {}.", advice.goal));
     } else {
         let later = advice
             .findings
             .iter()
             .filter(|f| f.changes.is_empty())
             .count();
-        page.wrap(
-            0,
-            &format!(
-                "{} findings for {}: {} settings can be changed now, {later} findings need a person.",
+        page.wrap(0, format_args!("{} findings for {}: {} settings can be changed now, {later} findings need a person.",
                 advice.findings.len(),
                 advice.goal,
-                changes.len(),
-            ),
-        );
+                changes.len(),));
     }
     for waiting in &advice.waiting {
         page.wrap(
             0,
-            &format!(
+            format_args!(
                 "{} {} waits for {}",
                 waiting.id, waiting.rule, waiting.needs
             ),
@@ -48,50 +45,42 @@ pub fn render(advice: &Advice, width: u16) -> String {
 fn one(page: &mut Page, finding: &Finding) {
     page.wrap(
         0,
-        &format!(
+        format_args!(
             "{} {} {}: {}",
             finding.id, finding.rule, finding.subject, finding.is
         ),
     );
-    page.wrap(INDENT, &format!("should be: {}", finding.should));
+    page.wrap(INDENT, format_args!("should be: {}", finding.should));
     if let Some(formula) = &finding.formula {
-        page.wrap(INDENT, &format!("from: {formula}"));
+        page.wrap(INDENT, format_args!("from: {formula}"));
     }
     page.wrap(
         INDENT,
-        &format!("why: {} ({})", finding.why, finding.source),
+        format_args!("why: {} ({})", finding.why, finding.source),
     );
     page.wrap(
         INDENT,
-        &format!(
+        format_args!(
             "cost: {} Risk {}, {}, {}.",
             finding.cost,
-            risk(finding.risk),
+            finding.risk,
             certainty(finding.certainty),
             effect(finding.effect)
         ),
     );
     for conflict in &finding.conflicts {
-        page.wrap(INDENT, &format!("beware: {conflict}"));
+        page.wrap(INDENT, format_args!("beware: {conflict}"));
     }
     for change in &finding.changes {
         page.wrap(
             INDENT,
-            &format!("change: {}: {} → {}", change.knob, change.from, change.to),
+            format_args!("change: {}: {} → {}", change.knob, change.from, change.to),
         );
     }
     for advice in &finding.advice {
-        page.wrap(INDENT, &format!("by hand: {advice}"));
+        page.wrap(INDENT, format_args!("by hand: {advice}"));
     }
     page.text.push('\n');
-}
-
-fn risk(risk: Risk) -> &'static str {
-    match risk {
-        Risk::Low => "low",
-        Risk::Medium => "medium",
-        Risk::High => "high",
-    }
 }
 
 fn certainty(certainty: Certainty) -> &'static str {
@@ -122,13 +111,9 @@ struct Page {
 impl Page {
     /// A paragraph; lines after the first stand two columns further in. Names come from outside:
     /// control characters are replaced.
-    fn wrap(&mut self, indent: usize, text: &str) {
+    fn wrap(&mut self, indent: usize, text: std::fmt::Arguments<'_>) {
         let mut column = 0;
-        for word in text.split(' ') {
-            let word: String = word
-                .chars()
-                .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-                .collect();
+        for word in clean(&text.to_string()).split(' ') {
             let length = word.chars().count();
             if column == 0 {
                 self.text.push_str(&" ".repeat(indent));
@@ -141,7 +126,7 @@ impl Page {
                 self.text.push(' ');
                 column += 1;
             }
-            self.text.push_str(&word);
+            self.text.push_str(word);
             column += length;
         }
         self.text.push('\n');

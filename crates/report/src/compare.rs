@@ -8,10 +8,9 @@ use maud::html;
 use nicety_model::compare::{ComparedCell, Comparison};
 
 use crate::Report;
-use crate::document::Kind::{Main, Name, Number, Text, Wide};
 use crate::document::html::badge;
 use crate::document::table::Narrow::Named;
-use crate::document::{Badge, Block, Cell, Document, Medium, Table, Tone};
+use crate::document::{Badge, Block, Cell, Document, Medium, Table, Tone, columns};
 use crate::error::ReportError;
 use crate::json;
 use crate::note;
@@ -57,10 +56,10 @@ impl Report for Comparison {
         let differences = Table::of(
             "The likeliest explanation first",
             &comparison.differences,
-            &[
-                ("what", Name, &|difference| (&difference.what).into()),
-                ("old", Wide, &|difference| (&difference.old).into()),
-                ("new", Wide, &|difference| (&difference.new).into()),
+            columns![|difference|
+                "what" Name: &difference.what;
+                "old" Wide: &difference.old;
+                "new" Wide: &difference.new;
             ],
         );
         if differences.total > 0 {
@@ -132,7 +131,7 @@ fn cells(comparison: &Comparison, rows: &[&ComparedCell], medium: Medium) -> Vec
 fn table_of(comparison: &Comparison, rows: &[&ComparedCell], medium: Medium) -> Table {
     let page = medium == Medium::Page;
     let (reach, margin) = (drawing::reach(rows, comparison.margin), comparison.margin);
-    let interval = row::interval_heading(comparison);
+    let interval = &*row::interval_heading(comparison);
     let caption = format!(
         "Change with its {interval}; drawn from {} to {}, the band is the margin of {}",
         number::change((-reach).exp()),
@@ -142,25 +141,18 @@ fn table_of(comparison: &Comparison, rows: &[&ComparedCell], medium: Medium) -> 
     let mut table = Table::of(
         caption,
         rows,
-        &[
-            ("cell", Name, &|row| answer::name(comparison, row).into()),
-            ("old", Number, &|row| row::value(row, &row.old)),
-            ("new", Number, &|row| row::value(row, &row.new)),
-            ("change", Main, &|row| {
-                Cell::from(row::change(row)).by(row.ratio.map(|r| r.ratio))
-            }),
-            (&interval, Number, &|row| row::interval(row).into()),
-            ("judgement", Text, &|row| Cell::badge(row::judgement(row))),
-            ("drawn", Text, &|row| match page {
-                true => Cell::drawn(drawing::drawing(row, reach, margin)),
-                false => Cell::absent(),
-            }),
-            ("why not", Wide, &|row| {
-                row.reason.as_deref().unwrap_or_default().into()
-            }),
+        columns![|row|
+            "cell" Name: answer::name(comparison, row);
+            "old" Number: row::value(row, &row.old);
+            "new" Number: row::value(row, &row.new);
+            "change" Main: Cell::from(row::change(row)).by(row.ratio.map(|r| r.ratio));
+            interval Number: row::interval(row);
+            "judgement" Text: row::judgement(row);
+            "drawn" Text: page.then(|| Cell::drawn(drawing::drawing(row, reach, margin)));
+            "why not" Wide: row.reason.as_deref().unwrap_or_default();
         ],
     )
-    .narrow(&[("old", Named), ("new", Named), (&interval, Named)]);
+    .narrow(&[("old", Named), ("new", Named), (interval, Named)]);
     table.keep(&[true, true, true, true, true, true, page, page]);
     table.whole = true;
     table.folds = false;

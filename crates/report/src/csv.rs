@@ -2,81 +2,126 @@
 
 pub mod directions;
 pub mod guests;
-mod hardware;
 pub mod ranking;
-mod visits;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
-use nicety_model::{CellResult, LatencySummary, LossEntry, Run, WhoUse};
+use nicety_model::{CellResult, HardwareLatency, LatencySummary, LossEntry, Run, WhoUse};
 
-use crate::document::csv::{self, Field, number, text};
+use crate::document::csv::{self, Field, fields};
 use crate::error::ReportError;
 use crate::note;
+use crate::pick::{self, Group};
 
-fn fixed<'r>() -> [Field<&'r CellResult>; 42] {
-    [
-        ("cell", |c| c.cell.clone()),
-        ("path", |c| c.key.path_name()),
-        ("frame_size_bytes", |c| c.key.frame_size_bytes.to_string()),
-        ("direction", |c| c.key.direction.to_string()),
-        ("flows", |c| c.key.flows.to_string()),
-        ("repeat", |c| c.repeat.to_string()),
-        ("control_visit", |c| text(c.control)),
-        ("verdict", |c| c.verdict.to_string()),
-        ("throughput_fps", |c| number(c.throughput_fps)),
-        ("throughput_l1_mbps", |c| number(c.throughput_l1_mbps)),
-        ("throughput_l2_mbps", |c| number(c.throughput_l2_mbps)),
-        ("lower_fps", |c| number(c.bounds.lower_fps)),
-        ("upper_fps", |c| number(c.bounds.upper_fps)),
-        ("tester_limit_fps", |c| number(c.tester_limit_fps)),
-        ("loss_goal_ratio", |c| number(Some(c.loss_goal))),
-        ("confirm_load_fps", |c| {
-            number(c.confirm.map(|x| x.load_fps))
-        }),
-        ("confirm_duration_s", |c| {
-            number(c.confirm.map(|x| x.duration_s))
-        }),
-        ("confirm_loss_ratio", |c| {
-            number(c.confirm.map(|x| x.loss_ratio.0))
-        }),
-        ("confirm_met", |c| text(c.confirm.map(|x| x.met))),
-        ("held_fps", |c| number(c.held.map(|x| x.load_fps))),
-        ("busiest_cpu", |c| text(busiest(c).map(|b| b.cpu))),
-        ("busiest_cpu_busy_ratio", |c| {
-            number(busiest(c).map(|b| b.busy_ratio))
-        }),
-        ("busiest_cpu_who", |c| text(busiest(c).map(|b| &b.who))),
-        ("cpu_us_per_frame", |c| {
-            number(c.cpu.as_ref().and_then(|cpu| cpu.us_per_frame))
-        }),
-        ("frames_intended", |c| text(c.frames.map(|f| f.intended))),
-        ("frames_sent", |c| text(c.frames.map(|f| f.sent))),
-        ("frames_received", |c| text(c.frames.map(|f| f.received))),
-        ("frames_lost", |c| text(c.frames.map(|f| f.lost))),
-        ("frames_duplicate", |c| text(c.frames.map(|f| f.duplicate))),
-        ("frames_reordered", |c| text(c.frames.map(|f| f.reordered))),
-        ("frames_corrupt", |c| text(c.frames.map(|f| f.corrupt))),
-        ("frames_foreign", |c| text(c.frames.map(|f| f.foreign))),
-        ("loss_ledger_frames", |c| ledger(&c.loss_ledger)),
-        ("overload_ledger_frames", |c| ledger(&c.overload_ledger)),
-        ("trials", |c| c.trials.to_string()),
-        ("search_s", |c| number(Some(c.search_s))),
-        ("engine", |c| c.engine.clone()),
-        ("latency_load_ratio", |c| {
-            number(c.latency_us.and_then(|l| l.load_ratio))
-        }),
-        ("latency_p50_us", |c| number(c.latency_us.map(|l| l.p50))),
-        ("latency_p99_us", |c| number(c.latency_us.map(|l| l.p99))),
-        ("latency_max_us", |c| number(c.latency_us.map(|l| l.max))),
-        ("notes", |c| note::lines(&c.notes).join("; ")),
+fn fixed<'r>() -> [Field<Visit<'r>>; 42] {
+    fields![|(c, _)|
+        "cell": &c.cell;
+        "path": c.key.path_name();
+        "frame_size_bytes": c.key.frame_size_bytes;
+        "direction": c.key.direction;
+        "flows": c.key.flows;
+        "repeat": c.repeat;
+        "control_visit": c.control;
+        "verdict": c.verdict;
+        "throughput_fps": c.throughput_fps;
+        "throughput_l1_mbps": c.throughput_l1_mbps;
+        "throughput_l2_mbps": c.throughput_l2_mbps;
+        "lower_fps": c.bounds.lower_fps;
+        "upper_fps": c.bounds.upper_fps;
+        "tester_limit_fps": c.tester_limit_fps;
+        "loss_goal_ratio": c.loss_goal;
+        "confirm_load_fps": c.confirm.map(|x| x.load_fps);
+        "confirm_duration_s": c.confirm.map(|x| x.duration_s);
+        "confirm_loss_ratio": c.confirm.map(|x| x.loss_ratio.0);
+        "confirm_met": c.confirm.map(|x| x.met);
+        "held_fps": c.held.map(|x| x.load_fps);
+        "busiest_cpu": busiest(c).map(|b| b.cpu);
+        "busiest_cpu_busy_ratio": busiest(c).map(|b| b.busy_ratio);
+        "busiest_cpu_who": busiest(c).map(|b| &b.who);
+        "cpu_us_per_frame": c.cpu.as_ref().and_then(|cpu| cpu.us_per_frame);
+        "frames_intended": c.frames.map(|f| f.intended);
+        "frames_sent": c.frames.map(|f| f.sent);
+        "frames_received": c.frames.map(|f| f.received);
+        "frames_lost": c.frames.map(|f| f.lost);
+        "frames_duplicate": c.frames.map(|f| f.duplicate);
+        "frames_reordered": c.frames.map(|f| f.reordered);
+        "frames_corrupt": c.frames.map(|f| f.corrupt);
+        "frames_foreign": c.frames.map(|f| f.foreign);
+        "loss_ledger_frames": ledger(&c.loss_ledger);
+        "overload_ledger_frames": ledger(&c.overload_ledger);
+        "trials": c.trials;
+        "search_s": c.search_s;
+        "engine": &c.engine;
+        "latency_load_ratio": c.latency_us.and_then(|l| l.load_ratio);
+        "latency_p50_us": c.latency_us.map(|l| l.p50);
+        "latency_p99_us": c.latency_us.map(|l| l.p99);
+        "latency_max_us": c.latency_us.map(|l| l.max);
+        "notes": note::lines(&c.notes).join("; ");
+    ]
+}
+
+/// Of a load share.
+fn latency() -> [Field<LatencySummary>; 8] {
+    fields![|l|
+        "min_us": l.min;
+        "mean_us": l.mean;
+        "p50_us": l.p50;
+        "p90_us": l.p90;
+        "p99_us": l.p99;
+        "p999_us": l.p999;
+        "max_us": l.max;
+        "samples": l.samples;
+    ]
+}
+
+/// The same by the NICs' stamps.
+fn hardware() -> [Field<HardwareLatency>; 11] {
+    fields![|h|
+        "min_us": h.latency_us.map(|l| l.min);
+        "mean_us": h.latency_us.map(|l| l.mean);
+        "p50_us": h.latency_us.map(|l| l.p50);
+        "p90_us": h.latency_us.map(|l| l.p90);
+        "p99_us": h.latency_us.map(|l| l.p99);
+        "p999_us": h.latency_us.map(|l| l.p999);
+        "max_us": h.latency_us.map(|l| l.max);
+        "offset_error_ns": h.offset_error_ns;
+        "probes_sent": h.probes.sent;
+        "probes_stamped": h.probes.stamped;
+        "probes_lost": h.probes.lost;
+    ]
+}
+
+/// A visit with the cell whose number it is a part of, which visits of the control cell are not.
+type Visit<'r> = (&'r CellResult, Option<&'r Group<'r>>);
+
+/// Of runs that are measured in visits and judged over windows. The first seven are the cell's, the same
+/// in all its rows; the others are those of the visit.
+fn visit<'r>() -> [Field<Visit<'r>>; 14] {
+    fields![|(visit, cell)|
+        "cell_verdict": cell.map(Group::verdict);
+        "estimate_fps": cell.and_then(Group::estimate).map(|e| e.fps);
+        "low_fps": cell.and_then(Group::estimate).map(|e| e.low_fps);
+        "high_fps": cell.and_then(Group::estimate).map(|e| e.high_fps);
+        "confidence": cell.and_then(Group::estimate).and_then(|e| e.confidence);
+        "visits": cell.and_then(Group::estimate).map(|e| e.visits);
+        "cell_capacity_fps": cell.and_then(Group::capacity_fps);
+        "visit_low_fps": visit.estimate.map(|e| e.low_fps);
+        "visit_high_fps": visit.estimate.map(|e| e.high_fps);
+        "capacity_fps": visit.capacity_fps;
+        "window_s": visit.window_s;
+        "confirm_lost": visit.confirm.and_then(|c| c.lost);
+        "confirm_lost_in_stalls": visit.confirm.and_then(|c| c.lost_in_stalls);
+        "confirm_bad_windows": visit.confirm.and_then(|c| c.bad_windows);
     ]
 }
 
 fn busiest(cell: &CellResult) -> Option<&WhoUse> {
     cell.cpu.as_ref()?.busiest.as_ref()
 }
+
+/// A column that not every run has.
+type Column<'r> = (String, Box<dyn Fn(&Visit<'r>) -> String + 'r>);
 
 /// Writes a header and one row per cell repeat in the order measured; visits of the control
 /// cell carry their number in `control_visit`. Behind the fixed columns come the latency
@@ -89,53 +134,66 @@ fn busiest(cell: &CellResult) -> Option<&WhoUse> {
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
 /// fails.
 pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
-    let (shares, stamped) = (load_shares(run), hardware::shares(run));
-    let visits = visits::Visits::of(run);
-    let mut names: Vec<String> = fixed().iter().map(|(name, _)| (*name).to_owned()).collect();
-    for share in &shares {
-        let of = format!("latency_{}pct", *share as f64 / 10.0);
-        names.extend(PERCENTILES.map(|name| format!("{of}_{name}_us")));
-        names.push(format!("{of}_samples"));
+    let groups = pick::groups(run);
+    let by_name: HashMap<&str, &Group<'_>> = groups.iter().map(|g| (g.name, g)).collect();
+    let in_windows = groups.iter().any(|group| group.estimate().is_some())
+        || run.cells.iter().any(|cell| cell.window_s.is_some());
+    let mut columns: Vec<Column<'_>> = Vec::new();
+    for (name, field) in fixed() {
+        columns.push((name.to_owned(), Box::new(field)));
     }
-    names.extend(hardware::header(&stamped));
-    names.extend(visits.header());
-    let row = |cell: &CellResult| {
-        let mut fields: Vec<String> = csv::fields(&fixed(), &cell);
-        for share in &shares {
-            let mut all = cell.latency_by_load_us.iter();
-            let at = all.find(|latency| per_mille(latency) == Some(*share));
-            fields.extend(percentiles(at));
-            fields.push(text(at.map(|l| l.samples)));
+    columns.extend(by_load(
+        run,
+        "",
+        |cell| &cell.latency_by_load_us,
+        per_mille,
+        &latency(),
+    ));
+    let share = |hardware: &HardwareLatency| per_mille(hardware.latency_us.as_ref()?);
+    columns.extend(by_load(
+        run,
+        "hardware_",
+        |cell| &cell.hardware_latency,
+        share,
+        &hardware(),
+    ));
+    for (name, field) in visit().into_iter().filter(|_| in_windows) {
+        columns.push((name.to_owned(), Box::new(field)));
+    }
+    let rows = run.cells.iter().map(|cell| {
+        let group = by_name.get(&*cell.cell).filter(|_| cell.control.is_none());
+        (cell, group.copied())
+    });
+    csv::write(out, &columns, rows)
+}
+
+/// Columns for every load share that occurs, lowest first.
+fn by_load<'r, T: 'r>(
+    run: &'r Run,
+    prefix: &str,
+    all: fn(&CellResult) -> &[T],
+    share: fn(&T) -> Option<u64>,
+    fields: &[Field<T>],
+) -> Vec<Column<'r>> {
+    let shares = run.cells.iter().flat_map(all).filter_map(share);
+    let mut columns: Vec<Column<'r>> = Vec::new();
+    for wanted in shares.collect::<BTreeSet<u64>>() {
+        for &(name, field) in fields {
+            let at = move |(cell, _): &Visit<'_>| {
+                let latency = all(cell).iter().find(|one| share(one) == Some(wanted));
+                latency.map(field).unwrap_or_default()
+            };
+            let of = wanted as f64 / 10.0;
+            columns.push((format!("{prefix}latency_{of}pct_{name}"), Box::new(at)));
         }
-        fields.extend(hardware::fields(cell, &stamped));
-        fields.extend(visits.fields(cell));
-        fields
-    };
-    csv::records(out, names, run.cells.iter().map(row))
+    }
+    columns
 }
 
-/// Load shares of all latency trials in per mille, lowest first: integers compare exactly.
-fn load_shares(run: &Run) -> Vec<u64> {
-    let shares: BTreeSet<u64> = run
-        .cells
-        .iter()
-        .flat_map(|cell| &cell.latency_by_load_us)
-        .filter_map(per_mille)
-        .collect();
-    shares.into_iter().collect()
-}
-
+/// Load share in per mille: integers compare exactly.
 fn per_mille(latency: &LatencySummary) -> Option<u64> {
     let ratio = latency.load_ratio.filter(|ratio| ratio.is_finite())?;
     Some((ratio * 1000.0).round().max(0.0) as u64)
-}
-
-const PERCENTILES: [&str; 7] = ["min", "mean", "p50", "p90", "p99", "p999", "max"];
-
-/// Their fields.
-fn percentiles(latency: Option<&LatencySummary>) -> [String; 7] {
-    let fields = latency.map(|l| [l.min, l.mean, l.p50, l.p90, l.p99, l.p999, l.max]);
-    fields.map_or_else(Default::default, |fields| fields.map(|us| number(Some(us))))
 }
 
 fn ledger(entries: &[LossEntry]) -> String {

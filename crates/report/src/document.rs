@@ -12,7 +12,7 @@ use maud::Markup;
 
 pub(crate) use badge::{Badge, Tone};
 pub(crate) use cell::Cell;
-pub(crate) use table::{Kind, Table};
+pub(crate) use table::{Kind, Table, columns};
 
 /// Where a document is shown. A report draws figures for pages only, and leaves out of a terminal what
 /// nobody reads there.

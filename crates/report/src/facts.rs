@@ -6,7 +6,10 @@ mod vms;
 
 use nicety_model::HostFacts;
 use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::facts::{NetFacts, NodeFacts};
 
+use crate::document::columns;
+use crate::number::plural;
 use crate::page::{Page, said};
 
 /// The whole page.
@@ -27,29 +30,21 @@ pub fn render(facts: &HostFacts, width: u16) -> String {
 
 fn machine(page: &mut Page, facts: &HostFacts) {
     let host = &facts.host;
-    let sockets = host.sockets.unwrap_or(1);
+    let sockets = host.sockets.unwrap_or(1) as usize;
     let cores = facts.cpu.cpus.iter().filter(|s| s.cpu == s.core).count();
     page.line(&format!(
-        "{}, {} CPUs: {sockets} {}, {cores} cores, {} {}",
+        "{}, {} CPUs: {}, {cores} cores, {}",
         host.cpu_model,
         host.cpus,
-        plural(sockets as usize, "socket"),
-        facts.cpu.nodes.len().max(1),
+        plural(sockets, "socket"),
         plural(facts.cpu.nodes.len().max(1), "node"),
     ));
     let mut words = vec![format!("kernel {}", host.kernel)];
     words.extend(host.os.clone());
-    words.extend(
-        facts
-            .memory
-            .total_mib
-            .map(|mib| format!("{mib} MiB memory")),
-    );
-    words.extend(
-        host.hypervisor
-            .as_ref()
-            .map(|name| format!("guest of {name}")),
-    );
+    let memory = facts.memory.total_mib;
+    words.extend(memory.map(|mib| format!("{mib} MiB memory")));
+    let hypervisor = host.hypervisor.as_ref();
+    words.extend(hypervisor.map(|name| format!("guest of {name}")));
     page.line(&words.join(", "));
     if let Some(xen) = &facts.xen {
         page.line(&format!(
@@ -69,54 +64,31 @@ fn machine(page: &mut Page, facts: &HostFacts) {
     }
 }
 
-fn plural(count: usize, word: &str) -> String {
-    match count {
-        1 => word.to_owned(),
-        _ => format!("{word}s"),
-    }
-}
-
 fn nodes(page: &mut Page, facts: &HostFacts) {
-    let rows: Vec<Vec<String>> = facts
-        .cpu
-        .nodes
-        .iter()
-        .map(|node| {
-            let here = |net: &&nicety_model::facts::NetFacts| net.numa_node == Some(node.node);
-            let nics: Vec<&str> = facts
-                .interfaces
-                .iter()
-                .filter(here)
-                .map(|n| n.name())
-                .collect();
-            let huge: Vec<String> = facts
-                .memory
-                .hugepages
-                .iter()
-                .filter(|pages| pages.node == Some(node.node))
-                .map(|p| format!("{}×{} KiB, {} free", p.total, p.size_kib, p.free))
-                .collect();
-            vec![
-                node.node.to_string(),
-                format_cpu_list(&node.cpus),
-                facts.cpu.cores_of(node.node).to_string(),
-                said(node.memory_mib),
-                said(node.free_mib),
-                huge.join("; "),
-                nics.join(" "),
-            ]
-        })
-        .collect();
-    let columns = [
-        "node",
-        "CPUs",
-        "cores",
-        "MiB",
-        "MiB free",
-        "huge pages",
-        "NICs",
-    ];
-    page.table("nodes", &columns, &rows);
+    let nics = |node: &NodeFacts| {
+        let here = |net: &&NetFacts| net.numa_node == Some(node.node);
+        let here = facts.interfaces.iter().filter(here);
+        here.map(NetFacts::name).collect::<Vec<_>>().join(" ")
+    };
+    let huge = |node: &NodeFacts| {
+        let all = facts.memory.hugepages.iter();
+        let here = all.filter(|pages| pages.node == Some(node.node));
+        let words = here.map(|p| format!("{}×{} KiB, {} free", p.total, p.size_kib, p.free));
+        words.collect::<Vec<_>>().join("; ")
+    };
+    page.rows(
+        "nodes",
+        &facts.cpu.nodes,
+        columns![|node|
+            "node" Place: node.node;
+            "CPUs" Text: format_cpu_list(&node.cpus);
+            "cores" Number: facts.cpu.cores_of(node.node);
+            "MiB" Number: node.memory_mib;
+            "MiB free" Number: node.free_mib;
+            "huge pages" Text: huge(node);
+            "NICs" Text: nics(node);
+        ],
+    );
 }
 
 /// What was counted while somebody looked on.
@@ -125,28 +97,18 @@ fn window(page: &mut Page, facts: &HostFacts) {
         return;
     };
     let per_s = |count: u64| format!("{:.0}", count as f64 / window.seconds);
-    let rows: Vec<Vec<String>> = window
-        .softnet
-        .iter()
-        .map(|cpu| {
-            let interrupts = window.interrupts.get(&cpu.cpu).copied().unwrap_or(0);
-            vec![
-                cpu.cpu.to_string(),
-                per_s(cpu.processed),
-                cpu.dropped.to_string(),
-                cpu.time_squeeze.to_string(),
-                per_s(interrupts),
-            ]
-        })
-        .collect();
-    let columns = [
-        "CPU",
-        "frames/s",
-        "dropped by backlog",
-        "rounds cut short",
-        "interrupts/s",
-    ];
-    page.table(&format!("in {:.1} s", window.seconds), &columns, &rows);
+    let interrupts = |cpu: u32| window.interrupts.get(&cpu).copied().unwrap_or(0);
+    page.rows(
+        &format!("in {:.1} s", window.seconds),
+        &window.softnet,
+        columns![|cpu|
+            "CPU" Place: cpu.cpu;
+            "frames/s" Number: per_s(cpu.processed);
+            "dropped by backlog" Number: cpu.dropped;
+            "rounds cut short" Number: cpu.time_squeeze;
+            "interrupts/s" Number: per_s(interrupts(cpu.cpu));
+        ],
+    );
     let counters = window.counters.iter().chain(&window.driver_drops);
     let drops = counters.flat_map(|(interface, moved)| {
         let drops = moved.iter().filter(|(name, _)| {

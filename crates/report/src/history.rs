@@ -2,12 +2,12 @@
 
 mod figure;
 
+use nicety_model::compare::Difference;
 use nicety_model::history::{KeptRun, RunList, Trend, TrendChange, TrendPoint};
 
 use crate::Report;
-use crate::document::Kind::{Main, Number, Place, Text, Tight, Wide};
 use crate::document::table::Narrow::{Listed, Named};
-use crate::document::{Block, Cell, Document, Medium, Table};
+use crate::document::{Block, Cell, Document, Medium, Table, columns};
 use crate::error::ReportError;
 use crate::json;
 use crate::note;
@@ -31,19 +31,16 @@ impl Report for RunList {
         let table = Table::of(
             "Runs",
             &self.runs,
-            &[
-                ("run", Place, &|run| Cell::of(Some(run.id))),
-                ("started", Tight, &|run| (&run.started).into()),
-                ("name", Text, &|run| (&run.name).into()),
-                ("cells", Number, &|run| match run.complete {
-                    true => Cell::of(Some(run.cells)),
-                    false => format!("{}, not complete", run.cells).into(),
-                }),
-                ("ok", Number, &|run| Cell::of(Some(run.cells_ok))),
-                ("preset", Text, &|run| (&run.preset).into()),
-                ("kernel", Text, &|run| (&run.kernel).into()),
-                ("kept", Number, &|run| format!("{}B", kept(run)).into()),
-                ("labels", Text, &|run| run.labels.join(", ").into()),
+            columns![|run|
+                "run" Place: run.id;
+                "started" Tight: &run.started;
+                "name" Text: &run.name;
+                "cells" Number: format!("{}{}", run.cells, if run.complete { "" } else { ", not complete" });
+                "ok" Number: run.cells_ok;
+                "preset" Text: &run.preset;
+                "kernel" Text: &run.kernel;
+                "kept" Number: format!("{}B", kept(run));
+                "labels" Text: run.labels.join(", ");
             ],
         );
         if table.total > 0 {
@@ -129,26 +126,16 @@ fn told(change: &TrendChange) -> String {
 }
 
 fn changes(trend: &Trend) -> Table {
+    let differs = |d: &Difference| format!("{}: {} → {}", d.what, d.old, d.new);
     Table::of(
         "Where the level changes",
         &trend.changes,
-        &[
-            ("from run", Place, &|change| Cell::of(Some(change.id))),
-            ("started", Tight, &|change| (&change.started).into()),
-            ("change", Main, &|change| {
-                Cell::sorted(change.ratio, number::change)
-            }),
-            ("p", Number, &|change| {
-                number::significant(change.p, 1).into()
-            }),
-            ("what else differs", Wide, &|change| {
-                let lines = change.differences.iter();
-                Cell::list(
-                    lines
-                        .map(|d| format!("{}: {} → {}", d.what, d.old, d.new))
-                        .collect(),
-                )
-            }),
+        columns![|change|
+            "from run" Place: change.id;
+            "started" Tight: &change.started;
+            "change" Main: Cell::sorted(change.ratio, number::change);
+            "p" Number: number::significant(change.p, 1);
+            "what else differs" Wide: change.differences.iter().map(differs).collect::<Vec<_>>();
         ],
     )
 }
@@ -170,17 +157,14 @@ fn runs(trend: &Trend, medium: Medium) -> Table {
     let mut table = Table::of(
         format!("{metric} in {}", trend.metric.unit(&trend.cell)),
         &trend.points,
-        &[
-            ("run", Place, &|point| Cell::of(Some(point.id))),
-            ("started", Tight, &|point| (&point.started).into()),
-            (metric, Main, &|point| {
-                let value = Cell::sorted(point.value, words);
-                value.interval(ends(point)).details(ends(point))
-            }),
-            ("repeats", Number, &|point| Cell::of(Some(point.repeats))),
-            ("bar", Text, &|point| bar(point, largest).into()),
-            ("labels", Text, &|point| point.labels.join(", ").into()),
-            ("verdict", Text, &|point| Cell::badge(point.verdict)),
+        columns![|point|
+            "run" Place: point.id;
+            "started" Tight: &point.started;
+            metric Main: Cell::sorted(point.value, words).interval(ends(point)).details(ends(point));
+            "repeats" Number: point.repeats;
+            "bar" Text: bar(point, largest);
+            "labels" Text: point.labels.join(", ");
+            "verdict" Text: point.verdict;
         ],
     )
     .narrow(&[

@@ -43,7 +43,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     ));
     properties(&mut page, run);
     for group in &groups {
-        case(&mut page, group);
+        cell_case(&mut page, group);
     }
     for series in &run.sockets {
         socket_case(&mut page, series);
@@ -53,11 +53,8 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
         skip(&mut page, &cell.cell, &why);
     }
     for cell in &run.left_out {
-        skip(
-            &mut page,
-            cell,
-            "left out by the time box or an interruption",
-        );
+        let why = "left out by the time box or an interruption";
+        skip(&mut page, cell, why);
     }
     page.push_str("  </testsuite>\n</testsuites>\n");
     write_text(out, "JUnit", &page)
@@ -100,60 +97,45 @@ fn socket_case(page: &mut String, series: &SockSeries) {
     let last = series.results.last();
     let class = last.map_or("?", |result| result.path.as_str());
     let time: f64 = series.results.iter().map(|result| result.elapsed_s).sum();
-    page.push_str(&format!(
-        "    <testcase classname=\"{}\" name=\"{}\" time=\"{}\">\n",
-        escape(class),
-        escape(&series.name),
-        seconds(time)
-    ));
-    if let Some(why) = trouble(series) {
-        page.push_str(&format!(
-            "      <failure type=\"failed\" message=\"{}\"/>\n",
-            escape(&why)
-        ));
-    }
-    let mut told = sock::figure(series).into_iter().collect::<Vec<String>>();
-    told.extend(
-        last.into_iter()
-            .flat_map(|result| note::lines(&result.notes)),
-    );
-    page.push_str(&format!(
-        "      <system-out>{}</system-out>\n    </testcase>\n",
-        escape(&told.join("\n"))
-    ));
+    let failure = trouble(series).map(|why| format!(" message=\"{}\"/>", escape(&why)));
+    let mut told = Vec::from_iter(sock::figure(series));
+    let results = last.into_iter();
+    told.extend(results.flat_map(|result| note::lines(&result.notes)));
+    case(page, [class, &series.name], time, failure, &told);
 }
 
-fn case(page: &mut String, group: &Group<'_>) {
+fn cell_case(page: &mut String, group: &Group<'_>) {
     let time: f64 = group.repeats.iter().map(|cell| cell.search_s).sum();
-    page.push_str(&format!(
-        "    <testcase classname=\"{}\" name=\"{}\" time=\"{}\">\n",
-        escape(&group.key.path_name()),
-        escape(group.name),
-        seconds(time)
-    ));
-    let verdict = group.verdict();
-    let notes = group.notes().join("\n");
-    if verdict == Verdict::Failed {
-        page.push_str(&format!(
-            "      <failure type=\"failed\" message=\"{}\">{}</failure>\n",
-            escape(
-                group
-                    .notes()
-                    .first()
-                    .map_or(verdict.meaning(), String::as_str)
-            ),
-            escape(&notes)
-        ));
+    let (verdict, notes) = (group.verdict(), group.notes());
+    let mut told = figures(group);
+    told.push(format!("verdict {verdict}: {}", verdict.meaning()));
+    let failed = (verdict == Verdict::Failed).then(|| {
+        let why = notes.first().map_or(verdict.meaning(), String::as_str);
+        let (why, all) = (escape(why), escape(&notes.join("\n")));
+        format!(" message=\"{why}\">{all}</failure>")
+    });
+    if failed.is_none() {
+        told.extend(notes);
     }
-    let mut told = vec![format!("verdict {verdict}: {}", verdict.meaning())];
-    told.splice(0..0, figures(group));
-    if verdict != Verdict::Failed {
-        told.extend(group.notes());
+    case(
+        page,
+        [&group.key.path_name(), group.name],
+        time,
+        failed,
+        &told,
+    );
+}
+
+/// A test case: class and name, seconds, what follows its failure's type, and its output.
+fn case(page: &mut String, names: [&str; 2], time: f64, failure: Option<String>, told: &[String]) {
+    let [class, name] = names.map(escape);
+    let time = seconds(time);
+    *page += &format!("    <testcase classname=\"{class}\" name=\"{name}\" time=\"{time}\">\n");
+    if let Some(failure) = failure {
+        *page += &format!("      <failure type=\"failed\"{failure}\n");
     }
-    page.push_str(&format!(
-        "      <system-out>{}</system-out>\n    </testcase>\n",
-        escape(&told.join("\n"))
-    ));
+    let told = escape(&told.join("\n"));
+    *page += &format!("      <system-out>{told}</system-out>\n    </testcase>\n");
 }
 
 /// The number, its interval, the load that held and the capacity, as far as they are known.
@@ -177,23 +159,15 @@ fn figures(group: &Group<'_>) -> Vec<String> {
 
 fn skip(page: &mut String, cell: &str, why: &str) {
     let class = cell.split('/').next().unwrap_or(cell);
-    page.push_str(&format!(
-        "    <testcase classname=\"{}\" name=\"{}\">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
-        escape(class),
-        escape(cell),
-        escape(why)
-    ));
+    let [class, name, why] = [class, cell, why].map(escape);
+    *page += &format!(
+        "    <testcase classname=\"{class}\" name=\"{name}\">\n      <skipped message=\"{why}\"/>\n    </testcase>\n"
+    );
 }
 
 fn seconds(value: f64) -> String {
-    format!(
-        "{:.3}",
-        if value.is_finite() {
-            value.max(0.0)
-        } else {
-            0.0
-        }
-    )
+    let value = Some(value).filter(|value| value.is_finite() && *value > 0.0);
+    format!("{:.3}", value.unwrap_or(0.0))
 }
 
 /// `text` for an attribute or an element. Characters that XML 1.0 has no way to write (§2.2)

@@ -7,8 +7,8 @@ use nicety_model::measured::{
     CurvePoint, Measured, MeasuredCell, MeasuredDecision, MeasuredUnit, RatePoint,
 };
 
-use crate::document::Kind::{Name, Number, Text, Wide};
-use crate::document::{Block, Cell, Document, Medium, Table, Tone};
+use crate::document::Kind::{Name, Number, Text};
+use crate::document::{Block, Cell, Document, Medium, Table, Tone, columns};
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame, Ink, Shape};
@@ -193,10 +193,10 @@ fn changes(measured: &Measured) -> Table {
     Table::of(
         "What differed between before and after",
         &measured.changes,
-        &[
-            ("setting", Name, &|change| Cell::of(Some(&change.knob))),
-            ("before", Wide, &|change| Cell::of(Some(&change.from))),
-            ("after", Wide, &|change| Cell::of(Some(&change.to))),
+        columns![|change|
+            "setting" Name: &change.knob;
+            "before" Wide: &change.from;
+            "after" Wide: &change.to;
         ],
     )
 }

@@ -55,14 +55,9 @@ pub fn short(value: f64) -> String {
     if !value.is_finite() {
         return ABSENT.to_owned();
     }
-    let (scaled, prefix) = match value.abs() {
-        // The limits are where three digits round up into the next prefix.
-        v if v >= 999.5e6 => (value / 1e9, " G"),
-        v if v >= 999.5e3 => (value / 1e6, " M"),
-        v if v >= 999.5 => (value / 1e3, " k"),
-        _ => (value, ""),
-    };
-    format!("{}{prefix}", significant(scaled, 3))
+    // Where three digits round up into the next prefix, they have it.
+    let (unit, prefix) = prefix(rounded(value, 3));
+    format!("{}{prefix}", significant(value / unit, 3))
 }
 
 /// `value` with `digits` significant digits, trailing zeros of a fraction kept.

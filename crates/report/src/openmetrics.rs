@@ -10,7 +10,7 @@ use nicety_model::{LimitKey, Run, Verdict};
 use crate::error::{ReportError, write_text};
 use crate::pick::{self, Group};
 
-/// A metric family: name, type, unit, help.
+/// A metric family. The unit is the end of the name, as the format wants it.
 struct Family {
     name: &'static str,
     kind: &'static str,
@@ -18,36 +18,15 @@ struct Family {
     help: &'static str,
 }
 
-/// Writes the run, ended as the format wants it.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
-pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
-    let groups = pick::groups(run);
-    let mut page = Page::default();
-    about(&mut page, run);
-    for (family, value) in CELLS {
-        page.family(family);
-        for group in &groups {
-            page.sample(family.name, &labels(group), value(group));
-        }
-    }
-    // Older runs and empty ones have none of these.
-    for (family, value) in INTERVALS {
-        if groups.iter().any(|group| value(group).is_some()) {
-            page.family(family);
-            for group in &groups {
-                page.sample(family.name, &labels(group), value(group));
-            }
-        }
-    }
-    latencies(&mut page, &groups);
-    verdicts(&mut page, &groups);
-    page.text.push_str("# EOF\n");
-    write_text(out, "OpenMetrics", &page.text)
+/// Families that are gauges: name, unit and help, and the value for what the pattern names.
+macro_rules! gauges {
+    (|$of:ident| $($name:literal $unit:literal: $help:literal => $value:expr;)+) => {
+        &[$((gauge($name, $unit, $help), |$of| $value)),+]
+    };
 }
 
-type CellFamily = (Family, fn(&Group<'_>) -> Option<f64>);
+type RunGauge = (Family, fn(&Run) -> Option<f64>);
+type CellGauge = (Family, fn(&Group<'_>) -> Option<f64>);
 
 const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
     Family {
@@ -58,103 +37,71 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Fa
     }
 }
 
-const CELLS: &[CellFamily] = &[
-    (
-        gauge(
-            "nicety_throughput_frames_per_second",
-            "frames_per_second",
-            "Highest load within the loss goal, per direction: median of visits or mean of repeats.",
-        ),
-        |group| group.throughput_fps(),
-    ),
-    (
-        gauge(
-            "nicety_throughput_l1_bits_per_second",
-            "bits_per_second",
-            "The same on the wire, preamble and gap included.",
-        ),
-        |group| group.l1_mbps().map(|mbps| mbps * 1e6),
-    ),
-    (
-        gauge("nicety_repeats", "", "Repeats behind the throughput."),
-        |group| Some(group.repeats.len() as f64),
-    ),
-    (
-        gauge(
-            "nicety_confirm_loss_ratio",
-            "ratio",
-            "Share of frames lost in the confirm trial.",
-        ),
-        |group| Some(group.shown.confirm?.loss_ratio.0),
-    ),
-    (
-        gauge(
-            "nicety_cpu_per_frame_seconds",
-            "seconds",
-            "CPU time of the path for each frame received.",
-        ),
-        |group| Some(group.shown.cpu.as_ref()?.us_per_frame? / 1e6),
-    ),
-    (
-        gauge(
-            "nicety_cpu_busiest_ratio",
-            "ratio",
-            "Busy share of the CPU that had least left.",
-        ),
-        |group| Some(group.shown.cpu.as_ref()?.busiest.as_ref()?.busy_ratio),
-    ),
+const RUN: &[RunGauge] = gauges![|run|
+    "nicety_run_elapsed_seconds" "seconds": "Wall time of the run." => Some(run.run.elapsed_s);
+    "nicety_run_complete" "": "Whether every cell of the plan has a result."
+        => Some(f64::from(u8::from(run.run.complete)));
+    "nicety_run_loss_goal_ratio" "ratio": "Highest loss allowed." => Some(run.run.loss_goal);
+    "nicety_cells_skipped" "": "Cells that this machine cannot build." => Some(run.skipped.len() as f64);
 ];
 
-const INTERVALS: &[CellFamily] = &[
-    (
-        gauge(
-            "nicety_throughput_low_frames_per_second",
-            "frames_per_second",
-            "Lower end of the interval that the throughput is known to.",
-        ),
-        |group| group.interval().map(|(low, _)| low),
-    ),
-    (
-        gauge(
-            "nicety_throughput_high_frames_per_second",
-            "frames_per_second",
-            "Upper end of the interval that the throughput is known to.",
-        ),
-        |group| group.interval().map(|(_, high)| high),
-    ),
-    (
-        gauge(
-            "nicety_throughput_confidence_ratio",
-            "ratio",
-            "Probability with which the interval holds; none for an interval from a single visit.",
-        ),
-        |group| group.estimate()?.confidence,
-    ),
-    (
-        gauge(
-            "nicety_held_frames_per_second",
-            "frames_per_second",
-            "Load that met the goal for as long as the confirm trial, per direction.",
-        ),
-        |group| group.estimate().and(group.held_fps()),
-    ),
-    (
-        gauge(
-            "nicety_capacity_frames_per_second",
-            "frames_per_second",
-            "Forwarding rate under overload, per direction, median of the visits.",
-        ),
-        |group| group.capacity_fps(),
-    ),
+const CELLS: &[CellGauge] = gauges![|group|
+    "nicety_throughput_frames_per_second" "frames_per_second":
+        "Highest load within the loss goal, per direction: median of visits or mean of repeats."
+        => group.throughput_fps();
+    "nicety_throughput_l1_bits_per_second" "bits_per_second":
+        "The same on the wire, preamble and gap included." => group.l1_mbps().map(|mbps| mbps * 1e6);
+    "nicety_repeats" "": "Repeats behind the throughput." => Some(group.repeats.len() as f64);
+    "nicety_confirm_loss_ratio" "ratio": "Share of frames lost in the confirm trial."
+        => Some(group.shown.confirm?.loss_ratio.0);
+    "nicety_cpu_per_frame_seconds" "seconds": "CPU time of the path for each frame received."
+        => Some(group.shown.cpu.as_ref()?.us_per_frame? / 1e6);
+    "nicety_cpu_busiest_ratio" "ratio": "Busy share of the CPU that had least left."
+        => Some(group.shown.cpu.as_ref()?.busiest.as_ref()?.busy_ratio);
 ];
+
+/// Older runs and empty ones have none of these.
+const INTERVALS: &[CellGauge] = gauges![|group|
+    "nicety_throughput_low_frames_per_second" "frames_per_second":
+        "Lower end of the interval that the throughput is known to." => Some(group.interval()?.0);
+    "nicety_throughput_high_frames_per_second" "frames_per_second":
+        "Upper end of the interval that the throughput is known to." => Some(group.interval()?.1);
+    "nicety_throughput_confidence_ratio" "ratio":
+        "Probability with which the interval holds; none for an interval from a single visit."
+        => group.estimate()?.confidence;
+    "nicety_held_frames_per_second" "frames_per_second":
+        "Load that met the goal for as long as the confirm trial, per direction."
+        => group.estimate().and(group.held_fps());
+    "nicety_capacity_frames_per_second" "frames_per_second":
+        "Forwarding rate under overload, per direction, median of the visits." => group.capacity_fps();
+];
+
+/// Writes the run, ended as the format wants it.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
+    let groups = pick::groups(run);
+    let mut page = Page::default();
+    about(&mut page, run);
+    let known = |(_, value): &&CellGauge| groups.iter().any(|g| value(g).is_some());
+    for (family, value) in CELLS.iter().chain(INTERVALS.iter().filter(known)) {
+        page.family(family);
+        for group in &groups {
+            page.sample(family.name, &labels(group), value(group));
+        }
+    }
+    latencies(&mut page, &groups);
+    verdicts(&mut page, &groups);
+    page.text.push_str("# EOF\n");
+    write_text(out, "OpenMetrics", &page.text)
+}
 
 fn about(page: &mut Page, run: &Run) {
     let head = &run.run;
     page.family(&Family {
-        name: "nicety_run",
         kind: "info",
-        unit: "",
-        help: "The run and the machine.",
+        ..gauge("nicety_run", "", "The run and the machine.")
     });
     let labels = [
         ("name", head.name.as_str()),
@@ -165,42 +112,9 @@ fn about(page: &mut Page, run: &Run) {
         ("cpu_model", &head.host.cpu_model),
     ];
     page.sample("nicety_run_info", &labels.map(owned), Some(1.0));
-    for (family, value) in [
-        (
-            gauge(
-                "nicety_run_elapsed_seconds",
-                "seconds",
-                "Wall time of the run.",
-            ),
-            head.elapsed_s,
-        ),
-        (
-            gauge(
-                "nicety_run_complete",
-                "",
-                "Whether every cell of the plan has a result.",
-            ),
-            f64::from(u8::from(head.complete)),
-        ),
-        (
-            gauge(
-                "nicety_run_loss_goal_ratio",
-                "ratio",
-                "Highest loss allowed.",
-            ),
-            head.loss_goal,
-        ),
-        (
-            gauge(
-                "nicety_cells_skipped",
-                "",
-                "Cells that this machine cannot build.",
-            ),
-            run.skipped.len() as f64,
-        ),
-    ] {
-        page.family(&family);
-        page.sample(family.name, &[], Some(value));
+    for (family, value) in RUN {
+        page.family(family);
+        page.sample(family.name, &[], value(run));
     }
     let family = gauge(
         "nicety_tester_limit_frames_per_second",
@@ -301,15 +215,17 @@ struct Page {
 
 impl Page {
     fn family(&mut self, family: &Family) {
-        let name = family.name;
-        self.text
-            .push_str(&format!("# TYPE {name} {}\n", family.kind));
-        if !family.unit.is_empty() {
-            self.text
-                .push_str(&format!("# UNIT {name} {}\n", family.unit));
+        let Family {
+            name,
+            kind,
+            unit,
+            help,
+        } = family;
+        self.text += &format!("# TYPE {name} {kind}\n");
+        if !unit.is_empty() {
+            self.text += &format!("# UNIT {name} {unit}\n");
         }
-        self.text
-            .push_str(&format!("# HELP {name} {}\n", family.help));
+        self.text += &format!("# HELP {name} {help}\n");
     }
 
     fn sample(&mut self, name: &str, labels: &[Label], value: Option<f64>) {
@@ -320,10 +236,9 @@ impl Page {
             .iter()
             .map(|(name, value)| format!("{name}=\"{}\"", escape(value)))
             .collect();
-        let labels = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("{{{}}}", labels.join(","))
+        let labels = match labels.as_slice() {
+            [] => String::new(),
+            labels => format!("{{{}}}", labels.join(",")),
         };
         self.text.push_str(&format!("{name}{labels} {value}\n"));
     }

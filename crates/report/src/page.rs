@@ -3,6 +3,9 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 
+use crate::document::Cell;
+use crate::document::table::Of;
+
 /// Text that grows section by section.
 #[derive(Debug)]
 pub struct Page {
@@ -21,9 +24,25 @@ impl Page {
 
     /// A line of its own. Names come from outside: control characters are replaced.
     pub fn line(&mut self, text: &str) {
-        let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-        self.text.extend(text.chars().map(clean));
+        self.text.push_str(&clean(text));
         self.text.push('\n');
+    }
+
+    /// A table below a heading, as [`Self::table`].
+    pub(crate) fn rows<T>(
+        &mut self,
+        heading: &str,
+        rows: impl IntoIterator<Item = T>,
+        columns: &[Of<'_, T>],
+    ) {
+        let names: Vec<&str> = columns.iter().map(|(name, ..)| *name).collect();
+        let field = |cell: Cell| match cell.is_absent() {
+            true => String::new(),
+            false => cell.text,
+        };
+        let row = |row: T| columns.iter().map(|(.., cell)| field(cell(&row))).collect();
+        let rows: Vec<Vec<String>> = rows.into_iter().map(row).collect();
+        self.table(heading, &names, &rows);
     }
 
     /// A table below a heading; nothing when it has no rows. Columns that are empty in every row
@@ -42,7 +61,6 @@ impl Page {
         table.set_width(self.width);
         table.set_header(kept.iter().map(|&column| columns[column]));
         for row in rows {
-            let clean = |text: &String| text.replace(|c: char| c.is_control(), "\u{fffd}");
             table.add_row(kept.iter().map(|&column| clean(&row[column])));
         }
         for line in table.to_string().lines() {
@@ -55,6 +73,11 @@ impl Page {
     pub fn into_text(self) -> String {
         self.text
     }
+}
+
+/// Without control characters.
+pub(crate) fn clean(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
 }
 
 /// Text of a value that may be absent.

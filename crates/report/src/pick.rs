@@ -205,18 +205,23 @@ fn group<'a>(
     })
 }
 
-/// Cells that differ only in frame size, in order of size; series in order of first appearance.
-pub fn series<'a, 'r>(groups: &'a [Group<'r>]) -> Vec<(SeriesKey, Vec<&'a Group<'r>>)> {
-    let mut all: Vec<(SeriesKey, Vec<&Group<'_>>)> = Vec::new();
-    let mut at: BTreeMap<SeriesKey, usize> = BTreeMap::new();
-    for group in groups {
-        let key = group.series();
+/// Values with the same key together, in order of first appearance.
+pub fn together<K: Clone + Ord, V>(pairs: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut all: Vec<(K, Vec<V>)> = Vec::new();
+    let mut at: BTreeMap<K, usize> = BTreeMap::new();
+    for (key, value) in pairs {
         let index = *at.entry(key.clone()).or_insert_with(|| {
             all.push((key, Vec::new()));
             all.len() - 1
         });
-        all[index].1.push(group);
+        all[index].1.push(value);
     }
+    all
+}
+
+/// Cells that differ only in frame size, in order of size; series in order of first appearance.
+pub fn series<'a, 'r>(groups: &'a [Group<'r>]) -> Vec<(SeriesKey, Vec<&'a Group<'r>>)> {
+    let mut all = together(groups.iter().map(|group| (group.series(), group)));
     for (_, members) in &mut all {
         members.sort_by_key(|group| group.key.frame_size_bytes);
     }
@@ -244,35 +249,23 @@ pub fn limit_words(key: &LimitKey) -> String {
 ///
 /// Drivers report "unknown" as 0 or as all ones (`SPEED_UNKNOWN`, linux/ethtool.h).
 pub fn link_speed(run: &Run) -> Option<(f64, Vec<&str>)> {
-    let known = || {
-        run.run.host.interfaces.iter().filter_map(|(name, facts)| {
-            facts
-                .speed_mbps
-                .filter(|speed| *speed != 0 && *speed != u32::MAX)
-                .map(|speed| (name.as_str(), speed))
-        })
-    };
-    let slowest = known().map(|(_, speed)| speed).min()?;
-    let names = known()
-        .filter(|(_, speed)| *speed == slowest)
-        .map(|(name, _)| name)
-        .collect();
-    Some((f64::from(slowest), names))
+    let interfaces = run.run.host.interfaces.iter();
+    let known = interfaces.filter_map(|(name, facts)| {
+        let speed = facts
+            .speed_mbps
+            .filter(|speed| ![0, u32::MAX].contains(speed));
+        Some((name.as_str(), speed?))
+    });
+    let slowest = known.clone().map(|(_, speed)| speed).min()?;
+    let names = known.filter(|(_, speed)| *speed == slowest);
+    Some((f64::from(slowest), names.map(|(name, _)| name).collect()))
 }
 
 /// The verdicts that occur, in the model's order.
 pub fn verdicts(groups: &[Group<'_>]) -> Vec<(Verdict, usize)> {
-    Verdict::ALL
-        .into_iter()
-        .map(|verdict| {
-            let cells = groups
-                .iter()
-                .filter(|group| group.verdict() == verdict)
-                .count();
-            (verdict, cells)
-        })
-        .filter(|(_, cells)| *cells > 0)
-        .collect()
+    let cells = |of: Verdict| groups.iter().filter(|g| g.verdict() == of).count();
+    let all = Verdict::ALL.map(|verdict| (verdict, cells(verdict)));
+    all.into_iter().filter(|(_, cells)| *cells > 0).collect()
 }
 
 /// A skipped cell in one line: `NAME: REASON; REMEDY`.
@@ -282,18 +275,10 @@ pub fn skipped_line(skipped: &SkippedCell) -> String {
 
 /// Notes of the cells in order of first appearance, each text once with the cells that have it.
 pub fn notes<'a>(groups: &'a [Group<'_>]) -> Vec<(String, Vec<&'a str>)> {
-    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut at: HashMap<String, usize> = HashMap::new();
-    for group in groups {
-        for note in group.notes() {
-            let index = *at.entry(note.clone()).or_insert_with(|| {
-                all.push((note, Vec::new()));
-                all.len() - 1
-            });
-            all[index].1.push(group.name);
-        }
-    }
-    all
+    together(groups.iter().flat_map(|group| {
+        let notes = group.notes().into_iter();
+        notes.map(move |note| (note, group.name))
+    }))
 }
 
 /// Names of cells in a line: the first three and how many more.

@@ -5,11 +5,11 @@ mod figure;
 mod means;
 
 use maud::{Markup, html};
-use nicety_model::policed::{Policed, PolicedSummary, PolicedTenant};
+use nicety_model::policed::{Policed, PolicedSummary};
 
 use crate::Report;
-use crate::document::Kind::{Name, Number, Place, Text};
-use crate::document::{Block, Cell, Document, Medium, Table};
+use crate::document::Kind::{Number, Place};
+use crate::document::{Block, Cell, Document, Medium, Table, columns};
 use crate::error::ReportError;
 use crate::figure::svg::SERIES;
 use crate::figure::{DRAWN, Key, grid, key, legend, not_all};
@@ -153,37 +153,31 @@ fn rated(bps: Option<f64>) -> Cell {
 
 /// Each tenant beside what it came to.
 fn tenants(run: &Policed) -> Table {
-    type Row<'r> = (&'r PolicedTenant, &'r PolicedSummary);
     Table::of(
         "Tenants over the whole record",
         run.run.tenants.iter().zip(&run.summary),
-        &[
-            ("tenant", Name, &|(tenant, _): &Row<'_>| {
-                tenant.name.as_str().into()
-            }),
-            ("weight", Number, &|(tenant, _)| {
-                Cell::of(Some(tenant.weight))
-            }),
-            ("guarantee", Number, &|(tenant, _)| {
-                rated(Some(tenant.guarantee_bps).filter(|bps| *bps > 0.0))
-            }),
-            ("cap", Number, &|(tenant, _)| rated(tenant.cap_bps)),
-            ("mean rate", Number, &|(_, one)| rated(Some(one.mean_bps))),
-            ("highest rate", Number, &|(_, one)| rated(Some(one.max_bps))),
-            ("limit", Number, &|(_, one)| {
-                let (min, max) = (rate(one.limit_min_bps), rate(one.limit_max_bps));
-                let text = match one.limit_min_bps == one.limit_max_bps {
-                    true => min,
-                    false => format!("{min} to {max}"),
-                };
-                Cell::from(text).by(Some(one.limit_max_bps))
-            }),
-            ("held", Number, &|(_, one)| {
-                Cell::sorted(one.held_ratio, number::share)
-            }),
+        columns![|(tenant, one)|
+            "tenant" Name: &tenant.name;
+            "weight" Number: tenant.weight;
+            "guarantee" Number: rated(Some(tenant.guarantee_bps).filter(|bps| *bps > 0.0));
+            "cap" Number: rated(tenant.cap_bps);
+            "mean rate" Number: rated(Some(one.mean_bps));
+            "highest rate" Number: rated(Some(one.max_bps));
+            "limit" Number: limit(one);
+            "held" Number: Cell::sorted(one.held_ratio, number::share);
         ],
     )
     .legend(LEGEND)
+}
+
+/// The limit in force, or the least and the most that it was.
+fn limit(one: &PolicedSummary) -> Cell {
+    let (min, max) = (rate(one.limit_min_bps), rate(one.limit_max_bps));
+    let text = match one.limit_min_bps == one.limit_max_bps {
+        true => min,
+        false => format!("{min} to {max}"),
+    };
+    Cell::from(text).by(Some(one.limit_max_bps))
 }
 
 /// Tenants whose lines stand in one figure: those that sent most, in the order of the policy.
@@ -278,25 +272,12 @@ fn ports(run: &Policed) -> Table {
     Table::of(
         "Ports, with their last period",
         run.run.ports.iter().enumerate(),
-        &[
-            ("port", Name, &|(_, port)| (&port.name).into()),
-            ("tenant", Text, &|(_, port)| {
-                let tenant = run.run.tenants.get(port.tenant);
-                tenant.map_or("", |tenant| tenant.name.as_str()).into()
-            }),
-            ("rate", Number, &|(place, _)| {
-                rated(rates(*place).and_then(|r| r.rate_bps))
-            }),
-            ("limit", Number, &|(place, _)| {
-                rated(
-                    rates(*place)
-                        .map(|r| r.limit_bps)
-                        .filter(|limit| *limit > 0.0),
-                )
-            }),
-            ("there", Text, &|(place, _)| {
-                Cell::of(rates(*place).map(|r| if r.present { "yes" } else { "no" }))
-            }),
+        columns![|(place, port)|
+            "port" Name: &port.name;
+            "tenant" Text: run.run.tenants.get(port.tenant).map_or("", |tenant| &tenant.name);
+            "rate" Number: rated(rates(*place).and_then(|r| r.rate_bps));
+            "limit" Number: rated(rates(*place).map(|r| r.limit_bps).filter(|limit| *limit > 0.0));
+            "there" Text: rates(*place).map(|r| if r.present { "yes" } else { "no" });
         ],
     )
 }

@@ -3,19 +3,21 @@
 pub mod csv;
 mod figure;
 
+use std::collections::BTreeSet;
+
 use maud::html;
 use nicety_model::LatencySummary;
 use nicety_model::sock::{
-    CurvePoint, Ending, ServiceDemand, SockReport, SockResult, SockSeries, TcpSample,
+    CurvePoint, EndReport, Ending, ServiceDemand, SockReport, SockResult, SockSeries, TcpSample,
 };
 
 use crate::Report;
-use crate::document::Kind::{Name, Number, Place, Text};
-use crate::document::{Block, Cell, Document, Medium, Table};
+use crate::document::{Block, Cell, Document, Medium, Table, columns};
 use crate::error::ReportError;
 use crate::figure::grid;
 use crate::note;
 use crate::number::{self, ABSENT};
+use crate::pick;
 
 /// Tables, saturation curves and what is to be known about them.
 impl Report for SockReport {
@@ -28,9 +30,6 @@ impl Report for SockReport {
 
 /// Adds figures, tables, curves, and the notes of the series before `more` of them; nothing without
 /// any.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(crate) fn section(
     doc: &mut Document,
     series: &[SockSeries],
@@ -78,6 +77,11 @@ pub(crate) fn section(
 /// A series with its last repeat, which tells most.
 type Row<'s> = (&'s SockSeries, &'s SockResult);
 
+/// Mean of the repeats, else what the last one has.
+fn headline(series: &SockSeries, last: Option<f64>) -> Option<f64> {
+    series.headline.map(|spread| spread.ave).or(last)
+}
+
 fn transactions(rows: &[Row<'_>]) -> Table {
     let latency = |r: &SockResult, of: fn(&LatencySummary) -> f64| {
         Cell::number(r.latency_us.as_ref().map(of), number::micros)
@@ -85,66 +89,41 @@ fn transactions(rows: &[Row<'_>]) -> Table {
     Table::of(
         "Socket workloads: transactions",
         rows.iter().copied(),
-        &[
-            ("test", Name, &|(series, _)| series.name.as_str().into()),
-            ("per second", Number, &|(series, r)| {
-                let rate = series.headline.map(|h| h.ave).or(r.transactions_per_s);
-                Cell::number(rate, number::grouped)
-            }),
-            ("min µs", Number, &|(_, r)| latency(r, |l| l.min)),
-            ("mean", Number, &|(_, r)| latency(r, |l| l.mean)),
-            ("p50", Number, &|(_, r)| latency(r, |l| l.p50)),
-            ("p90", Number, &|(_, r)| latency(r, |l| l.p90)),
-            ("p99", Number, &|(_, r)| latency(r, |l| l.p99)),
-            ("p99.9", Number, &|(_, r)| latency(r, |l| l.p999)),
-            ("max", Number, &|(_, r)| latency(r, |l| l.max)),
-            ("lost", Number, &|(_, r)| loss(r)),
-            ("neighbours", Number, &|(_, r)| neighbours(r)),
-            ("CPU µs/trans", Number, &|(_, r)| {
-                demand(r, |d| {
-                    (d.client_us_per_transaction, d.server_us_per_transaction)
-                })
-                .into()
-            }),
-            ("ended", Text, &|(_, r)| r.ending.word().into()),
+        columns![|(series, r)|
+            "test" Name: series.name.as_str();
+            "per second" Number: Cell::number(headline(series, r.transactions_per_s), number::grouped);
+            "min µs" Number: latency(r, |l| l.min);
+            "mean" Number: latency(r, |l| l.mean);
+            "p50" Number: latency(r, |l| l.p50);
+            "p90" Number: latency(r, |l| l.p90);
+            "p99" Number: latency(r, |l| l.p99);
+            "p99.9" Number: latency(r, |l| l.p999);
+            "max" Number: latency(r, |l| l.max);
+            "lost" Number: loss(r);
+            "neighbours" Number: neighbours(r);
+            "CPU µs/trans" Number: demand(r, |d| (d.client_us_per_transaction, d.server_us_per_transaction));
+            "ended" Text: r.ending.word();
         ],
     )
 }
 
 fn streams(rows: &[Row<'_>]) -> Table {
-    let count = |value: Option<u64>| value.map_or_else(Cell::absent, Cell::count);
+    let count = |value: Option<u64>| value.map(Cell::count);
     Table::of(
         "Socket workloads: streams",
         rows.iter().copied(),
-        &[
-            ("test", Name, &|(series, _)| series.name.as_str().into()),
-            ("goodput", Number, &|(series, r)| {
-                Cell::sorted(
-                    series.headline.map(|h| h.ave).or(r.goodput_mbps),
-                    number::bit_rate,
-                )
-            }),
-            ("offered", Number, &|(_, r)| {
-                Cell::sorted(r.offered_mbps, number::bit_rate)
-            }),
-            ("lost", Number, &|(_, r)| loss(r)),
-            ("dup", Number, &|(_, r)| {
-                count(r.datagrams.and_then(|d| d.duplicate))
-            }),
-            ("reord", Number, &|(_, r)| {
-                count(r.datagrams.and_then(|d| d.reordered))
-            }),
-            ("retrans", Number, &|(_, r)| {
-                count(sender(r).map(|tcp| tcp.retransmits))
-            }),
-            ("rtt µs", Number, &|(_, r)| {
-                Cell::number(sender(r).map(|tcp| tcp.rtt_us), number::micros)
-            }),
-            ("neighbours", Number, &|(_, r)| neighbours(r)),
-            ("CPU µs/KB", Number, &|(_, r)| {
-                demand(r, |d| (d.client_us_per_kb, d.server_us_per_kb)).into()
-            }),
-            ("ended", Text, &|(_, r)| r.ending.word().into()),
+        columns![|(series, r)|
+            "test" Name: series.name.as_str();
+            "goodput" Number: Cell::sorted(headline(series, r.goodput_mbps), number::bit_rate);
+            "offered" Number: Cell::sorted(r.offered_mbps, number::bit_rate);
+            "lost" Number: loss(r);
+            "dup" Number: count(r.datagrams.and_then(|d| d.duplicate));
+            "reord" Number: count(r.datagrams.and_then(|d| d.reordered));
+            "retrans" Number: count(sender(r).map(|tcp| tcp.retransmits));
+            "rtt µs" Number: Cell::number(sender(r).map(|tcp| tcp.rtt_us), number::micros);
+            "neighbours" Number: neighbours(r);
+            "CPU µs/KB" Number: demand(r, |d| (d.client_us_per_kb, d.server_us_per_kb));
+            "ended" Text: r.ending.word();
         ],
     )
 }
@@ -161,47 +140,38 @@ fn neighbours(result: &SockResult) -> Cell {
 
 /// The end that sent a stream, where it has the kernel's account of it.
 fn sender(result: &SockResult) -> Option<&TcpSample> {
-    let ends = [Some(&result.client), result.server.as_ref()]
-        .into_iter()
-        .flatten();
-    let mut sent = ends.filter(|end| end.sent_bytes > 0);
+    let mut sent = ends(result).filter(|end| end.sent_bytes > 0);
     sent.find_map(|end| Some(&end.tcp.as_ref()?.last))
+}
+
+fn ends(result: &SockResult) -> impl Iterator<Item = &EndReport> {
+    std::iter::once(&result.client).chain(&result.server)
 }
 
 /// One line per path: what it gave, first tests first.
 pub(crate) fn sentences(series: &[SockSeries]) -> Vec<String> {
-    let mut paths: Vec<(&str, Vec<String>)> = Vec::new();
-    for series in series {
-        let Some(result) = series.results.last() else {
-            continue;
-        };
-        let test = series.name.strip_prefix(&format!("{}/", result.path));
+    let figures = series.iter().filter_map(|series| {
+        let path = series.results.last()?.path.as_str();
+        let test = series.name.strip_prefix(&format!("{path}/"));
         let test = test.unwrap_or(&series.name);
-        let Some((rate, p99)) = rate(series) else {
-            continue;
-        };
+        let (rate, p99) = rate(series)?;
         let p99 = p99.map_or(String::new(), |p99| format!(", {p99}"));
-        let figure = format!("{rate} in {test}{p99}");
-        match paths.iter_mut().find(|(path, _)| *path == result.path) {
-            Some((_, figures)) => figures.push(figure),
-            None => paths.push((&result.path, vec![figure])),
-        }
-    }
+        Some((path, format!("{rate} in {test}{p99}")))
+    });
     let sentence = |(path, figures): (&str, Vec<String>)| {
-        let more = figures.len().saturating_sub(TOLD);
-        let mut text = format!("{path}: {}", figures[..figures.len().min(TOLD)].join("; "));
-        if more > 0 {
-            text.push_str(&format!("; and {more} more"));
+        let told = figures[..figures.len().min(TOLD)].join("; ");
+        match figures.len().saturating_sub(TOLD) {
+            0 => format!("{path}: {told}"),
+            more => format!("{path}: {told}; and {more} more"),
         }
-        text
     };
-    paths.into_iter().map(sentence).collect()
+    pick::together(figures).into_iter().map(sentence).collect()
 }
 
 /// What a series came to: rate, and the 99th percentile of a transaction.
 fn rate(series: &SockSeries) -> Option<(String, Option<String>)> {
     let result = series.results.last()?;
-    let rate = series.headline.map(|h| h.ave).or(result.headline())?;
+    let rate = headline(series, result.headline())?;
     if !result.spec.test.has_transactions() {
         return Some((number::bit_rate(rate), None));
     }
@@ -252,15 +222,11 @@ fn curve(series: &SockSeries) -> Table {
     Table::of(
         format!("Saturation of {}", series.name),
         &series.curve,
-        &[
-            ("pairs", Place, &|point| Cell::of(Some(point.parallel))),
-            ("rate", Number, &|point| {
-                Cell::number(point.rate, number::grouped)
-            }),
-            ("p99 µs", Number, &|point| {
-                Cell::number(point.p99_us, number::micros)
-            }),
-            ("busy CPUs", Number, &|point| busy(point).into()),
+        columns![|point|
+            "pairs" Place: point.parallel;
+            "rate" Number: Cell::number(point.rate, number::grouped);
+            "p99 µs" Number: Cell::number(point.p99_us, number::micros);
+            "busy CPUs" Number: busy(point);
         ],
     )
 }
@@ -291,9 +257,8 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
             ));
         }
         if let Some(result) = series.results.last() {
-            let both = [Some(&result.client), result.server.as_ref()];
             let mut features: Vec<&str> = Vec::new();
-            for feature in both.into_iter().flatten().flat_map(|end| &end.features) {
+            for feature in ends(result).flat_map(|end| &end.features) {
                 if !features.contains(&feature.as_str()) {
                     features.push(feature);
                 }
@@ -306,12 +271,8 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
         }
     }
     notes.extend(more);
-    let mut seen = Vec::new();
-    notes.retain(|note| {
-        let new = !seen.contains(note);
-        seen.push(note.clone());
-        new
-    });
+    let mut seen = BTreeSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
     notes
 }
 

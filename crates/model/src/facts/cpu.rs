@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// CPUs of the host.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuFacts {
@@ -20,14 +22,12 @@ pub struct CpuFacts {
     /// CPUs that neither isolation nor `nohz_full` takes away: those for everything else.
     pub housekeeping: Vec<u32>,
     /// cpufreq driver, of the first policy.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency_driver: Option<String>,
     /// cpufreq governor by CPU number; empty where the kernel or hypervisor has none.
     pub governor: BTreeMap<u32, String>,
     /// Energy preference by CPU number.
     pub energy_preference: BTreeMap<u32, String>,
     /// Idle driver: `intel_idle`, `acpi_idle`, `none`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_driver: Option<String>,
     /// Idle states and who has used them.
     pub idle: Vec<CpuIdle>,
@@ -36,6 +36,7 @@ pub struct CpuFacts {
 }
 
 /// Where one CPU sits.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuSeatFacts {
@@ -44,14 +45,13 @@ pub struct CpuSeatFacts {
     /// Physical core, named by its lowest CPU number.
     pub core: u32,
     /// Socket.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<u32>,
     /// NUMA node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
 }
 
 /// A NUMA node.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NodeFacts {
@@ -60,16 +60,15 @@ pub struct NodeFacts {
     /// CPUs online.
     pub cpus: Vec<u32>,
     /// Memory in MiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
     /// Free memory in MiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub free_mib: Option<u64>,
     /// Distance to every node in their order; 10 is itself.
     pub distance: Vec<u32>,
 }
 
 /// Idle states of one CPU.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuIdle {
@@ -78,11 +77,11 @@ pub struct CpuIdle {
     /// States, shallowest first.
     pub states: Vec<IdleState>,
     /// Longest wake-up allowed in µs (`pm_qos_resume_latency_us`); absent when nothing limits it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_limit_us: Option<u32>,
 }
 
 /// An idle state.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct IdleState {
@@ -93,7 +92,6 @@ pub struct IdleState {
     /// Switched off.
     pub disabled: bool,
     /// Times entered since boot.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<u64>,
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// What an interface is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +36,7 @@ pub enum InterfaceClass {
 }
 
 /// What netlink and ethtool tell about one interface, and nothing that files tell.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkFacts {
@@ -51,52 +53,38 @@ pub struct LinkFacts {
     /// MTU in bytes.
     pub mtu: u32,
     /// Largest MTU the driver takes, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_max: Option<u32>,
     /// Bridge, bond or switch it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<String>,
     /// Interface it is stacked on, in the same namespace.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lower: Option<String>,
     /// Number of the VLAN.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
     /// Mode of a macvlan or macvtap.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Driver.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// Driver version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_version: Option<String>,
     /// Firmware version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
     /// Bus address of the device.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,
     /// Link speed in Mbit/s; of hardware only, a software link does not keep to what it states.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_mbps: Option<u32>,
     /// Queues.
     pub queues: QueuesFacts,
     /// Descriptor rings.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rings: Option<RingsFacts>,
     /// Interrupt coalescing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
     /// Offloads and other feature switches by the kernel's name.
     pub features: BTreeMap<String, FeatureFacts>,
     /// Receive side scaling.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rss: Option<RssFacts>,
     /// Queueing disciplines.
     pub qdiscs: Vec<QdiscFacts>,
     /// Bridge settings.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bridge: Option<BridgeFacts>,
     /// The kernel's counters that are not 0, since the interface was made.
     pub counters: BTreeMap<String, u64>,
@@ -108,6 +96,7 @@ pub struct LinkFacts {
 }
 
 /// Facts about one interface.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NetFacts {
@@ -117,10 +106,8 @@ pub struct NetFacts {
     #[serde(flatten)]
     pub link: LinkFacts,
     /// NUMA node of the device.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub numa_node: Option<u32>,
     /// SR-IOV.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vfs: Option<VfFacts>,
     /// It is itself a virtual function.
     pub is_vf: bool,
@@ -131,11 +118,11 @@ pub struct NetFacts {
     /// Steering of each transmit queue.
     pub tx_steering: Vec<QueueSteering>,
     /// Receives in kernel threads of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub napi_threaded: Option<bool>,
 }
 
 /// Queues. Absent where the driver does not say.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QueuesFacts {
@@ -144,22 +131,16 @@ pub struct QueuesFacts {
     /// Transmit queues of the interface.
     pub tx: u32,
     /// Combined channels in use.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub combined: Option<u32>,
     /// Most combined channels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub combined_max: Option<u32>,
     /// Receive-only channels in use.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rx_only: Option<u32>,
     /// Most receive-only channels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rx_only_max: Option<u32>,
     /// Transmit-only channels in use.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tx_only: Option<u32>,
     /// Most transmit-only channels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tx_only_max: Option<u32>,
 }
 
@@ -206,6 +187,7 @@ pub struct FeatureFacts {
 }
 
 /// Receive side scaling.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RssFacts {
@@ -214,11 +196,11 @@ pub struct RssFacts {
     /// Entries by receive queue.
     pub entries_by_queue: BTreeMap<u32, u32>,
     /// Whether the hash of UDP over IPv4 takes the ports in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub udp4_ports: Option<bool>,
 }
 
 /// A queueing discipline.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QdiscFacts {
@@ -227,28 +209,23 @@ pub struct QdiscFacts {
     /// At the root; otherwise below another one, or for what comes in.
     pub root: bool,
     /// Frames dropped.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drops: Option<u64>,
 }
 
 /// Settings of a bridge.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct BridgeFacts {
     /// Passes frames to iptables.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nf_call_iptables: Option<bool>,
     /// Passes frames to ip6tables.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nf_call_ip6tables: Option<bool>,
     /// Passes frames to arptables.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nf_call_arptables: Option<bool>,
     /// Filters by VLAN.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan_filtering: Option<bool>,
     /// Snoops multicast.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub multicast_snooping: Option<bool>,
 }
 
@@ -263,6 +240,7 @@ pub struct VfFacts {
 }
 
 /// Steering of one queue.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QueueSteering {
@@ -271,7 +249,6 @@ pub struct QueueSteering {
     /// CPUs its frames are given to (RPS) or that use it (XPS); empty means no steering.
     pub cpus: Vec<u32>,
     /// Entries of its flow table (RFS), receive queues only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_entries: Option<u32>,
 }
 

@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// One interrupt of an interface.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct IrqFacts {
@@ -22,7 +24,6 @@ pub struct IrqFacts {
     /// What the driver would like.
     pub hint: Vec<u32>,
     /// Placed by the kernel, which refuses other placements.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub managed: Option<bool>,
 }
 

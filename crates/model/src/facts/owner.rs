@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Services that change network settings by themselves; absent means not seen running.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Services {
@@ -12,13 +14,10 @@ pub struct Services {
     /// tuned runs.
     pub tuned: bool,
     /// Profile of tuned.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned_profile: Option<String>,
     /// tuned changes values while it runs (`dynamic_tuning`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned_dynamic: Option<bool>,
     /// tuned writes the files of sysctl.d again after its own values (`reapply_sysctl`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned_reapplies_sysctl: Option<bool>,
     /// NetworkManager runs.
     pub network_manager: bool,
@@ -33,7 +32,6 @@ pub struct Services {
     /// ovs-vswitchd runs.
     pub open_vswitch: bool,
     /// IRQs and options irqbalance was told to leave alone (`IRQBALANCE_ARGS`, `BANNED_CPULIST`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub irqbalance_options: Option<String>,
 }
 

@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// A network function whose driver lets a program or a guest drive it: DPDK's, or VFIO.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UserFunction {
@@ -12,9 +14,7 @@ pub struct UserFunction {
     /// Driver it is bound to: `vfio-pci`.
     pub driver: String,
     /// Vendor and device, as `modprobe.d` files name them: `8086:10c9`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// Driver that driverctl(8) gives it at every boot.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_driver: Option<String>,
 }

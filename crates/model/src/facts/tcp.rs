@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Established connections to other hosts, without addresses.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TcpFacts {
@@ -13,6 +15,5 @@ pub struct TcpFacts {
     pub busy: u32,
     /// Round trip time of the farthest busy one in ms: the smallest it has had, which is that of
     /// the path without queues.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<f64>,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// What runs the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +18,7 @@ pub enum VmKind {
 }
 
 /// A virtual machine.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct VmFacts {
@@ -25,13 +27,10 @@ pub struct VmFacts {
     /// Name, as far as it has one.
     pub name: String,
     /// Process, of QEMU.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// Start of the process in ticks since boot, which tells it from a later one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_ticks: Option<u64>,
     /// Uses KVM.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kvm: Option<bool>,
     /// vCPUs.
     pub vcpus: Vec<VmThread>,
@@ -46,6 +45,7 @@ pub struct VmFacts {
 }
 
 /// A thread of a virtual machine, or a vCPU of a Xen domain.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct VmThread {
@@ -56,51 +56,42 @@ pub struct VmThread {
     /// CPUs it may run on.
     pub cpus: Vec<u32>,
     /// CPU it last ran on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_cpu: Option<u32>,
 }
 
 /// A network device of a virtual machine.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct VmNic {
     /// Back end: `tap`, `vhost-user`, `user`, `socket`, `vfio`.
     pub backend: String,
     /// Interface on the host, when it is named.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// Frames are moved by vhost in the kernel.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vhost: Option<bool>,
     /// Pairs of queues.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<u32>,
     /// Device model: `virtio-net-pci`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 /// What Xen tells its first domain (`xl info`).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct XenFacts {
     /// CPUs of the machine, not of the domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
     /// Nodes of the machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
     /// Cores per socket.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cores_per_socket: Option<u32>,
     /// Threads per core.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threads_per_core: Option<u32>,
     /// Memory in MiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
     /// Command line of the hypervisor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub command_line: Option<String>,
     /// vCPUs of the first domain and where they may run.
     pub dom0_vcpus: Vec<VmThread>,

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{NetFacts, SoftnetFacts};
 
 /// What the kernel counted between two readings. Counters that went backwards, as after a reset
 /// of the port, are left out.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WindowFacts {
@@ -31,7 +33,6 @@ pub struct WindowFacts {
     /// Times a CPU entered an idle state, by the state's name; states not entered left out.
     pub slept: BTreeMap<u32, BTreeMap<String, u64>>,
     /// Datagrams dropped for want of room in a socket's buffer; absent when nobody counts them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_rcvbuf_errors: Option<u64>,
 }
 

@@ -1,7 +1,5 @@
 //! Notes on socket tests.
 
-use serde::{Deserialize, Serialize};
-
 use super::Note;
 
 notes! {
@@ -9,11 +7,11 @@ notes! {
     SockNote {
         "N120" "end" Info
         At { end: End, note: Box<Note> }
-            => ("{}: {note}", end.word()),
+            => ("{}: {note}", end),
 
         "N121" "fault" Warning
         Fault { end: End, what: String }
-            => ("{}: {what}", end.word()),
+            => ("{}: {what}", end),
 
         "N122" "same-host" Caution
         SameHost
@@ -63,21 +61,12 @@ notes! {
     }
 }
 
-/// An end of a socket test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// The one that asks.
-    Client,
-    /// The one that answers.
-    Server,
-}
-
-impl End {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
+crate::keywords::keywords! {
+    /// An end of a socket test.
+    End {
+        /// The one that asks.
+        Client = "client",
+        /// The one that answers.
+        Server = "server",
     }
 }

@@ -50,7 +50,7 @@ pub enum NoPath {
 }
 
 /// Words that are taken one after the other, so that none is passed over.
-pub(super) struct Reader<'w> {
+pub(crate) struct Reader<'w> {
     kind: &'w str,
     words: &'w Words,
     used: RefCell<Vec<&'static str>>,
@@ -80,14 +80,6 @@ impl<'w> Reader<'w> {
         self.take(key)?.ok_or_else(|| NoPath::Missing {
             kind: self.kind.to_owned(),
             key,
-        })
-    }
-
-    fn dpdk(&self) -> Result<DpdkParams, NoPath> {
-        Ok(DpdkParams {
-            vdev: self.take("vdev")?,
-            cores: self.take("cores")?,
-            queues: self.take("queues")?,
         })
     }
 
@@ -129,9 +121,9 @@ impl<'w> Reader<'w> {
                 datapath: self.take("datapath")?,
                 tagged: self.tagged()?,
             },
-            "ovs-dpdk" => PathSpec::OvsDpdk(self.dpdk()?),
+            "ovs-dpdk" => PathSpec::OvsDpdk(DpdkParams::read(self)?),
             "testpmd" => PathSpec::Testpmd {
-                dpdk: self.dpdk()?,
+                dpdk: DpdkParams::read(self)?,
                 nics: self.nics()?,
             },
             "vm" => PathSpec::Vm(VmParams::read(self)?),

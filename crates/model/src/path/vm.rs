@@ -1,80 +1,42 @@
 //! `kind = "vm"`: what one point of the matrix asks of a guest.
 
-use std::fmt;
+use super::{Cpus, GuestKind, HostSwitch, Tagging, Vdev, VmAccel, VmNic, params};
 
-use super::read::{NoPath, Reader};
-use super::{Cpus, GuestKind, HostSwitch, Tagging, Vdev, VmAccel, VmNic, text};
-
-/// Parameters of a guest as they were given; [`VmParams::config`] tells what they come to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VmParams {
-    /// What it is.
-    pub guest: Option<GuestKind>,
-    /// How it is connected.
-    pub nic: Option<VmNic>,
-    /// The host's port whose virtual functions are used.
-    pub pf: Option<String>,
-    /// What joins the interfaces on the host.
-    pub switch: Option<HostSwitch>,
-    /// What the switch does to tags.
-    pub tagging: Option<Tagging>,
-    /// How a switch built on DPDK gets at the host's interfaces.
-    pub vdev: Option<Vdev>,
-    /// Polling threads of such a switch.
-    pub cores: Option<u32>,
-    /// Receive queues of the host's interfaces.
-    pub host_queues: Option<u32>,
-    /// Virtual CPUs.
-    pub vcpus: Option<u32>,
-    /// Host CPUs for the virtual ones.
-    pub pin: Option<Cpus>,
-    /// Queues of either NIC.
-    pub queues: Option<u32>,
-    /// Descriptors of a ring.
-    pub ring: Option<u32>,
-    /// Guests at the same time.
-    pub vms: Option<u32>,
-    /// How its instructions run.
-    pub accel: Option<VmAccel>,
+params! {
+    /// Parameters of a guest as they were given; [`VmParams::config`] tells what they come to.
+    VmParams {
+        /// What it is.
+        guest: GuestKind,
+        /// How it is connected.
+        nic: VmNic,
+        /// The host's port whose virtual functions are used.
+        pf: String,
+        /// What joins the interfaces on the host.
+        switch: HostSwitch,
+        /// What the switch does to tags.
+        tagging: Tagging,
+        /// How a switch built on DPDK gets at the host's interfaces.
+        vdev: Vdev,
+        /// Polling threads of such a switch.
+        cores: u32,
+        /// Receive queues of the host's interfaces.
+        host_queues: u32,
+        /// Virtual CPUs.
+        vcpus: u32,
+        /// Host CPUs for the virtual ones.
+        pin: Cpus,
+        /// Queues of either NIC.
+        queues: u32,
+        /// Descriptors of a ring.
+        ring: u32,
+        /// Guests at the same time.
+        vms: u32,
+        /// How its instructions run.
+        accel: VmAccel,
+    }
 }
 
 impl VmParams {
-    pub(super) fn read(reader: &Reader<'_>) -> Result<Self, NoPath> {
-        Ok(Self {
-            guest: reader.take("guest")?,
-            nic: reader.take("nic")?,
-            pf: reader.take("pf")?,
-            switch: reader.take("switch")?,
-            tagging: reader.take("tagging")?,
-            vdev: reader.take("vdev")?,
-            cores: reader.take("cores")?,
-            host_queues: reader.take("host_queues")?,
-            vcpus: reader.take("vcpus")?,
-            pin: reader.take("pin")?,
-            queues: reader.take("queues")?,
-            ring: reader.take("ring")?,
-            vms: reader.take("vms")?,
-            accel: reader.take("accel")?,
-        })
-    }
-
-    pub(super) fn add_words(&self, add: &mut dyn FnMut(&'static str, Option<String>)) {
-        add("guest", text(&self.guest));
-        add("nic", text(&self.nic));
-        add("pf", self.pf.clone());
-        add("switch", text(&self.switch));
-        add("tagging", text(&self.tagging));
-        add("vdev", text(&self.vdev));
-        add("cores", text(&self.cores));
-        add("host_queues", text(&self.host_queues));
-        add("vcpus", text(&self.vcpus));
-        add("pin", text(&self.pin));
-        add("queues", text(&self.queues));
-        add("ring", text(&self.ring));
-        add("vms", text(&self.vms));
-        add("accel", text(&self.accel));
-    }
-
     /// What is asked for, with a value for all that was left out.
     pub fn config(&self) -> VmConfig {
         let netns = self.guest == Some(GuestKind::Netns);
@@ -138,16 +100,19 @@ pub struct VmConfig {
 }
 
 /// What joins the guests' interfaces on the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum VmSwitch {
     /// The kernel's bridge.
+    #[display("bridge")]
     Bridge,
     /// The kernel's bridge, frames tagged on the tester's side.
+    #[display("vlan-bridge")]
     VlanBridge {
         /// The bridge tells VLANs apart itself, instead of VLAN sub-interfaces below it.
         filtering: bool,
     },
     /// Open vSwitch.
+    #[display("ovs{}", if *bridged { "-bridge" } else { "" })]
     Ovs {
         /// Frames are tagged on the tester's side, the guests' ports are access ports of the VLAN.
         tagged: bool,
@@ -155,8 +120,10 @@ pub enum VmSwitch {
         bridged: bool,
     },
     /// Open vSwitch with DPDK's polling threads.
+    #[display("ovs-dpdk")]
     OvsDpdk,
     /// DPDK's testpmd.
+    #[display("testpmd")]
     Testpmd,
 }
 
@@ -186,19 +153,6 @@ impl VmSwitch {
     /// Whether it is a program that polls.
     pub fn on_dpdk(self) -> bool {
         matches!(self, Self::OvsDpdk | Self::Testpmd)
-    }
-}
-
-impl fmt::Display for VmSwitch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bridge => "bridge",
-            Self::VlanBridge { .. } => "vlan-bridge",
-            Self::Ovs { bridged: false, .. } => "ovs",
-            Self::Ovs { bridged: true, .. } => "ovs-bridge",
-            Self::OvsDpdk => "ovs-dpdk",
-            Self::Testpmd => "testpmd",
-        })
     }
 }
 

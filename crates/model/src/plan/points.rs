@@ -7,15 +7,24 @@ use crate::source::List;
 
 /// A number in mixed radix, of which one digit after the other is taken, the fastest first: the
 /// index of a point, a digit for each list.
-struct Digits(u64);
+pub(super) struct Digits(pub(super) u64);
 
 impl Digits {
     /// The value of the next list; none of one that was not given.
     fn take<T: Clone>(&mut self, list: &List<T>) -> Option<T> {
-        let radix = list.len().max(1) as u64;
+        list.get(self.digit(list.len())).cloned()
+    }
+
+    /// The same of values that stand in no file.
+    pub(super) fn pick<T: Clone>(&mut self, values: &[T]) -> Option<T> {
+        values.get(self.digit(values.len())).cloned()
+    }
+
+    fn digit(&mut self, length: usize) -> usize {
+        let radix = length.max(1) as u64;
         let digit = self.0 % radix;
         self.0 /= radix;
-        list.get(digit as usize).cloned()
+        digit as usize
     }
 }
 

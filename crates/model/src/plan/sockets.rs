@@ -7,6 +7,7 @@ use crate::keywords::keywords;
 use crate::path::{PathSpec, VmNic};
 use crate::plan::Plan;
 use crate::plan::cells::product;
+use crate::plan::points::Digits;
 use crate::plan::vm_refusal::first;
 use crate::problem::{Problem, ProblemCode};
 use crate::sock::{Family, SockSpec, SockTest};
@@ -142,33 +143,32 @@ impl SockCell {
 }
 
 impl SockPlan {
+    /// The tests, whatever else multiplies them.
     pub(super) fn specs(&self) -> impl Iterator<Item = SockSpec> + '_ {
-        let parallel: &[u32] = match self.how_often {
-            // The search begins with one pair, whatever the most is.
-            HowOften::Saturate(_) => &[1],
-            _ => &self.parallel,
-        };
-        self.tests.iter().flat_map(move |test| {
-            let sizes = match self.message_bytes.as_slice() {
-                [] => vec![test.default_message_bytes()],
-                sizes => sizes.to_vec(),
-            };
-            let rates = match self.rates.as_slice() {
-                [] => vec![None],
-                rates => rates.iter().map(|rate| Some(f64::from(*rate))).collect(),
-            };
-            sizes.into_iter().flat_map(move |message_bytes| {
-                let rates = rates.clone();
-                parallel.iter().flat_map(move |parallel| {
-                    let rates = rates.clone();
-                    rates.into_iter().map(move |rate_per_s| SockSpec {
-                        message_bytes,
-                        parallel: *parallel,
-                        rate_per_s,
-                        ..SockSpec::new(*test, self.time)
-                    })
-                })
-            })
+        let count = product([
+            self.tests.len(),
+            self.message_bytes.len().max(1),
+            self.parallel.len(),
+            self.rates.len().max(1),
+        ]);
+        (0..count).filter_map(|index| self.spec(&mut Digits(index)))
+    }
+
+    /// The test of an index; the last list turns fastest.
+    fn spec(&self, digits: &mut Digits) -> Option<SockSpec> {
+        let rate = digits.pick(&self.rates);
+        let parallel = digits.pick(&self.parallel)?;
+        let message_bytes = digits.pick(&self.message_bytes);
+        let test = digits.pick(&self.tests)?;
+        Some(SockSpec {
+            message_bytes: message_bytes.unwrap_or(test.default_message_bytes()),
+            parallel: match self.how_often {
+                // The search begins with one pair, whatever the most is.
+                HowOften::Saturate(_) => 1,
+                _ => parallel,
+            },
+            rate_per_s: rate.map(f64::from),
+            ..SockSpec::new(test, self.time)
         })
     }
 
@@ -177,43 +177,19 @@ impl SockPlan {
         &'p self,
         path: &'p PathSpec,
     ) -> impl Iterator<Item = SockCell> + 'p {
-        let families = move |spec: SockSpec| {
-            let of = move |family: &Family| (spec.clone(), *family);
-            self.families.iter().map(of)
-        };
-        let neighbours = move |(spec, family): (SockSpec, Family)| {
-            self.neighbours.iter().map(move |neighbours| SockCell {
+        (0..self.len()).filter_map(move |index| {
+            let digits = &mut Digits(index);
+            Some(SockCell {
                 path: path.clone(),
-                spec: spec.clone(),
-                family,
-                neighbours: *neighbours,
-                client: SockClient::Host,
-                pin: Vec::new(),
-                server_pin: Vec::new(),
+                server_pin: digits.pick(&self.server_pins).unwrap_or_default(),
+                pin: digits.pick(&self.pins).unwrap_or_default(),
+                client: digits.pick(&self.clients)?,
+                neighbours: digits.pick(&self.neighbours)?,
+                family: digits.pick(&self.families)?,
+                spec: self.spec(digits)?,
                 how_often: self.how_often,
             })
-        };
-        let clients = move |cell: SockCell| {
-            self.clients.iter().map(move |client| SockCell {
-                client: *client,
-                ..cell.clone()
-            })
-        };
-        let pins = move |cell: SockCell| {
-            each(&self.pins).map(move |pin| SockCell {
-                pin,
-                ..cell.clone()
-            })
-        };
-        let server_pins = move |cell: SockCell| {
-            each(&self.server_pins).map(move |server_pin| SockCell {
-                server_pin,
-                ..cell.clone()
-            })
-        };
-        let specs = self.specs().flat_map(families).flat_map(neighbours);
-        let cells = specs.flat_map(clients);
-        cells.flat_map(pins).flat_map(server_pins)
+        })
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -229,12 +205,6 @@ impl SockPlan {
             self.server_pins.len().max(1),
         ])
     }
-}
-
-/// Every placement, or the one that leaves it to the scheduler.
-fn each(pins: &[Vec<u32>]) -> impl Iterator<Item = Vec<u32>> {
-    let none = pins.is_empty().then(Vec::new);
-    pins.iter().cloned().chain(none)
 }
 
 impl Plan {

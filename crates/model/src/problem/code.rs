@@ -6,28 +6,17 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a problem asks of its reader, and so how a command ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProblemKind {
-    /// Other input: exit code 2.
-    Input,
-    /// Another environment: rights, room, programs, hardware. Exit code 3.
-    Environment,
-    /// Nothing: the answer is no. Exit code 1.
-    Negative,
-    /// Nothing: its user stopped it. Exit code 4.
-    Interrupted,
-}
-
-impl fmt::Display for ProblemKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Input => "input",
-            Self::Environment => "environment",
-            Self::Negative => "negative",
-            Self::Interrupted => "interrupted",
-        })
+crate::keywords::keywords! {
+    /// What a problem asks of its reader, and so how a command ends.
+    ProblemKind {
+        /// Other input: exit code 2.
+        Input = "input",
+        /// Another environment: rights, room, programs, hardware. Exit code 3.
+        Environment = "environment",
+        /// Nothing: the answer is no. Exit code 1.
+        Negative = "negative",
+        /// Nothing: its user stopped it. Exit code 4.
+        Interrupted = "interrupted",
     }
 }
 

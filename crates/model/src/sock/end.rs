@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::latency::LatencySummary;
 use crate::note::Note;
@@ -37,19 +38,17 @@ pub struct RequestCounts {
 }
 
 /// Datagrams of a stream.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DatagramCounts {
     /// Sent, or arrived.
     pub datagrams: u64,
     /// Sequence numbers that came again; absent in messages too small for a sequence number.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duplicate: Option<u64>,
     /// Arrived after a datagram sent later (RFC 4737 §3.3).
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reordered: Option<u64>,
     /// Dropped by the kernel because the receiver's socket buffer was full: lost in the endpoint,
     /// not on the way.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub socket_dropped: Option<u64>,
     /// Not of this test.
     #[serde(default)]
@@ -57,6 +56,7 @@ pub struct DatagramCounts {
 }
 
 /// State of the TCP connections at one moment, from TCP_INFO (include/uapi/linux/tcp.h).
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TcpSample {
     /// Connections looked at.
@@ -68,38 +68,33 @@ pub struct TcpSample {
     /// Segments sent again since the test began.
     pub retransmits: u64,
     /// Sum of the kernel's latest estimates of what is delivered, in Mbit/s of payload.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub delivery_rate_mbps: Option<f64>,
 }
 
 /// The TCP connections when the test ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TcpEnd {
     /// Last sample.
     pub last: TcpSample,
     /// Smallest round trip any connection saw, in µs.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub min_rtt_us: Option<f64>,
     /// Congestion control of the first connection.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub congestion_control: Option<String>,
     /// Payload of a full segment in bytes, first connection.
     pub mss_bytes: u32,
     /// Payload bytes sent, those sent again included.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sent_bytes: Option<u64>,
     /// Payload bytes sent again.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resent_bytes: Option<u64>,
     /// Share of the time the first connection was held back by the receiver's window.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receiver_limited_ratio: Option<f64>,
     /// Share of the time the first connection was held back by its send buffer.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub send_buffer_limited_ratio: Option<f64>,
 }
 
 /// One line of the time line.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Second {
     /// End of the interval, in seconds after the start.
@@ -113,11 +108,11 @@ pub struct Second {
     /// Requests given up in it.
     pub timeouts: u64,
     /// TCP at its end.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp: Option<TcpSample>,
 }
 
 /// Everything one endpoint has to say.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct EndReport {
     /// Worker threads.
@@ -135,19 +130,14 @@ pub struct EndReport {
     /// Payload bytes taken from the kernel.
     pub received_bytes: u64,
     /// Requests; request/response clients only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<RequestCounts>,
     /// Datagrams; UDP streams only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub datagrams: Option<DatagramCounts>,
     /// Time of a transaction, request/response clients only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<LatencySummary>,
     /// CPU.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cpu: Option<EndCpu>,
     /// TCP.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp: Option<TcpEnd>,
     /// Time line.
     #[serde(default)]

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::end::{DatagramCounts, EndReport, RequestCounts};
 use super::spec::{Family, SockSpec};
@@ -38,20 +39,17 @@ impl Ending {
 
 /// CPU time per unit of work as netperf defines it: busy time of the whole host, per KB (1024
 /// bytes) received or per transaction.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceDemand {
     /// Client's host, µs of CPU per KB.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub client_us_per_kb: Option<f64>,
     /// Server's host, µs of CPU per KB; absent when both ends share a host, whose busy time the
     /// client's figure has in full.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_us_per_kb: Option<f64>,
     /// Client's host, µs of CPU per transaction.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub client_us_per_transaction: Option<f64>,
     /// Server's host, µs of CPU per transaction; absent as above.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_us_per_transaction: Option<f64>,
     /// Both ends' figures are one: they share a host.
     pub shared_host: bool,
@@ -71,6 +69,7 @@ pub struct Neighbours {
 }
 
 /// Result of one repeat of one test.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SockResult {
     /// Schema version.
@@ -88,47 +87,35 @@ pub struct SockResult {
     /// Repeat, from 1.
     pub repeat: u32,
     /// Neighbours on the same switch; absent when there were none.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub neighbours: Option<Neighbours>,
     /// How it ended.
     pub ending: Ending,
     /// Time the figures stand for, in seconds.
     pub elapsed_s: f64,
     /// Transactions per second.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub transactions_per_s: Option<f64>,
     /// Payload the receiver got, in Mbit/s (10^6 bits).
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub goodput_mbps: Option<f64>,
     /// Payload the sender gave to its kernel, in Mbit/s; UDP streams only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub offered_mbps: Option<f64>,
     /// Time of a transaction; with a rate, from the time it should have been sent.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<LatencySummary>,
     /// Requests of a request/response test.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<RequestCounts>,
     /// Datagrams the receiver got.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub datagrams: Option<DatagramCounts>,
     /// Datagrams or requests lost, of those sent.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub loss_ratio: Option<LossRatio>,
     /// CPU time per unit of work.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_demand: Option<ServiceDemand>,
     /// RFC 6349 §4.2: payload not sent again, of all payload sent, `0.0..=1.0`; TCP streams only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp_efficiency_ratio: Option<f64>,
     /// RFC 6349 §4.3: mean round trip during the test over the smallest one, less one; TCP
     /// streams only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub buffer_delay_ratio: Option<f64>,
     /// What the client counted.
     pub client: EndReport,
     /// What the server counted; absent when it went away.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<EndReport>,
     /// Explanations, most important first.
     pub notes: Vec<Note>,
@@ -142,6 +129,7 @@ impl SockResult {
 }
 
 /// Confidence interval of the mean of repeats, by Student's t.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confidence {
     /// Level in per cent: 90, 95 or 99.
@@ -150,13 +138,13 @@ pub struct Confidence {
     pub asked_width_percent: f64,
     /// Width of the whole interval reached, in per cent of the mean; absent with fewer than two
     /// repeats.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub width_percent: Option<f64>,
     /// Whether it is as narrow as asked.
     pub reached: bool,
 }
 
 /// One step of a saturation curve.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
     /// Pairs at once.
@@ -164,17 +152,15 @@ pub struct CurvePoint {
     /// Transactions/s, or goodput in Mbit/s.
     pub rate: f64,
     /// 99th percentile of the time of a transaction.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p99_us: Option<f64>,
     /// CPUs' worth of busy time of the client's host.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub client_busy_cpus: Option<f64>,
     /// The same of the server's host, such as a guest; absent when both ends share one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_busy_cpus: Option<f64>,
 }
 
 /// All repeats of one test, or its saturation curve.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SockSeries {
     /// Name: `veth/tcp_rr/64`.
@@ -182,16 +168,13 @@ pub struct SockSeries {
     /// Repeats in order.
     pub results: Vec<SockResult>,
     /// Spread of transactions/s or goodput over the repeats.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub headline: Option<Spread>,
     /// Confidence interval, when asked for.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub confidence: Option<Confidence>,
     /// Steps of the saturation search, fewest pairs first, when asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub curve: Vec<CurvePoint>,
     /// Pairs beyond which the rate stopped growing.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub saturated_at: Option<u32>,
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::keywords::keywords;
 use crate::problem::Problem;
@@ -96,6 +97,7 @@ keywords! {
 }
 
 /// One test with its parameters.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SockSpec {
     /// Test.
@@ -108,7 +110,6 @@ pub struct SockSpec {
     pub duration_ms: u32,
     /// Open loop: transactions or datagrams per second over all flows; absent when the next one
     /// is sent as soon as the last one allows.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_per_s: Option<f64>,
     /// Whether a TCP sender tries MSG_ZEROCOPY.
     #[serde(default)]

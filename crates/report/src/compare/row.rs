@@ -4,6 +4,7 @@ use nicety_model::compare::{ComparedCell, Comparison, Judgement, Metric, Sample}
 
 use crate::document::{Badge, Cell, Tone};
 use crate::number::{self, ABSENT};
+use crate::pick;
 
 /// The rows as a reader wants them: what changed first, in the plan's order otherwise.
 pub fn ordered(comparison: &Comparison) -> Vec<&ComparedCell> {
@@ -87,15 +88,10 @@ pub fn percent(share: f64) -> String {
 
 /// Reasons in order of first appearance, each once with the cells that have it.
 pub fn reasons<'a>(rows: &[&'a ComparedCell]) -> Vec<(&'a str, Vec<&'a str>)> {
-    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
-    for row in rows {
-        if let Some(reason) = row.reason.as_deref() {
-            match all.iter_mut().find(|(text, _)| *text == reason) {
-                Some((_, cells)) if cells.last() == Some(&row.cell.as_str()) => {}
-                Some((_, cells)) => cells.push(&row.cell),
-                None => all.push((reason, vec![&row.cell])),
-            }
-        }
-    }
+    let reasons = rows
+        .iter()
+        .filter_map(|row| Some((row.reason.as_deref()?, &*row.cell)));
+    let mut all = pick::together(reasons);
+    all.iter_mut().for_each(|(_, cells)| cells.dedup());
     all
 }

@@ -5,37 +5,34 @@ use std::io::Write;
 use nicety_model::{Direction, FrameSize, Run};
 
 use crate::directions::{self, Over, Pair, Side};
-use crate::document::csv::{self, Field, number};
+use crate::document::csv::{self, Field, fields};
 use crate::error::ReportError;
 use crate::pick;
 
 type Row<'p> = (&'p Pair, Direction, &'p Side);
 
 fn columns<'r>() -> [Field<Row<'r>>; 13] {
-    [
-        ("path", |(pair, ..)| pair.setting.clone()),
-        ("vcpus", |(pair, ..)| pair.vcpus.clone().unwrap_or_default()),
-        ("pin", |(pair, ..)| pair.pin.clone().unwrap_or_default()),
-        ("flows", |(pair, ..)| pair.flows.to_string()),
-        ("direction", |(_, direction, _)| direction.to_string()),
-        ("frame_sizes_bytes", |(pair, ..)| {
-            let sizes: Vec<String> = pair.sizes.iter().map(FrameSize::to_string).collect();
-            sizes.join(" ")
-        }),
-        ("average_fps", |(.., side)| number(side.values()[0])),
-        ("min_fps", |(.., side)| number(side.values()[1])),
-        ("max_fps", |(.., side)| number(side.values()[2])),
-        ("doubtful_verdicts", |(.., side)| side.confidence.words()),
-        ("bi_over_uni_average_ratio", |row| ratio(row, 0)),
-        ("bi_over_uni_min_ratio", |row| ratio(row, 1)),
-        ("bi_over_uni_max_ratio", |row| ratio(row, 2)),
+    fields![|row|
+        "path": &row.0.setting;
+        "vcpus": &row.0.vcpus;
+        "pin": &row.0.pin;
+        "flows": row.0.flows;
+        "direction": row.1;
+        "frame_sizes_bytes": row.0.sizes.iter().map(FrameSize::to_string).collect::<Vec<_>>().join(" ");
+        "average_fps": row.2.values()[0];
+        "min_fps": row.2.values()[1];
+        "max_fps": row.2.values()[2];
+        "doubtful_verdicts": row.2.confidence.words();
+        "bi_over_uni_average_ratio": ratio(row, 0);
+        "bi_over_uni_min_ratio": ratio(row, 1);
+        "bi_over_uni_max_ratio": ratio(row, 2);
     ]
 }
 
 /// Beside both directions, as the ratio is theirs.
-fn ratio((pair, direction, _): &Row<'_>, at: usize) -> String {
+fn ratio((pair, direction, _): &Row<'_>, at: usize) -> Option<f64> {
     let ratio = pair.ratio().filter(|_| *direction == Direction::Bi);
-    number(ratio.and_then(|ratio| ratio[at]))
+    ratio.and_then(|ratio| ratio[at])
 }
 
 /// Writes a header and the rows. `path` is the path without its placement. Frames of both directions

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use nicety_model::{CellResult, CoreUse, GuestFrames, Run};
 
-use crate::document::csv::{self, Field, number, text};
+use crate::document::csv::{self, Field, fields};
 use crate::error::ReportError;
 
 /// A guest of a cell.
@@ -15,28 +15,24 @@ struct Share<'a> {
 }
 
 fn columns<'r>() -> [Field<Share<'r>>; 17] {
-    [
-        ("cell", |s| s.cell.cell.clone()),
-        ("path", |s| s.cell.key.path_name()),
-        ("frame_size_bytes", |s| {
-            s.cell.key.frame_size_bytes.to_string()
-        }),
-        ("direction", |s| s.cell.key.direction.to_string()),
-        ("flows", |s| s.cell.key.flows.to_string()),
-        ("repeat", |s| s.cell.repeat.to_string()),
-        ("control_visit", |s| text(s.cell.control)),
-        ("verdict", |s| s.cell.verdict.to_string()),
-        ("confirm_load_fps", |s| {
-            number(s.cell.confirm.as_ref().map(|c| c.load_fps))
-        }),
-        ("guest", |s| s.guest.guest.clone()),
-        ("frames_sent", |s| s.guest.sent.to_string()),
-        ("frames_received", |s| s.guest.received.to_string()),
-        ("frames_lost", |s| s.guest.lost.to_string()),
-        ("loss_ratio", |s| number(Some(s.guest.loss_ratio.0))),
-        ("forwarding_fps", |s| number(Some(s.guest.forwarding_fps))),
-        ("share_ratio", |s| number(s.ratio())),
-        ("guest_busiest_cpu_busy_ratio", |s| number(s.busiest())),
+    fields![|s|
+        "cell": &s.cell.cell;
+        "path": s.cell.key.path_name();
+        "frame_size_bytes": s.cell.key.frame_size_bytes;
+        "direction": s.cell.key.direction;
+        "flows": s.cell.key.flows;
+        "repeat": s.cell.repeat;
+        "control_visit": s.cell.control;
+        "verdict": s.cell.verdict;
+        "confirm_load_fps": s.cell.confirm.as_ref().map(|c| c.load_fps);
+        "guest": &s.guest.guest;
+        "frames_sent": s.guest.sent;
+        "frames_received": s.guest.received;
+        "frames_lost": s.guest.lost;
+        "loss_ratio": s.guest.loss_ratio.0;
+        "forwarding_fps": s.guest.forwarding_fps;
+        "share_ratio": s.ratio();
+        "guest_busiest_cpu_busy_ratio": s.busiest();
     ]
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use nicety_model::Run;
 
-use crate::document::csv::{self, Field, number};
+use crate::document::csv::{self, Field, fields};
 use crate::error::ReportError;
 use crate::pick;
 use crate::ranking::{self, Place, Ranking};
@@ -19,29 +19,19 @@ type Row<'k> = (
 );
 
 fn columns<'r>() -> [Field<Row<'r>>; 12] {
-    [
-        ("frame_size_bytes", |(ranking, ..)| ranking.size.to_string()),
-        ("direction", |(ranking, ..)| ranking.direction.to_string()),
-        ("flows", |(ranking, ..)| ranking.flows.to_string()),
-        ("place", |(_, n, ..)| (n + 1).to_string()),
-        ("path", |(_, _, place, _)| place.group.key.path_name()),
-        ("throughput_fps", |(_, _, place, _)| number(Some(place.fps))),
-        ("throughput_l1_mbps", |(_, _, place, _)| {
-            number(place.group.l1_mbps())
-        }),
-        ("verdict", |(_, _, place, _)| {
-            place.group.verdict().to_string()
-        }),
-        ("best_path", |(.., best)| best.group.key.path_name()),
-        ("best_verdict", |(.., best)| {
-            best.group.verdict().to_string()
-        }),
-        ("share_of_best_ratio", |(_, _, place, _)| {
-            number(Some(place.share))
-        }),
-        ("cost_against_best_ratio", |(_, _, place, _)| {
-            number(Some(place.cost()))
-        }),
+    fields![|(ranking, n, place, best)|
+        "frame_size_bytes": ranking.size;
+        "direction": ranking.direction;
+        "flows": ranking.flows;
+        "place": n + 1;
+        "path": place.group.key.path_name();
+        "throughput_fps": place.fps;
+        "throughput_l1_mbps": place.group.l1_mbps();
+        "verdict": place.group.verdict();
+        "best_path": best.group.key.path_name();
+        "best_verdict": best.group.verdict();
+        "share_of_best_ratio": place.share;
+        "cost_against_best_ratio": place.cost();
     ]
 }
 

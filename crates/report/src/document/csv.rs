@@ -2,42 +2,84 @@
 
 use std::io::Write;
 
+use nicety_model::sock::{Family, SockTest};
+use nicety_model::{Direction, FrameSize, Verdict};
+
 use crate::error::ReportError;
 
-/// Name of a column and its field; absent values are empty.
+/// Name of a column and its field.
 pub(crate) type Field<T> = (&'static str, fn(&T) -> String);
 
+/// The columns of a file: name and [`Value`] of each, for the row that the pattern takes apart.
+macro_rules! fields {
+    (|$row:pat_param| $($name:literal: $value:expr;)+) => {
+        [$((
+            $name,
+            |row| {
+                #[allow(unused_variables, reason = "few columns need all parts of a row")]
+                let $row = row;
+                $crate::document::csv::Value::text(&$value)
+            },
+        )),+]
+    };
+}
+
+pub(crate) use fields;
+
+/// What may stand in a field; what is absent or not finite is empty.
+pub(crate) trait Value {
+    fn text(&self) -> String;
+}
+
+macro_rules! values {
+    ($($type:ty)+) => {
+        $(impl Value for $type {
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        })+
+    };
+}
+
+values!(str String bool u32 u64 usize FrameSize Direction Verdict SockTest Family);
+
+impl Value for f64 {
+    fn text(&self) -> String {
+        match self.is_finite() {
+            true => self.to_string(),
+            false => String::new(),
+        }
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn text(&self) -> String {
+        self.as_ref().map(T::text).unwrap_or_default()
+    }
+}
+
+impl<T: Value + ?Sized> Value for &T {
+    fn text(&self) -> String {
+        (*self).text()
+    }
+}
+
 /// Writes a header and the rows.
-///
-/// # Errors
-/// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer fails.
 pub(crate) fn write<T>(
     out: &mut impl Write,
-    columns: &[Field<T>],
+    columns: &[(impl AsRef<str>, impl Fn(&T) -> String)],
     rows: impl IntoIterator<Item = T>,
-) -> Result<(), ReportError> {
-    let names = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let rows = rows.into_iter();
-    records(out, names, rows.map(|row| fields(columns, &row)))
-}
-
-/// The fields of a row.
-pub(crate) fn fields<T>(columns: &[Field<T>], row: &T) -> Vec<String> {
-    columns.iter().map(|(_, field)| field(row)).collect()
-}
-
-/// As [`write`], of rows as they stand.
-pub(crate) fn records(
-    out: &mut impl Write,
-    names: Vec<String>,
-    rows: impl Iterator<Item = Vec<String>>,
 ) -> Result<(), ReportError> {
     let write = |source| ReportError::Write {
         format: "CSV",
         source,
     };
     let mut csv = ::csv::Writer::from_writer(out);
-    for row in std::iter::once(names).chain(rows) {
+    let names = columns.iter().map(|(name, _)| name.as_ref().to_owned());
+    let rows = rows
+        .into_iter()
+        .map(|row| columns.iter().map(|(_, field)| field(&row)).collect());
+    for row in std::iter::once::<Vec<String>>(names.collect()).chain(rows) {
         csv.write_record(&row)
             .map_err(|source| match source.into_kind() {
                 ::csv::ErrorKind::Io(source) => write(source),
@@ -48,12 +90,4 @@ pub(crate) fn records(
             })?;
     }
     csv.flush().map_err(write)
-}
-
-pub(crate) fn number(value: Option<f64>) -> String {
-    text(value.filter(|v| v.is_finite()))
-}
-
-pub(crate) fn text(value: Option<impl ToString>) -> String {
-    value.map(|v| v.to_string()).unwrap_or_default()
 }

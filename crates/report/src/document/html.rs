@@ -27,9 +27,6 @@ const SHOWN: usize = 100;
 const SECTIONS: usize = 4;
 
 /// Writes the page, section by section.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
 pub(crate) fn write(document: &Document, out: &mut impl Write) -> Result<(), ReportError> {
     pieces(document, out).map_err(|source| ReportError::Write {
         format: "HTML",

@@ -6,9 +6,6 @@ use super::{Block, Cell, Document, Table};
 use crate::error::{ReportError, write_text};
 
 /// Writes the answer, then each section under its heading.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
 pub(crate) fn write(document: &Document, out: &mut impl Write) -> Result<(), ReportError> {
     let mut page = String::new();
     let heading =

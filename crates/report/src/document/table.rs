@@ -1,6 +1,9 @@
 //! Tables.
 
-use super::Cell;
+use nicety_model::knob::Knob;
+use nicety_model::{Direction, FrameSize, Verdict};
+
+use super::{Badge, Cell};
 
 /// What stands in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,51 @@ impl Kind {
 
 /// Heading, what stands below it, and how it follows from what a row is of.
 pub(crate) type Of<'f, T> = (&'f str, Kind, &'f dyn Fn(&T) -> Cell);
+
+/// The columns of a table: heading, [`Kind`] and field of each, for the row that the pattern takes apart.
+macro_rules! columns {
+    (|$row:pat_param| $($name:tt $kind:ident: $field:expr;)+) => {
+        &[$((
+            $name,
+            $crate::document::Kind::$kind,
+            &|row| {
+                #[allow(unused_variables, reason = "few columns need all parts of a row")]
+                let $row = row;
+                $crate::document::table::Field::cell($field)
+            },
+        )),+]
+    };
+}
+
+pub(crate) use columns;
+
+/// What may stand in a field as it is.
+pub(crate) trait Field {
+    fn cell(self) -> Cell;
+}
+
+macro_rules! field {
+    ($of:ident: $($type:ty),+ => $cell:expr) => {
+        $(impl Field for $type {
+            fn cell(self) -> Cell {
+                let $of = self;
+                $cell
+            }
+        })+
+    };
+}
+
+field!(text: String, &String, &str => text.into());
+field!(cell: Cell => cell);
+field!(lines: Vec<String> => Cell::list(lines));
+field!(badge: Badge, Verdict => Cell::badge(badge));
+field!(of: u32, &u32, u64, i32, i64, usize, f64, FrameSize, Direction, &Direction, &Knob => of.to_string().into());
+
+impl<T: Field> Field for Option<T> {
+    fn cell(self) -> Cell {
+        self.map_or_else(Cell::absent, T::cell)
+    }
+}
 
 /// What becomes of a column that a narrow terminal has no room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,9 +25,6 @@ const FAINT: &str = "2";
 
 /// Writes the answer, then each section. Columns that do not fit are named and left out, or listed
 /// below their table; control characters in names are replaced.
-///
-/// # Errors
-/// [`ReportError::Write`] when the writer fails.
 pub(crate) fn write(
     document: &Document,
     out: &mut impl Write,

@@ -2,9 +2,10 @@
 
 use nicety_model::HostFacts;
 use nicety_model::cpu_list::format_cpu_list;
-use nicety_model::facts::{NetFacts, QueuesFacts};
+use nicety_model::facts::{Coalescing, IrqFacts, LinkFacts, NetFacts, QueuesFacts, RingsFacts};
 
-use crate::page::{Page, said};
+use crate::document::columns;
+use crate::page::Page;
 
 /// Offloads with the short names ethtool(8) gives them, in the order they are shown.
 const OFFLOADS: [(&str, &str); 6] = [
@@ -17,67 +18,62 @@ const OFFLOADS: [(&str, &str); 6] = [
 ];
 
 pub fn render(page: &mut Page, facts: &HostFacts) {
-    let rows: Vec<Vec<String>> = facts.interfaces.iter().map(|net| row(facts, net)).collect();
-    let columns = [
-        "interface",
-        "class",
-        "driver",
-        "node",
-        "Mbit/s",
-        "MTU",
-        "in",
-        "queues",
-        "rings rx/tx",
-        "coalesce µs",
-        "on",
-        "qdisc",
-        "VFs",
-        "drops",
-    ];
-    page.table("interfaces", &columns, &rows);
-    let rows: Vec<Vec<String>> = facts
-        .irqs
-        .iter()
-        .map(|irq| {
-            let top = irq.counts.iter().max_by_key(|(_, count)| **count);
-            vec![
-                irq.irq.to_string(),
-                irq.interface.clone(),
-                irq.name.clone(),
-                format_cpu_list(&irq.affinity),
-                format_cpu_list(&irq.effective),
-                irq.total().to_string(),
-                said(top.map(|(cpu, _)| cpu)),
-                said(irq.managed.filter(|&managed| managed).map(|_| "kernel")),
-            ]
-        })
-        .collect();
-    let columns = [
-        "IRQ",
-        "interface",
-        "handler",
-        "allowed",
-        "goes to",
-        "count",
-        "mostly on",
-        "placed by",
-    ];
-    page.table("interrupts", &columns, &rows);
+    page.rows(
+        "interfaces",
+        &facts.interfaces,
+        columns![|net|
+            "interface" Name: format!("{}{}", net.name(), state(&net.link));
+            "class" Text: class(net);
+            "driver" Text: net.link.driver.as_ref();
+            "node" Number: net.numa_node;
+            "Mbit/s" Number: net.link.speed_mbps;
+            "MTU" Number: net.link.mtu;
+            "in" Text: place(facts, &net.link);
+            "queues" Text: queues(&net.link.queues);
+            "rings rx/tx" Text: net.link.rings.as_ref().map(rings);
+            "coalesce µs" Text: net.link.coalescing.as_ref().map(coalescing);
+            "on" Text: on(net);
+            "qdisc" Text: qdiscs(&net.link);
+            "VFs" Text: net.vfs.as_ref().map(|vfs| format!("{} of {}", vfs.count, vfs.max));
+            "drops" Text: drops(net);
+        ],
+    );
+    let mostly = |irq: &IrqFacts| {
+        let top = irq.counts.iter().max_by_key(|(_, count)| **count);
+        top.map(|(cpu, _)| *cpu)
+    };
+    page.rows(
+        "interrupts",
+        &facts.irqs,
+        columns![|irq|
+            "IRQ" Place: irq.irq;
+            "interface" Name: &irq.interface;
+            "handler" Name: &irq.name;
+            "allowed" Text: format_cpu_list(&irq.affinity);
+            "goes to" Text: format_cpu_list(&irq.effective);
+            "count" Number: irq.total();
+            "mostly on" Number: mostly(irq);
+            "placed by" Text: irq.managed.filter(|&managed| managed).map(|_| "kernel");
+        ],
+    );
 }
 
-fn row(facts: &HostFacts, net: &NetFacts) -> Vec<String> {
-    let link = &net.link;
-    let class = serde_json::to_value(net.class).ok();
-    let class = class.and_then(|value| value.as_str().map(str::to_owned));
-    let state = if !link.up {
-        " (down)"
-    } else if !link.carrier {
-        " (no carrier)"
-    } else {
-        ""
-    };
-    let mut placed: Vec<String> = Vec::new();
-    placed.extend(link.master.clone());
+fn state(link: &LinkFacts) -> &'static str {
+    match (link.up, link.carrier) {
+        (false, _) => " (down)",
+        (_, false) => " (no carrier)",
+        _ => "",
+    }
+}
+
+fn class(net: &NetFacts) -> Option<String> {
+    let class = serde_json::to_value(net.class).ok()?;
+    class.as_str().map(str::to_owned)
+}
+
+/// What it belongs to, is stacked on, and has for ports.
+fn place(facts: &HostFacts, link: &LinkFacts) -> String {
+    let mut placed = Vec::from_iter(link.master.clone());
     placed.extend(link.lower.as_ref().map(|lower| match link.vlan {
         Some(vlan) => format!("on {lower} VLAN {vlan}"),
         None => format!("on {lower}"),
@@ -86,41 +82,37 @@ fn row(facts: &HostFacts, net: &NetFacts) -> Vec<String> {
     if !ports.is_empty() {
         placed.push(format!("ports {}", ports.join(" ")));
     }
-    let on = OFFLOADS
-        .iter()
-        .filter(|(name, _)| net.feature(name).is_some_and(|f| f.on));
-    vec![
-        format!("{}{state}", link.name),
-        said(class),
-        said(link.driver.clone()),
-        said(net.numa_node),
-        said(link.speed_mbps),
-        link.mtu.to_string(),
-        placed.join(", "),
-        queues(&link.queues),
-        said(
-            link.rings
-                .as_ref()
-                .map(|r| format!("{}/{} of {}/{}", r.rx, r.tx, r.rx_max, r.tx_max)),
-        ),
-        said(link.coalescing.as_ref().map(|c| match c.adaptive_rx {
-            true => "adaptive".to_owned(),
-            false => format!("{}/{}", c.rx_usecs, c.tx_usecs),
-        })),
-        on.map(|(_, short)| *short).collect::<Vec<_>>().join(" "),
-        link.qdiscs
-            .iter()
-            .filter(|qdisc| qdisc.root)
-            .map(|qdisc| qdisc.kind.clone())
-            .collect::<Vec<_>>()
-            .join(" "),
-        said(
-            net.vfs
-                .as_ref()
-                .map(|vfs| format!("{} of {}", vfs.count, vfs.max)),
-        ),
-        drops(net),
-    ]
+    placed.join(", ")
+}
+
+fn rings(rings: &RingsFacts) -> String {
+    let RingsFacts {
+        rx,
+        tx,
+        rx_max,
+        tx_max,
+    } = rings;
+    format!("{rx}/{tx} of {rx_max}/{tx_max}")
+}
+
+fn coalescing(of: &Coalescing) -> String {
+    match of.adaptive_rx {
+        true => "adaptive".to_owned(),
+        false => format!("{}/{}", of.rx_usecs, of.tx_usecs),
+    }
+}
+
+/// Short names of the offloads that are on.
+fn on(net: &NetFacts) -> String {
+    let is_on = |name: &str| net.feature(name).is_some_and(|feature| feature.on);
+    let on = OFFLOADS.iter().filter(|(name, _)| is_on(name));
+    on.map(|(_, short)| *short).collect::<Vec<_>>().join(" ")
+}
+
+fn qdiscs(link: &LinkFacts) -> String {
+    let roots = link.qdiscs.iter().filter(|qdisc| qdisc.root);
+    let kinds = roots.map(|qdisc| qdisc.kind.as_str());
+    kinds.collect::<Vec<_>>().join(" ")
 }
 
 fn queues(queues: &QueuesFacts) -> String {

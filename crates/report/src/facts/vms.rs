@@ -2,57 +2,42 @@
 
 use nicety_model::HostFacts;
 use nicety_model::cpu_list::format_cpu_list;
-use nicety_model::facts::{VmFacts, VmThread};
+use nicety_model::facts::{VmFacts, VmNic, VmThread};
 
+use crate::document::columns;
 use crate::page::Page;
 
 pub fn render(page: &mut Page, facts: &HostFacts) {
-    let rows: Vec<Vec<String>> = facts.vms.iter().map(row).collect();
-    let columns = [
-        "VM",
-        "vCPUs",
-        "may run on",
-        "vhost",
-        "may run on",
-        "memory MiB",
-        "NICs",
-    ];
-    page.table("virtual machines", &columns, &rows);
+    page.rows(
+        "virtual machines",
+        &facts.vms,
+        columns![|vm|
+            "VM" Name: &vm.name;
+            "vCPUs" Number: vm.vcpus.len();
+            "may run on" Text: cpus(&vm.vcpus);
+            "vhost" Number: Some(vm.vhost.len()).filter(|threads| *threads > 0);
+            "may run on" Text: cpus(&vm.vhost);
+            "memory MiB" Text: memory(vm);
+            "NICs" Text: vm.nics.iter().map(nic).collect::<Vec<_>>().join("; ");
+        ],
+    );
 }
 
-fn row(vm: &VmFacts) -> Vec<String> {
-    let memory: Vec<String> = vm
-        .memory_mib
-        .iter()
-        .map(|(node, mib)| format!("node {node}: {mib}"))
-        .collect();
-    let nics: Vec<String> = vm
-        .nics
-        .iter()
-        .map(|nic| {
-            let mut words = vec![nic.backend.clone()];
-            words.extend(nic.interface.clone());
-            words.extend(nic.model.clone());
-            if nic.vhost == Some(true) {
-                words.push("vhost".to_owned());
-            }
-            words.extend(nic.queues.map(|queues| format!("{queues} queues")));
-            words.join(" ")
-        })
-        .collect();
-    vec![
-        vm.name.clone(),
-        vm.vcpus.len().to_string(),
-        cpus(&vm.vcpus),
-        if vm.vhost.is_empty() {
-            String::new()
-        } else {
-            vm.vhost.len().to_string()
-        },
-        cpus(&vm.vhost),
-        memory.join(", "),
-        nics.join("; "),
-    ]
+fn memory(vm: &VmFacts) -> String {
+    let nodes = vm.memory_mib.iter();
+    let nodes = nodes.map(|(node, mib)| format!("node {node}: {mib}"));
+    nodes.collect::<Vec<_>>().join(", ")
+}
+
+fn nic(nic: &VmNic) -> String {
+    let mut words = vec![nic.backend.clone()];
+    words.extend(nic.interface.clone());
+    words.extend(nic.model.clone());
+    if nic.vhost == Some(true) {
+        words.push("vhost".to_owned());
+    }
+    words.extend(nic.queues.map(|queues| format!("{queues} queues")));
+    words.join(" ")
 }
 
 /// One list when all threads share it, else one each.

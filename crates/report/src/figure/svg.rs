@@ -7,6 +7,7 @@
 use maud::{Markup, PreEscaped, html};
 use plotters::chart::ChartContext;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::element::{Drawable, PointCollection};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -18,42 +19,27 @@ pub const UNIT: i32 = 2;
 /// plotters writes font sizes divided by this (plotters-svg `draw_text`).
 const FONT_FACTOR: f64 = 1.24;
 
-/// A colour of the style sheet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ink {
-    Muted,
-    Grid,
-    Rule,
-    Paper,
-    Bad,
-    Goal,
-    User,
-    System,
-    Irq,
-    Softirq,
-    Steal,
-    Idle,
-    /// One of [`SERIES`] colours for lines.
-    Series(usize),
-}
-
 /// Lines that a figure can tell apart.
 pub const SERIES: usize = 8;
 
-const FIXED: [(Ink, &str); 12] = [
-    (Ink::Muted, "muted"),
-    (Ink::Grid, "grid"),
-    (Ink::Rule, "rule"),
-    (Ink::Paper, "paper"),
-    (Ink::Bad, "bad"),
-    (Ink::Goal, "goal"),
-    (Ink::User, "cpu-user"),
-    (Ink::System, "cpu-system"),
-    (Ink::Irq, "cpu-irq"),
-    (Ink::Softirq, "cpu-softirq"),
-    (Ink::Steal, "cpu-steal"),
-    (Ink::Idle, "cpu-idle"),
-];
+macro_rules! inks {
+    ($($ink:ident $name:literal)+) => {
+        /// A colour of the style sheet.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Ink {
+            $($ink,)+
+            /// One of [`SERIES`] colours for lines.
+            Series(usize),
+        }
+
+        const FIXED: &[(Ink, &str)] = &[$((Ink::$ink, $name)),+];
+    };
+}
+
+inks! {
+    Muted "muted" Grid "grid" Rule "rule" Paper "paper" Bad "bad" Goal "goal"
+    User "cpu-user" System "cpu-system" Irq "cpu-irq" Softirq "cpu-softirq" Steal "cpu-steal" Idle "cpu-idle"
+}
 
 impl Ink {
     fn code(self) -> u8 {
@@ -177,9 +163,6 @@ pub type Drawn = Result<(), Failure>;
 pub struct Plot<'a, 'b>(ChartContext<'a, SVGBackend<'b>, Cartesian2d<Scale, Scale>>);
 
 /// Draws axes and grid, then what `body` adds, and returns the SVG element.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub fn draw(
     frame: &Frame<'_>,
     body: impl FnOnce(&mut Plot<'_, '_>) -> Drawn,
@@ -248,7 +231,7 @@ fn font(size: i32, ink: Ink) -> TextStyle<'static> {
     style
 }
 
-impl Plot<'_, '_> {
+impl<'b> Plot<'_, 'b> {
     fn mesh(&mut self, frame: &Frame<'_>) -> Drawn {
         let x = |at: &f64| frame.x.label(*at);
         let y = |at: &f64| frame.y.label(*at);
@@ -265,18 +248,25 @@ impl Plot<'_, '_> {
             .draw()
     }
 
+    fn add<E>(&mut self, element: E) -> Drawn
+    where
+        for<'e> &'e E: PointCollection<'e, (f64, f64)>,
+        E: Drawable<SVGBackend<'b>>,
+    {
+        self.0.draw_series(std::iter::once(element)).map(drop)
+    }
+
     /// A line through points in axis coordinates, `width` CSS pixels wide.
     pub fn line(&mut self, points: &[(f64, f64)], ink: Ink, width: i32, dashed: bool) -> Drawn {
         let points: Vec<(f64, f64)> = points.iter().copied().filter(finite).collect();
         if points.len() < 2 {
             return Ok(());
         }
-        let style = ink
-            .drawn(dashed)
-            .stroke_width((width * UNIT).unsigned_abs());
-        self.0
-            .draw_series(std::iter::once(PathElement::new(points, style)))?;
-        Ok(())
+        let width = (width * UNIT).unsigned_abs();
+        self.add(PathElement::new(
+            points,
+            ink.drawn(dashed).stroke_width(width),
+        ))
     }
 
     /// The n-th of several lines, with its marks of about `radius` CSS pixels.
@@ -296,9 +286,10 @@ impl Plot<'_, '_> {
         self.line(&[(x, low), (x, high)], ink, 1, false)?;
         let style = ink.drawn(false).stroke_width(UNIT as u32);
         let half = 4 * UNIT;
-        self.0.draw_series([low, high].map(|y| {
-            EmptyElement::at((x, y)) + PathElement::new(vec![(-half, 0), (half, 0)], style)
-        }))?;
+        for y in [low, high] {
+            let cap = PathElement::new(vec![(-half, 0), (half, 0)], style);
+            self.add(EmptyElement::at((x, y)) + cap)?;
+        }
         Ok(())
     }
 
@@ -315,9 +306,18 @@ impl Plot<'_, '_> {
             return Ok(());
         }
         let r = radius * UNIT;
-        let outline: Vec<(i32, i32)> = match shape {
-            Shape::Circle => return self.disc(at, ink, r, hollow),
-            Shape::Cross => return self.cross(at, ink, r),
+        let fill = if hollow { Ink::Paper } else { ink }.drawn(false).filled();
+        let stroke = ink.drawn(false).stroke_width((2 * UNIT).unsigned_abs());
+        let point = EmptyElement::at(at);
+        let mut outline: Vec<(i32, i32)> = match shape {
+            Shape::Circle => {
+                let disc = Circle::new((0, 0), r, fill);
+                return self.add(point + disc + Circle::new((0, 0), r, stroke));
+            }
+            Shape::Cross => {
+                let rising = PathElement::new(vec![(-r, -r), (r, r)], stroke);
+                return self.add(point + rising + PathElement::new(vec![(-r, r), (r, -r)], stroke));
+            }
             Shape::Triangle => vec![(0, -r), (r, r * 3 / 4), (-r, r * 3 / 4)],
             Shape::Square => {
                 let s = r * 7 / 8;
@@ -325,31 +325,9 @@ impl Plot<'_, '_> {
             }
             Shape::Diamond => vec![(0, -r), (r, 0), (0, r), (-r, 0)],
         };
-        let (fill, stroke) = styles(ink, hollow);
-        let mut closed = outline.clone();
-        closed.extend(outline.first().copied());
-        self.0.draw_series(std::iter::once(
-            EmptyElement::at(at) + Polygon::new(outline, fill) + PathElement::new(closed, stroke),
-        ))?;
-        Ok(())
-    }
-
-    fn disc(&mut self, at: (f64, f64), ink: Ink, r: i32, hollow: bool) -> Drawn {
-        let (fill, stroke) = styles(ink, hollow);
-        self.0.draw_series(std::iter::once(
-            EmptyElement::at(at) + Circle::new((0, 0), r, fill) + Circle::new((0, 0), r, stroke),
-        ))?;
-        Ok(())
-    }
-
-    fn cross(&mut self, at: (f64, f64), ink: Ink, r: i32) -> Drawn {
-        let (_, style) = styles(ink, false);
-        self.0.draw_series(std::iter::once(
-            EmptyElement::at(at)
-                + PathElement::new(vec![(-r, -r), (r, r)], style)
-                + PathElement::new(vec![(-r, r), (r, -r)], style),
-        ))?;
-        Ok(())
+        let inside = Polygon::new(outline.clone(), fill);
+        outline.extend(outline.first().copied());
+        self.add(point + inside + PathElement::new(outline, stroke))
     }
 
     /// A filled rectangle between two corners in axis coordinates.
@@ -357,10 +335,7 @@ impl Plot<'_, '_> {
         if !finite(&from) || !finite(&to) {
             return Ok(());
         }
-        let style = ink.drawn(false).filled();
-        self.0
-            .draw_series(std::iter::once(Rectangle::new([from, to], style)))?;
-        Ok(())
+        self.add(Rectangle::new([from, to], ink.drawn(false).filled()))
     }
 
     /// Text just above a point, ending there.
@@ -369,19 +344,8 @@ impl Plot<'_, '_> {
             return Ok(());
         }
         let style = font(11, ink).pos(Pos::new(HPos::Right, VPos::Bottom));
-        self.0.draw_series(std::iter::once(
-            EmptyElement::at(at) + Text::new(text.to_owned(), (0, -UNIT), style),
-        ))?;
-        Ok(())
+        self.add(EmptyElement::at(at) + Text::new(text.to_owned(), (0, -UNIT), style))
     }
-}
-
-/// Filling and outline of a mark.
-fn styles(ink: Ink, hollow: bool) -> (ShapeStyle, ShapeStyle) {
-    let fill = if hollow { Ink::Paper } else { ink };
-    let outline = ink.drawn(false);
-    let width = (2 * UNIT).unsigned_abs();
-    (fill.drawn(false).filled(), outline.stroke_width(width))
 }
 
 fn finite(at: &(f64, f64)) -> bool {

@@ -11,9 +11,6 @@ use crate::figure::{self, key};
 use crate::number;
 
 /// The figure for a wide and a narrow window.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(super) fn figures(trend: &Trend) -> Result<Markup, ReportError> {
     let values = trend.points.iter().flat_map(|p| [p.value, p.min, p.max]);
     let finite = values.flatten().filter(|v| v.is_finite());

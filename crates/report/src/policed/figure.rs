@@ -57,9 +57,6 @@ fn line(
 }
 
 /// The rates of the tenants named by `shown` under the link's, for a wide and a narrow window.
-///
-/// # Errors
-/// [`ReportError::Draw`].
 pub fn together(
     run: &Policed,
     points: &[PeriodMean],
@@ -108,9 +105,6 @@ fn over_time(
 }
 
 /// Rate, demand and limits of one tenant.
-///
-/// # Errors
-/// [`ReportError::Draw`].
 pub fn alone(
     one: &PolicedSummary,
     points: &[PeriodMean],

@@ -3,9 +3,8 @@
 use nicety_model::CellResult;
 
 use super::legend;
-use crate::document::Kind::{Main, Name, Number, Text, Tight};
 use crate::document::table::Narrow::{Listed, Named};
-use crate::document::{Block, Cell, Document, Medium, Table};
+use crate::document::{Block, Cell, Document, Medium, Table, columns};
 use crate::number;
 use crate::pick::{self, Group};
 use crate::threads;
@@ -17,58 +16,28 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
     let number = |of: Option<f64>, words: fn(f64) -> String| Cell::number(of, words);
     // What an interval says better, or another column.
     let older = |group: &&&Group<'_>| group.estimate().is_none();
+    let ends = |(min, max)| format!("{} to {}", number::grouped(min), number::grouped(max));
     let mut table = Table::of(
         "Throughput of every cell",
         rows.iter().copied(),
-        &[
-            ("path", Name, &|g| path(g).into()),
-            ("direction", Text, &|g| Cell::of(Some(g.key.direction))),
-            ("bytes", Number, &|g| Cell::of(Some(g.key.frame_size_bytes))),
-            ("frames/s", Main, &|g| {
-                Cell::from(g.fps_text())
-                    .by(g.throughput_fps())
-                    .interval(g.interval_text())
-            }),
-            ("interval", Number, &|g| {
-                Cell::of(g.interval_text()).details(g.half_width_text())
-            }),
-            ("10 s", Number, &|g| match older(g) {
-                true => Cell::absent(),
-                false => g.held_text().into(),
-            }),
-            ("capacity", Number, &|g| {
-                number(g.capacity_fps(), number::short)
-            }),
-            ("held", Number, &|g| {
-                let held = g.shown.held.filter(|_| older(g));
-                number(held.map(|held| held.load_fps), number::grouped)
-            }),
-            ("min to max", Number, &|g| {
-                let ends = g.extremes_fps().filter(|_| older(g));
-                let words =
-                    |(min, max)| format!("{} to {}", number::grouped(min), number::grouped(max));
-                Cell::of(ends.map(words))
-            }),
-            ("cv", Number, &|g| {
-                let summary = g.summary.filter(|_| older(g));
-                number(
-                    summary.and_then(|s| s.throughput_fps?.cv),
-                    number::variation,
-                )
-            }),
-            ("Mbit/s", Number, &|g| number::mbps(g.told_mbps()).into()),
-            ("loss", Number, &|g| loss(g)),
-            ("p50 µs", Number, &|g| {
-                number(g.latency().map(|l| l.p50), number::micros)
-            }),
-            ("p99 µs", Number, &|g| {
-                number(g.latency().map(|l| l.p99), number::micros)
-            }),
-            ("busiest CPU", Tight, &|g| Cell::of(cpu(g.shown))),
-            ("guest CPU", Text, &|g| {
-                Cell::of(g.shown.cpu.as_ref().and_then(threads::guest))
-            }),
-            ("verdict", Text, &|g| Cell::badge(g.verdict())),
+        columns![|g|
+            "path" Name: path(g);
+            "direction" Text: g.key.direction;
+            "bytes" Number: g.key.frame_size_bytes;
+            "frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps()).interval(g.interval_text());
+            "interval" Number: Cell::of(g.interval_text()).details(g.half_width_text());
+            "10 s" Number: (!older(g)).then(|| g.held_text());
+            "capacity" Number: number(g.capacity_fps(), number::short);
+            "held" Number: number(g.shown.held.filter(|_| older(g)).map(|held| held.load_fps), number::grouped);
+            "min to max" Number: g.extremes_fps().filter(|_| older(g)).map(ends);
+            "cv" Number: number(g.summary.filter(|_| older(g)).and_then(|s| s.throughput_fps?.cv), number::variation);
+            "Mbit/s" Number: number::mbps(g.told_mbps());
+            "loss" Number: loss(g);
+            "p50 µs" Number: number(g.latency().map(|l| l.p50), number::micros);
+            "p99 µs" Number: number(g.latency().map(|l| l.p99), number::micros);
+            "busiest CPU" Tight: cpu(g.shown);
+            "guest CPU" Text: g.shown.cpu.as_ref().and_then(threads::guest);
+            "verdict" Text: g.verdict();
         ],
     );
     let always = ["path", "direction", "bytes", "frames/s", "verdict"];

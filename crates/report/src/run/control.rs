@@ -29,9 +29,6 @@ pub(super) fn words(control: &ControlSummary) -> String {
 }
 
 /// Throughput visit by visit; nothing for less than two.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(super) fn figure(control: &ControlSummary) -> Result<Option<Markup>, ReportError> {
     let visits = &control.throughput_fps;
     if visits.len() < 2 || !visits.iter().any(|fps| fps.is_finite()) {

@@ -3,8 +3,7 @@
 use maud::{Markup, html};
 use nicety_model::{CoreUse, CpuUse};
 
-use crate::document::Kind::{Name, Number, Text};
-use crate::document::{Cell, Table};
+use crate::document::{Cell, Table, columns};
 use crate::error::ReportError;
 use crate::figure;
 use crate::figure::axis::Axis;
@@ -37,9 +36,6 @@ fn shares(core: &CoreUse) -> [f64; 6] {
 }
 
 /// Draws a cell's cores as stacked bars; `None` when the cores were not read.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(super) fn figure(group: &Group<'_>) -> Result<Option<Markup>, ReportError> {
     let Some(cpu) = group.shown.cpu.as_ref().filter(|c| !c.cores.is_empty()) else {
         return Ok(None);
@@ -114,37 +110,27 @@ pub(super) fn table(groups: &[Group<'_>]) -> Option<Table> {
     let table = Table::first(
         "CPU use during the confirm trial",
         rows,
-        &[
-            ("cell", Name, &|(group, _)| group.name.into()),
-            ("busiest CPU", Number, &|(_, cpu)| {
-                Cell::of(cpu.busiest.as_ref().map(|b| b.cpu))
-            }),
-            ("busy", Number, &|(_, cpu)| {
-                Cell::number(cpu.busiest.as_ref().map(|b| b.busy_ratio), number::share)
-            }),
-            (
-                "greatest user",
-                Text,
-                &|(_, cpu)| match (&cpu.busiest, cpu.polls_on_busiest()) {
-                    (None, _) => Cell::absent(),
-                    (_, Some(thread)) => Cell::from(&thread.who).details([threads::polls(thread)]),
-                    (Some(busiest), None) => threads::greatest_user(busiest).into(),
-                },
-            ),
-            ("path’s CPU time, µs/frame", Number, &|(_, cpu)| {
-                Cell::number(cpu.us_per_frame, |us| number::significant(us, 3))
-            }),
-            ("who, CPUs’ worth of time", Text, &|(_, cpu)| {
-                Cell::of(threads::users(cpu))
-            }),
-            ("guests, by their own count", Text, &|(_, cpu)| {
-                Cell::list(threads::guests(cpu))
-            }),
-            ("verdict", Text, &|(group, _)| Cell::badge(group.verdict())),
+        columns![|(group, cpu)|
+            "cell" Name: group.name;
+            "busiest CPU" Number: cpu.busiest.as_ref().map(|b| b.cpu);
+            "busy" Number: Cell::number(cpu.busiest.as_ref().map(|b| b.busy_ratio), number::share);
+            "greatest user" Text: greatest_user(cpu);
+            "path’s CPU time, µs/frame" Number: Cell::number(cpu.us_per_frame, |us| number::significant(us, 3));
+            "who, CPUs’ worth of time" Text: threads::users(cpu);
+            "guests, by their own count" Text: threads::guests(cpu);
+            "verdict" Text: group.verdict();
         ],
     );
     let table = table.speaking(|heading, cell| !heading.starts_with("guests") || !cell.is_absent());
     (table.total > 0).then_some(table)
+}
+
+fn greatest_user(cpu: &CpuUse) -> Cell {
+    match (&cpu.busiest, cpu.polls_on_busiest()) {
+        (None, _) => Cell::absent(),
+        (_, Some(thread)) => Cell::from(&thread.who).details([threads::polls(thread)]),
+        (Some(busiest), None) => threads::greatest_user(busiest).into(),
+    }
 }
 
 fn label(group: &Group<'_>, cpu: &CpuUse, cores: &[&CoreUse]) -> String {

@@ -4,11 +4,10 @@ use nicety_model::{Direction, FrameSize};
 
 use crate::confidence::{self, Confidence};
 use crate::directions::{self, Over, Pair, Side};
-use crate::document::Kind::{Name, Number, Text};
-use crate::document::{Cell, Table};
+use crate::document::{Cell, Table, columns};
 use crate::number;
 use crate::pick::Group;
-use crate::ranking::{self, Ranking};
+use crate::ranking::{self, Place, Ranking};
 
 /// Rows pin × direction over the frame sizes, and where there are several also for each; nothing where
 /// no path was measured both ways and none has pins.
@@ -60,20 +59,18 @@ fn rows(pairs: &[Pair], caption: &str) -> Option<Table> {
             pair.rows()
                 .map(move |(direction, side)| (pair, direction, side))
         }),
-        &[
-            ("path", Name, &|(pair, ..)| name(pair).into()),
-            ("vCPUs", Text, &|(pair, ..)| Cell::of(pair.vcpus.as_ref())),
-            ("pin", Text, &|(pair, ..)| Cell::of(pair.pin.as_ref())),
-            ("direction", Text, &|(_, direction, _)| {
-                Cell::of(Some(direction))
-            }),
-            ("bytes", Number, &|(pair, ..)| sizes(&pair.sizes).into()),
-            ("ave", Number, &|row| fps(row, 0)),
-            ("min", Number, &|row| fps(row, 1)),
-            ("max", Number, &|row| fps(row, 2)),
-            ("bi / uni", Number, &|row| ratio(row, 0)),
-            ("bi / uni, min", Number, &|row| ratio(row, 1)),
-            ("bi / uni, max", Number, &|row| ratio(row, 2)),
+        columns![|row|
+            "path" Name: name(row.0);
+            "vCPUs" Text: row.0.vcpus.as_ref();
+            "pin" Text: row.0.pin.as_ref();
+            "direction" Text: row.1;
+            "bytes" Number: sizes(&row.0.sizes);
+            "ave" Number: fps(row, 0);
+            "min" Number: fps(row, 1);
+            "max" Number: fps(row, 2);
+            "bi / uni" Number: ratio(row, 0);
+            "bi / uni, min" Number: ratio(row, 1);
+            "bi / uni, max" Number: ratio(row, 2);
         ],
     )
     .legend(format!("{} {}", directions::LEGEND, confidence::LEGEND));
@@ -107,33 +104,19 @@ pub(super) fn rankings(groups: &[Group<'_>]) -> Vec<Table> {
 }
 
 fn ranked(ranking: &Ranking<'_, '_>) -> Table {
-    let own = |group: &Group<'_>| Confidence::of(group);
+    let own = |place: &Place<'_, '_>| Confidence::of(place.group);
+    let mbps = |mbps| number::mbps(Some(mbps));
     Table::of(
         format!("Ranking of the paths: {}", ranking.of()),
         ranking.places.iter().enumerate(),
-        &[
-            ("place", Number, &|(n, _)| Cell::count(*n as u64 + 1)),
-            ("path", Name, &|(_, place)| {
-                place.group.key.path_name().into()
-            }),
-            ("frames/s", Number, &|(_, place)| {
-                Cell::from(place.group.fps_text())
-                    .by(Some(place.fps))
-                    .marked(&own(place.group))
-            }),
-            ("Mbit/s", Number, &|(_, place)| {
-                let mbps = |mbps| number::mbps(Some(mbps));
-                Cell::sorted(place.group.told_mbps(), mbps).marked(&own(place.group))
-            }),
-            ("of the best", Number, &|(_, place)| {
-                Cell::sorted(place.share, number::share).marked(&place.confidence)
-            }),
-            ("cost against the best", Number, &|(_, place)| {
-                Cell::sorted(place.cost(), number::share).marked(&place.confidence)
-            }),
-            ("verdict", Text, &|(_, place)| {
-                Cell::badge(place.group.verdict())
-            }),
+        columns![|(n, place)|
+            "place" Number: Cell::count(*n as u64 + 1);
+            "path" Name: place.group.key.path_name();
+            "frames/s" Number: Cell::from(place.group.fps_text()).by(Some(place.fps)).marked(&own(place));
+            "Mbit/s" Number: Cell::sorted(place.group.told_mbps(), mbps).marked(&own(place));
+            "of the best" Number: Cell::sorted(place.share, number::share).marked(&place.confidence);
+            "cost against the best" Number: Cell::sorted(place.cost(), number::share).marked(&place.confidence);
+            "verdict" Text: place.group.verdict();
         ],
     )
     .legend(format!("{} {}", ranking::LEGEND, confidence::LEGEND))

@@ -3,8 +3,7 @@
 use nicety_model::{HardwareLatency, LatencySummary};
 
 use super::latency;
-use crate::document::Kind::{Name, Number, Text};
-use crate::document::{Cell, Table};
+use crate::document::{Cell, Table, columns};
 use crate::number;
 use crate::pick::Group;
 
@@ -30,24 +29,18 @@ pub(super) fn table(groups: &[Group<'_>]) -> Option<Table> {
         "One-way latency in µs of probes beside the load, stamped by the NICs of both ports, and of \
          every frame by the kernel's clock",
         rows,
-        &[
-            ("cell", Name, &|(group, _)| group.name.into()),
-            ("load", Number, &|(_, h)| {
-                h.latency_us
-                    .as_ref()
-                    .map_or_else(Cell::absent, latency::share)
-            }),
-            ("NICs p50", Number, &|row| nic(row, |l| l.p50)),
-            ("NICs p99", Number, &|row| nic(row, |l| l.p99)),
-            ("NICs max", Number, &|row| nic(row, |l| l.max)),
-            ("kernel p50", Number, &|row| kernel(row, |l| l.p50)),
-            ("kernel p99", Number, &|row| kernel(row, |l| l.p99)),
-            ("probes", Number, &|(_, h)| Cell::count(h.probes.sent)),
-            ("stamped", Number, &|(_, h)| Cell::count(h.probes.stamped)),
-            ("share of load", Number, &|(_, h)| {
-                Cell::sorted(h.load_share, |share| format!("{:.2} %", share * 100.0))
-            }),
-            ("stamps", Text, &|(_, h)| h.in_words().into()),
+        columns![|row|
+            "cell" Name: row.0.name;
+            "load" Number: row.1.latency_us.as_ref().map(latency::share);
+            "NICs p50" Number: nic(row, |l| l.p50);
+            "NICs p99" Number: nic(row, |l| l.p99);
+            "NICs max" Number: nic(row, |l| l.max);
+            "kernel p50" Number: kernel(row, |l| l.p50);
+            "kernel p99" Number: kernel(row, |l| l.p99);
+            "probes" Number: Cell::count(row.1.probes.sent);
+            "stamped" Number: Cell::count(row.1.probes.stamped);
+            "share of load" Number: Cell::sorted(row.1.load_share, |share| format!("{:.2} %", share * 100.0));
+            "stamps" Text: row.1.in_words();
         ],
     );
     (table.total > 0).then_some(table)

@@ -3,8 +3,7 @@
 use maud::Markup;
 use nicety_model::LatencySummary;
 
-use crate::document::Kind::{Name, Number, Text};
-use crate::document::{Cell, Table};
+use crate::document::{Cell, Table, columns};
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame};
@@ -61,9 +60,6 @@ pub(super) fn load_shares(groups: &[Group<'_>]) -> Vec<String> {
 }
 
 /// Draws a cell's percentiles, a line per load share; `None` without a finite positive value.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(super) fn figure(group: &Group<'_>, known: &[String]) -> Result<Option<Markup>, ReportError> {
     let lines = shares(group);
     let usable = || {
@@ -131,20 +127,18 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
     Table::first(
         "One-way latency in µs of every frame received",
         rows,
-        &[
-            ("cell", Name, &|(group, _)| group.name.into()),
-            ("load", Number, &|(_, latency)| share(latency)),
-            (PERCENTILES[0], Number, &|(_, latency)| at(latency, 0)),
-            (PERCENTILES[1], Number, &|(_, latency)| at(latency, 1)),
-            (PERCENTILES[2], Number, &|(_, latency)| at(latency, 2)),
-            (PERCENTILES[3], Number, &|(_, latency)| at(latency, 3)),
-            (PERCENTILES[4], Number, &|(_, latency)| at(latency, 4)),
-            (PERCENTILES[5], Number, &|(_, latency)| at(latency, 5)),
-            ("mean", Number, &|(_, latency)| micros(latency.mean)),
-            ("frames", Number, &|(_, latency)| {
-                Cell::count(latency.samples)
-            }),
-            ("verdict", Text, &|(group, _)| Cell::badge(group.verdict())),
+        columns![|(group, latency)|
+            "cell" Name: group.name;
+            "load" Number: share(latency);
+            "min" Number: at(latency, 0);
+            "p50" Number: at(latency, 1);
+            "p90" Number: at(latency, 2);
+            "p99" Number: at(latency, 3);
+            "p99.9" Number: at(latency, 4);
+            "max" Number: at(latency, 5);
+            "mean" Number: micros(latency.mean);
+            "frames" Number: Cell::count(latency.samples);
+            "verdict" Text: group.verdict();
         ],
     )
 }

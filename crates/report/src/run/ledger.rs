@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::LossEntry;
 
-use crate::document::Kind::{Name, Number, Text};
-use crate::document::{Block, Cell, Table};
+use crate::document::{Block, Cell, Table, columns};
 use crate::number;
 use crate::pick::Group;
 use crate::place;
@@ -29,20 +28,14 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
     let table = Table::first(
         "Where frames died",
         &told,
-        &[
-            ("cell", Name, &|g| g.name.into()),
-            ("lost in confirm", Number, &|g| lost(g)),
-            ("where, in confirm", Text, &|g| places(&g.shown.loss_ledger)),
-            ("unexplained", Number, &|g| {
-                unexplained(&g.shown.loss_ledger)
-            }),
-            ("where, in overload", Text, &|g| {
-                places(&g.shown.overload_ledger)
-            }),
-            ("unexplained", Number, &|g| {
-                unexplained(&g.shown.overload_ledger)
-            }),
-            ("verdict", Text, &|g| Cell::badge(g.verdict())),
+        columns![|g|
+            "cell" Name: g.name;
+            "lost in confirm" Number: lost(g);
+            "where, in confirm" Text: places(&g.shown.loss_ledger);
+            "unexplained" Number: unexplained(&g.shown.loss_ledger);
+            "where, in overload" Text: places(&g.shown.overload_ledger);
+            "unexplained" Number: unexplained(&g.shown.overload_ledger);
+            "verdict" Text: g.verdict();
         ],
     );
     let entries = groups

@@ -16,9 +16,6 @@ const LOWEST_DECADE: f64 = -9.0;
 /// Draws a cell's loss curve; `None` when no trial has finite numbers.
 ///
 /// Loss is on a logarithmic axis, with zero on a line of its own below the axis' lowest decade.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Markup>, ReportError> {
     let mut trials: Vec<&TrialRecord> = trials
         .iter()

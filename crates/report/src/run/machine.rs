@@ -6,9 +6,8 @@ use nicety_model::Run;
 use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::run::InterfaceFacts;
 
-use crate::document::Kind::{Name, Number, Text, Wide};
-use crate::document::csv::text;
-use crate::document::{Block, Cell, Table};
+use crate::document::csv::Value;
+use crate::document::{Block, Table, columns};
 use crate::number::plural;
 
 /// Facts beside their names.
@@ -16,9 +15,9 @@ pub(crate) fn facts_table(caption: &str, facts: &[(&str, String)]) -> Table {
     Table::of(
         caption,
         facts,
-        &[
-            ("what", Name, &|(what, _)| (*what).into()),
-            ("value", Wide, &|(_, value)| value.into()),
+        columns![|(what, value)|
+            "what" Name: *what;
+            "value" Wide: value;
         ],
     )
 }
@@ -66,28 +65,28 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
         ("nicety", host.nicety.clone()),
         ("seed of the cell order", run.run.seed.to_string()),
         ("rights", rights.to_owned()),
-        ("system", text(host.os.as_ref())),
+        ("system", host.os.text()),
         ("kernel", host.kernel.clone()),
         ("kernel command line", host.cmdline.clone()),
-        ("hypervisor", text(host.hypervisor.as_ref())),
+        ("hypervisor", host.hypervisor.text()),
         ("CPU", host.cpu_model.clone()),
         ("CPUs online", host.cpus.to_string()),
         ("CPUs nicety may use", format_cpu_list(&host.cpus_allowed)),
-        ("sockets", text(host.sockets)),
+        ("sockets", host.sockets.text()),
         ("NUMA nodes", nodes(&host.numa)),
-        ("SMT", text(host.smt.as_ref())),
+        ("SMT", host.smt.text()),
         ("governor", governors(&host.governor)),
         ("isolated CPUs", format_cpu_list(&host.isolated)),
-        ("microcode", text(host.microcode.as_ref())),
-        ("clock source", text(host.clocksource.as_ref())),
+        ("microcode", host.microcode.text()),
+        ("clock source", host.clocksource.text()),
         (
             "memory",
-            text(host.memory_mib.map(|mib| format!("{mib} MiB"))),
+            host.memory_mib.map(|mib| format!("{mib} MiB")).text(),
         ),
         ("huge pages, KiB: number", pairs(&host.hugepages)),
         ("mitigations", pairs(&host.mitigations)),
         ("sysctl", pairs(&host.sysctl)),
-        ("firmware", text(host.bios.as_ref())),
+        ("firmware", host.bios.text()),
     ]
 }
 
@@ -95,31 +94,16 @@ fn interfaces(all: &BTreeMap<String, InterfaceFacts>) -> Table {
     Table::of(
         "Interfaces",
         all,
-        &[
-            ("interface", Name, &|(name, _)| (*name).into()),
-            ("driver", Text, &|(_, facts)| {
-                let version = facts.driver_version.as_deref().unwrap_or_default();
-                format!("{} {version}", text(facts.driver.as_ref())).into()
-            }),
-            ("firmware", Text, &|(_, facts)| {
-                Cell::of(facts.firmware.as_ref())
-            }),
-            ("bus", Text, &|(_, facts)| Cell::of(facts.bus.as_ref())),
-            ("NUMA", Text, &|(_, facts)| Cell::of(facts.numa_node)),
-            ("Mbit/s", Number, &|(_, facts)| {
-                Cell::of(
-                    facts
-                        .speed_mbps
-                        .filter(|speed| *speed != 0 && *speed != u32::MAX),
-                )
-            }),
-            ("MTU", Number, &|(_, facts)| Cell::of(facts.mtu)),
-            ("queues", Text, &|(_, facts)| {
-                Cell::of(facts.queues.as_ref())
-            }),
-            ("offloads on", Wide, &|(_, facts)| {
-                Cell::of(Some(facts.offloads.join(", ")).filter(|all| !all.is_empty()))
-            }),
+        columns![|(name, facts)|
+            "interface" Name: *name;
+            "driver" Text: format!("{} {}", facts.driver.text(), facts.driver_version.text());
+            "firmware" Text: facts.firmware.as_ref();
+            "bus" Text: facts.bus.as_ref();
+            "NUMA" Text: facts.numa_node;
+            "Mbit/s" Number: facts.speed_mbps.filter(|speed| *speed != 0 && *speed != u32::MAX);
+            "MTU" Number: facts.mtu;
+            "queues" Text: facts.queues.as_ref();
+            "offloads on" Wide: Some(facts.offloads.join(", ")).filter(|all| !all.is_empty());
         ],
     )
 }

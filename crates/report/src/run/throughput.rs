@@ -130,9 +130,6 @@ impl Throughput {
     }
 
     /// The figure in a wide and in a narrow form (the style sheet shows one), with its legend.
-    ///
-    /// # Errors
-    /// [`ReportError::Draw`] when plotters refuses.
     pub fn figure(&self, unit: Unit, title: &str) -> Result<Markup, ReportError> {
         let y = self.y_axis(unit);
         let label = self.label(unit);

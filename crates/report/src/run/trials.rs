@@ -2,8 +2,7 @@
 
 use nicety_model::{Purpose, Run, TrialRecord, Validity};
 
-use crate::document::Kind::{Name, Number, Text, Wide};
-use crate::document::{Block, Cell, Table};
+use crate::document::{Block, Cell, Table, columns};
 use crate::note;
 use crate::number;
 
@@ -18,37 +17,19 @@ pub(super) fn table(run: &Run) -> Block {
     let mut table = Table::of(
         "Trials in the order they were run",
         listed(),
-        &[
-            ("cell", Name, &|t| {
-                let visit = t.control.map(|visit| format!("control visit {visit}"));
-                Cell::from(&t.cell).details(visit)
-            }),
-            ("repeat", Number, &|t| Cell::of(Some(t.repeat))),
-            ("trial", Number, &|t| Cell::of(Some(t.index))),
-            ("purpose", Text, &|t| purpose(t.purpose).into()),
-            ("intended frames/s", Number, &|t| {
-                number::grouped(t.load_fps).into()
-            }),
-            ("offered frames/s", Number, &|t| {
-                number::grouped(t.pacing.offered_fps).into()
-            }),
-            ("forwarded frames/s", Number, &|t| {
-                number::grouped(t.forwarding_fps).into()
-            }),
-            ("seconds", Number, &|t| {
-                number::significant(t.duration_s, 3).into()
-            }),
-            ("lost", Number, &|t| {
-                let of = apart.then(|| format!("of {}", number::count(t.frames.sent)));
-                Cell::count(t.frames.lost).details(of)
-            }),
-            ("set apart", Number, &|t| set_apart(t)),
-            ("loss", Number, &|t| {
-                Cell::sorted(t.loss_ratio.0, number::loss)
-            }),
-            ("validity", Wide, &|t| {
-                Cell::from(validity(&t.validity)).details(note::lines(&t.notes))
-            }),
+        columns![|t|
+            "cell" Name: Cell::from(&t.cell).details(t.control.map(|visit| format!("control visit {visit}")));
+            "repeat" Number: t.repeat;
+            "trial" Number: t.index;
+            "purpose" Text: purpose(t.purpose);
+            "intended frames/s" Number: number::grouped(t.load_fps);
+            "offered frames/s" Number: number::grouped(t.pacing.offered_fps);
+            "forwarded frames/s" Number: number::grouped(t.forwarding_fps);
+            "seconds" Number: number::significant(t.duration_s, 3);
+            "lost" Number: Cell::count(t.frames.lost).details(apart.then(|| format!("of {}", number::count(t.frames.sent))));
+            "set apart" Number: set_apart(t);
+            "loss" Number: Cell::sorted(t.loss_ratio.0, number::loss);
+            "validity" Wide: Cell::from(validity(&t.validity)).details(note::lines(&t.notes));
         ],
     );
     let mut blocks = Vec::new();

@@ -3,8 +3,7 @@
 use nicety_model::{Disturbance, Run};
 
 use super::legend;
-use crate::document::Kind::{Main, Name, Number, Wide};
-use crate::document::{Block, Cell, Table};
+use crate::document::{Block, Cell, Table, columns};
 use crate::note;
 use crate::number::{self, plural};
 use crate::pick::Group;
@@ -15,36 +14,24 @@ pub(super) fn how(run: &Run, groups: &[Group<'_>]) -> Option<Block> {
     if known.is_empty() {
         return None;
     }
+    let each = |g: &Group<'_>| -> Vec<String> {
+        let visits = g.repeats.iter();
+        visits
+            .map(|visit| number::fps(visit.throughput_fps))
+            .collect()
+    };
+    let two = |ms| number::significant(ms, 2);
     let table = Table::first(
         "Visits of every cell, in order of time",
         groups,
-        &[
-            ("cell", Name, &|g| g.name.into()),
-            ("median, frames/s", Main, &|g| {
-                Cell::from(g.fps_text()).by(g.throughput_fps())
-            }),
-            ("interval", Number, &|g| {
-                Cell::of(g.interval_text())
-                    .details(g.half_width_text())
-                    .details(g.interval_label())
-            }),
-            ("frames/s of each visit", Wide, &|g| {
-                let each = g
-                    .repeats
-                    .iter()
-                    .map(|visit| number::fps(visit.throughput_fps));
-                each.collect::<Vec<_>>().join("; ").into()
-            }),
-            ("CPUs stood still, ms per s", Number, &|g| {
-                let stalls = seen(g).and_then(|one| one.stalls_ms_per_s);
-                Cell::sorted(stalls, |ms| number::significant(ms, 2))
-            }),
-            ("other programs, CPUs", Wide, &|g| {
-                Cell::of(seen(g).map(programs))
-            }),
-            ("verdict", Wide, &|g| {
-                Cell::badge(g.verdict()).details(note::lines(g.why()))
-            }),
+        columns![|g|
+            "cell" Name: g.name;
+            "median, frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps());
+            "interval" Number: Cell::of(g.interval_text()).details(g.half_width_text()).details(g.interval_label());
+            "frames/s of each visit" Wide: each(g).join("; ");
+            "CPUs stood still, ms per s" Number: Cell::sorted(seen(g).and_then(|one| one.stalls_ms_per_s), two);
+            "other programs, CPUs" Wide: seen(g).map(programs);
+            "verdict" Wide: Cell::badge(g.verdict()).details(note::lines(g.why()));
         ],
     );
     let blocks = vec![Block::text(words(run, groups, &known)), Block::Table(table)];

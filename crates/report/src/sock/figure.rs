@@ -36,9 +36,6 @@ struct Figure {
 }
 
 /// Message size and parallel flows against rate and latency, where there are several.
-///
-/// # Errors
-/// [`ReportError::Draw`] when plotters refuses.
 pub(super) fn figures(series: &[SockSeries]) -> Result<Vec<Markup>, ReportError> {
     planned(series).iter().map(Figure::markup).collect()
 }
