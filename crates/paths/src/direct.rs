@@ -7,29 +7,20 @@
 use nicety_host::link::Mac;
 use nicety_host::napi;
 use nicety_host::net_error::NetError;
-use nicety_model::FrameSize;
 
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::path::{Coupling, Path, PathFacts};
 use crate::receive_threads;
+use crate::rig::RigSpec;
 use crate::site::Site;
 use crate::veth::{self, End};
 
 const MAC_A: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x1a]);
 const MAC_B: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x1b]);
 
-/// What the pair shall be like.
-#[derive(Debug, Clone)]
-pub struct DirectSpec {
-    /// CPUs for the receiving threads: the first for frames from A to B, the second, or the
-    /// first again, for the other way.
-    pub path_cpus: Vec<u32>,
-    /// Largest frame it has to carry.
-    pub largest_frame: FrameSize,
-    /// Queues of either end, at least 1.
-    pub queues: u32,
-}
+/// What the pair shall be like; the first of the CPUs is for frames from A to B.
+pub type DirectSpec = RigSpec;
 
 /// Two namespaces joined by a veth pair; gone when dropped.
 #[derive(Debug)]

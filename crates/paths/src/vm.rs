@@ -30,7 +30,7 @@ use nicety_guests::accel::BOOTS;
 use nicety_guests::wire::{Hello, Serve};
 use nicety_guests::{Accelerator, Bundle, QemuError};
 use nicety_host::cpu_load::StatSample;
-use nicety_host::link::{LinkChange, LinkCounters};
+use nicety_host::link::LinkCounters;
 use nicety_host::net_error::NetError;
 use nicety_model::Note;
 use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
@@ -41,7 +41,7 @@ use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::guest::shared;
-use crate::interface::CARRIER_LIMIT;
+use crate::interface::{CARRIER_LIMIT, enslaved};
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts, Pausable};
 use crate::rig::{Rig, check_host_queues};
@@ -462,11 +462,7 @@ impl Neighbours for VmPath {
             }
             (VmSwitch::Bridge, None) => neighbours::on_switch(middle, pairs, &mut |joining| {
                 let links = joining.middle;
-                let change = LinkChange {
-                    master: Some(links.get("br0")?.index),
-                    ..LinkChange::default()
-                };
-                links.change(joining.inner, &change)?;
+                links.change(joining.inner, &enslaved(links.get("br0")?.index))?;
                 Ok(joining.plain())
             }),
             (_, None) => Err(PathError::NoNeighbours { kind: "the guest" }),

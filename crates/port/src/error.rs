@@ -219,22 +219,41 @@ impl PortError {
         }
     }
 
-    /// The last error of the C library as an error of `interface`.
-    pub(crate) fn last(interface: &str, operation: &'static str) -> Self {
-        Self::system(interface, operation, io::Error::last_os_error())
-    }
-
     /// `source` as an error of `interface`; a vanished interface gets its own words.
-    pub(crate) fn system(interface: &str, operation: &'static str, source: io::Error) -> Self {
+    pub(crate) fn system(
+        interface: &str,
+        operation: &'static str,
+        source: impl Into<io::Error>,
+    ) -> Self {
+        let (interface, source) = (interface.to_owned(), source.into());
         match source.raw_os_error() {
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Self::Down {
-                interface: interface.to_owned(),
-            },
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Self::Down { interface },
             _ => Self::System {
-                interface: interface.to_owned(),
+                interface,
                 operation,
                 source,
             },
+        }
+    }
+
+    pub(crate) fn af_xdp(interface: &str, why: impl Into<Why>) -> Self {
+        Self::AfXdp {
+            interface: interface.to_owned(),
+            why: why.into(),
+        }
+    }
+
+    pub(crate) fn xdp_receive(interface: &str, why: impl Into<Why>) -> Self {
+        Self::XdpReceive {
+            interface: interface.to_owned(),
+            why: why.into(),
+        }
+    }
+
+    /// The thread of a worker has died.
+    pub(crate) fn worker(interface: &str) -> Self {
+        Self::Worker {
+            interface: interface.to_owned(),
         }
     }
 }

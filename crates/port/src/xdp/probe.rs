@@ -56,11 +56,7 @@ const FRAME_BYTES: usize = 60;
 pub fn live_frames() -> Result<(), Unsupported> {
     let bytes = object::PROBE.ok_or(Unsupported::NotBuilt(object::MISSING))?;
     let mut loaded = Ebpf::load(bytes).map_err(|error| refused(&error))?;
-    let program: &mut Xdp = loaded
-        .program_mut("probe")
-        .ok_or_else(|| Unsupported::Refused("the object has no program".to_owned()))?
-        .try_into()
-        .map_err(|error: ProgramError| refused(&error))?;
+    let program: &mut Xdp = object::program(&mut loaded, "probe")?;
     program.load().map_err(|error| refused(&error))?;
     let frame = [0; FRAME_BYTES];
     let run = |attrs| {

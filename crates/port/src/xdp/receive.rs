@@ -11,19 +11,22 @@ mod modes;
 mod program;
 mod totals;
 
-use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use nicety_account::{AccountError, Latency, StreamTotals};
+use nicety_host::ethtool::Ethtool;
+use nicety_host::netns::NetNs;
 use nicety_model::StreamCounts;
 use nicety_model::note::TrialNote;
 use nicety_packet::checksum::Sum;
 use nicety_packet::pattern::pattern;
 use nicety_packet::stamp::{STAMP_BYTES, STREAM_LEARNING};
 use nicety_packet::{ethernet, ipv4, udp, vlan};
+
+use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::attach::{self, Mode};
 use super::probe;
@@ -111,10 +114,7 @@ impl Receiver {
         check_streams(expected_streams).map_err(|source| PortError::account(name, source))?;
         spec.check_mtu(traffic.frame_size)?;
         let unusable = |error, why: &str| match error {
-            PortError::Down { interface } => PortError::XdpReceive {
-                interface,
-                why: why.into(),
-            },
+            PortError::Down { interface } => PortError::xdp_receive(&interface, why),
             other => other,
         };
         let socket = Socket::open(name)
@@ -122,10 +122,11 @@ impl Receiver {
         if spec.promiscuous {
             socket.promiscuous()?;
         }
-        device::check_up(&socket)
+        socket
+            .check_up()
             .map_err(|error| unusable(error, "the interface is down: bring it up first"))?;
-        let queues = device::receive_queues(&socket);
-        let driver = device::driver(&socket);
+        let ethtool = NetNs::current().and_then(|ns| Ethtool::open(&ns)).ok();
+        let queues = device::receive_queues(ethtool.as_ref(), name);
         let mut settings = settings(traffic, expected_streams, Bench::default());
         let mut refusals = Vec::new();
         for (mode, fragments) in modes(spec.mtu) {
@@ -150,7 +151,7 @@ impl Receiver {
                         interface: name.to_owned(),
                         mode: describe(mode, &refusals),
                         assumed_dropped: mode == Mode::Native
-                            && driver.as_deref().is_some_and(device::counts_as_dropped),
+                            && device::counts_as_dropped(ethtool.as_ref(), name),
                         limit: 0,
                         judged: Judged::default(),
                     });
@@ -159,10 +160,8 @@ impl Receiver {
             }
         }
         refusals.dedup();
-        Err(PortError::XdpReceive {
-            interface: name.to_owned(),
-            why: format!("the interface takes no program: {}", refusals.join("; ")).into(),
-        })
+        let why = format!("the interface takes no program: {}", refusals.join("; "));
+        Err(PortError::xdp_receive(name, why))
     }
 
     /// A receiver without an interface, for checks and for measuring the program: frames come
@@ -263,7 +262,7 @@ impl Receiver {
     /// [`PortError::Down`] when it is not.
     pub fn check_up(&self) -> Result<(), PortError> {
         match &self.attached {
-            Some(attached) => device::check_up(&attached.socket),
+            Some(attached) => attached.socket.check_up(),
             None => Ok(()),
         }
     }
@@ -434,10 +433,7 @@ fn unloadable(interface: &str, settings: &Settings, error: &LoadError) -> PortEr
         .into(),
         _ => one_line(error),
     };
-    PortError::XdpReceive {
-        interface: interface.to_owned(),
-        why,
-    }
+    PortError::xdp_receive(interface, why)
 }
 
 /// A verifier's log is long; its first line says what is wrong.
@@ -462,15 +458,9 @@ fn clear(words: &[AtomicU64]) {
 
 /// Waits until every program that runs now has ended: membarrier(2) waits for an RCU grace
 /// period, and XDP programs run inside RCU read sections.
-#[allow(unsafe_code)] // edge: membarrier(2)
 fn grace() {
-    /// `MEMBARRIER_CMD_GLOBAL` of linux/membarrier.h.
-    const GLOBAL: libc::c_int = 1;
-    // SAFETY: plain numbers.
-    let done = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
-    if done < 0 {
+    if membarrier(MembarrierCommand::Global).is_err() {
         // Refused where CPUs run without a tick (nohz_full).
-        let _: io::Error = io::Error::last_os_error();
         std::thread::sleep(GRACE);
     }
 }

@@ -215,12 +215,12 @@ impl Senders for XdpSenders {
     fn made(&self, side: usize) -> Option<Made> {
         let (thread, index) = self.place(side);
         let transmitter = &self.transmitters[thread];
-        let sent = transmitter.sent(index).ok()?;
+        let sent = transmitter.maps.sent(index).ok()?;
         // A number that was given up was never sent, and which ones were is not known.
         if self.ports[side].spec.refusal == Refusal::NotSent && sent.refused > 0 {
             return None;
         }
-        Some(sent.frames(transmitter.marks(index).ok()?))
+        Some(sent.frames(transmitter.maps.marks(index).ok()?))
     }
 }
 
@@ -267,9 +267,7 @@ impl XdpSenders {
             (workers, watcher.join())
         });
         let interface = &self.ports[0].spec.interface;
-        let died = |_| PortError::Worker {
-            interface: interface.clone(),
-        };
+        let died = |_| PortError::worker(interface);
         // A port that went down explains whatever else failed.
         watched.map_err(died)??;
         let workers = workers
@@ -348,7 +346,7 @@ impl XdpSenders {
             };
             if end_ns.is_none() && all(Transmitter::ready) {
                 for thread in threads {
-                    if thread.open_gate().is_err() {
+                    if thread.maps.open_gate().is_err() {
                         shared.failed.store(true, Ordering::Release);
                     }
                 }
@@ -388,8 +386,8 @@ impl XdpSenders {
         let spec = &self.ports[side].spec;
         let error = |source| PortError::xdp(&spec.interface, source);
         let transmitter = &self.transmitters[thread];
-        let sent = transmitter.sent(index).map_err(error)?;
-        let lateness = transmitter.lateness(index).map_err(error)?;
+        let sent = transmitter.maps.sent(index).map_err(error)?;
+        let lateness = transmitter.maps.lateness(index).map_err(error)?;
         let lost = sent.failed + sent.undelivered();
         if lost > 0 {
             self.check_up()?;

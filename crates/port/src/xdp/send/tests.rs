@@ -181,7 +181,7 @@ fn interruptions_lose_and_double_nothing() {
         let words = stage.senders.words(&job, 0, job.rate);
         let transmitter = &mut stage.senders.transmitters[0];
         transmitter.prepare(&[words]).unwrap();
-        transmitter.open_gate().unwrap();
+        transmitter.maps.open_gate().unwrap();
         let transmitter = &*transmitter;
         let done = AtomicBool::new(false);
         let rounds = std::thread::scope(|scope| {
@@ -192,7 +192,7 @@ fn interruptions_lose_and_double_nothing() {
                 // to begin the next one.
                 while !done.load(Ordering::Acquire) && rounds < 20 {
                     std::thread::sleep(Duration::from_micros(500));
-                    let sent = transmitter.sent(0).unwrap();
+                    let sent = transmitter.maps.sent(0).unwrap();
                     if sent.made > made {
                         made = sent.made;
                         transmitter.interrupt();
