@@ -19,7 +19,7 @@ pub use tx::Refusal;
 
 use crate::clock::{monotonic_ns, realtime_offset_ns};
 use crate::engine::{Engine, EngineReport, Slots, Stop, TrialOrder, XdpCounts};
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 use crate::pace::Pacer;
 use crate::rest::Rests;
 use crate::sending::{LEAD, Sending, by_stream, reports, start_spread_s};
@@ -54,12 +54,12 @@ impl PortSpec {
         if self.mtu >= needed {
             return Ok(());
         }
-        Err(PortError::Mtu {
-            interface: self.interface.clone(),
+        let fault = PortFault::Mtu {
             mtu: self.mtu,
             frame_size: frame_size.bytes(),
             needed,
-        })
+        };
+        Err(PortError::new(&self.interface, fault))
     }
 }
 
@@ -132,7 +132,7 @@ impl AfPacket {
         // Stream 0 arrives at B, stream 1 at A.
         let receiver = |spec: &PortSpec, ring, stream| {
             let mut account = Account::new(0, &[stream])
-                .map_err(|source| PortError::account(&spec.interface, source))?;
+                .map_err(|source| PortError::new(&spec.interface, source))?;
             account.between(traffic.stations);
             let expect = Expect::new(traffic.frame_size, traffic.vlan.is_some());
             Ok::<_, PortError>(Receiver {
@@ -210,7 +210,7 @@ impl Engine for AfPacket {
                 .into_iter()
                 .map(|work| scope.spawn(|| worker::run(work, &shared)))
                 .collect();
-            let died = |_| PortError::worker(&self.interfaces[0]);
+            let died = |_| PortError::new(&self.interfaces[0], PortFault::Worker);
             let joined = threads.into_iter().map(|thread| thread.join());
             joined.map(|result| result.map_err(died)?).collect()
         });
@@ -272,7 +272,7 @@ fn template(
                 flows,
             })
         })
-        .map_err(|source| PortError::packet(&from.interface, source))
+        .map_err(|source| PortError::new(&from.interface, source))
 }
 
 impl AfPacket {
@@ -282,7 +282,7 @@ impl AfPacket {
         sendings: &[Sending],
         order: &TrialOrder,
     ) -> Result<EngineReport, PortError> {
-        let error = |source| PortError::account(&self.interfaces[1], source);
+        let error = |source| PortError::new(&self.interfaces[1], source);
         let mut streams = Vec::new();
         let mut tester_drops = 0;
         let mut latency = Latency::new().map_err(error)?;

@@ -19,7 +19,7 @@ use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, learning, templates};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 use crate::marks::Made;
 use crate::pace::Pacer;
 use crate::rest::Rests;
@@ -171,7 +171,7 @@ impl Senders for AfXdpSenders {
         });
         // A port that went down explains whatever else failed.
         watched?;
-        let died = |_| PortError::worker(interface);
+        let died = |_| PortError::new(interface, PortFault::Worker);
         let done = done.into_iter().map(|result| result.map_err(died)?);
         Ok(by_stream(done.collect::<Result<_, PortError>>()?))
     }

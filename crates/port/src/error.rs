@@ -1,59 +1,42 @@
+use std::error::Error;
 use std::fmt;
 use std::io;
 
 /// A port that cannot be opened, or failed in use.
+#[derive(Debug)]
+pub struct PortError {
+    /// Interface of the port.
+    pub interface: String,
+    /// What is wrong with it.
+    pub fault: PortFault,
+}
+
+/// What is wrong with a port.
 #[derive(Debug, thiserror::Error)]
-pub enum PortError {
+pub enum PortFault {
     /// A system call on the port failed.
-    #[error("{interface}: cannot {operation}: {source}{hint}", hint = hint(source))]
+    #[error("cannot {operation}: {source}{hint}", hint = hint(source))]
     System {
-        /// Interface of the port.
-        interface: String,
         /// What was tried.
         operation: &'static str,
         /// The kernel's answer.
-        #[source]
         source: io::Error,
     },
     /// The interface went down or away while in use.
-    #[error(
-        "{interface}: the interface went down or away during the trial; bring it back and run again"
-    )]
-    Down {
-        /// Interface of the port.
-        interface: String,
-    },
+    #[error("the interface went down or away during the trial; bring it back and run again")]
+    Down,
     /// A worker thread of the engine died.
-    #[error("{interface}: the engine's worker stopped unexpectedly; this is a defect of nicety")]
-    Worker {
-        /// Interface of the port.
-        interface: String,
-    },
+    #[error("the engine's worker stopped unexpectedly; this is a defect of nicety")]
+    Worker,
     /// The frames for this port cannot be made.
-    #[error("{interface}: {source}")]
-    Packet {
-        /// Interface of the port.
-        interface: String,
-        /// What is wrong with them.
-        #[source]
-        source: nicety_packet::PacketError,
-    },
+    #[error("{0}")]
+    Packet(#[from] nicety_packet::PacketError),
     /// The account of received frames could not be opened or closed.
-    #[error("{interface}: {source}")]
-    Account {
-        /// Interface of the port.
-        interface: String,
-        /// What is wrong.
-        #[source]
-        source: nicety_account::AccountError,
-    },
+    #[error("{0}")]
+    Account(#[from] nicety_account::AccountError),
     /// The interface cannot carry the frame.
-    #[error(
-        "{interface}: MTU {mtu} is too small for frames of {frame_size} bytes; it needs {needed}"
-    )]
+    #[error("MTU {mtu} is too small for frames of {frame_size} bytes; it needs {needed}")]
     Mtu {
-        /// Interface of the port.
-        interface: String,
         /// Its MTU.
         mtu: u32,
         /// Frame size asked for, with FCS.
@@ -62,10 +45,8 @@ pub enum PortError {
         needed: u32,
     },
     /// The port carries an XDP program of somebody else.
-    #[error("{interface}: carries the XDP program {program} (id {id}) already; {remedy}")]
+    #[error("carries the XDP program {program} (id {id}) already; {remedy}")]
     XdpBusy {
-        /// Interface of the port.
-        interface: String,
         /// Name of the program, as its owner gave it.
         program: String,
         /// Its number, as in `bpftool prog`.
@@ -74,55 +55,30 @@ pub enum PortError {
         remedy: String,
     },
     /// The receive program cannot be used on this port.
-    #[error("{interface}: cannot count frames by XDP: {why}")]
-    XdpReceive {
-        /// Interface of the port.
-        interface: String,
-        /// The reason, and what to do.
-        why: Why,
-    },
+    #[error("cannot count frames by XDP: {0}")]
+    XdpReceive(Why),
     /// More frames than can be told apart.
     #[error(
-        "{interface}: a trial of {frames} frames is too long to account, at most {max} frames per stream can be; make it shorter or slower"
+        "a trial of {frames} frames is too long to account, at most {max} frames per stream can be; make it shorter or slower"
     )]
     TrialTooLong {
-        /// Interface of the port.
-        interface: String,
         /// Frames of the longest stream.
         frames: u64,
         /// Most frames of a stream.
         max: u64,
     },
     /// The `xdp` engine cannot be had here.
-    #[error("{interface}: {source}")]
-    Xdp {
-        /// Interface of the port.
-        interface: String,
-        /// What is missing.
-        #[source]
-        source: crate::xdp::probe::Unsupported,
-    },
+    #[error("{0}")]
+    Xdp(#[from] crate::xdp::probe::Unsupported),
     /// The `af_xdp` engine cannot be had here.
-    #[error("{interface}: cannot send by AF_XDP: {why}")]
-    AfXdp {
-        /// Interface of the port.
-        interface: String,
-        /// The reason, and what to do.
-        why: Why,
-    },
+    #[error("cannot send by AF_XDP: {0}")]
+    AfXdp(Why),
     /// The `pktgen` engine cannot be had here, or failed in use.
-    #[error("{interface}: cannot send by pktgen: {why}")]
-    Pktgen {
-        /// Interface of the port.
-        interface: String,
-        /// The reason, and what to do.
-        why: Why,
-    },
+    #[error("cannot send by pktgen: {0}")]
+    Pktgen(Why),
     /// The driver does not take the frames a BPF program makes.
-    #[error("{interface}: the driver took none of {frames} XDP frames: {why}")]
+    #[error("the driver took none of {frames} XDP frames: {why}")]
     NotApplied {
-        /// Interface of the port.
-        interface: String,
         /// Frames that were made for nothing.
         frames: u64,
         /// The driver's answer, and what to do.
@@ -176,47 +132,50 @@ impl fmt::Display for Why {
     }
 }
 
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.interface, self.fault)
+    }
+}
+
+impl Error for PortError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.fault.source()
+    }
+}
+
 impl PortError {
     /// What is lacking, where somebody can give it.
     pub fn lacks(&self) -> Option<Lack> {
-        match self {
-            Self::System { source, .. } => {
+        match &self.fault {
+            PortFault::System { source, .. } => {
                 (source.kind() == io::ErrorKind::PermissionDenied).then_some(Lack::Root)
             }
-            Self::XdpReceive { why, .. } | Self::AfXdp { why, .. } | Self::Pktgen { why, .. } => {
+            PortFault::XdpReceive(why) | PortFault::AfXdp(why) | PortFault::Pktgen(why) => {
                 why.lacks
             }
-            Self::Xdp { source, .. } => source.lacks(),
+            PortFault::Xdp(source) => source.lacks(),
             _ => None,
         }
     }
 
-    pub(crate) fn packet(interface: &str, source: nicety_packet::PacketError) -> Self {
-        Self::Packet {
+    pub(crate) fn new(interface: &str, fault: impl Into<PortFault>) -> Self {
+        Self {
             interface: interface.to_owned(),
-            source,
-        }
-    }
-
-    pub(crate) fn account(interface: &str, source: nicety_account::AccountError) -> Self {
-        Self::Account {
-            interface: interface.to_owned(),
-            source,
-        }
-    }
-
-    pub(crate) fn xdp(interface: &str, source: crate::xdp::probe::Unsupported) -> Self {
-        Self::Xdp {
-            interface: interface.to_owned(),
-            source,
+            fault: fault.into(),
         }
     }
 
     pub(crate) fn pktgen(interface: &str, why: impl Into<Why>) -> Self {
-        Self::Pktgen {
-            interface: interface.to_owned(),
-            why: why.into(),
-        }
+        Self::new(interface, PortFault::Pktgen(why.into()))
+    }
+
+    pub(crate) fn af_xdp(interface: &str, why: impl Into<Why>) -> Self {
+        Self::new(interface, PortFault::AfXdp(why.into()))
+    }
+
+    pub(crate) fn xdp_receive(interface: &str, why: impl Into<Why>) -> Self {
+        Self::new(interface, PortFault::XdpReceive(why.into()))
     }
 
     /// `source` as an error of `interface`; a vanished interface gets its own words.
@@ -225,36 +184,12 @@ impl PortError {
         operation: &'static str,
         source: impl Into<io::Error>,
     ) -> Self {
-        let (interface, source) = (interface.to_owned(), source.into());
-        match source.raw_os_error() {
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Self::Down { interface },
-            _ => Self::System {
-                interface,
-                operation,
-                source,
-            },
-        }
-    }
-
-    pub(crate) fn af_xdp(interface: &str, why: impl Into<Why>) -> Self {
-        Self::AfXdp {
-            interface: interface.to_owned(),
-            why: why.into(),
-        }
-    }
-
-    pub(crate) fn xdp_receive(interface: &str, why: impl Into<Why>) -> Self {
-        Self::XdpReceive {
-            interface: interface.to_owned(),
-            why: why.into(),
-        }
-    }
-
-    /// The thread of a worker has died.
-    pub(crate) fn worker(interface: &str) -> Self {
-        Self::Worker {
-            interface: interface.to_owned(),
-        }
+        let source = source.into();
+        let fault = match source.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => PortFault::Down,
+            _ => PortFault::System { operation, source },
+        };
+        Self::new(interface, fault)
     }
 }
 

@@ -39,5 +39,5 @@ pub mod xdp_receive;
 pub use engine::{
     Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,
 };
-pub use error::{Lack, PortError, Why};
+pub use error::{Lack, PortError, PortFault, Why};
 pub use rest::Rest;

@@ -74,6 +74,6 @@ impl<S: Frames> Stamped<S> {
     }
 
     fn packet_error(&self, source: PacketError) -> PortError {
-        PortError::packet(self.socket.interface(), source)
+        PortError::new(self.socket.interface(), source)
     }
 }

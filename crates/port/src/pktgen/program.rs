@@ -53,7 +53,7 @@ impl Stamper {
     pub(super) fn attach(&mut self, interface: &str) -> Result<(), PortError> {
         let last = TcAttachOptions::TcxOrder(LinkOrder::last());
         let attached = program::<SchedClassifier>(&mut self.loaded, STAMP)
-            .map_err(|source| PortError::xdp(interface, source))?
+            .map_err(|source| PortError::new(interface, source))?
             .attach_with_options(interface, TcAttachType::Egress, last);
         attached
             .map(drop)
@@ -71,7 +71,7 @@ fn unattached(interface: &str, error: &ProgramError) -> PortError {
                 "its frames cannot be stamped: that needs programs by tcx links, Linux 6.6",
             ),
         ),
-        _ => PortError::xdp(interface, refused(error)),
+        _ => PortError::new(interface, refused(error)),
     }
 }
 

@@ -98,7 +98,7 @@ impl Senders for PktgenSenders {
             }
         };
         let mut stamper =
-            Stamper::load(&port.template).map_err(|source| PortError::xdp(name, source))?;
+            Stamper::load(&port.template).map_err(|source| PortError::new(name, source))?;
         stamper.attach(name)?;
         self.controls[control].add(name, port.cpu)?;
         port.loaded = Some(Loaded {
@@ -133,7 +133,7 @@ impl Senders for PktgenSenders {
                 let words = trial_words(&port.shape, side, order, delay);
                 let maps = &mut loaded.stamper.maps;
                 maps.prepare(&[words])
-                    .map_err(|source| PortError::xdp(name, source))?;
+                    .map_err(|source| PortError::new(name, source))?;
                 let (bytes, frames) = (port.template.frame_bytes(), order.frames().max(1));
                 self.controls[loaded.control].arrange(name, bytes, frames, delay)?;
             }

@@ -32,7 +32,7 @@ use super::attach::{self, Mode};
 use super::probe;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::error::{Lack, PortError, Why};
+use crate::error::{Lack, PortError, PortFault, Why};
 use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
 use modes::{describe, modes, try_mode};
 use program::{LoadError, Program, Settings};
@@ -104,18 +104,18 @@ impl Receiver {
     /// used from any. Nothing is counted before [`Self::reset`].
     ///
     /// # Errors
-    /// [`PortError::XdpBusy`] when another program is attached: it is left alone.
+    /// [`PortFault::XdpBusy`] when another program is attached: it is left alone.
     pub fn open(
         spec: &PortSpec,
         traffic: TrafficSpec,
         expected_streams: &[u8],
     ) -> Result<Self, PortError> {
         let name = spec.interface.as_str();
-        check_streams(expected_streams).map_err(|source| PortError::account(name, source))?;
+        check_streams(expected_streams).map_err(|source| PortError::new(name, source))?;
         spec.check_mtu(traffic.frame_size)?;
-        let unusable = |error, why: &str| match error {
-            PortError::Down { interface } => PortError::xdp_receive(&interface, why),
-            other => other,
+        let unusable = |error: PortError, why: &str| match error.fault {
+            PortFault::Down => PortError::xdp_receive(name, why),
+            _ => error,
         };
         let socket = Socket::open(name)
             .map_err(|error| unusable(error, "there is no interface of this name"))?;
@@ -175,7 +175,7 @@ impl Receiver {
         bench: Bench,
     ) -> Result<Self, PortError> {
         let interface = "no interface".to_owned();
-        check_streams(expected_streams).map_err(|source| PortError::account(&interface, source))?;
+        check_streams(expected_streams).map_err(|source| PortError::new(&interface, source))?;
         let settings = settings(traffic, expected_streams, bench);
         let program =
             Program::load(&settings).map_err(|error| unloadable(&interface, &settings, &error))?;
@@ -219,14 +219,14 @@ impl Receiver {
     /// `limit_frames` frames. What was counted before is forgotten.
     ///
     /// # Errors
-    /// [`PortError::TrialTooLong`]; or when the kernel has no memory for a bit per frame.
+    /// [`PortFault::TrialTooLong`]; or when the kernel has no memory for a bit per frame.
     pub fn reset(&mut self, trial: u8, limit_frames: u64) -> Result<(), PortError> {
         if limit_frames > FRAMES_MAX {
-            return Err(PortError::TrialTooLong {
-                interface: self.interface.clone(),
+            let fault = PortFault::TrialTooLong {
                 frames: limit_frames,
                 max: FRAMES_MAX,
-            });
+            };
+            return Err(PortError::new(&self.interface, fault));
         }
         self.stop();
         if limit_frames > self.settings.capacity {
@@ -259,7 +259,7 @@ impl Receiver {
     /// Whether the interface is still there and up.
     ///
     /// # Errors
-    /// [`PortError::Down`] when it is not.
+    /// [`PortFault::Down`] when it is not.
     pub fn check_up(&self) -> Result<(), PortError> {
         match &self.attached {
             Some(attached) => attached.socket.check_up(),
@@ -277,7 +277,7 @@ impl Receiver {
         totals: &[StreamTotals],
     ) -> Result<(Vec<StreamCounts>, Latency), PortError> {
         self.stop();
-        let error = |source| PortError::account(&self.interface, source);
+        let error = |source| PortError::new(&self.interface, source);
         let streams = self.settings.streams.len();
         let words = (self.settings.capacity / 64) as usize;
         let lane_words = self.settings.lanes as usize * lane::WORDS;

@@ -32,12 +32,12 @@ impl Run<'_> {
 
     pub(super) fn open_gate(&self) -> Result<(), PortError> {
         let opened = self.loaded.stamper.maps.open_gate();
-        opened.map_err(|source| PortError::xdp(self.name(), source))
+        opened.map_err(|source| PortError::new(self.name(), source))
     }
 
     pub(super) fn sent(&self) -> Result<Sent, PortError> {
         let sent = self.loaded.stamper.maps.sent(0);
-        sent.map_err(|source| PortError::xdp(self.name(), source))
+        sent.map_err(|source| PortError::new(self.name(), source))
     }
 
     /// pktgen runs, and none of its frames comes by.
@@ -64,7 +64,7 @@ impl Run<'_> {
         let sent = self.sent()?;
         let tally = self.control.tally(self.name())?;
         let lateness = self.loaded.stamper.maps.lateness(0);
-        let lateness = lateness.map_err(|source| PortError::xdp(self.name(), source))?;
+        let lateness = lateness.map_err(|source| PortError::new(self.name(), source))?;
         if !tally.is_ok() {
             let why = format!("it did not run: {}", tally.result);
             return Err(PortError::pktgen(self.name(), why));

@@ -6,7 +6,7 @@ use super::PktgenSenders;
 use super::account::Run;
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder};
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 use crate::xdp::abi::Sent;
 
 /// How often the ports and the wish to stop are looked at.
@@ -35,7 +35,7 @@ impl PktgenSenders {
             self.end(&finished);
             for starter in starters {
                 let done = starter.join();
-                let done = done.map_err(|_| PortError::worker(self.name()))?;
+                let done = done.map_err(|_| PortError::new(self.name(), PortFault::Worker))?;
                 done.map_err(|error| {
                     PortError::pktgen(self.name(), format!("cannot start it: {error}"))
                 })?;
