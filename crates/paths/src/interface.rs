@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use nicety_host::link::{LinkChange, Links};
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
+use nicety_netdev::link::{LinkChange, Links};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 /// Longest time a new veth or bridge port may take to report carrier. The kernel does it within
 /// the call or shortly after (net/core/link_watch.c: at most a second).

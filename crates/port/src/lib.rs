@@ -20,6 +20,7 @@ pub mod clock;
 pub mod distance;
 pub mod engine;
 mod error;
+mod lack;
 mod marks;
 mod memory;
 pub mod pace;
@@ -39,5 +40,6 @@ pub mod xdp_receive;
 pub use engine::{
     Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,
 };
-pub use error::{Lack, PortError, PortFault, Why};
+pub use error::{PortError, PortFault};
+pub use lack::{Lack, Why};
 pub use rest::Rest;

@@ -1,14 +1,14 @@
 //! Why a run ends without results.
 
-use nicety_host::privilege::PrivilegeError;
-use nicety_host::topology::FactError;
+use nicety_host::roots::FactError;
 use nicety_model::PlanError;
+use nicety_netdev::privilege::PrivilegeError;
 use nicety_report::ReportError;
 use nicety_search::GoalError;
 use nicety_store::StoreError;
 use nicety_trial::TrialError;
 
-use crate::setup::SetupError;
+use crate::setup_error::SetupError;
 
 /// Why a run cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]

@@ -4,13 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use nicety_host::link::{Link, Links};
-use nicety_host::netns::NetNs;
+use nicety_netdev::link::{Link, Links};
+use nicety_netdev::netns::NetNs;
 use nicety_paths::PathError;
 use nicety_port::Stop;
 
 use crate::event::{Event, Observer, Stage};
-use crate::setup::SetupError;
+use crate::setup_error::SetupError;
 
 /// Longest time for hardware to agree with its neighbour on speed and mode.
 const NEGOTIATION: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use nicety_host::netns::NetNs;
+use nicety_netdev::netns::NetNs;
 
 use crate::rig::SINK;
 

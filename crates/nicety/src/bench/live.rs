@@ -17,8 +17,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nicety_host::cpu_load::StatSample;
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
+use nicety_host::stat::StatSample;
 
 use board::Board;
 use draw::{Canvas, Marks};

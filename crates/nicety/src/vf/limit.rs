@@ -1,11 +1,11 @@
 //! `nicety vf limit`: checked before, journaled, written, read back, looked at afterwards.
 
 use nicety_host::knob::{Knobs, WIRE};
-use nicety_host::shaper::WIRE_BYTES;
 use nicety_model::SCHEMA;
 use nicety_model::journal::same_value;
 use nicety_model::knob::Change;
 use nicety_model::vf::LimitReport;
+use nicety_netdev::shaper::WIRE_BYTES;
 use nicety_police::event::SOFTWARE_ONLY;
 use nicety_police::explain::readable;
 use nicety_police::verdict::Verdict;

@@ -6,7 +6,8 @@ use rustix::io::Errno;
 
 use super::socket::{FRAMES, Failure, XdpSocket};
 use crate::af_packet::socket::Socket;
-use crate::error::{Lack, PortError, Why};
+use crate::error::PortError;
+use crate::lack::{Lack, Why};
 use crate::stamped::Frames;
 
 /// Frames handed over per system call. The kernel takes 32 per call (`TX_BATCH_SIZE` in

@@ -7,10 +7,11 @@ use aya::{Ebpf, EbpfLoader};
 use nicety_packet::stamp::STAMP_BYTES;
 use nicety_packet::{Template, ethernet, ipv4, udp, vlan};
 
-use crate::error::{Lack, PortError, Why};
+use crate::error::PortError;
+use crate::lack::{Lack, Why};
 use crate::xdp::maps::StreamMaps;
 use crate::xdp::object::{self, program};
-use crate::xdp::probe::{Unsupported, errno, refused};
+use crate::xdp::unsupported::{Unsupported, errno, refused};
 
 /// `PAYLOAD_MAX` of `bpf/pktgen.bpf.c`.
 const PAYLOAD_BYTES: usize = 9024;

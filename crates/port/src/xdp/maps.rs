@@ -7,7 +7,7 @@ use aya::maps::{Array, Map, MapData};
 
 use super::abi::{LATENESS_WORDS, MARK_WORDS, Sent, StreamWords};
 use super::object::{lacks, map};
-use super::probe::{Unsupported, refused};
+use super::unsupported::{Unsupported, refused};
 use crate::marks::Marks;
 
 /// The maps of one or more streams.

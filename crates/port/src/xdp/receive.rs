@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use nicety_account::{AccountError, Latency, StreamTotals};
-use nicety_host::ethtool::Ethtool;
-use nicety_host::netns::NetNs;
 use nicety_model::StreamCounts;
 use nicety_model::note::TrialNote;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::netns::NetNs;
 use nicety_packet::checksum::Sum;
 use nicety_packet::pattern::pattern;
 use nicety_packet::stamp::{STAMP_BYTES, STREAM_LEARNING};
@@ -29,10 +29,11 @@ use nicety_packet::{ethernet, ipv4, udp, vlan};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::attach::{self, Mode};
-use super::probe;
+use super::unsupported::errno;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::error::{Lack, PortError, PortFault, Why};
+use crate::error::{PortError, PortFault};
+use crate::lack::{Lack, Why};
 use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
 use modes::{describe, modes, try_mode};
 use program::{LoadError, Program, Settings};
@@ -421,7 +422,7 @@ fn check_streams(streams: &[u8]) -> Result<(), AccountError> {
 }
 
 fn unloadable(interface: &str, settings: &Settings, error: &LoadError) -> PortError {
-    let why = match probe::errno(error) {
+    let why = match errno(error) {
         Some(libc::EPERM | libc::EACCES) => Why::lacks(
             Lack::Root,
             "BPF programs may not be loaded: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON (unprivileged BPF is off, or the kernel is locked down)",

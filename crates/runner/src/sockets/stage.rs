@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nicety_guests::wire::Serve;
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::Links;
-use nicety_host::netns::NetNs;
 use nicety_host::placement::Placement;
-use nicety_host::{napi, sysctl};
 use nicety_model::Note;
 use nicety_model::note::SockNote;
 use nicety_model::plan::{SockCell, VmConfig};
 use nicety_model::sock::{EndReport, Ending, Family, SockSpec};
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::{napi, sysctl};
 use nicety_paths::{
     EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, PathPort, VmPath,
     add_neighbours,
@@ -22,11 +22,12 @@ use nicety_paths::{
 use nicety_socket::{Ran, Token};
 
 use super::{Making, Missing};
+use crate::builder;
+use crate::setup_error::SetupError;
 use crate::sock::PORT;
 use crate::sock::guest::{Outcome, Test};
 use crate::sock::inside::Inside;
 use crate::sock::workers::threads_on;
-use crate::{setup, switches};
 
 /// Both ends and what lies between them; gone when dropped.
 pub(super) struct Stage {
@@ -278,7 +279,7 @@ fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage
         ask,
         stations: Vec::new(),
         largest_frame: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
-        path_cpus: setup::path_cpus(making.placement),
+        path_cpus: builder::path_cpus(making.placement),
         serves: true,
         neighbours: pairs,
     });
@@ -371,7 +372,7 @@ fn whole_frames(port: &PathPort) -> Result<(), Missing> {
 }
 
 /// Why a path cannot be had.
-fn refused(error: setup::SetupError) -> Missing {
+fn refused(error: SetupError) -> Missing {
     Missing {
         reason: error.to_string(),
         remedy: error.remedy(),
@@ -391,7 +392,7 @@ fn switch(
         direction: Direction::Bi,
         flows: 1,
     };
-    let mut path = switches::path(&key, placement).map_err(refused)?;
+    let mut path = builder::path(&key, placement).map_err(refused)?;
     let neighbours = beside(path.as_mut(), pairs);
     let mut notes = path.facts().notes.clone();
     let userspace = path

@@ -1,6 +1,6 @@
 //! What a driver says about its interface.
 
-use nicety_host::ethtool::Ethtool;
+use nicety_netdev::ethtool::Ethtool;
 
 /// Receive queues taken for granted where the driver does not say: more than such drivers have.
 const QUEUES_UNKNOWN: u32 = 16;
