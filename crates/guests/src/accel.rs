@@ -141,16 +141,18 @@ fn why_not(bundle: &Bundle, anew: bool, progress: &mut dyn FnMut(&str)) -> Optio
 }
 
 fn remembered(path: &Path, asked: &Answer) -> Option<Answer> {
-    let answers: Vec<Answer> = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
-    answers.into_iter().find(|known| known.same_machine(asked))
+    let mut known = answers(path).into_iter();
+    known.find(|known| known.same_machine(asked))
+}
+
+fn answers(path: &Path) -> Vec<Answer> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
 }
 
 /// A cache that cannot be written costs a boot next time, nothing else.
 fn remember(path: &PathBuf, answer: Answer) {
-    let known = fs::read_to_string(path)
-        .ok()
-        .and_then(|text| serde_json::from_str(&text).ok());
-    let mut answers: Vec<Answer> = known.unwrap_or_default();
+    let mut answers = answers(path);
     answers.retain(|known| !known.same_machine(&answer));
     answers.push(answer);
     let new = path.with_extension(format!("{}", std::process::id()));
@@ -206,11 +208,7 @@ fn boot(bundle: &Bundle, mut limit: Duration, spoke: &mut bool) -> Result<(), Qe
         }
         *spoke |= !said.is_empty();
         if ended {
-            let other = QemuError::io(
-                "boot on",
-                DEVICE,
-                std::io::Error::from(std::io::ErrorKind::Other),
-            );
+            let other = QemuError::io("boot on", DEVICE, std::io::ErrorKind::Other);
             return Err(machine.why_ended("its kernel's end", other));
         }
         // Where KVM does not work the kernel says nothing at all.

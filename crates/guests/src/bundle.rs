@@ -105,10 +105,8 @@ impl Bundle {
             WITH_QEMU
         });
         fetch::fetch(spec, &cache, &dir, host.is_none(), progress)?;
-        Self::read(&cache, host)?.ok_or_else(|| {
-            let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-            QemuError::io("read", dir.join(MANIFEST), source)
-        })
+        Self::read(&cache, host)?
+            .ok_or_else(|| QemuError::io("read", dir.join(MANIFEST), std::io::ErrorKind::NotFound))
     }
 
     /// The bundle in the cache, with the host's own QEMU where it will do for guests; none when

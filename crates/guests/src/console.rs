@@ -1,7 +1,7 @@
 //! The last lines of what a machine says, for when it fails.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -39,6 +39,14 @@ impl Console {
         Self {
             tail,
             reader: Some(reader),
+        }
+    }
+
+    /// Reads one that there may be.
+    pub(crate) fn of(stream: Option<impl Read + Send + 'static>) -> Self {
+        match stream {
+            Some(stream) => Self::read(stream),
+            None => Self::read(io::empty()),
         }
     }
 

@@ -78,10 +78,7 @@ impl Emulator {
         match version(&output) {
             Some(version) => emulator.version = version.to_owned(),
             None => {
-                return Err(QemuError::Answer {
-                    what: "the version of QEMU".into(),
-                    text: output,
-                });
+                return Err(QemuError::answer("the version of QEMU", output));
             }
         }
         Ok(emulator)
@@ -109,16 +106,8 @@ impl Emulator {
         if out.status.success() {
             return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
         }
-        let line = String::from_utf8_lossy(&out.stderr)
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        Err(QemuError::Fetch {
-            step: "starting QEMU".into(),
-            line,
-            fix: "remove the cache directory to fetch it anew",
-        })
+        let fix = "remove the cache directory to fetch it anew";
+        Err(QemuError::failed("starting QEMU", &out.stderr, fix))
     }
 
     fn has_igb(&self) -> bool {

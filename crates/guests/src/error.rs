@@ -11,7 +11,7 @@ use nicety_model::problem::write_line;
 use nicety_model::{Coded, ProblemCode, Remedy};
 
 /// Why QEMU, a kernel or a machine made of them cannot be had.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum QemuError {
     /// A call to the kernel failed.
     Io {
@@ -206,15 +206,6 @@ impl fmt::Display for QemuError {
     }
 }
 
-impl std::error::Error for QemuError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } | Self::Cache { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
 /// What a machine did, or its QEMU: one that does not boot again ends with code 0 when its guest resets.
 fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
@@ -236,6 +227,24 @@ fn what_to_do(last: &str) -> &'static str {
 }
 
 impl QemuError {
+    /// Whose answer cannot be understood, and what it was.
+    pub fn answer(what: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Answer {
+            what: what.into(),
+            text: text.into(),
+        }
+    }
+
+    /// A program of another package has failed at `step`: the first line of its `output`, and what to do.
+    pub(crate) fn failed(step: impl Into<String>, output: &[u8], fix: &'static str) -> Self {
+        let output = String::from_utf8_lossy(output);
+        Self::Fetch {
+            step: step.into(),
+            line: output.lines().next().unwrap_or_default().to_owned(),
+            fix,
+        }
+    }
+
     /// An error of the kernel.
     pub fn io(
         operation: &'static str,

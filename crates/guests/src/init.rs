@@ -58,10 +58,8 @@ pub fn run(start: Start<'_>, work: Work<'_>) -> Result<Infallible, InitError> {
         mount(kind, path, kind, MountFlags::empty(), "")?;
     }
     let text = fs::read_to_string(CONFIG).map_err(|e| QemuError::io("read", CONFIG, e))?;
-    let config: GuestConfig = serde_json::from_str(&text).map_err(|_| QemuError::Answer {
-        what: CONFIG.to_owned(),
-        text,
-    })?;
+    let config: GuestConfig =
+        serde_json::from_str(&text).map_err(|_| QemuError::answer(CONFIG, text))?;
     modules::load_first()?;
     let ns = NetNs::current()?;
     let (links, ethtool) = (Links::open(&ns)?, Ethtool::open(&ns)?);
@@ -281,12 +279,8 @@ fn port() -> Result<PathBuf, QemuError> {
             return Ok(port);
         }
         if Instant::now() > end {
-            let none = std::io::Error::from(std::io::ErrorKind::NotFound);
-            return Err(QemuError::io(
-                "find the host's port in",
-                virtio_ports::DIR,
-                none,
-            ));
+            let (operation, none) = ("find the host's port in", std::io::ErrorKind::NotFound);
+            return Err(QemuError::io(operation, virtio_ports::DIR, none));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

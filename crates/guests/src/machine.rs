@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -120,19 +119,11 @@ impl Machine {
         }
         .map_err(error)?;
         drop((theirs, spec.inherit));
-        let console = child
-            .stdout
-            .take()
-            .map_or_else(|| Console::read(io::empty()), Console::read);
-        let complaints = child
-            .stderr
-            .take()
-            .map_or_else(|| Console::read(io::empty()), Console::read);
         let mut machine = Self {
             name: spec.name,
+            console: Console::of(child.stdout.take()),
+            complaints: Console::of(child.stderr.take()),
             child,
-            console,
-            complaints,
             left_in: spec.left_in,
             qmp: None,
             kept: false,

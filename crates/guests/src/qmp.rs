@@ -34,10 +34,10 @@ impl Qmp {
         };
         let greeting = qmp.line()?;
         if greeting.get("QMP").is_none() {
-            return Err(QemuError::Answer {
-                what: "the greeting of QEMU's monitor".into(),
-                text: greeting.to_string(),
-            });
+            return Err(QemuError::answer(
+                "the greeting of QEMU's monitor",
+                greeting.to_string(),
+            ));
         }
         qmp.execute("qmp_capabilities", &json!({}))?;
         Ok(qmp)
@@ -88,10 +88,7 @@ impl Qmp {
             };
             cpus.iter().filter_map(thread).collect()
         });
-        threads.ok_or_else(|| QemuError::Answer {
-            what: "QEMU's list of CPUs".into(),
-            text: answer.to_string(),
-        })
+        threads.ok_or_else(|| QemuError::answer("QEMU's list of CPUs", answer.to_string()))
     }
 
     fn line(&mut self) -> Result<Value, QemuError> {
@@ -101,10 +98,7 @@ impl Qmp {
         if limited.read_line(&mut text).map_err(error)? == 0 {
             return Err(error(io::ErrorKind::UnexpectedEof.into()));
         }
-        serde_json::from_str(&text).map_err(|_| QemuError::Answer {
-            what: "QEMU's monitor".into(),
-            text,
-        })
+        serde_json::from_str(&text).map_err(|_| QemuError::answer("QEMU's monitor", text))
     }
 }
 

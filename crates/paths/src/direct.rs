@@ -4,7 +4,6 @@
 //! receive in NAPI threads of their own, so that sending costs the tester what it costs in front
 //! of a path.
 
-use nicety_model::FrameSize;
 use nicety_netdev::link::Mac;
 use nicety_netdev::napi;
 use nicety_netdev::net_error::NetError;
@@ -13,23 +12,15 @@ use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;
 use crate::path::{Coupling, Path, PathFacts};
 use crate::receive_threads;
+use crate::rig::RigSpec;
 use crate::site::Site;
 use crate::veth::{self, End};
 
 const MAC_A: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x1a]);
 const MAC_B: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x1b]);
 
-/// What the pair shall be like.
-#[derive(Debug, Clone)]
-pub struct DirectSpec {
-    /// CPUs for the receiving threads: the first for frames from A to B, the second, or the
-    /// first again, for the other way.
-    pub path_cpus: Vec<u32>,
-    /// Largest frame it has to carry.
-    pub largest_frame: FrameSize,
-    /// Queues of either end, at least 1.
-    pub queues: u32,
-}
+/// What the pair shall be like; the first of the CPUs is for frames from A to B.
+pub type DirectSpec = RigSpec;
 
 /// Two namespaces joined by a veth pair; gone when dropped.
 #[derive(Debug)]

@@ -11,12 +11,12 @@
 //! (segmentation offload, checksum offload, no NAPI thread), as those of containers and of VMs'
 //! taps do. Frames travel in the sender's own system call and the softirq after it.
 
-use nicety_netdev::link::{LinkChange, Links, VethEnd};
+use nicety_netdev::link::{Links, VethEnd};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 
 use crate::endpoint_site::{EndpointSite, MOST_NEIGHBOURS};
-use crate::interface::CARRIER_LIMIT;
+use crate::interface::{CARRIER_LIMIT, raise, up};
 
 /// What lies between the two namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,12 +79,7 @@ impl Endpoints {
         let join = |name: &str, port, inner: &str, number| {
             let ns = NetNs::create(name)?;
             links.add_veth(VethEnd::plain(&dut, inner), VethEnd::plain(&ns, port))?;
-            let change = LinkChange {
-                up: Some(true),
-                master: Some(bridge),
-                ..LinkChange::default()
-            };
-            links.change(inner, &change)?;
+            links.change(inner, &up(Some(bridge)))?;
             settle(ns, port, number)
         };
         let mut neighbours = Vec::new();
@@ -106,9 +101,6 @@ impl Endpoints {
 
 /// Sets the interface up and gives it addresses.
 fn settle(ns: NetNs, interface: &str, number: u8) -> Result<EndpointSite, NetError> {
-    let links = Links::open(&ns)?;
-    links.set_up("lo")?;
-    links.set_up(interface)?;
-    links.wait_carrier(interface, CARRIER_LIMIT)?;
+    raise(&ns, interface, CARRIER_LIMIT)?;
     EndpointSite::address(ns, interface, number)
 }

@@ -32,7 +32,6 @@ mod veth;
 mod vlan;
 pub mod vlan_bridge;
 pub mod vm;
-mod words;
 
 pub use bridge::{BridgePath, BridgeSpec};
 pub use counters::{Cycles, PathCounters, Polling, ledger};

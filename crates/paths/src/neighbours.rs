@@ -12,7 +12,7 @@ use nicety_netdev::netns::NetNs;
 
 use crate::endpoint_site::{EndpointSite, MOST_NEIGHBOURS};
 use crate::error::PathError;
-use crate::interface::CARRIER_LIMIT;
+use crate::interface::{CARRIER_LIMIT, raise};
 use crate::rig::Rig;
 use crate::sriov::{FunctionSet, LINK_LIMIT};
 
@@ -70,7 +70,7 @@ pub(crate) fn on_switch(
         let inner = format!("d{}", number - 1);
         links.add_veth(VethEnd::plain(middle, &inner), VethEnd::plain(&ns, PORT))?;
         links.set_up(&inner)?;
-        let there = raised(&ns, CARRIER_LIMIT)?;
+        let there = raise(&ns, PORT, CARRIER_LIMIT)?;
         let interface = join(&Joining {
             middle: &links,
             inner: &inner,
@@ -128,16 +128,6 @@ pub(crate) fn on_functions(
 
 /// Sets the neighbour's interface up and gives it addresses.
 fn addressed(ns: NetNs, number: u8, limit: Duration) -> Result<EndpointSite, PathError> {
-    raised(&ns, limit)?;
+    raise(&ns, PORT, limit)?;
     Ok(EndpointSite::address(ns, PORT, number)?)
-}
-
-/// Sets the neighbour's interface up and waits for its link.
-fn raised(ns: &NetNs, limit: Duration) -> Result<Links, PathError> {
-    let there = Links::open(ns)?;
-    for name in ["lo", PORT] {
-        there.set_up(name)?;
-    }
-    there.wait_carrier(PORT, limit)?;
-    Ok(there)
 }

@@ -29,7 +29,7 @@ use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::function_rig::{self, OnFunctions};
 use crate::guest::{self, behind, macs, shared};
-use crate::interface::CARRIER_LIMIT;
+use crate::interface::{CARRIER_LIMIT, up};
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts};
 use crate::rig::{Rig, RigSpec, check_host_queues};
@@ -170,7 +170,6 @@ impl NetnsPath {
 }
 
 impl NetnsSpec {
-    /// A pair of stations per guest; which they are does not matter where there is one.
     fn guest_stations(&self) -> Vec<[Mac; 2]> {
         guest::stations(&self.stations, self.ask.vms)
     }
@@ -186,12 +185,7 @@ fn join(guest: &Site, forward: bool) -> Result<(), NetError> {
         false => None,
     };
     for name in NICS {
-        let join = LinkChange {
-            up: Some(true),
-            master,
-            ..LinkChange::default()
-        };
-        guest.links.change(name, &join)?;
+        guest.links.change(name, &up(master))?;
     }
     match forward {
         true => guest.set_up(BRIDGE),

@@ -9,7 +9,7 @@
 use nicety_model::Note;
 use nicety_model::note::PathNote;
 use nicety_model::{FrameSize, Remedy};
-use nicety_netdev::link::{LinkChange, Mac};
+use nicety_netdev::link::Mac;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::privilege::{Privilege, privilege};
 use nicety_netdev::qdisc;
@@ -17,7 +17,7 @@ use nicety_netdev::xps;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::error::PathError;
-use crate::interface::CARRIER_LIMIT;
+use crate::interface::{CARRIER_LIMIT, enslaved};
 use crate::path::{Coupling, Middle, PathFacts};
 use crate::receive_threads;
 use crate::site::Site;
@@ -136,11 +136,7 @@ impl Rig {
     /// Gives two interfaces of the namespace in the middle to a bridge.
     pub(crate) fn enslave(&self, names: [&str; 2], bridge: u32) -> Result<(), NetError> {
         for name in names {
-            let change = LinkChange {
-                master: Some(bridge),
-                ..LinkChange::default()
-            };
-            self.dut.links.change(name, &change)?;
+            self.dut.links.change(name, &enslaved(bridge))?;
         }
         Ok(())
     }

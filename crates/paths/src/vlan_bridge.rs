@@ -10,13 +10,12 @@
 //! knows the VLANs of its ports and looks at the tags itself.
 
 use nicety_model::path::Tagging;
-use nicety_netdev::link::LinkChange;
 use nicety_netdev::net_error::NetError;
 
 use crate::counters::{PathCounters, Role};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
-use crate::interface::CARRIER_LIMIT;
+use crate::interface::{CARRIER_LIMIT, up};
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts};
 use crate::rig::{Rig, RigSpec};
@@ -111,12 +110,7 @@ impl Neighbours for VlanBridgePath {
                     name
                 }
             };
-            let change = LinkChange {
-                up: Some(true),
-                master: Some(links.get("br0")?.index),
-                ..LinkChange::default()
-            };
-            links.change(&member, &change)?;
+            links.change(&member, &up(Some(links.get("br0")?.index)))?;
             if tagging == Tagging::Filtering {
                 links.allow_vlan(links.get(inner)?.index, VLAN)?;
             }

@@ -33,7 +33,7 @@ use nicety_host::stat::StatSample;
 use nicety_model::Note;
 use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
 use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
-use nicety_netdev::link::{LinkChange, LinkCounters};
+use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::guest::shared;
-use crate::interface::CARRIER_LIMIT;
+use crate::interface::{CARRIER_LIMIT, enslaved};
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts, Pausable};
 use crate::rig::{Rig, check_host_queues};
@@ -462,11 +462,7 @@ impl Neighbours for VmPath {
             }
             (VmSwitch::Bridge, None) => neighbours::on_switch(middle, pairs, &mut |joining| {
                 let links = joining.middle;
-                let change = LinkChange {
-                    master: Some(links.get("br0")?.index),
-                    ..LinkChange::default()
-                };
-                links.change(joining.inner, &change)?;
+                links.change(joining.inner, &enslaved(links.get("br0")?.index))?;
                 Ok(joining.plain())
             }),
             (_, None) => Err(PathError::NoNeighbours { kind: "the guest" }),

@@ -111,13 +111,7 @@ impl Driver {
     /// (devlink-rate(8)): mlx5, ice and netdevsim take whole Mbit/s, and a guarantee.
     fn by_switch(self) -> Self {
         Self {
-            rate: Some(RateRange {
-                low_mbit: 1,
-                top: Top::Open,
-                step_mbit: 1,
-                raises: false,
-                zero_stays: false,
-            }),
+            rate: Some(RateRange::from(1, Top::Open)),
             minimum: match self.minimum {
                 Minimum::Relative => Minimum::Relative,
                 _ => Minimum::Honoured,
@@ -172,23 +166,16 @@ impl Driver {
         };
         let min = min.unwrap_or_default();
         if min.0 > 0 {
-            match self.minimum {
-                Minimum::Refused => {
-                    return Err(Refusal::new(
-                        format!("the driver {} takes no minimum rate", self.name),
-                        "leave --min away; nicety police keeps guarantees on any driver",
-                    ));
-                }
-                Minimum::Ignored => {
-                    return Err(Refusal::new(
-                        format!(
-                            "the driver {} accepts a minimum rate and ignores it",
-                            self.name
-                        ),
-                        "leave --min away; nicety police keeps guarantees on any driver",
-                    ));
-                }
-                Minimum::Honoured | Minimum::Relative | Minimum::Unknown => {}
+            let useless = match self.minimum {
+                Minimum::Refused => Some("takes no minimum rate"),
+                Minimum::Ignored => Some("accepts a minimum rate and ignores it"),
+                Minimum::Honoured | Minimum::Relative | Minimum::Unknown => None,
+            };
+            if let Some(what) = useless {
+                return Err(Refusal::new(
+                    format!("the driver {} {what}", self.name),
+                    "leave --min away; nicety police keeps guarantees on any driver",
+                ));
             }
             if max.0 > 0 && min > max {
                 return Err(Refusal::new(

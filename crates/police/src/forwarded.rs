@@ -3,7 +3,7 @@
 
 use nicety_model::BitRate;
 
-use crate::totals::Total;
+use crate::totals::{Total, grown};
 
 /// What a policer has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,12 +42,11 @@ impl Forwarded {
         let seen = policer.frames - was.frames;
         let drops = u64::from(policer.drops.wrapping_sub(was.drops)).min(seen);
         let share = 1.0 - drops as f64 / seen.max(1) as f64;
-        let grown = |was: u64, now: u64| now.checked_sub(was).unwrap_or(now);
-        let forwarded = |was, now| (grown(was, now) as f64 * share) as u64;
+        let forwarded = |was, now| (grown(was, now, 64) as f64 * share) as u64;
         self.total.tx_bytes += forwarded(last.tx_bytes, came.tx_bytes);
         self.total.tx_frames += forwarded(last.tx_frames, came.tx_frames);
-        self.total.rx_bytes += grown(last.rx_bytes, came.rx_bytes);
-        self.total.rx_frames += grown(last.rx_frames, came.rx_frames);
+        self.total.rx_bytes += grown(last.rx_bytes, came.rx_bytes, 64);
+        self.total.rx_frames += grown(last.rx_frames, came.rx_frames, 64);
         self.dropped += drops;
         self.total
     }

@@ -73,8 +73,8 @@ impl Adder {
     }
 }
 
-/// A full counter that went back has begun anew.
-fn grown(was: u64, now: u64, bits: u32) -> u64 {
+/// Growth of a counter of `bits` bits. A full one that went back has begun anew.
+pub(crate) fn grown(was: u64, now: u64, bits: u32) -> u64 {
     if bits >= 64 {
         return now.checked_sub(was).unwrap_or(now);
     }

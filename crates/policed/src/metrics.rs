@@ -5,8 +5,9 @@ pub mod plain;
 
 use std::sync::atomic::AtomicU64;
 
+use nicety_police::PortDecision;
 use nicety_police::controller::Enforcement;
-use prometheus_client::encoding::EncodeLabelSet;
+use nicety_police::totals::Total;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -16,45 +17,18 @@ use prometheus_client::registry::Registry;
 use crate::board::Shown;
 
 type Number = Gauge<f64, AtomicU64>;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Port {
-    port: String,
-    tenant: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Way {
-    port: String,
-    tenant: String,
-    direction: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Tenant {
-    tenant: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Silent {
-    asked: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Limit {
-    tenant: String,
-    kind: &'static str,
-}
+/// Names and values.
+type Labels = Vec<(&'static str, String)>;
 
 /// All metrics of one period.
 pub fn render(shown: &Shown) -> String {
-    let mut registry = Registry::with_prefix("nicety_police");
-    daemon(shown, &mut registry);
-    tenants(shown, &mut registry);
-    ports(shown, &mut registry);
+    let mut page = Page(Registry::with_prefix("nicety_police"));
+    daemon(shown, &mut page);
+    tenants(shown, &mut page);
+    ports(shown, &mut page);
     let mut text = String::new();
     // Writing into a string does not fail.
-    let _ = encode(&mut text, &registry);
+    let _ = encode(&mut text, &page.0);
     text
 }
 
@@ -73,182 +47,177 @@ fn label(name: &str) -> String {
     value
 }
 
-fn daemon(shown: &Shown, registry: &mut Registry) {
-    let state = &shown.state;
-    let mut gauge = |name: &str, help: &str, value: f64| {
+/// Metrics in their order.
+struct Page(Registry);
+
+impl Page {
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
         let gauge = Number::default();
         gauge.set(value);
-        registry.register(name, help, gauge);
-    };
-    gauge(
+        self.0.register(name, help, gauge);
+    }
+
+    fn count(&mut self, name: &str, help: &str, value: u64) {
+        let counter: Counter = Counter::default();
+        counter.inc_by(value);
+        self.0.register(name, help, counter);
+    }
+
+    /// One for each of several.
+    fn gauges(&mut self, name: &str, help: &str, of: impl Iterator<Item = (Labels, f64)>) {
+        let family = Family::<Labels, Number>::default();
+        for (labels, value) in of {
+            family.get_or_create(&labels).set(value);
+        }
+        self.0.register(name, help, family);
+    }
+
+    fn counts(&mut self, name: &str, help: &str, of: impl Iterator<Item = (Labels, u64)>) {
+        let family = Family::<Labels, Counter>::default();
+        for (labels, value) in of {
+            family.get_or_create(&labels).inc_by(value);
+        }
+        self.0.register(name, help, family);
+    }
+}
+
+fn daemon(shown: &Shown, page: &mut Page) {
+    let state = &shown.state;
+    page.gauge(
         "period_seconds",
         "Time between two decisions that the policy asks for",
         state.period_s,
     );
-    gauge(
+    page.gauge(
         "period_busy_seconds",
         "What the last period took to sample, decide, write and read back",
         shown.busy.as_secs_f64(),
     );
-    gauge(
+    page.gauge(
         "period_age_seconds",
         "Time since the last period ended",
         shown.at.elapsed().as_secs_f64(),
     );
-    gauge(
+    page.gauge(
         "guarantees_scaled_ratio",
         "What guarantees were multiplied with; below 1 they do not fit",
         state.decision.guarantees_scaled,
     );
-    gauge(
+    page.gauge(
         "link_rate_bytes_per_second",
         "Sent by all ports together, with preamble and gap",
         state.decision.total_bps / 8.0,
     );
     if let Some(level) = state.decision.level_bps {
-        gauge(
+        page.gauge(
             "level_bytes_per_second",
             "What one unit of weight may send; absent when all demand fits",
             level / 8.0,
         );
     }
-    let silent = Family::<Silent, Number>::default();
-    for (asked, lasts) in &shown.silences {
-        let asked = label(asked);
-        let silent = silent.get_or_create(&Silent { asked });
-        silent.set(lasts.as_secs_f64());
-    }
-    registry.register(
+    let silences = shown.silences.iter();
+    page.gauges(
         "kernel_silent_seconds",
         "For how long the kernel has not answered; 0 when it does",
-        silent,
+        silences.map(|(asked, lasts)| (vec![("asked", label(asked))], lasts.as_secs_f64())),
     );
-    let mut count = |name: &str, help: &str, value: u64| {
-        let counter: Counter = Counter::default();
-        counter.inc_by(value);
-        registry.register(name, help, counter);
-    };
-    count("periods", "Periods since the start", state.periods);
-    count("limits_written", "Limits written", state.writes);
-    count(
+    page.count("periods", "Periods since the start", state.periods);
+    page.count("limits_written", "Limits written", state.writes);
+    page.count(
         "errors",
         "Limits that could not be written or noted on disk, periods that failed, times that the kernel did not answer",
         state.errors,
     );
 }
 
-fn tenants(shown: &Shown, registry: &mut Registry) {
-    let rate = Family::<Tenant, Number>::default();
-    let demand = Family::<Tenant, Number>::default();
-    let limit = Family::<Limit, Number>::default();
-    let state = &shown.state;
-    for (tenant, decided) in shown.policy.tenants.iter().zip(&state.decision.tenants) {
-        let name = label(&tenant.name);
-        let of = Tenant {
-            tenant: name.clone(),
-        };
-        rate.get_or_create(&of).set(decided.rate_bps / 8.0);
-        if let Some(bps) = decided.demand_bps {
-            demand.get_or_create(&of).set(bps / 8.0);
-        }
+fn tenants(shown: &Shown, page: &mut Page) {
+    let decided = &shown.state.decision.tenants;
+    let tenants = || shown.policy.tenants.iter().zip(decided);
+    let of = |name: &str| vec![("tenant", label(name))];
+    page.gauges(
+        "tenant_rate_bytes_per_second",
+        "Sent by the ports of a tenant, with preamble and gap",
+        tenants().map(|(tenant, decided)| (of(&tenant.name), decided.rate_bps / 8.0)),
+    );
+    page.gauges(
+        "tenant_demand_bytes_per_second",
+        "What a tenant would send; absent when it is as much as it gets",
+        tenants()
+            .filter_map(|(tenant, decided)| Some((of(&tenant.name), decided.demand_bps? / 8.0))),
+    );
+    let limits = tenants().flat_map(|(tenant, decided)| {
         let kinds = [
             ("guarantee", Some(tenant.guarantee.bps())),
             ("hard", Some(decided.cap_bps)),
             ("soft", decided.soft_bps),
             ("effective", Some(decided.limit_bps)),
         ];
-        for (kind, bps) in kinds {
-            let Some(bps) = bps else { continue };
-            let tenant = name.clone();
-            limit.get_or_create(&Limit { tenant, kind }).set(bps / 8.0);
-        }
-    }
-    registry.register(
-        "tenant_rate_bytes_per_second",
-        "Sent by the ports of a tenant, with preamble and gap",
-        rate,
-    );
-    registry.register(
-        "tenant_demand_bytes_per_second",
-        "What a tenant would send; absent when it is as much as it gets",
-        demand,
-    );
-    registry.register(
+        kinds.into_iter().filter_map(|(kind, bps)| {
+            let mut labels = of(&tenant.name);
+            labels.push(("kind", kind.to_owned()));
+            Some((labels, bps? / 8.0))
+        })
+    });
+    page.gauges(
         "tenant_limit_bytes_per_second",
         "Guarantee; hard limit of the policy; soft limit of the guest; what it may send now",
-        limit,
+        limits,
     );
 }
 
-fn ports(shown: &Shown, registry: &mut Registry) {
-    let rate = Family::<Port, Number>::default();
-    let limit = Family::<Port, Number>::default();
-    let present = Family::<Port, Number>::default();
-    let leaks = Family::<Port, Number>::default();
-    let bytes = Family::<Way, Counter>::default();
-    let frames = Family::<Way, Counter>::default();
-    let state = &shown.state;
-    for (port, total) in state.decision.ports.iter().zip(&shown.totals) {
+fn ports(shown: &Shown, page: &mut Page) {
+    let labels = |port: &PortDecision| {
         let tenant = shown.policy.tenants.get(port.tenant);
         let tenant = tenant.map_or_else(String::new, |tenant| label(&tenant.name));
-        let name = label(&port.port.to_string());
-        let of = Port {
-            port: name.clone(),
-            tenant: tenant.clone(),
-        };
-        let one = |yes: bool| f64::from(u8::from(yes));
-        present.get_or_create(&of).set(one(port.present));
-        if port.present {
-            limit.get_or_create(&of).set(port.limit.bps() / 8.0);
-            let leak = port.enforcement == Enforcement::NotEnforced;
-            leaks.get_or_create(&of).set(one(leak));
-        }
-        if let Some(bps) = port.rate_bps {
-            rate.get_or_create(&of).set(bps / 8.0);
-        }
-        let ways = [
-            ("sent", total.tx_bytes, total.tx_frames),
-            ("received", total.rx_bytes, total.rx_frames),
-        ];
-        for (direction, byte, frame) in ways {
-            let way = Way {
-                port: name.clone(),
-                tenant: tenant.clone(),
-                direction,
-            };
-            bytes.get_or_create(&way).inc_by(byte);
-            frames.get_or_create(&way).inc_by(frame);
-        }
-    }
-    registry.register(
+        vec![("port", label(&port.port.to_string())), ("tenant", tenant)]
+    };
+    let ports = || shown.state.decision.ports.iter().zip(&shown.totals);
+    let of = |number: fn(&PortDecision) -> Option<f64>| {
+        ports().filter_map(move |(port, _)| Some((labels(port), number(port)?)))
+    };
+    let one = |yes: bool| f64::from(u8::from(yes));
+    page.gauges(
         "port_rate_bytes_per_second",
         "Sent by the owner of a port, with preamble and gap; absent when nobody counts",
-        rate,
+        of(|port| Some(port.rate_bps? / 8.0)),
     );
-    registry.register(
+    page.gauges(
         "port_limit_bytes_per_second",
         "What the owner of a port may send",
-        limit,
+        of(|port| port.present.then(|| port.limit.bps() / 8.0)),
     );
-    registry.register(
+    page.gauges(
         "port_present",
         "The port is there and can be limited",
-        present,
+        ports().map(|(port, _)| (labels(port), one(port.present))),
     );
-    registry.register(
+    let there = ports().filter(|(port, _)| port.present);
+    page.gauges(
         "port_limit_not_enforced",
         "The port sends more than its limit for several periods",
-        leaks,
+        there.map(|(port, _)| {
+            let leaks = port.enforcement == Enforcement::NotEnforced;
+            (labels(port), one(leaks))
+        }),
     );
-    registry.register(
+    let both = |sent: fn(&Total) -> u64, received: fn(&Total) -> u64| {
+        ports().flat_map(move |(port, total)| {
+            [("sent", sent(total)), ("received", received(total))].map(|(direction, count)| {
+                let mut labels = labels(port);
+                labels.push(("direction", direction.to_owned()));
+                (labels, count)
+            })
+        })
+    };
+    page.counts(
         "port_bytes",
         "Bytes since the daemon started, seen from the owner of the port",
-        bytes,
+        both(|total| total.tx_bytes, |total| total.rx_bytes),
     );
-    registry.register(
+    page.counts(
         "port_frames",
         "Frames since the daemon started, seen from the owner of the port",
-        frames,
+        both(|total| total.tx_frames, |total| total.rx_frames),
     );
 }
 
@@ -259,7 +228,6 @@ mod tests {
 
     use nicety_model::SCHEMA;
     use nicety_police::report::{Reloads, State};
-    use nicety_police::totals::Total;
     use nicety_police::{Controller, Policy, Seen, Tuning};
 
     use super::*;

@@ -47,15 +47,9 @@ pub fn signals() -> Result<Receiver<ServiceRequest>, Error> {
 
 /// Tells systemd (sd_notify(3)); nothing where nobody listens.
 #[derive(Debug)]
-pub struct Notifier {
+pub(crate) struct Notifier {
     ready: bool,
     watched: bool,
-}
-
-impl Default for Notifier {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl Notifier {

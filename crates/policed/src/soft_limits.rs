@@ -8,6 +8,7 @@ use nicety_model::BitRate;
 use nicety_police::event::Event;
 
 use crate::log::Log;
+use crate::state;
 
 /// Limits by tenant, in a file of the state directory.
 #[derive(Debug)]
@@ -43,12 +44,7 @@ impl SoftLimits {
             Some(limit) => limits.insert(tenant.to_owned(), limit),
             None => limits.remove(tenant),
         };
-        let new = self.path.with_extension("new");
-        let written = serde_json::to_vec(&*limits)
-            .map_err(std::io::Error::from)
-            .and_then(|text| std::fs::write(&new, text))
-            .and_then(|()| std::fs::rename(&new, &self.path));
-        if let Err(error) = written {
+        if let Err(error) = state::replace(&self.path, &*limits) {
             self.log.report(&Event::SoftLimitsNotKept {
                 file: self.path.clone(),
                 why: error.to_string(),

@@ -13,6 +13,7 @@ use nicety_host::roots::ProcRoot;
 use nicety_host::tasks::TaskSample;
 use nicety_netdev::only::Only;
 use nicety_police::report::State;
+use serde::Serialize;
 
 use crate::Error;
 
@@ -129,13 +130,9 @@ pub fn file(directory: &Path) -> PathBuf {
     directory.join("state.json")
 }
 
-/// Replaces the state by rename: a reader sees the old one or the new one.
-///
-/// # Errors
-/// Those of the disk.
-pub fn write(directory: &Path, state: &State) -> std::io::Result<()> {
-    let new = directory.join("state.json.new");
-    let text = serde_json::to_vec(state)?;
-    std::fs::write(&new, text)?;
-    std::fs::rename(new, file(directory))
+/// Replaces a file by rename: a reader sees the old one or the new one.
+pub fn replace(file: &Path, what: &impl Serialize) -> std::io::Result<()> {
+    let new = file.with_extension("json.new");
+    std::fs::write(&new, serde_json::to_vec(what)?)?;
+    std::fs::rename(new, file)
 }

@@ -19,11 +19,12 @@ pub use tx::Refusal;
 
 use crate::clock::{monotonic_ns, realtime_offset_ns};
 use crate::engine::{Engine, EngineReport, Slots, Stop, TrialOrder, XdpCounts};
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 use crate::pace::Pacer;
 use crate::rest::Rests;
-use crate::sending::{LEAD, LEARNING_FRAMES, Sending, reports, start_spread_s};
-use crate::slots::together;
+use crate::sending::{LEAD, Sending, by_stream, reports, start_spread_s};
+use crate::slots::{SentTimes, together};
+use crate::stamped::Stamped;
 use rx::RxRing;
 use tx::TxSocket;
 use worker::{Receiver, Sender, Shared, Work};
@@ -53,12 +54,12 @@ impl PortSpec {
         if self.mtu >= needed {
             return Ok(());
         }
-        Err(PortError::Mtu {
-            interface: self.interface.clone(),
+        let fault = PortFault::Mtu {
             mtu: self.mtu,
             frame_size: frame_size.bytes(),
             needed,
-        })
+        };
+        Err(PortError::new(&self.interface, fault))
     }
 }
 
@@ -122,14 +123,16 @@ impl AfPacket {
         let interfaces = [a.spec.interface.clone(), b.spec.interface.clone()];
         let [template_a, template_b] = templates([&a.spec, &b.spec], traffic)?;
         // Every port gets a sender: those without load still send learning frames.
-        let senders = vec![
-            Sender::new(a.tx, template_a, 0)?,
-            Sender::new(b.tx, template_b, 1)?,
-        ];
+        let sender = |socket, template, stream| {
+            let out = Stamped::new(socket, template, stream)?;
+            let times = SentTimes::default();
+            Ok::<_, PortError>(Sender { out, times })
+        };
+        let senders = vec![sender(a.tx, template_a, 0)?, sender(b.tx, template_b, 1)?];
         // Stream 0 arrives at B, stream 1 at A.
         let receiver = |spec: &PortSpec, ring, stream| {
             let mut account = Account::new(0, &[stream])
-                .map_err(|source| PortError::account(&spec.interface, source))?;
+                .map_err(|source| PortError::new(&spec.interface, source))?;
             account.between(traffic.stations);
             let expect = Expect::new(traffic.frame_size, traffic.vlan.is_some());
             Ok::<_, PortError>(Receiver {
@@ -163,16 +166,8 @@ impl Engine for AfPacket {
     }
 
     fn learn(&mut self) -> Result<(), PortError> {
-        for sender in &mut self.senders {
-            for station in 0..sender.template.spec().flows.stations() {
-                sender.stamp(0, &learning(station))?;
-                // One refused learning frame is made good by the next.
-                for _ in 0..LEARNING_FRAMES {
-                    sender.socket.send(1)?;
-                }
-            }
-        }
-        Ok(())
+        let mut senders = self.senders.iter_mut();
+        senders.try_for_each(|sender| sender.out.learn())
     }
 
     fn trial(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError> {
@@ -183,7 +178,7 @@ impl Engine for AfPacket {
             for sender in &self.senders {
                 receiver
                     .account
-                    .expect_at_most(sender.stream, order.frames());
+                    .expect_at_most(sender.out.stream, order.frames());
             }
         }
         for sender in &mut self.senders {
@@ -215,19 +210,11 @@ impl Engine for AfPacket {
                 .into_iter()
                 .map(|work| scope.spawn(|| worker::run(work, &shared)))
                 .collect();
-            threads
-                .into_iter()
-                .map(|thread| match thread.join() {
-                    Ok(result) => result,
-                    Err(_) => Err(PortError::Worker {
-                        interface: self.interfaces[0].clone(),
-                    }),
-                })
-                .collect()
+            let died = |_| PortError::new(&self.interfaces[0], PortFault::Worker);
+            let joined = threads.into_iter().map(|thread| thread.join());
+            joined.map(|result| result.map_err(died)?).collect()
         });
-        let (sendings, workers): (Vec<_>, Vec<_>) = done?.into_iter().unzip();
-        let mut sendings: Vec<Sending> = sendings.into_iter().flatten().collect();
-        sendings.sort_by_key(|sending| sending.stream);
+        let (sendings, workers) = by_stream(done?);
         let clock_stepped = (realtime_offset_ns() - offset).abs() > CLOCK_STEP_NS;
         let mut report = self.account(&sendings, order)?;
         report.workers = workers;
@@ -242,7 +229,7 @@ impl Engine for AfPacket {
     fn slots(&self) -> Option<Slots> {
         let streams = self.receivers.iter().zip(&self.senders);
         let stretches: Option<Vec<_>> = streams
-            .map(|(to, from)| from.times.stretch(to.account.arrived(from.stream)?))
+            .map(|(to, from)| from.times.stretch(to.account.arrived(from.out.stream)?))
             .collect();
         together(&stretches?)
     }
@@ -285,7 +272,7 @@ fn template(
                 flows,
             })
         })
-        .map_err(|source| PortError::packet(&from.interface, source))
+        .map_err(|source| PortError::new(&from.interface, source))
 }
 
 impl AfPacket {
@@ -295,7 +282,7 @@ impl AfPacket {
         sendings: &[Sending],
         order: &TrialOrder,
     ) -> Result<EngineReport, PortError> {
-        let error = |source| PortError::account(&self.interfaces[1], source);
+        let error = |source| PortError::new(&self.interfaces[1], source);
         let mut streams = Vec::new();
         let mut tester_drops = 0;
         let mut latency = Latency::new().map_err(error)?;

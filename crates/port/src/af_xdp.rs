@@ -19,11 +19,12 @@ use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, learning, templates};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 use crate::marks::Made;
 use crate::pace::Pacer;
 use crate::rest::Rests;
-use crate::sending::{LEAD, LEARNING_FRAMES, Sending};
+use crate::sending::{LEAD, LEARNING_FRAMES, Sending, by_stream};
+use crate::stamped::Stamped;
 use crate::xdp::receive::Receiver;
 use crate::xdp_receive::{Senders, XdpReceiveEngine, receiver};
 use tx::{FRAME_BYTES_MAX, TxSocket};
@@ -65,15 +66,11 @@ impl Senders for AfXdpSenders {
         let size = traffic.frame_size;
         specs.iter().try_for_each(|spec| spec.check_mtu(size))?;
         if size.bytes_without_fcs() > FRAME_BYTES_MAX {
-            return Err(PortError::AfXdp {
-                interface: specs[0].interface.clone(),
-                why: format!(
-                    "it sends frames of up to {} bytes, not of {}: use the engine xdp or af_packet",
-                    FRAME_SIZE_MAX,
-                    size.bytes()
-                )
-                .into(),
-            });
+            let why = format!(
+                "it sends frames of up to {FRAME_SIZE_MAX} bytes, not of {}: use the engine xdp or af_packet",
+                size.bytes()
+            );
+            return Err(PortError::af_xdp(&specs[0].interface, why));
         }
         Ok(Self {
             templates: templates(specs.each_ref(), traffic)?,
@@ -99,16 +96,19 @@ impl Senders for AfXdpSenders {
         let socket = TxSocket::open(&port, self.templates[side].frame_bytes())?;
         self.ports.push(port);
         let template = self.templates[side].clone();
-        let sender = Sender::new(socket, template, side as u8, spec.refusal)?;
-        self.senders.push(sender);
-        self.senders.sort_by_key(|sender| sender.stream);
+        self.senders.push(Sender {
+            out: Stamped::new(socket, template, side as u8)?,
+            refusal: spec.refusal,
+            made: None,
+        });
+        self.senders.sort_by_key(|sender| sender.out.stream);
         Ok(())
     }
 
     fn name(&self, directions: usize, mode: &str) -> String {
         let mut copy_modes: Vec<_> = self.senders[..directions]
             .iter()
-            .map(|sender| match sender.socket.zero_copy() {
+            .map(|sender| match sender.out.socket.zero_copy() {
                 true => "zero-copy",
                 false => "copy",
             })
@@ -121,14 +121,14 @@ impl Senders for AfXdpSenders {
     }
 
     fn learn(&mut self) -> Result<(), PortError> {
-        for sender in &mut self.senders {
-            let stations = sender.template.spec().flows.stations();
+        for Sender { out, .. } in &mut self.senders {
+            let stations = out.stations();
             // One refused learning frame is made good by the next.
-            let frames = (LEARNING_FRAMES * u64::from(stations)).min(sender.socket.room() as u64);
+            let frames = (LEARNING_FRAMES * u64::from(stations)).min(out.socket.room() as u64);
             for number in 0..frames {
-                sender.stamp(0, &learning(number as u32 % stations))?;
-                sender.socket.hand_over(1);
-                sender.socket.send()?;
+                out.stamp(0, &learning(number as u32 % stations))?;
+                out.socket.hand_over(1);
+                out.socket.send()?;
             }
         }
         Ok(())
@@ -171,17 +171,9 @@ impl Senders for AfXdpSenders {
         });
         // A port that went down explains whatever else failed.
         watched?;
-        let died = |_| PortError::Worker {
-            interface: interface.clone(),
-        };
-        let done: Vec<_> = done
-            .into_iter()
-            .map(|result| result.map_err(died)?)
-            .collect::<Result<_, PortError>>()?;
-        let (sendings, workers): (Vec<_>, _) = done.into_iter().unzip();
-        let mut sendings: Vec<_> = sendings.into_iter().flatten().collect();
-        sendings.sort_by_key(|sending| sending.stream);
-        Ok((sendings, workers))
+        let died = |_| PortError::new(interface, PortFault::Worker);
+        let done = done.into_iter().map(|result| result.map_err(died)?);
+        Ok(by_stream(done.collect::<Result<_, PortError>>()?))
     }
 
     fn made(&self, stream: usize) -> Option<Made> {

@@ -43,7 +43,7 @@ impl Capture {
     /// when that is given.
     ///
     /// # Errors
-    /// [`PortError::System`] without the interface or CAP_NET_RAW.
+    /// [`PortFault::System`](crate::PortFault::System) without the interface or CAP_NET_RAW.
     pub fn open(interface: &str, way: Way, source: Option<[u8; 6]>) -> Result<Self, PortError> {
         Ok(Self {
             ring: RxRing::open_capture(interface, HEAD)?,
@@ -82,7 +82,7 @@ impl Capture {
     /// Fails when the interface went down.
     ///
     /// # Errors
-    /// [`PortError::Down`].
+    /// [`PortFault::Down`](crate::PortFault::Down).
     pub fn check_up(&self) -> Result<(), PortError> {
         self.ring.check_up()
     }

@@ -1,3 +1,5 @@
+use std::error::Error;
+use std::fmt;
 use std::io;
 
 use crate::lack::{Lack, Why};
@@ -5,58 +7,40 @@ use crate::xdp::unsupported::Unsupported;
 use nicety_model::{Coded, ProblemCode};
 
 /// A port that cannot be opened, or failed in use.
+#[derive(Debug)]
+pub struct PortError {
+    /// Interface of the port.
+    pub interface: String,
+    /// What is wrong with it.
+    pub fault: PortFault,
+}
+
+/// What is wrong with a port.
 #[derive(Debug, thiserror::Error)]
-pub enum PortError {
+pub enum PortFault {
     /// A system call on the port failed.
-    #[error("{interface}: cannot {operation}: {source}{hint}", hint = hint(source))]
+    #[error("cannot {operation}: {source}{hint}", hint = hint(source))]
     System {
-        /// Interface of the port.
-        interface: String,
         /// What was tried.
         operation: &'static str,
         /// The kernel's answer.
-        #[source]
         source: io::Error,
     },
     /// The interface went down or away while in use.
-    #[error(
-        "{interface}: the interface went down or away during the trial; bring it back and run again"
-    )]
-    Down {
-        /// Interface of the port.
-        interface: String,
-    },
+    #[error("the interface went down or away during the trial; bring it back and run again")]
+    Down,
     /// A worker thread of the engine died.
-    #[error("{interface}: the engine's worker stopped unexpectedly; this is a defect of nicety")]
-    Worker {
-        /// Interface of the port.
-        interface: String,
-    },
+    #[error("the engine's worker stopped unexpectedly; this is a defect of nicety")]
+    Worker,
     /// The frames for this port cannot be made.
-    #[error("{interface}: {source}")]
-    Packet {
-        /// Interface of the port.
-        interface: String,
-        /// What is wrong with them.
-        #[source]
-        source: nicety_packet::PacketError,
-    },
+    #[error("{0}")]
+    Packet(#[from] nicety_packet::PacketError),
     /// The account of received frames could not be opened or closed.
-    #[error("{interface}: {source}")]
-    Account {
-        /// Interface of the port.
-        interface: String,
-        /// What is wrong.
-        #[source]
-        source: nicety_account::AccountError,
-    },
+    #[error("{0}")]
+    Account(#[from] nicety_account::AccountError),
     /// The interface cannot carry the frame.
-    #[error(
-        "{interface}: MTU {mtu} is too small for frames of {frame_size} bytes; it needs {needed}"
-    )]
+    #[error("MTU {mtu} is too small for frames of {frame_size} bytes; it needs {needed}")]
     Mtu {
-        /// Interface of the port.
-        interface: String,
         /// Its MTU.
         mtu: u32,
         /// Frame size asked for, with FCS.
@@ -65,10 +49,8 @@ pub enum PortError {
         needed: u32,
     },
     /// The port carries an XDP program of somebody else.
-    #[error("{interface}: carries the XDP program {program} (id {id}) already; {remedy}")]
+    #[error("carries the XDP program {program} (id {id}) already; {remedy}")]
     XdpBusy {
-        /// Interface of the port.
-        interface: String,
         /// Name of the program, as its owner gave it.
         program: String,
         /// Its number, as in `bpftool prog`.
@@ -77,55 +59,30 @@ pub enum PortError {
         remedy: String,
     },
     /// The receive program cannot be used on this port.
-    #[error("{interface}: cannot count frames by XDP: {why}")]
-    XdpReceive {
-        /// Interface of the port.
-        interface: String,
-        /// The reason, and what to do.
-        why: Why,
-    },
+    #[error("cannot count frames by XDP: {0}")]
+    XdpReceive(Why),
     /// More frames than can be told apart.
     #[error(
-        "{interface}: a trial of {frames} frames is too long to account, at most {max} frames per stream can be; make it shorter or slower"
+        "a trial of {frames} frames is too long to account, at most {max} frames per stream can be; make it shorter or slower"
     )]
     TrialTooLong {
-        /// Interface of the port.
-        interface: String,
         /// Frames of the longest stream.
         frames: u64,
         /// Most frames of a stream.
         max: u64,
     },
     /// The `xdp` engine cannot be had here.
-    #[error("{interface}: {source}")]
-    Xdp {
-        /// Interface of the port.
-        interface: String,
-        /// What is missing.
-        #[source]
-        source: Unsupported,
-    },
+    #[error("{0}")]
+    Xdp(#[from] Unsupported),
     /// The `af_xdp` engine cannot be had here.
-    #[error("{interface}: cannot send by AF_XDP: {why}")]
-    AfXdp {
-        /// Interface of the port.
-        interface: String,
-        /// The reason, and what to do.
-        why: Why,
-    },
+    #[error("cannot send by AF_XDP: {0}")]
+    AfXdp(Why),
     /// The `pktgen` engine cannot be had here, or failed in use.
-    #[error("{interface}: cannot send by pktgen: {why}")]
-    Pktgen {
-        /// Interface of the port.
-        interface: String,
-        /// The reason, and what to do.
-        why: Why,
-    },
+    #[error("cannot send by pktgen: {0}")]
+    Pktgen(Why),
     /// The driver does not take the frames a BPF program makes.
-    #[error("{interface}: the driver took none of {frames} XDP frames: {why}")]
+    #[error("the driver took none of {frames} XDP frames: {why}")]
     NotApplied {
-        /// Interface of the port.
-        interface: String,
         /// Frames that were made for nothing.
         frames: u64,
         /// The driver's answer, and what to do.
@@ -135,77 +92,75 @@ pub enum PortError {
 
 impl Coded for PortError {
     fn code(&self) -> ProblemCode {
-        match (self.lacks(), self) {
+        match (self.lacks(), &self.fault) {
             (Some(Lack::Build), _) => ProblemCode::BuiltWithoutBpf,
             (Some(Lack::Root), _) => ProblemCode::NoPrivilege,
             (Some(Lack::Pktgen | Lack::Linux(_)), _) => ProblemCode::KernelLacks,
-            (None, Self::Down { .. }) => ProblemCode::PortDown,
-            (None, Self::Mtu { .. }) => ProblemCode::FrameTooLarge,
+            (None, PortFault::Down { .. }) => ProblemCode::PortDown,
+            (None, PortFault::Mtu { .. }) => ProblemCode::FrameTooLarge,
             _ => ProblemCode::EngineUnavailable,
         }
+    }
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.interface, self.fault)
+    }
+}
+
+impl Error for PortError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.fault.source()
     }
 }
 
 impl PortError {
     /// What is lacking, where somebody can give it.
     pub fn lacks(&self) -> Option<Lack> {
-        match self {
-            Self::System { source, .. } => {
+        match &self.fault {
+            PortFault::System { source, .. } => {
                 (source.kind() == io::ErrorKind::PermissionDenied).then_some(Lack::Root)
             }
-            Self::XdpReceive { why, .. } | Self::AfXdp { why, .. } | Self::Pktgen { why, .. } => {
+            PortFault::XdpReceive(why) | PortFault::AfXdp(why) | PortFault::Pktgen(why) => {
                 why.lacks
             }
-            Self::Xdp { source, .. } => source.lacks(),
+            PortFault::Xdp(source) => source.lacks(),
             _ => None,
         }
     }
 
-    pub(crate) fn packet(interface: &str, source: nicety_packet::PacketError) -> Self {
-        Self::Packet {
+    pub(crate) fn new(interface: &str, fault: impl Into<PortFault>) -> Self {
+        Self {
             interface: interface.to_owned(),
-            source,
-        }
-    }
-
-    pub(crate) fn account(interface: &str, source: nicety_account::AccountError) -> Self {
-        Self::Account {
-            interface: interface.to_owned(),
-            source,
-        }
-    }
-
-    pub(crate) fn xdp(interface: &str, source: Unsupported) -> Self {
-        Self::Xdp {
-            interface: interface.to_owned(),
-            source,
+            fault: fault.into(),
         }
     }
 
     pub(crate) fn pktgen(interface: &str, why: impl Into<Why>) -> Self {
-        Self::Pktgen {
-            interface: interface.to_owned(),
-            why: why.into(),
-        }
+        Self::new(interface, PortFault::Pktgen(why.into()))
     }
 
-    /// The last error of the C library as an error of `interface`.
-    pub(crate) fn last(interface: &str, operation: &'static str) -> Self {
-        Self::system(interface, operation, io::Error::last_os_error())
+    pub(crate) fn af_xdp(interface: &str, why: impl Into<Why>) -> Self {
+        Self::new(interface, PortFault::AfXdp(why.into()))
+    }
+
+    pub(crate) fn xdp_receive(interface: &str, why: impl Into<Why>) -> Self {
+        Self::new(interface, PortFault::XdpReceive(why.into()))
     }
 
     /// `source` as an error of `interface`; a vanished interface gets its own words.
-    pub(crate) fn system(interface: &str, operation: &'static str, source: io::Error) -> Self {
-        match source.raw_os_error() {
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Self::Down {
-                interface: interface.to_owned(),
-            },
-            _ => Self::System {
-                interface: interface.to_owned(),
-                operation,
-                source,
-            },
-        }
+    pub(crate) fn system(
+        interface: &str,
+        operation: &'static str,
+        source: impl Into<io::Error>,
+    ) -> Self {
+        let source = source.into();
+        let fault = match source.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => PortFault::Down,
+            _ => PortFault::System { operation, source },
+        };
+        Self::new(interface, fault)
     }
 }
 

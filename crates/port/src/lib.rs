@@ -22,6 +22,7 @@ pub mod engine;
 mod error;
 mod lack;
 mod marks;
+mod memory;
 pub mod pace;
 pub mod pin;
 pub mod pktgen;
@@ -29,7 +30,9 @@ pub mod probes;
 mod rest;
 mod sending;
 mod slots;
+mod sockopt;
 pub mod stalls;
+mod stamped;
 pub mod stillness;
 pub mod xdp;
 pub mod xdp_receive;
@@ -37,6 +40,6 @@ pub mod xdp_receive;
 pub use engine::{
     Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,
 };
-pub use error::PortError;
+pub use error::{PortError, PortFault};
 pub use lack::{Lack, Why};
 pub use rest::Rest;

@@ -6,6 +6,9 @@ use nicety_netdev::cpu_set;
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock::monotonic_ns;
+use crate::engine::WorkerUse;
+
 /// Pins the calling thread to `cpu`. Returns whether the kernel agreed: a cpuset may forbid it,
 /// and then the worker runs where it is put.
 pub fn to_cpu(cpu: Option<u32>) -> bool {
@@ -30,8 +33,24 @@ pub fn wake_in_time() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
+/// Does the work of one of an engine's threads, on `cpu` and before other programs as far as that can be
+/// had, and says what it took.
+pub(crate) fn measured<T>(cpu: Option<u32>, work: impl FnOnce() -> T) -> (T, WorkerUse) {
+    let pinned = to_cpu(cpu);
+    prefer();
+    wake_in_time();
+    let (wall, used) = (monotonic_ns(), thread_cpu_ns());
+    let done = work();
+    let used = WorkerUse {
+        cpu: cpu.filter(|_| pinned),
+        cpu_s: (thread_cpu_ns() - used) as f64 * 1e-9,
+        wall_s: (monotonic_ns() - wall) as f64 * 1e-9,
+    };
+    (done, used)
+}
+
 /// CPU time of the calling thread, user and system, in nanoseconds.
-pub(crate) fn thread_cpu_ns() -> u64 {
+fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     (time.tv_sec * 1_000_000_000 + time.tv_nsec) as u64
 }

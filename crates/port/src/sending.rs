@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nicety_model::{Fps, PacingReport};
 
-use crate::engine::{SenderReport, TrialOrder};
+use crate::engine::{SenderReport, TrialOrder, WorkerUse};
 use crate::pace::Arrears;
 use crate::rest::Rest;
 
@@ -47,6 +47,14 @@ impl TrialOrder {
 /// Rate between the rests, where there are any, that makes `load` on average.
 pub(crate) fn pace(load: Fps, rest: Option<Rest>) -> Fps {
     rest.map_or(load, |rest| rest.pace(load))
+}
+
+/// What all threads of a trial did, in the order of the streams.
+pub(crate) fn by_stream(threads: Vec<(Vec<Sending>, WorkerUse)>) -> (Vec<Sending>, Vec<WorkerUse>) {
+    let (sendings, workers): (Vec<_>, _) = threads.into_iter().unzip();
+    let mut sendings = sendings.concat();
+    sendings.sort_by_key(|sending| sending.stream);
+    (sendings, workers)
 }
 
 /// What the senders say, each of which was to send `intended` frames.

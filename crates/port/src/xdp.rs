@@ -9,6 +9,7 @@ pub mod attach;
 mod interrupt;
 mod keep;
 pub(crate) mod mapping;
+pub(crate) mod maps;
 pub mod object;
 pub mod probe;
 pub mod receive;

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use nicety_model::Note;
 use nicety_model::sock::{EndReport, Ending, Family, Second, SockSpec, SockTest};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cpu;
 use crate::error::SocketError;
@@ -17,6 +16,7 @@ use crate::hello::Key;
 use crate::job::{GRACE, Job};
 use crate::join::{self, JOIN_LIMIT};
 use crate::pin::check_cpus;
+use crate::sys::readable;
 use crate::tcp_info;
 use crate::wire::{self, LARGEST_REPORT, PROTOCOL, ReadError, ToClient, ToServer, Token};
 use crate::workers::{Part, Workers, deal};
@@ -272,12 +272,7 @@ impl Connection {
     /// Whether the server speaks or goes during a test, which it never does by itself. Waits a
     /// moment.
     fn has_message(&self) -> bool {
-        let mut polled = [PollFd::new(&self.stream, PollFlags::IN)];
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: 20_000_000,
-        };
-        matches!(poll(&mut polled, Some(&timeout)), Ok(1..))
+        readable(&self.stream, Duration::from_millis(20))
     }
 
     fn unexpected(&self, answer: &ToClient) -> SocketError {

@@ -8,7 +8,7 @@ use nicety_model::sock::SockSpecError;
 use nicety_model::{Coded, ProblemCode, Remedy};
 
 /// Why a socket workload could not be run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// Nobody listens there.
     NotThere {
@@ -202,17 +202,6 @@ impl fmt::Display for SocketError {
     /// One line, the remedy last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_line(f, &self.what(), self.remedy())
-    }
-}
-
-impl std::error::Error for SocketError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Connect { source, .. }
-            | Self::Listen { source, .. }
-            | Self::Kernel { source, .. } => Some(source),
-            _ => None,
-        }
     }
 }
 

@@ -137,6 +137,15 @@ pub(crate) struct Tally {
     pub(crate) faults: Vec<String>,
 }
 
+/// Adds the requests of another flow or worker.
+pub(crate) fn add(all: &mut RequestCounts, more: &RequestCounts) {
+    all.sent += more.sent;
+    all.answered += more.answered;
+    all.lost += more.lost;
+    all.late += more.late;
+    all.unexpected += more.unexpected;
+}
+
 impl Tally {
     /// With a histogram.
     pub(crate) fn with_latency() -> Self {

@@ -3,13 +3,13 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::Duration;
 
 use crate::error::SocketError;
 use crate::pin::check_cpus;
 use crate::service::{ServerConfig, Service};
 use crate::session;
+use crate::sys::readable;
 
 /// A server that listens.
 #[derive(Debug)]
@@ -61,12 +61,7 @@ impl Server {
         std::thread::scope(|scope| {
             let mut next_id = 0;
             while !stop.load(Ordering::Relaxed) {
-                let mut polled = [PollFd::new(&self.listener, PollFlags::IN)];
-                let timeout = Timespec {
-                    tv_sec: 0,
-                    tv_nsec: 100_000_000,
-                };
-                let _ = poll(&mut polled, Some(&timeout));
+                readable(&self.listener, Duration::from_millis(100));
                 while let Ok((stream, from)) = self.listener.accept() {
                     if stop.load(Ordering::Relaxed) {
                         break;

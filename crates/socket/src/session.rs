@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use nicety_model::note::SockNote;
 use nicety_model::sock::{EndReport, SockSpec, SockTest};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cpu;
 use crate::error::SocketError;
@@ -17,6 +16,7 @@ use crate::hello::Key;
 use crate::job::Job;
 use crate::join;
 use crate::service::{MOST_TESTS, Service};
+use crate::sys::readable;
 use crate::wire::{self, LARGEST_ORDER, PROTOCOL, ReadError, ToClient, ToServer};
 use crate::workers::{Part, Workers, deal};
 
@@ -29,7 +29,7 @@ const GO_LIMIT: Duration = Duration::from_secs(10);
 /// Longest time for a message to leave or, once begun, to arrive.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a look at the connection waits.
-const POLL_NS: i64 = 20_000_000;
+const POLL: Duration = Duration::from_millis(20);
 /// What a test may take beyond its duration.
 const OVERTIME: Duration = Duration::from_secs(10);
 /// What to do where others are served already.
@@ -135,7 +135,7 @@ impl Session<'_> {
     /// Waits for a message, and for the server's own end.
     fn receive(&self, limit: Duration) -> Result<ToServer, End> {
         let end = Instant::now() + limit;
-        while !self.readable(POLL_NS) {
+        while !readable(self.stream, POLL) {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(None);
             }
@@ -149,19 +149,9 @@ impl Session<'_> {
         wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT).map_err(read_failure)
     }
 
-    /// Whether something came, or the client left; waits that long for it.
-    fn readable(&self, wait_ns: i64) -> bool {
-        let mut polled = [PollFd::new(self.stream, PollFlags::IN)];
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: wait_ns,
-        };
-        matches!(poll(&mut polled, Some(&timeout)), Ok(1..))
-    }
-
     /// Whether the client left while nothing was expected of it.
     fn gone(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.readable(0)
+        self.stop.load(Ordering::Relaxed) || readable(self.stream, Duration::ZERO)
     }
 
     fn test(&self, spec: &SockSpec) -> Result<(), End> {
@@ -215,7 +205,7 @@ impl Session<'_> {
             if going.is_err() || self.stop.load(Ordering::Relaxed) {
                 break Err(None);
             }
-            if self.readable(POLL_NS) {
+            if readable(self.stream, POLL) {
                 break match wire::read(self.stream, LARGEST_ORDER, MESSAGE_LIMIT)
                     .map_err(read_failure)
                 {

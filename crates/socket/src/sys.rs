@@ -2,8 +2,11 @@
 
 use std::io;
 use std::mem::{size_of, size_of_val};
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 // include/uapi/linux/udp.h
 const UDP_SEGMENT: libc::c_int = 103;
@@ -147,10 +150,19 @@ pub(crate) fn zero_copy_done(fd: &impl AsFd) -> io::Result<Option<ZeroCopyDone>>
 
 /// Lets the calling thread's timers fire when they are due rather than up to 50 µs later
 /// (prctl(2), PR_SET_TIMERSLACK).
-#[allow(unsafe_code)]
 pub(crate) fn sharp_timers() {
-    // SAFETY: takes numbers only. Refused, timers are late by some microseconds.
-    let _ = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    // Refused, timers are late by some microseconds.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// Whether there is something to read, or the peer has left; waits that long for it.
+pub(crate) fn readable(fd: &impl AsFd, wait: Duration) -> bool {
+    let mut polled = [PollFd::new(fd, PollFlags::IN)];
+    let wait = Timespec {
+        tv_sec: wait.as_secs() as _,
+        tv_nsec: wait.subsec_nanos() as _,
+    };
+    matches!(poll(&mut polled, Some(&wait)), Ok(1..))
 }
 
 /// CPU time of the calling thread.

@@ -4,6 +4,7 @@
 //! new connection request with a later time stamp may reuse it (§3.10.7.4), and the client does
 //! not run out of ports after some 28,000 transactions.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,13 +13,11 @@ use nicety_model::note::SockNote;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::time::Duration;
 
 use crate::io_step::{self, Step, recv_some, send_some};
 use crate::job::{GRACE, Job, Live, Patience, TICK, Tally};
-use crate::tcp_rr::{EVENTS, wait};
+use crate::poller::{EVENTS, wait};
+use crate::turns::{Requests, Turns};
 
 /// One transaction under way.
 struct Attempt {
@@ -29,24 +28,11 @@ struct Attempt {
     connected: bool,
 }
 
-/// One place for a transaction at a time.
-struct Slot {
-    index: u32,
-    number: u64,
-    attempt: Option<Attempt>,
-}
-
 struct Client<'a> {
-    slots: Vec<Slot>,
+    turns: Turns<'a>,
     server: SocketAddr,
-    job: &'a Job,
-    live: &'a Live,
-    tally: Tally,
-    poller: OwnedFd,
-    out: Vec<u8>,
-    scratch: Vec<u8>,
-    due: BinaryHeap<Reverse<(u64, usize)>>,
-    open: usize,
+    /// One transaction at a time at each place.
+    attempts: Vec<Option<Attempt>>,
 }
 
 /// The client's worker: as many transactions at once as it has flow numbers.
@@ -56,86 +42,25 @@ pub(crate) fn connect_and_request(
     job: &Job,
     live: &Live,
 ) -> io::Result<Tally> {
-    let out = io_step::buffer(job.spec.message_bytes);
-    let slot = |index| Slot {
-        index,
-        number: 0,
-        attempt: None,
-    };
     let mut client = Client {
-        slots: flows.into_iter().map(slot).collect(),
         server,
-        job,
-        live,
-        tally: Tally::with_latency(),
-        poller: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-        scratch: out.clone(),
-        out,
-        due: BinaryHeap::new(),
-        open: 0,
+        attempts: flows.iter().map(|_| None).collect(),
+        turns: Turns::new(
+            flows.into_iter(),
+            job,
+            live,
+            epoll::create(epoll::CreateFlags::CLOEXEC)?,
+        ),
     };
     client.run()?;
-    Ok(client.tally)
+    Ok(client.turns.tally)
 }
 
-impl Client<'_> {
-    fn run(&mut self) -> io::Result<()> {
-        let mut room = [std::mem::MaybeUninit::uninit(); EVENTS];
-        for place in 0..self.slots.len() {
-            self.next(place, self.job.now_ns())?;
-        }
-        loop {
-            let now = self.job.now_ns();
-            let over = self.job.over(now);
-            if self.job.hopeless(now) || (over && self.open == 0) {
-                break;
-            }
-            while let Some(Reverse((due, place))) = self.due.peek().copied()
-                && due <= self.job.now_ns()
-                && !over
-            {
-                self.due.pop();
-                self.begin(place, due)?;
-            }
-            if self.open == 0 && self.due.is_empty() {
-                break;
-            }
-            let next = self.due.peek().filter(|_| !over);
-            let limit = next.map_or(TICK, |Reverse((due, _))| {
-                Duration::from_nanos(due.saturating_sub(self.job.now_ns())).min(TICK)
-            });
-            for event in wait(&self.poller, &mut room, limit)? {
-                self.step(event.data.u64() as usize)?;
-            }
-        }
-        if self.open > 0 && !self.job.stopped() {
-            let open = self.open;
-            self.tally.fault(format!(
-                "{open} transactions were not over 2 s after the end"
-            ));
-        }
-        if let Some(schedule) = self.job.schedule().filter(|_| !self.job.stopped()) {
-            let end = self.job.end_ns() - 1;
-            let unsent = self.slots.iter();
-            let unsent = unsent.map(|s| schedule.due_by(s.index, end).saturating_sub(s.number));
-            self.tally.behind(unsent.sum());
-        }
-        Ok(())
-    }
+impl<'a> Requests<'a> for Client<'a> {
+    const UNFINISHED: &'static str = "transactions were not over 2 s after the end";
 
-    fn next(&mut self, place: usize, now: u64) -> io::Result<()> {
-        match self.job.schedule() {
-            None if self.job.over(now) => Ok(()),
-            None => self.begin(place, now),
-            Some(schedule) => {
-                let slot = &self.slots[place];
-                let due = schedule.due_ns(slot.index, slot.number);
-                if due < self.job.end_ns() {
-                    self.due.push(Reverse((due, place)));
-                }
-                Ok(())
-            }
-        }
+    fn turns(&mut self) -> &mut Turns<'a> {
+        &mut self.turns
     }
 
     fn begin(&mut self, place: usize, intended_ns: u64) -> io::Result<()> {
@@ -149,52 +74,52 @@ impl Client<'_> {
         match connect(&fd, &self.server) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => {
-                self.tally
-                    .fault(format!("connect: {}", io::Error::from(error)));
+                self.unconnected(error);
                 return Ok(());
             }
         }
         let data = EventData::new_u64(place as u64);
-        epoll::add(&self.poller, &fd, data, EventFlags::OUT)?;
-        let bytes = self.job.spec.message_bytes as usize;
-        let slot = &mut self.slots[place];
-        slot.number += 1;
-        slot.attempt = Some(Attempt {
+        epoll::add(&self.turns.poller, &fd, data, EventFlags::OUT)?;
+        let bytes = self.turns.job.spec.message_bytes as usize;
+        self.attempts[place] = Some(Attempt {
             fd,
             to_send: bytes,
             to_receive: bytes,
             intended_ns,
             connected: false,
         });
-        self.open += 1;
+        self.turns.began(place);
         Ok(())
     }
 
-    fn step(&mut self, place: usize) -> io::Result<()> {
-        let Some(attempt) = &mut self.slots[place].attempt else {
+    fn ready(&mut self, place: usize) -> io::Result<()> {
+        let Some(attempt) = &mut self.attempts[place] else {
             return Ok(());
         };
         if !attempt.connected {
             if let Err(error) = sockopt::socket_error(&attempt.fd)? {
-                self.tally
-                    .fault(format!("connect: {}", io::Error::from(error)));
+                self.unconnected(error);
                 return self.over(place);
             }
             attempt.connected = true;
         }
         if attempt.to_send > 0 {
-            match send_some(&attempt.fd, &self.out, &mut attempt.to_send)? {
+            match send_some(&attempt.fd, &self.turns.out, &mut attempt.to_send)? {
                 Step::Blocked => return Ok(()),
                 Step::Closed => return self.broken(place),
                 Step::Done => {
                     let data = EventData::new_u64(place as u64);
-                    epoll::modify(&self.poller, &attempt.fd, data, EventFlags::IN)?;
+                    epoll::modify(&self.turns.poller, &attempt.fd, data, EventFlags::IN)?;
                     return Ok(());
                 }
             }
         }
         if attempt.to_receive > 0 {
-            match recv_some(&attempt.fd, &mut self.scratch, &mut attempt.to_receive)? {
+            match recv_some(
+                &attempt.fd,
+                &mut self.turns.scratch,
+                &mut attempt.to_receive,
+            )? {
                 Step::Blocked => return Ok(()),
                 Step::Closed => return self.broken(place),
                 Step::Done => {}
@@ -202,32 +127,36 @@ impl Client<'_> {
         }
         // The transaction ends with the server's FIN.
         let mut one = 1;
-        match recv_some(&attempt.fd, &mut self.scratch, &mut one)? {
+        match recv_some(&attempt.fd, &mut self.turns.scratch, &mut one)? {
             Step::Blocked => Ok(()),
             Step::Done => self.broken(place),
             Step::Closed => {
-                let now = self.job.now_ns();
-                let bytes = u64::from(self.job.spec.message_bytes);
-                self.live.exchanged(bytes);
-                self.tally
-                    .record(now.saturating_sub(attempt.intended_ns), now);
+                let now = self.turns.job.now_ns();
+                self.turns.answered(attempt.intended_ns, now);
                 self.over(place)
             }
         }
     }
+}
+
+impl Client<'_> {
+    fn unconnected(&mut self, error: Errno) {
+        let error = io::Error::from(error);
+        self.turns.tally.fault(format!("connect: {error}"));
+    }
 
     fn broken(&mut self, place: usize) -> io::Result<()> {
-        self.tally
-            .fault("the other end closed a connection before its answer was complete");
+        let why = "the other end closed a connection before its answer was complete";
+        self.turns.tally.fault(why);
         self.over(place)
     }
 
     fn over(&mut self, place: usize) -> io::Result<()> {
-        self.slots[place].attempt = None;
-        self.open -= 1;
+        self.attempts[place] = None;
+        self.turns.over();
         // A server that is gone refuses at once: no connection storm against it.
-        if self.tally.faults.is_empty() {
-            self.next(place, self.job.now_ns())
+        if self.turns.tally.faults.is_empty() {
+            self.next(place, self.turns.job.now_ns())
         } else {
             Ok(())
         }

@@ -1,31 +1,40 @@
 //! Request and response on connections that stay.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
-use std::time::Duration;
 
-use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::epoll::{self, EventData, EventFlags};
 
 use crate::io_step::{self, Step, recv_some, send_some};
 use crate::job::{GRACE, Job, Live, Patience, TICK, Tally};
 use crate::join::TcpFlow;
+use crate::poller::{EVENTS, poller, wait};
+use crate::turns::{Requests, Turns};
 
 const CLOSED: &str = "the other end closed a connection during the test";
 
 /// The client's worker.
 pub(crate) fn request(mut flows: Vec<TcpFlow>, job: &Job, live: &Live) -> io::Result<Tally> {
-    let mut tally = Tally::with_latency();
     if flows.len() == 1
         && let Some(flow) = flows.pop()
     {
+        let mut tally = Tally::with_latency();
         request_one(&flow, job, live, &mut tally)?;
-    } else {
-        Requester::new(flows, job, live, &mut tally)?.run()?;
+        return Ok(tally);
     }
-    Ok(tally)
+    let poller = poller(flows.iter().map(|flow| &flow.stream), EventFlags::IN)?;
+    let numbers = flows.iter().map(|flow| flow.index);
+    let mut requester = Requester {
+        turns: Turns::new(numbers, job, live, poller),
+        state: vec![Exchange::default(); flows.len()],
+        flows,
+    };
+    requester.run()?;
+    for flow in &requester.flows {
+        // The other end may be gone already.
+        let _ = flow.stream.shutdown(Shutdown::Write);
+    }
+    Ok(requester.turns.tally)
 }
 
 /// The server's worker.
@@ -142,200 +151,40 @@ fn respond_one(stream: &TcpStream, job: &Job, live: &Live) -> io::Result<()> {
     }
 }
 
-/// A poller with the sockets of `streams`, each known by its place.
-pub(crate) fn poller<'a>(
-    streams: impl Iterator<Item = &'a Arc<TcpStream>>,
-    flags: EventFlags,
-) -> io::Result<rustix::fd::OwnedFd> {
-    let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    for (place, stream) in streams.enumerate() {
-        stream.set_nonblocking(true)?;
-        epoll::add(&poller, stream, EventData::new_u64(place as u64), flags)?;
-    }
-    Ok(poller)
-}
-
-/// Waits for events, at most `limit`; interrupted is nothing happened.
-pub(crate) fn wait<'e>(
-    poller: &rustix::fd::OwnedFd,
-    room: &'e mut [std::mem::MaybeUninit<Event>],
-    limit: Duration,
-) -> io::Result<&'e mut [Event]> {
-    let limit = rustix::event::Timespec {
-        tv_sec: limit.as_secs() as _,
-        tv_nsec: limit.subsec_nanos() as _,
-    };
-    match epoll::wait(poller, room, Some(&limit)) {
-        Ok((events, _)) => Ok(events),
-        Err(rustix::io::Errno::INTR) => Ok(&mut []),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Room for the events of one wait.
-pub(crate) const EVENTS: usize = 128;
-
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, Default)]
 struct Exchange {
     to_send: usize,
     to_receive: usize,
     intended_ns: u64,
-    /// Requests begun.
-    number: u64,
     open: bool,
     dead: bool,
 }
 
 /// Many connections in one thread.
 struct Requester<'a> {
+    turns: Turns<'a>,
     flows: Vec<TcpFlow>,
     state: Vec<Exchange>,
-    job: &'a Job,
-    live: &'a Live,
-    tally: &'a mut Tally,
-    poller: rustix::fd::OwnedFd,
-    out: Vec<u8>,
-    scratch: Vec<u8>,
-    /// Open loop: next request of every connection that waits for its time.
-    due: BinaryHeap<Reverse<(u64, usize)>>,
-    open: usize,
 }
 
-impl<'a> Requester<'a> {
-    fn new(
-        flows: Vec<TcpFlow>,
-        job: &'a Job,
-        live: &'a Live,
-        tally: &'a mut Tally,
-    ) -> io::Result<Self> {
-        let poller = poller(flows.iter().map(|flow| &flow.stream), EventFlags::IN)?;
-        let out = io_step::buffer(job.spec.message_bytes);
-        Ok(Self {
-            state: vec![Exchange::default(); flows.len()],
-            scratch: out.clone(),
-            due: BinaryHeap::new(),
-            open: 0,
-            flows,
-            job,
-            live,
-            tally,
-            poller,
-            out,
-        })
-    }
+impl<'a> Requests<'a> for Requester<'a> {
+    const UNFINISHED: &'static str =
+        "requests had no answer until the end of the test and 2 s beyond";
 
-    fn run(&mut self) -> io::Result<()> {
-        let mut room = [std::mem::MaybeUninit::uninit(); EVENTS];
-        for place in 0..self.flows.len() {
-            self.next(place, self.job.now_ns())?;
-        }
-        loop {
-            let mut now = self.job.now_ns();
-            let over = self.job.over(now);
-            if self.job.hopeless(now) || (over && self.open == 0) {
-                break;
-            }
-            while let Some(Reverse((due, place))) = self.due.peek().copied()
-                && due <= now
-                && !over
-            {
-                self.due.pop();
-                self.begin(place, due)?;
-                now = self.job.now_ns();
-            }
-            if self.open == 0 && self.due.is_empty() {
-                break;
-            }
-            let next = self.due.peek().filter(|_| !over);
-            let limit = next.map_or(TICK, |Reverse((due, _))| {
-                Duration::from_nanos(due.saturating_sub(now)).min(TICK)
-            });
-            for event in wait(&self.poller, &mut room, limit)? {
-                self.ready(event.data.u64() as usize)?;
-            }
-        }
-        self.finish();
-        Ok(())
-    }
-
-    fn finish(&mut self) {
-        if self.open > 0 && !self.job.stopped() {
-            let open = self.open;
-            self.tally.fault(format!(
-                "{open} requests had no answer until the end of the test and 2 s beyond"
-            ));
-        }
-        if let Some(schedule) = self.job.schedule().filter(|_| !self.job.stopped()) {
-            let end = self.job.end_ns() - 1;
-            let unsent = self.flows.iter().zip(&self.state).map(|(flow, state)| {
-                schedule
-                    .due_by(flow.index, end)
-                    .saturating_sub(state.number)
-            });
-            self.tally.behind(unsent.sum());
-        }
-        for flow in &self.flows {
-            // The other end may be gone already.
-            let _ = flow.stream.shutdown(Shutdown::Write);
-        }
-    }
-
-    /// Begins the next request of a connection, now or when it is due.
-    fn next(&mut self, place: usize, now: u64) -> io::Result<()> {
-        match self.job.schedule() {
-            None if self.job.over(now) => Ok(()),
-            None => self.begin(place, now),
-            Some(schedule) => {
-                let due = schedule.due_ns(self.flows[place].index, self.state[place].number);
-                if due < self.job.end_ns() {
-                    self.due.push(Reverse((due, place)));
-                }
-                Ok(())
-            }
-        }
+    fn turns(&mut self) -> &mut Turns<'a> {
+        &mut self.turns
     }
 
     fn begin(&mut self, place: usize, intended_ns: u64) -> io::Result<()> {
-        let bytes = self.job.spec.message_bytes as usize;
+        let bytes = self.turns.job.spec.message_bytes as usize;
         let state = &mut self.state[place];
         state.to_send = bytes;
         state.to_receive = bytes;
         state.intended_ns = intended_ns;
-        state.number += 1;
         state.open = true;
-        self.open += 1;
+        self.turns.began(place);
         self.send(place)
-    }
-
-    fn send(&mut self, place: usize) -> io::Result<()> {
-        let stream = &self.flows[place].stream;
-        match send_some(stream, &self.out, &mut self.state[place].to_send)? {
-            Step::Closed => self.closed(place),
-            Step::Done => Ok(()),
-            Step::Blocked => self.interest(place, EventFlags::OUT),
-        }
-    }
-
-    fn interest(&self, place: usize, flags: EventFlags) -> io::Result<()> {
-        let data = EventData::new_u64(place as u64);
-        Ok(epoll::modify(
-            &self.poller,
-            &self.flows[place].stream,
-            data,
-            flags,
-        )?)
-    }
-
-    fn closed(&mut self, place: usize) -> io::Result<()> {
-        let state = &mut self.state[place];
-        if !state.dead {
-            state.dead = true;
-            self.open -= usize::from(state.open);
-            epoll::delete(&self.poller, &self.flows[place].stream)?;
-            self.tally.fault(CLOSED);
-        }
-        Ok(())
     }
 
     fn ready(&mut self, place: usize) -> io::Result<()> {
@@ -352,7 +201,7 @@ impl<'a> Requester<'a> {
         let stream = &self.flows[place].stream;
         // An idle connection that becomes readable was closed, or says too much.
         let mut left = self.state[place].to_receive.max(1);
-        let step = recv_some(stream, &mut self.scratch, &mut left)?;
+        let step = recv_some(stream, &mut self.turns.scratch, &mut left)?;
         if !self.state[place].open {
             return match step {
                 Step::Blocked => Ok(()),
@@ -364,17 +213,48 @@ impl<'a> Requester<'a> {
             Step::Blocked => Ok(()),
             Step::Closed => self.closed(place),
             Step::Done => {
-                let now = self.job.now_ns();
-                let bytes = u64::from(self.job.spec.message_bytes);
+                let now = self.turns.job.now_ns();
                 let state = &mut self.state[place];
                 state.open = false;
-                self.open -= 1;
-                self.live.exchanged(bytes);
-                self.tally
-                    .record(now.saturating_sub(state.intended_ns), now);
+                self.turns.over();
+                self.turns.answered(state.intended_ns, now);
                 self.next(place, now)
             }
         }
+    }
+}
+
+impl Requester<'_> {
+    fn send(&mut self, place: usize) -> io::Result<()> {
+        let stream = &self.flows[place].stream;
+        match send_some(stream, &self.turns.out, &mut self.state[place].to_send)? {
+            Step::Closed => self.closed(place),
+            Step::Done => Ok(()),
+            Step::Blocked => self.interest(place, EventFlags::OUT),
+        }
+    }
+
+    fn interest(&self, place: usize, flags: EventFlags) -> io::Result<()> {
+        let data = EventData::new_u64(place as u64);
+        Ok(epoll::modify(
+            &self.turns.poller,
+            &self.flows[place].stream,
+            data,
+            flags,
+        )?)
+    }
+
+    fn closed(&mut self, place: usize) -> io::Result<()> {
+        let state = &mut self.state[place];
+        if !state.dead {
+            state.dead = true;
+            if state.open {
+                self.turns.over();
+            }
+            epoll::delete(&self.turns.poller, &self.flows[place].stream)?;
+            self.turns.tally.fault(CLOSED);
+        }
+        Ok(())
     }
 }
 

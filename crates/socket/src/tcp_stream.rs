@@ -11,8 +11,9 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use crate::io_step;
 use crate::job::{GRACE, Job, Live, Patience, TICK, Tally};
 use crate::join::TcpFlow;
+use crate::poller::{EVENTS, poller, wait};
 use crate::sys;
-use crate::tcp_rr::{EVENTS, blocking, poller, wait};
+use crate::tcp_rr::blocking;
 
 /// What a receiver takes at once, as much as a sender gives by default.
 const RECEIVE: u32 = 128 << 10;

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use nicety_model::note::SockNote;
 use nicety_workload::{Answer, OpenRequests, Schedule, sequence_of, write_sequence};
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::hello;
 use crate::io_step;
-use crate::job::{Job, Live, TICK, Tally};
+use crate::job::{Job, Live, TICK, Tally, add};
 use crate::join::UdpFlow;
+use crate::poller::{EVENTS, poller, wait};
 use crate::sys;
-use crate::tcp_rr::{EVENTS, wait};
 
 /// Every datagram fits.
 const LARGEST: u32 = 1 << 16;
@@ -123,12 +123,7 @@ impl<'a> Requester<'a> {
 
     fn finish(self, tally: &mut Tally) {
         let counts = self.requests.counts();
-        let total = tally.requests.get_or_insert_default();
-        total.sent += counts.sent;
-        total.answered += counts.answered;
-        total.lost += counts.lost;
-        total.late += counts.late;
-        total.unexpected += counts.unexpected;
+        add(tally.requests.get_or_insert_default(), &counts);
         if let Some(schedule) = self.schedule.filter(|_| !self.job.stopped()) {
             let due = schedule.due_by(self.flow.index, self.job.end_ns() - 1);
             tally.behind(due.saturating_sub(counts.sent));
@@ -228,12 +223,7 @@ fn request_many(
     let Some(job) = requesters.first().map(|requester| requester.job) else {
         return Ok(());
     };
-    let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    for (place, requester) in requesters.iter().enumerate() {
-        requester.flow.socket.set_nonblocking(true)?;
-        let data = EventData::new_u64(place as u64);
-        epoll::add(&poller, &requester.flow.socket, data, EventFlags::IN)?;
-    }
+    let poller = poller(requesters.iter().map(|r| &r.flow.socket), EventFlags::IN)?;
     let mut scratch = io_step::buffer(LARGEST);
     let mut room = [std::mem::MaybeUninit::uninit(); EVENTS];
     let mut swept_ns = 0;
@@ -309,12 +299,7 @@ pub(crate) fn respond(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result
             echo(flow, job, live, &mut scratch)?;
         }
     } else {
-        let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for (place, flow) in flows.iter().enumerate() {
-            flow.socket.set_nonblocking(true)?;
-            let data = EventData::new_u64(place as u64);
-            epoll::add(&poller, &flow.socket, data, EventFlags::IN)?;
-        }
+        let poller = poller(flows.iter().map(|flow| &flow.socket), EventFlags::IN)?;
         let mut room = [std::mem::MaybeUninit::uninit(); EVENTS];
         while !job.stopped() {
             for event in wait(&poller, &mut room, TICK)? {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use nicety_account::{Arrival, Tracker};
 use nicety_model::note::SockNote;
 use nicety_model::sock::DatagramCounts;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -20,8 +20,8 @@ use crate::hello;
 use crate::io_step;
 use crate::job::{Job, Live, Patience, TICK, Tally};
 use crate::join::UdpFlow;
+use crate::poller::{EVENTS, poller, wait};
 use crate::sys;
-use crate::tcp_rr::{EVENTS, wait};
 
 /// Mark before the number, so that strange datagrams do not count.
 const MARK: u32 = 0x4e43_5459;
@@ -252,12 +252,7 @@ pub(crate) fn pull(flows: Vec<UdpFlow>, job: &Job, live: &Live) -> io::Result<Ta
             }
         }
     } else {
-        let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for (place, receiver) in receivers.iter().enumerate() {
-            receiver.flow.socket.set_nonblocking(true)?;
-            let data = EventData::new_u64(place as u64);
-            epoll::add(&poller, &receiver.flow.socket, data, EventFlags::IN)?;
-        }
+        let poller = poller(receivers.iter().map(|r| &r.flow.socket), EventFlags::IN)?;
         let mut room = [std::mem::MaybeUninit::uninit(); EVENTS];
         while !idle(&tally) {
             for event in wait(&poller, &mut room, TICK)? {

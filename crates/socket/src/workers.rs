@@ -7,11 +7,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nicety_model::note::SockNote;
-use nicety_model::sock::{DatagramCounts, EndReport, RequestCounts, Second};
+use nicety_model::sock::{DatagramCounts, EndReport, Second};
 
 use crate::cpu::CpuWindow;
 use crate::error::SocketError;
-use crate::job::{GRACE, Job, Live, Tally};
+use crate::job::{GRACE, Job, Live, Tally, add};
 use crate::join::{TcpFlow, UdpFlow};
 use crate::{pin, sys, tcp_crr, tcp_info, tcp_rr, tcp_stream, udp_rr, udp_stream};
 
@@ -312,14 +312,7 @@ fn merge(tallies: Vec<Tally>, report: &mut EndReport) {
             (Some(_), None) => {}
         }
         if let Some(more) = tally.requests {
-            let all = report.requests.get_or_insert_default();
-            *all = RequestCounts {
-                sent: all.sent + more.sent,
-                answered: all.answered + more.answered,
-                lost: all.lost + more.lost,
-                late: all.late + more.late,
-                unexpected: all.unexpected + more.unexpected,
-            };
+            add(report.requests.get_or_insert_default(), &more);
         }
         if let Some(more) = tally.datagrams {
             let all = report.datagrams.get_or_insert_default();

@@ -75,13 +75,9 @@ impl Apt {
         let mut words = vec!["-qq", "-y", "--print-uris", "-t", suite, "install"];
         words.extend(names);
         let text = self.run(&words, &mut |_| ())?;
-        listing::parse(&text).ok_or_else(|| QemuError::Answer {
-            what: "the listing of apt-get".into(),
-            text: text
-                .lines()
-                .find(|line| !line.starts_with('\''))
-                .unwrap_or_default()
-                .into(),
+        listing::parse(&text).ok_or_else(|| {
+            let strange = text.lines().find(|line| !line.starts_with('\''));
+            QemuError::answer("the listing of apt-get", strange.unwrap_or_default())
         })
     }
 
@@ -225,10 +221,6 @@ pub fn unpack(package: &Path, into: &Path) -> Result<(), QemuError> {
     if out.status.success() {
         return Ok(());
     }
-    let output = String::from_utf8_lossy(&out.stderr);
-    Err(QemuError::Fetch {
-        step: format!("unpacking {}", package.display()),
-        line: output.lines().next().unwrap_or_default().to_owned(),
-        fix: "is the disk full?",
-    })
+    let step = format!("unpacking {}", package.display());
+    Err(QemuError::failed(step, &out.stderr, "is the disk full?"))
 }

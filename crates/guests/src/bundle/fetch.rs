@@ -232,16 +232,10 @@ fn build(
 /// The package that `linux-image-amd64` stands for.
 fn kernel(apt: &Apt) -> Result<Package, QemuError> {
     let listed = apt.closure(apt::STABLE, &["linux-image-amd64"])?;
-    listing::kernel(&listed)
-        .cloned()
-        .ok_or_else(|| QemuError::Answer {
-            what: "the dependencies of linux-image-amd64".into(),
-            text: listed
-                .iter()
-                .map(|package| package.name.as_str())
-                .collect::<Vec<_>>()
-                .join(" "),
-        })
+    listing::kernel(&listed).cloned().ok_or_else(|| {
+        let names: Vec<_> = listed.iter().map(|package| &*package.name).collect();
+        QemuError::answer("the dependencies of linux-image-amd64", names.join(" "))
+    })
 }
 
 fn archives(dir: &Path) -> Result<Vec<PathBuf>, QemuError> {
@@ -287,13 +281,5 @@ fn tool(root: &Path, program: &str, name: &str, arguments: &[OsString]) -> Resul
     if out.status.success() {
         return Ok(());
     }
-    Err(QemuError::Fetch {
-        step: name.to_owned(),
-        line: String::from_utf8_lossy(&out.stderr)
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .into(),
-        fix: "is the disk full?",
-    })
+    Err(QemuError::failed(name, &out.stderr, "is the disk full?"))
 }

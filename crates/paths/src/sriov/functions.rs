@@ -47,7 +47,7 @@ pub(crate) struct FunctionSet {
     host: NetNs,
     /// Where the functions are counted, or why not.
     registers: Result<Mutex<Registers>, String>,
-    _dir: RunDir,
+    dir: RunDir,
 }
 
 impl FunctionSet {
@@ -166,7 +166,7 @@ impl FunctionSet {
                 Ok(None) => Err("registers of this chip are not known".to_owned()),
                 Err(error) => Err(error.to_string()),
             },
-            _dir: dir,
+            dir,
         };
         let up = |up| LinkChange {
             up: Some(up),
@@ -309,7 +309,8 @@ impl FunctionSet {
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), PathError> {
-        write(&self.inventory.file(file), text)
+        let file = self.inventory.file(file);
+        fs::write(&file, text).map_err(|e| PathError::io("write", file.display(), e))
     }
 }
 
@@ -317,7 +318,7 @@ impl Drop for FunctionSet {
     fn drop(&mut self) {
         // What cannot be undone now is undone by the next nicety, if the directory stays.
         if self.inventory.undo().is_err() {
-            self._dir.keep();
+            self.dir.keep();
         }
     }
 }
@@ -325,10 +326,6 @@ impl Drop for FunctionSet {
 /// Hardware address of a neighbour's function: locally administered, the same in every run.
 fn neighbour(number: u32) -> Mac {
     Mac([0x02, 0x6e, 0x69, 0, 2, number as u8])
-}
-
-fn write(file: &std::path::Path, text: &str) -> Result<(), PathError> {
-    fs::write(file, text).map_err(|e| PathError::io("write", file.display(), e))
 }
 
 #[cfg(test)]

@@ -29,10 +29,9 @@ use crate::counters::{InterfaceCounters, PathCounters, Polling};
 use crate::error::PathError;
 use crate::neighbours::Joining;
 use crate::path::PathThread;
-use crate::vlan::VLAN;
+use crate::vlan::{ENDS as FARS, VLAN};
 
 const BRIDGES: [&str; 2] = ["br0", "br1"];
-const FARS: [&str; 2] = ["d0", "d1"];
 
 /// What shall be between tester and guests.
 pub(crate) struct GuestSwitchSpec<'a> {
@@ -189,10 +188,7 @@ impl GuestSwitch {
     /// Its threads that work for the path.
     pub(crate) fn threads(&self) -> Result<Vec<PathThread>, NetError> {
         match &self.program {
-            Program::Ovs(instance, Datapath::Userspace) => instance.threads(Some("ovs-vswitchd")),
-            Program::Ovs(instance, Datapath::Kernel) | Program::OvsDpdk(instance) => {
-                instance.threads(None)
-            }
+            Program::Ovs(instance, _) | Program::OvsDpdk(instance) => instance.threads(),
             Program::Testpmd(running) => Ok(running.threads.clone()),
         }
     }
@@ -244,11 +240,8 @@ impl GuestSwitch {
                     let counters: LinkCounters = ovs_dpdk::port_counters(&seen, name, arrived);
                     InterfaceCounters::inner(format!("ovs {name}"), counters)
                 };
-                let mut places = vec![
-                    at("p0", arrived("d0")),
-                    at("p1", arrived("d1")),
-                    InterfaceCounters::inner("ovs", ovs_dpdk::lookups(&seen)),
-                ];
+                let lookups = InterfaceCounters::inner("ovs", ovs_dpdk::lookups(&seen));
+                let mut places = vec![at("p0", arrived("d0")), at("p1", arrived("d1")), lookups];
                 for guest in 0..self.guests {
                     places.extend([0, 1].map(|side| at(&port(guest, side), None)));
                 }
@@ -327,10 +320,7 @@ fn open_vswitch(
         daemon: &ovs::DAEMON,
         cpus: spec.cpus,
         config: Vec::new(),
-        datapath_type: match datapath {
-            Datapath::Kernel => "system",
-            Datapath::Userspace => "netdev",
-        },
+        datapath,
         ports: ports(spec, FARS.map(|name| (name, Vec::new())), guests, |_, _| {
             Vec::new()
         }),
@@ -366,7 +356,7 @@ fn open_vswitch_on_dpdk(
         daemon: &ovs_dpdk::DAEMON,
         cpus: spec.dpdk.beside(),
         config: ovs_dpdk::configuration(spec.dpdk, polling, own),
-        datapath_type: "netdev",
+        datapath: Datapath::Userspace,
         ports: ports(spec, interfaces, guests, |guest, side| {
             let socket = spec.sockets.get(guest).map(|sockets| &sockets[side]);
             vec![

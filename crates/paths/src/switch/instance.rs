@@ -26,21 +26,9 @@ use crate::run_dir::RunDir;
 use crate::vlan::VLAN;
 
 const PACKAGE: &str = "openvswitch-switch";
-const SERVER: Packaged = Packaged {
-    name: "ovsdb-server",
-    places: &[],
-    package: PACKAGE,
-};
-const TOOL: Packaged = Packaged {
-    name: "ovsdb-tool",
-    places: &[],
-    package: PACKAGE,
-};
-const SETTER: Packaged = Packaged {
-    name: "ovs-vsctl",
-    places: &[],
-    package: PACKAGE,
-};
+const SERVER: Packaged = Packaged::on_path("ovsdb-server", PACKAGE);
+const TOOL: Packaged = Packaged::on_path("ovsdb-tool", PACKAGE);
+const SETTER: Packaged = Packaged::on_path("ovs-vsctl", PACKAGE);
 const SCHEMA: Packaged = Packaged {
     name: "vswitch.ovsschema",
     places: &[
@@ -71,12 +59,20 @@ pub(super) struct Setup<'a> {
     pub(super) cpus: &'a [u32],
     /// `other_config` of the whole switch, as in `dpdk-init=true`.
     pub(super) config: Vec<String>,
-    /// `system` (the kernel's) or `netdev` (in the daemon).
-    pub(super) datapath_type: &'static str,
+    /// Who carries frames.
+    pub(super) datapath: Datapath,
     /// What is switched.
     pub(super) ports: Vec<SwitchPort>,
     /// Whether the daemon runs DPDK.
     pub(super) dpdk: bool,
+}
+
+/// How the datapath is called in the database: `system` is the kernel's, `netdev` that in the daemon.
+pub(super) fn datapath_type(datapath: Datapath) -> &'static str {
+    match datapath {
+        Datapath::Kernel => "system",
+        Datapath::Userspace => "netdev",
+    }
 }
 
 /// A port of a bridge.
@@ -146,6 +142,8 @@ pub(super) struct Instance {
     /// The database's socket.
     database: PathBuf,
     control: PathBuf,
+    /// The daemon's first thread carries the frames.
+    main_carries: bool,
     version: String,
     _dir: RunDir,
 }
@@ -200,6 +198,7 @@ impl Instance {
             setter,
             database: socket,
             control,
+            main_carries: setup.datapath == Datapath::Userspace && !setup.dpdk,
             version: String::new(),
             _dir: dir,
         };
@@ -299,11 +298,10 @@ impl Instance {
         Ok(())
     }
 
-    /// Its threads that work for the path. `main` is the first thread's name where that carries
-    /// frames.
-    pub(super) fn threads(&self, main: Option<&str>) -> Result<Vec<PathThread>, NetError> {
+    /// Its threads that work for the path: the first one where frames are carried there.
+    pub(super) fn threads(&self) -> Result<Vec<PathThread>, NetError> {
         pinned::threads(self.daemon.id(), |name, first| match first {
-            true => main.map(str::to_owned),
+            true => self.main_carries.then(|| "ovs-vswitchd".to_owned()),
             false => label(name),
         })
     }
@@ -388,7 +386,7 @@ fn configuration(setup: &Setup<'_>) -> Vec<String> {
     for pair in &setup.config {
         command(&["set", "Open_vSwitch", ".", &format!("other_config:{pair}")]);
     }
-    let datapath = format!("datapath_type={}", setup.datapath_type);
+    let datapath = format!("datapath_type={}", datapath_type(setup.datapath));
     // Stations are learned once per cell; the longest time there is, so that none is forgotten
     // while it only receives.
     let ageing = "other_config:mac-aging-time=3600";

@@ -106,10 +106,7 @@ impl OvsPath {
             daemon: &DAEMON,
             cpus: &spec.cpus,
             config: Vec::new(),
-            datapath_type: match datapath {
-                Datapath::Kernel => "system",
-                Datapath::Userspace => "netdev",
-            },
+            datapath,
             ports: ["d0", "d1"]
                 .map(|name| SwitchPort {
                     member,
@@ -119,10 +116,7 @@ impl OvsPath {
             dpdk: false,
         })?;
         let facts = &mut rig.facts;
-        facts.threads.extend(instance.threads(match datapath {
-            Datapath::Kernel => None,
-            Datapath::Userspace => Some("ovs-vswitchd"),
-        })?);
+        facts.threads.extend(instance.threads()?);
         facts.vlan = spec.tagged.then_some(VLAN);
         rig.joined(datapath == Datapath::Userspace);
         let switch = OvsSwitch {

@@ -4,7 +4,7 @@
 
 use nicety_model::Remedy;
 use nicety_model::note::{DpdkSwitch, PathNote};
-use nicety_model::path::Vdev;
+use nicety_model::path::{Datapath, Vdev};
 use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
 
@@ -67,14 +67,14 @@ impl OvsDpdkPath {
             daemon: &DAEMON,
             cpus: spec.beside(),
             config: configuration(spec, polling, own_ports(0)),
-            datapath_type: "netdev",
+            datapath: Datapath::Userspace,
             ports: vec![
                 SwitchPort::plain("p0", port(spec.vdev, 0, queues)),
                 SwitchPort::plain("p1", port(spec.vdev, 1, queues)),
             ],
             dpdk: true,
         })?;
-        rig.facts.threads.extend(instance.threads(None)?);
+        rig.facts.threads.extend(instance.threads()?);
         rig.joined(true);
         let note = PathNote::OvsDpdk {
             version: instance.version().to_owned(),

@@ -35,6 +35,15 @@ pub(super) struct Packaged {
 }
 
 impl Packaged {
+    /// One in a directory of PATH.
+    pub(super) const fn on_path(name: &'static str, package: &'static str) -> Self {
+        Self {
+            name,
+            places: &[],
+            package,
+        }
+    }
+
     /// Finds it.
     pub(super) fn find(&self) -> Result<PathBuf, PathError> {
         let named = self.places.iter().map(PathBuf::from);

@@ -23,11 +23,7 @@ use crate::path::{Path, PathFacts, PathThread};
 use crate::rig::Rig;
 use crate::run_dir::RunDir;
 
-pub(super) const TESTPMD: Packaged = Packaged {
-    name: "dpdk-testpmd",
-    places: &[],
-    package: "dpdk-dev",
-};
+pub(super) const TESTPMD: Packaged = Packaged::on_path("dpdk-testpmd", "dpdk-dev");
 /// Buffers: two rings of 2,048 frames in either direction for each of some queues, and reserve.
 const BUFFERS: u32 = 32_768;
 /// Below RUNTIME_DIRECTORY, for `--file-prefix=nicety`.

@@ -14,6 +14,7 @@ use crate::counters::Role;
 use crate::error::PathError;
 use crate::function_rig::{self, OnFunctions};
 use crate::guest::{behind, macs};
+use crate::interface::up;
 use crate::rig::{Rig, RigSpec};
 use crate::run_dir::RunDir;
 use crate::sriov;
@@ -180,7 +181,7 @@ fn bridge(rig: &Rig, switch: VmSwitch, side: usize) -> Result<Vec<(String, Role)
     };
     places.push((name.to_owned(), Role::Bridge));
     let master = Some(links.get(name)?.index);
-    links.change(far, &up(master, None))?;
+    links.change(far, &up(master))?;
     if switch == (VmSwitch::VlanBridge { filtering: true }) {
         links.allow_vlan(links.get(far)?.index, VLAN)?;
     }
@@ -199,9 +200,9 @@ fn plugged(rig: &Rig, mtu: u32, [bridge, near, far]: [String; 3]) -> Result<u32,
     };
     links.add_veth(end(near.as_str()), end(far.as_str()))?;
     let index = links.get(&bridge)?.index;
-    links.change(&near, &up(Some(index), None))?;
-    links.change(&far, &up(None, None))?;
-    links.change(&bridge, &up(None, None))?;
+    links.change(&near, &up(Some(index)))?;
+    links.change(&far, &up(None))?;
+    links.change(&bridge, &up(None))?;
     Ok(index)
 }
 
@@ -223,7 +224,8 @@ fn tap(rig: &Rig, spec: &VmSpec, guest: usize, side: usize) -> Result<Backend, P
         VmSwitch::Ovs { .. } => None,
         _ => Some(dut.links.get(BRIDGES[side])?.index),
     };
-    dut.links.change(&name, &up(master, Some(mtu(spec))))?;
+    let mtu = Some(mtu(spec));
+    dut.links.change(&name, &LinkChange { mtu, ..up(master) })?;
     if ask.switch == (VmSwitch::VlanBridge { filtering: true }) {
         dut.links
             .allow_untagged(dut.links.get(&name)?.index, VLAN)?;
@@ -256,15 +258,6 @@ fn steer(rig: &Rig, spec: &VmSpec) -> Result<(), PathError> {
         }
     }
     Ok(())
-}
-
-fn up(master: Option<u32>, mtu: Option<u32>) -> LinkChange {
-    LinkChange {
-        up: Some(true),
-        master,
-        mtu,
-        mac: None,
-    }
 }
 
 /// Interface of a guest's macvtap on one side.
@@ -330,7 +323,7 @@ fn macvtap(
         // The host does not know which groups the guest is in.
         dut.links.take_groups(name)?;
     }
-    dut.links.change(name, &up(None, None))?;
+    dut.links.change(name, &up(None))?;
     Ok(Backend::Tap {
         queues: vec![queue],
         vhost: open_vhost().is_ok(),

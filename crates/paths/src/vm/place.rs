@@ -92,10 +92,10 @@ fn read_back(name: String, task: i32, pinned: Option<&[u32]>) -> Result<PathThre
     if let Some(wanted) = pinned
         && wanted != cpus
     {
-        return Err(QemuError::Answer {
-            what: format!("the placement of {name}"),
-            text: format!("asked for CPU {wanted:?}, the kernel says {cpus:?}"),
-        });
+        return Err(QemuError::answer(
+            format!("the placement of {name}"),
+            format!("asked for CPU {wanted:?}, the kernel says {cpus:?}"),
+        ));
     }
     Ok(PathThread {
         interface: "guest".to_owned(),

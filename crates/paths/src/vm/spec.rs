@@ -8,7 +8,6 @@ use nicety_netdev::link::Mac;
 use crate::error::PathError;
 use crate::guest::{self, STATIONS};
 use crate::memory::available_mib;
-use crate::words;
 
 /// A path through a guest.
 #[derive(Debug, Clone)]
@@ -70,16 +69,20 @@ pub(super) fn check(spec: &VmSpec, cpus: &[u32]) -> Result<(), PathError> {
     let missing = spec.ask.pin.iter().find(|cpu| !cpus.contains(cpu));
     if let Some(cpu) = missing {
         return Err(PathError::Guest {
-            why: format!(
-                "pin names CPU {cpu}, this process may use {}",
-                words::cpus(cpus)
-            ),
+            why: format!("pin names CPU {cpu}, this process may use {}", words(cpus)),
             remedy: Remedy::plan(
                 "name CPUs of this machine, or measure on the one that the plan was written for",
             ),
         });
     }
     Ok(())
+}
+
+/// CPU numbers: `CPUs 0, 1`.
+fn words(cpus: &[u32]) -> String {
+    let plural = if cpus.len() == 1 { "" } else { "s" };
+    let words: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    format!("CPU{plural} {}", words.join(", "))
 }
 
 /// Whether so many guests fit in the memory that is available, where that is known.

@@ -140,15 +140,10 @@ impl PortState {
 
     /// It could not be read.
     pub(super) fn vanish(&mut self) {
+        self.uncounted();
         self.present = false;
-        self.fresh = false;
         self.write = false;
-        self.rate = 0.0;
         self.applied = None;
-        self.meter.forget();
-        self.demand.reset();
-        self.enforcement = Enforcement::Untested;
-        self.leak = Leak::default();
     }
 
     /// Compares the rate with the higher limit of this period and the last: one that has just

@@ -91,6 +91,17 @@ impl std::fmt::Display for RateRange {
 }
 
 impl RateRange {
+    /// Every whole Mbit/s from `low_mbit` on.
+    pub(super) const fn from(low_mbit: u32, top: Top) -> Self {
+        Self {
+            low_mbit,
+            top,
+            step_mbit: 1,
+            raises: false,
+            zero_stays: false,
+        }
+    }
+
     /// The highest rate in Mbit/s over a link.
     fn top_mbit(&self, link: Option<BitRate>) -> Option<u64> {
         let link = || link.map(|rate| rate.0 / 1_000_000);

@@ -4,13 +4,7 @@ use super::range::{RateRange, Top};
 use super::{Driver, Minimum, VfCounters};
 
 const fn range(low_mbit: u32, top: Top) -> Option<RateRange> {
-    Some(RateRange {
-        low_mbit,
-        top,
-        step_mbit: 1,
-        raises: false,
-        zero_stays: false,
-    })
+    Some(RateRange::from(low_mbit, top))
 }
 
 const fn driver(
@@ -63,11 +57,9 @@ pub(super) const DRIVERS: [Driver; 19] = {
         driver(
             "i40e",
             Some(RateRange {
-                low_mbit: 50,
-                top: Top::Link,
                 step_mbit: 50,
                 raises: true,
-                zero_stays: false,
+                ..RateRange::from(50, Top::Link)
             }),
             Refused,
             Live,
@@ -109,11 +101,8 @@ pub(super) const DRIVERS: [Driver; 19] = {
         driver(
             "qede",
             Some(RateRange {
-                low_mbit: 1,
-                top: Top::Link,
-                step_mbit: 1,
-                raises: false,
                 zero_stays: true,
+                ..RateRange::from(1, Top::Link)
             }),
             Honoured,
             NoCounters,
@@ -122,11 +111,8 @@ pub(super) const DRIVERS: [Driver; 19] = {
         driver(
             "qlcnic",
             Some(RateRange {
-                low_mbit: 100,
-                top: Top::Mbit(9_999),
                 step_mbit: 100,
-                raises: false,
-                zero_stays: false,
+                ..RateRange::from(100, Top::Mbit(9_999))
             }),
             Honoured,
             NoCounters,

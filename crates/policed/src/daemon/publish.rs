@@ -104,7 +104,7 @@ impl Daemon {
         if self.written.as_ref().is_none_or(is_old) {
             self.written = Some(Arc::clone(&shown));
             // A full disk makes status old, which it says; sharing goes on.
-            let _ = state::write(self.state.path(), &shown.whole());
+            let _ = state::replace(&state::file(self.state.path()), &shown.whole());
         }
         self.board.show(shown);
     }

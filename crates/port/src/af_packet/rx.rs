@@ -4,11 +4,13 @@
 
 use std::mem::size_of;
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::socket::Socket;
+use rustix::mm::MapFlags;
+
+use super::socket::{ON, Socket};
 use crate::error::PortError;
+use crate::memory::Memory;
 
 /// Bytes of one block of the ring; every block is one allocation of the kernel.
 const BLOCK_BYTES: u32 = 1 << 20;
@@ -42,16 +44,12 @@ const PACKET_TYPE: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16) 
 #[derive(Debug)]
 pub(crate) struct RxRing {
     socket: Socket,
-    memory: NonNull<u8>,
-    length: usize,
+    memory: Memory,
     slot_bytes: usize,
     slots_per_block: usize,
     slots: usize,
     next: usize,
 }
-
-// SAFETY: the mapping belongs to this value alone and moves with it.
-unsafe impl Send for RxRing {}
 
 impl RxRing {
     /// Opens a ring on `interface` for frames of up to `frame_bytes` (without FCS). Must be
@@ -74,14 +72,8 @@ impl RxRing {
     /// is left to hardware to do.
     pub(crate) fn open_capture(interface: &str, frame_bytes: usize) -> Result<Self, PortError> {
         Self::with(interface, frame_bytes, RING_BYTES / 2, |socket| {
-            let on: libc::c_int = 1;
             socket.promiscuous()?;
-            socket.set(
-                libc::SOL_PACKET,
-                PACKET_VNET_HDR,
-                &on,
-                "see what is left to hardware",
-            )
+            socket.set(PACKET_VNET_HDR, &ON, "see what is left to hardware")
         })
     }
 
@@ -94,12 +86,7 @@ impl RxRing {
         let socket = Socket::open(interface)?;
         prepare(&socket)?;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        socket.set(
-            libc::SOL_PACKET,
-            libc::PACKET_VERSION,
-            &version,
-            "choose ring version 2",
-        )?;
+        socket.set(libc::PACKET_VERSION, &version, "choose ring version 2")?;
         // Header, link-layer address and headroom stand before the frame; a tag that the kernel
         // puts back takes 4 bytes more.
         let slot_bytes = (libc::TPACKET2_HDRLEN + 16 + frame_bytes + 4).next_multiple_of(64);
@@ -112,32 +99,12 @@ impl RxRing {
             tp_frame_size: slot_bytes as u32,
             tp_frame_nr: slots as u32,
         };
-        socket.set(
-            libc::SOL_PACKET,
-            libc::PACKET_RX_RING,
-            &request,
-            "make a receive ring",
-        )?;
-        let length = length as usize;
-        // SAFETY: a new shared mapping of the ring just made, of exactly its size.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                socket.raw(),
-                0,
-            )
-        };
-        let memory = match NonNull::new(memory.cast::<u8>()) {
-            Some(memory) if memory.as_ptr().cast() != libc::MAP_FAILED => memory,
-            _ => return Err(PortError::last(interface, "map the receive ring")),
-        };
+        socket.set(libc::PACKET_RX_RING, &request, "make a receive ring")?;
+        let memory = Memory::shared(&socket, 0, length as usize, MapFlags::POPULATE)
+            .map_err(|error| PortError::system(interface, "map the receive ring", error))?;
         let ring = Self {
             socket,
             memory,
-            length,
             slot_bytes,
             slots_per_block,
             slots,
@@ -155,7 +122,7 @@ impl RxRing {
             let slot = self.next % self.slots_per_block;
             let offset = block * BLOCK_BYTES as usize + slot * self.slot_bytes;
             // SAFETY: `next < slots`, so the slot lies inside the mapping; the kernel aligned it.
-            let header = unsafe { self.memory.add(offset) };
+            let header = unsafe { self.memory.start().add(offset) };
             // SAFETY: tp_status is the first, aligned u32 of the slot; the kernel and we hand
             // the slot over through it, so it is accessed atomically.
             let status = unsafe { AtomicU32::from_ptr(header.as_ptr().cast::<u32>()) };
@@ -194,24 +161,12 @@ impl RxRing {
 
     /// Frames dropped because the ring was full, since the last call.
     pub(crate) fn take_drops(&self) -> Result<u64, PortError> {
-        let stats: libc::tpacket_stats = self.socket.get(
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            "read the receive ring's drops",
-        )?;
-        Ok(u64::from(stats.tp_drops))
+        self.socket.take_drops()
     }
 
     /// Fails when the interface went down.
     pub(crate) fn check_up(&self) -> Result<(), PortError> {
         self.socket.check_up()
-    }
-}
-
-impl Drop for RxRing {
-    fn drop(&mut self) {
-        // SAFETY: the mapping made in `open`, unmapped once.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.length) };
     }
 }
 

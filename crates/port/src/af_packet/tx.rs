@@ -3,15 +3,20 @@
 
 use std::io;
 
-use super::socket::Socket;
+use rustix::net::sockopt;
+
+use super::learning;
+use super::socket::{ON, Socket};
 use crate::error::PortError;
+use crate::sending::LEARNING_FRAMES;
+use crate::stamped::{Frames, Stamped};
 
 /// Frames per system call. More gains little (1.13 to 1.24 M frames/s from 1 to 32 on a veth),
 /// and every frame of a batch carries the time at which the batch was filled.
 pub(crate) const BATCH: usize = 16;
 /// Bytes the sending socket may have in flight. A veth ring holds 256 frames, and the kernel
 /// charges each with its whole buffer.
-const SEND_BUFFER_BYTES: libc::c_int = 16 << 20;
+const SEND_BUFFER_BYTES: usize = 16 << 20;
 
 /// What a refusal (ENOBUFS) of the interface means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,32 +59,12 @@ impl TxSocket {
         refusal: Refusal,
     ) -> Result<Self, PortError> {
         let socket = Socket::open(interface)?;
-        let on: libc::c_int = 1;
-        socket.set(
-            libc::SOL_PACKET,
-            libc::PACKET_QDISC_BYPASS,
-            &on,
-            "bypass the qdisc",
-        )?;
+        socket.set(libc::PACKET_QDISC_BYPASS, &ON, "bypass the qdisc")?;
         // Beyond wmem_max only with CAP_NET_ADMIN on the host; without it the kernel's limit
         // is what we get, and a full socket then makes the call wait.
-        let size = SEND_BUFFER_BYTES;
-        if socket
-            .set(
-                libc::SOL_SOCKET,
-                libc::SO_SNDBUFFORCE,
-                &size,
-                "enlarge the send buffer",
-            )
-            .is_err()
-        {
-            socket.set(
-                libc::SOL_SOCKET,
-                libc::SO_SNDBUF,
-                &size,
-                "enlarge the send buffer",
-            )?;
-        }
+        sockopt::set_socket_send_buffer_size_force(&socket, SEND_BUFFER_BYTES)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER_BYTES))
+            .map_err(|error| PortError::system(interface, "enlarge the send buffer", error))?;
         socket.bind(0)?;
         let vector = libc::iovec {
             iov_base: std::ptr::null_mut(),
@@ -95,11 +80,6 @@ impl TxSocket {
             messages: vec![message; BATCH].into_boxed_slice(),
             vectors: vec![vector; BATCH].into_boxed_slice(),
         })
-    }
-
-    /// Buffer of frame `n` of the next batch.
-    pub(crate) fn frame(&mut self, n: usize) -> &mut [u8] {
-        &mut self.frames[n * self.frame_bytes..(n + 1) * self.frame_bytes]
     }
 
     /// Points the messages at the frames. Done for each batch: whoever filled a frame has borrowed all of
@@ -174,11 +154,6 @@ impl TxSocket {
         Ok(sent)
     }
 
-    /// Interface name.
-    pub(crate) fn interface(&self) -> &str {
-        self.socket.interface()
-    }
-
     /// Number of the interface in its network namespace.
     pub(crate) fn index(&self) -> u32 {
         self.socket.index()
@@ -187,6 +162,33 @@ impl TxSocket {
     /// Fails when the interface went down.
     pub(crate) fn check_up(&self) -> Result<(), PortError> {
         self.socket.check_up()
+    }
+}
+
+impl Frames for TxSocket {
+    const COUNT: usize = BATCH;
+
+    /// Buffer of frame `n` of the next batch.
+    fn frame(&mut self, n: usize) -> &mut [u8] {
+        &mut self.frames[n * self.frame_bytes..(n + 1) * self.frame_bytes]
+    }
+
+    fn interface(&self) -> &str {
+        self.socket.interface()
+    }
+}
+
+impl Stamped<TxSocket> {
+    /// Sends learning frames.
+    pub(crate) fn learn(&mut self) -> Result<(), PortError> {
+        for station in 0..self.stations() {
+            self.stamp(0, &learning(station))?;
+            // One refused learning frame is made good by the next.
+            for _ in 0..LEARNING_FRAMES {
+                self.socket.send(1)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nicety_account::Account;
-use nicety_packet::{CheckCorruption, Expect, PacketError, Stamp, Template};
+use nicety_packet::{CheckCorruption, Expect};
 
 use super::rx::RxRing;
 use super::tx::{BATCH, TxSocket};
@@ -16,6 +16,7 @@ use crate::pin;
 use crate::rest::Rests;
 use crate::sending::Sending;
 use crate::slots::SentTimes;
+use crate::stamped::Stamped;
 
 /// Frames read from a ring before the sender gets its turn again.
 const RX_BURST: usize = 64;
@@ -25,40 +26,9 @@ const CHECK_NS: u64 = 50_000_000;
 /// A port's sending half.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    pub(crate) socket: TxSocket,
-    pub(crate) template: Template,
-    pub(crate) stream: u8,
+    pub(crate) out: Stamped<TxSocket>,
     /// When the frames of the last trial were sent.
     pub(crate) times: SentTimes,
-}
-
-impl Sender {
-    /// Puts the template into every buffer of the batch, so that only the stamp changes later.
-    pub(crate) fn new(socket: TxSocket, template: Template, stream: u8) -> Result<Self, PortError> {
-        let mut sender = Self {
-            socket,
-            template,
-            stream,
-            times: SentTimes::default(),
-        };
-        for n in 0..BATCH {
-            let prepared = sender.template.prepare(sender.socket.frame(n));
-            prepared.map_err(|source| sender.packet_error(source))?;
-        }
-        Ok(sender)
-    }
-
-    /// Stamps frame `n` of the batch.
-    pub(crate) fn stamp(&mut self, n: usize, stamp: &Stamp) -> Result<(), PortError> {
-        match self.template.stamp(self.socket.frame(n), stamp) {
-            Ok(_) => Ok(()),
-            Err(source) => Err(self.packet_error(source)),
-        }
-    }
-
-    fn packet_error(&self, source: PacketError) -> PortError {
-        PortError::packet(self.socket.interface(), source)
-    }
 }
 
 /// A port's receiving half.
@@ -108,19 +78,13 @@ pub(crate) fn run(
     work: Work<'_>,
     shared: &Shared<'_>,
 ) -> Result<(Vec<Sending>, WorkerUse), PortError> {
-    let pinned = pin::to_cpu(work.cpu);
-    pin::prefer();
-    pin::wake_in_time();
-    let (wall, cpu) = (monotonic_ns(), pin::thread_cpu_ns());
-    let result = poll(work.senders, work.receivers, shared);
-    if result.is_err() {
-        shared.failed.store(true, Ordering::Relaxed);
-    }
-    let used = WorkerUse {
-        cpu: if pinned { work.cpu } else { None },
-        cpu_s: (pin::thread_cpu_ns() - cpu) as f64 * 1e-9,
-        wall_s: (monotonic_ns() - wall) as f64 * 1e-9,
-    };
+    let (result, used) = pin::measured(work.cpu, || {
+        let result = poll(work.senders, work.receivers, shared);
+        if result.is_err() {
+            shared.failed.store(true, Ordering::Relaxed);
+        }
+        result
+    });
     result.map(|sendings| (sendings, used))
 }
 
@@ -152,7 +116,7 @@ fn poll(
             next_check_ns = now + CHECK_NS;
             senders
                 .iter()
-                .try_for_each(|active| active.sender.socket.check_up())?;
+                .try_for_each(|active| active.sender.out.socket.check_up())?;
             receivers
                 .iter()
                 .try_for_each(|receiver| receiver.ring.check_up())?;
@@ -185,7 +149,7 @@ fn poll(
     Ok(senders
         .iter()
         .map(|active| Sending {
-            stream: active.sender.stream,
+            stream: active.sender.out.stream,
             sent: active.pacer.used(),
             refused_by_path: active.refused_by_path,
             first_ns: active.first_ns,
@@ -211,18 +175,8 @@ fn send(active: &mut Active<'_>, shared: &Shared<'_>, now: u64) -> Result<(), Po
     let sender = &mut *active.sender;
     let first = active.pacer.used();
     let tx_ns = monotonic_ns();
-    for n in 0..due {
-        // The stamp carries the low 32 bits; the receiver extends them.
-        let sequence = (first + n as u64) as u32;
-        let stamp = Stamp {
-            stream: sender.stream,
-            trial: shared.trial,
-            sequence,
-            tx_ns,
-        };
-        sender.stamp(n, &stamp)?;
-    }
-    let sent = sender.socket.send(due)?;
+    sender.out.stamp_all(due, first, shared.trial, tx_ns)?;
+    let sent = sender.out.socket.send(due)?;
     if active.first_ns == 0 {
         active.first_ns = tx_ns;
     }

@@ -1,72 +1,15 @@
-//! Memory shared with the kernel: the frames, and the rings that say whose they are. Layout as
-//! in linux/if_xdp.h, meaning as in Documentation/networking/af_xdp.rst.
+//! The rings that say whose frames are. Layout as in linux/if_xdp.h, meaning as in
+//! Documentation/networking/af_xdp.rst.
 #![allow(unsafe_code)] // edge: shared memory
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::MapFlags;
+use rustix::net::xdp::XdpRingOffset;
 
-/// A piece of memory, gone when dropped.
-#[derive(Debug)]
-pub(super) struct Memory {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: the memory belongs to this value alone, and is the same from every thread.
-unsafe impl Send for Memory {}
-
-impl Memory {
-    /// `bytes` bytes of zeros that the kernel may read and write as well.
-    pub(super) fn new(bytes: usize) -> io::Result<Self> {
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-        // SAFETY: a new mapping where the kernel chooses; nothing else is there.
-        let start = unsafe { mmap_anonymous(null_mut(), bytes, prot, flags) }?;
-        Self::at(start.cast(), bytes)
-    }
-
-    /// The ring of a socket at `offset`, `bytes` bytes of it.
-    fn shared(socket: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<Self> {
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: as above.
-        let start = unsafe { mmap(null_mut(), bytes, prot, flags, socket, offset) }?;
-        Self::at(start.cast(), bytes)
-    }
-
-    fn at(start: *mut u8, bytes: usize) -> io::Result<Self> {
-        let start = NonNull::new(start).ok_or_else(|| io::Error::other("no address"))?;
-        Ok(Self { start, bytes })
-    }
-
-    /// Where it starts.
-    pub(super) fn address(&self) -> u64 {
-        self.start.as_ptr() as u64
-    }
-
-    /// `length` bytes from `offset`; nothing where that is beyond the end. The kernel must not
-    /// be using them: they are in no ring.
-    pub(super) fn slice(&mut self, offset: usize, length: usize) -> &mut [u8] {
-        if offset.saturating_add(length) > self.bytes {
-            return &mut [];
-        }
-        // SAFETY: inside the mapping, which `self` borrows exclusively; the caller sees to it
-        // that the kernel does not touch it meanwhile.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(offset), length) }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: nobody holds a reference into the mapping: they borrow from it. The kernel
-        // holds the pages of its own accord.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
-    }
-}
+use crate::memory::Memory;
 
 /// A ring of entries `T` with one producer and one consumer, of which one is the kernel.
 #[derive(Debug)]
@@ -85,11 +28,11 @@ impl<T: Copy> Ring<T> {
     pub(super) fn map(
         socket: BorrowedFd<'_>,
         offset: u64,
-        layout: &libc::xdp_ring_offset,
+        layout: &XdpRingOffset,
         entries: u32,
     ) -> io::Result<Self> {
         let bytes = layout.desc as usize + entries as usize * size_of::<T>();
-        let memory = Memory::shared(socket, offset, bytes)?;
+        let memory = Memory::shared(socket, offset, bytes, MapFlags::POPULATE)?;
         let fits = |at: u64| {
             let at = at as usize;
             (at + size_of::<u32>() <= bytes && at.is_multiple_of(align_of::<u32>())).then_some(at)
@@ -97,7 +40,7 @@ impl<T: Copy> Ring<T> {
         let places = (
             fits(layout.producer),
             fits(layout.consumer),
-            fits(layout.flags),
+            layout.flags.and_then(fits),
         );
         let (Some(producer), Some(consumer), Some(flags)) = places else {
             return Err(io::Error::other(
@@ -157,18 +100,14 @@ impl<T: Copy> Ring<T> {
         let index = (number & self.mask) as usize;
         // SAFETY: `map` made room for mask + 1 entries behind this offset.
         unsafe {
-            self.memory
-                .start
-                .as_ptr()
-                .add(self.entries)
-                .cast::<T>()
-                .add(index)
+            let start = self.memory.start().as_ptr();
+            start.add(self.entries).cast::<T>().add(index)
         }
     }
 
     fn word(&self, offset: usize) -> &AtomicU32 {
         // SAFETY: `map` has checked that the word is inside and aligned; the kernel changes it
         // atomically.
-        unsafe { AtomicU32::from_ptr(self.memory.start.as_ptr().add(offset).cast()) }
+        unsafe { AtomicU32::from_ptr(self.memory.start().as_ptr().add(offset).cast()) }
     }
 }

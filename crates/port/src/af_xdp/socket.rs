@@ -1,11 +1,19 @@
 //! An AF_XDP socket that only sends, its memory and its rings.
-#![allow(unsafe_code)] // edge: the C library's socket calls
 
 use std::io;
-use std::mem::zeroed;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
-use super::ring::{Memory, Ring};
+use rustix::io::Errno;
+use rustix::net::sockopt as options;
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING,
+    XDP_UMEM_PGOFF_FILL_RING, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
+};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with};
+
+use super::ring::Ring;
+use crate::memory::Memory;
+use crate::sockopt;
 
 /// Frames that may be under way at once, a power of two. Where the driver copies, a frame is
 /// under way until the last hop of the path has freed its buffer: more than a path of veths and
@@ -15,7 +23,7 @@ pub(super) const FRAMES: u32 = 4096;
 /// without them; the receive program gives them back.
 const FILL: u32 = 2048;
 /// Bytes the socket may have in flight where the driver copies.
-const SEND_BUFFER_BYTES: libc::c_int = 128 << 20;
+const SEND_BUFFER_BYTES: usize = 128 << 20;
 /// Only one queue is sent to: one thread fills it.
 const QUEUE: u32 = 0;
 
@@ -41,148 +49,68 @@ impl XdpSocket {
     /// with frames in chunks of `chunk` bytes, a power of two up to a page. Zero-copy where the
     /// driver has it.
     pub(super) fn open(index: u32, chunk: u32) -> Result<Self, Failure> {
-        // SAFETY: no pointers; the result is checked before it becomes an OwnedFd.
-        let raw = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if raw < 0 {
-            return Err(("open an AF_XDP socket", io::Error::last_os_error()));
-        }
-        // SAFETY: `raw` is a fresh descriptor that nobody else owns.
-        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+        let failed = |operation| move |error: Errno| (operation, error.into());
+        let flags = SocketFlags::CLOEXEC;
+        let fd = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)
+            .map_err(failed("open an AF_XDP socket"))?;
         let bytes = (FRAMES + FILL) as usize * chunk as usize;
         let memory = Memory::new(bytes).map_err(|error| ("allocate frames", error))?;
-        let region = libc::xdp_umem_reg {
-            addr: memory.address(),
+        let region = XdpUmemReg {
+            addr: memory.start().as_ptr() as u64,
             len: bytes as u64,
             chunk_size: chunk,
             headroom: 0,
-            flags: 0,
+            flags: XdpUmemRegFlags::empty(),
             tx_metadata_len: 0,
         };
-        set(&fd, libc::SOL_XDP, libc::XDP_UMEM_REG, &region)
-            .map_err(|error| ("share memory with the kernel", error))?;
-        for (ring, entries) in [
-            (libc::XDP_UMEM_FILL_RING, FILL),
-            (libc::XDP_UMEM_COMPLETION_RING, FRAMES),
-            (libc::XDP_TX_RING, FRAMES),
-        ] {
-            set(&fd, libc::SOL_XDP, ring, &entries).map_err(|error| ("make a ring", error))?;
-        }
+        options::set_xdp_umem_reg(&fd, region).map_err(failed("share memory with the kernel"))?;
+        options::set_xdp_umem_fill_ring_size(&fd, FILL)
+            .and_then(|()| options::set_xdp_umem_completion_ring_size(&fd, FRAMES))
+            .and_then(|()| options::set_xdp_tx_ring_size(&fd, FRAMES))
+            .map_err(failed("make a ring"))?;
         // Beyond wmem_max only with CAP_NET_ADMIN on the host; without it fewer frames can be
         // under way.
-        let (force, size) = (libc::SO_SNDBUFFORCE, SEND_BUFFER_BYTES);
-        set(&fd, libc::SOL_SOCKET, force, &size)
-            .or_else(|_| set(&fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &size))
-            .map_err(|error| ("enlarge the send buffer", error))?;
-        let layout: libc::xdp_mmap_offsets = get(&fd, libc::XDP_MMAP_OFFSETS)
-            .map_err(|error| ("ask for the layout of the rings", error))?;
+        options::set_socket_send_buffer_size_force(&fd, SEND_BUFFER_BYTES)
+            .or_else(|_| options::set_socket_send_buffer_size(&fd, SEND_BUFFER_BYTES))
+            .map_err(failed("enlarge the send buffer"))?;
+        let layout =
+            options::xdp_mmap_offsets(&fd).map_err(failed("ask for the layout of the rings"))?;
         let unmapped = |error| ("map a ring", error);
-        let tx_at = libc::XDP_PGOFF_TX_RING as u64;
-        let tx = Ring::map(fd.as_fd(), tx_at, &layout.tx, FRAMES).map_err(unmapped)?;
-        let done_at = libc::XDP_UMEM_PGOFF_COMPLETION_RING;
-        let completed = Ring::map(fd.as_fd(), done_at, &layout.cr, FRAMES).map_err(unmapped)?;
-        let fill_at = libc::XDP_UMEM_PGOFF_FILL_RING;
-        let mut fill = Ring::map(fd.as_fd(), fill_at, &layout.fr, FILL).map_err(unmapped)?;
+        let at = fd.as_fd();
+        let tx = Ring::map(at, XDP_PGOFF_TX_RING, &layout.tx, FRAMES).map_err(unmapped)?;
+        let completed = Ring::map(at, XDP_UMEM_PGOFF_COMPLETION_RING, &layout.cr, FRAMES);
+        let completed = completed.map_err(unmapped)?;
+        let fill = Ring::map(at, XDP_UMEM_PGOFF_FILL_RING, &layout.fr, FILL);
+        let mut fill = fill.map_err(unmapped)?;
         for n in 0..FILL {
             fill.write(n, u64::from(FRAMES + n) * u64::from(chunk));
         }
         // A zero-copy driver takes them when it is bound; a copying one never looks.
         fill.produce(FILL);
-        bind(&fd, index).map_err(|error| ("bind an AF_XDP socket", error))?;
-        let options: libc::xdp_options =
-            get(&fd, libc::XDP_OPTIONS).map_err(|error| ("ask how frames are sent", error))?;
+        // With neither XDP_COPY nor XDP_ZEROCOPY the kernel takes zero-copy where the driver has it
+        // (`xp_assign_dev` in net/xdp/xsk_buff_pool.c).
+        let flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+        bind(&fd, &SocketAddrXdp::new(flags, index, QUEUE))
+            .map_err(failed("bind an AF_XDP socket"))?;
+        let modes = options::xdp_options(&fd).map_err(failed("ask how frames are sent"))?;
         Ok(Self {
             fd,
             memory,
             tx,
             completed,
-            zero_copy: options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0,
+            zero_copy: modes.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY),
         })
     }
 
     /// Has the kernel look at the ring.
-    pub(super) fn wake(&self) -> io::Result<()> {
-        // SAFETY: no buffer is given.
-        let done = unsafe {
-            libc::sendto(
-                self.fd.as_raw_fd(),
-                std::ptr::null(),
-                0,
-                libc::MSG_DONTWAIT,
-                std::ptr::null(),
-                0,
-            )
-        };
-        if done < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+    pub(super) fn wake(&self) -> Result<(), Errno> {
+        send(&self.fd, &[], SendFlags::DONTWAIT).map(drop)
     }
 
     /// Entries of the ring that the kernel has thrown away, since the socket was opened.
     pub(super) fn invalid(&self) -> io::Result<u64> {
-        let statistics: libc::xdp_statistics_v1 = get(&self.fd, libc::XDP_STATISTICS)?;
+        let statistics: libc::xdp_statistics_v1 =
+            sockopt::get(&self.fd, libc::SOL_XDP, libc::XDP_STATISTICS)?;
         Ok(statistics.tx_invalid_descs)
     }
-}
-
-/// Binds to the interface. With neither XDP_COPY nor XDP_ZEROCOPY the kernel takes zero-copy
-/// where the driver has it (`xp_assign_dev` in net/xdp/xsk_buff_pool.c).
-fn bind(fd: &OwnedFd, index: u32) -> io::Result<()> {
-    let address = libc::sockaddr_xdp {
-        sxdp_family: libc::AF_XDP as u16,
-        sxdp_flags: libc::XDP_USE_NEED_WAKEUP,
-        sxdp_ifindex: index,
-        sxdp_queue_id: QUEUE,
-        sxdp_shared_umem_fd: 0,
-    };
-    // SAFETY: the address lives for the call and its size is given.
-    let done = unsafe {
-        libc::bind(
-            fd.as_raw_fd(),
-            (&raw const address).cast(),
-            size_of_val(&address) as libc::socklen_t,
-        )
-    };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
-}
-
-fn set<T>(fd: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: `value` is a plain C value that lives for the call, its size is given.
-    let done = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
-}
-
-/// Reads an option of level `SOL_XDP` into a zeroed `T`.
-fn get<T: Copy>(fd: &OwnedFd, option: libc::c_int) -> io::Result<T> {
-    // SAFETY: only used with plain C structs, for which zero is valid.
-    let mut value: T = unsafe { zeroed() };
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: value and length live for the call; the kernel writes at most `length` bytes.
-    let done = unsafe {
-        libc::getsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_XDP,
-            option,
-            (&raw mut value).cast(),
-            &raw mut length,
-        )
-    };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(value)
 }

@@ -117,7 +117,7 @@ impl Stage {
         }
         // The path is empty, so every frame has come back.
         for sender in &mut self.engine.senders.senders {
-            assert_eq!(sender.socket.under_way(), 0);
+            assert_eq!(sender.out.socket.under_way(), 0);
         }
         report
     }
@@ -260,7 +260,8 @@ fn a_port_that_goes_ends_the_trial() {
         let order = order(Fps(10_000.0), 8_000_000);
         let result = stage.engine.trial(&order, &Stop::default());
         ender.join().unwrap();
-        assert!(matches!(result, Err(PortError::Down { .. })), "{result:?}");
+        let fault = result.as_ref().map_err(|error| &error.fault);
+        assert!(matches!(fault, Err(PortFault::Down)), "{result:?}");
         assert!(start.elapsed() < order.duration);
     }
 }
@@ -272,7 +273,7 @@ fn frames_that_wait_in_the_ring_are_sent_once() {
         return;
     };
     let before = stage.counters()[0].0;
-    let sender = &mut stage.engine.senders.senders[0];
+    let sender = &mut stage.engine.senders.senders[0].out;
     for n in 0..3 {
         assert_eq!(sender.socket.room(), BATCH - n);
         sender.socket.hand_over(1);
@@ -282,7 +283,7 @@ fn frames_that_wait_in_the_ring_are_sent_once() {
     assert_eq!(sender.socket.waiting(), 0);
     assert_eq!(sender.socket.take_invalid().unwrap(), 0);
     let deadline = Instant::now() + Duration::from_secs(10);
-    while stage.engine.senders.senders[0].socket.under_way() > 0 && Instant::now() < deadline {
+    while stage.engine.senders.senders[0].out.socket.under_way() > 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(stage.counters()[0].0 - before, 3);

@@ -2,10 +2,13 @@
 
 use std::io;
 
+use rustix::io::Errno;
+
 use super::socket::{FRAMES, Failure, XdpSocket};
 use crate::af_packet::socket::Socket;
 use crate::error::PortError;
 use crate::lack::{Lack, Why};
+use crate::stamped::Frames;
 
 /// Frames handed over per system call. The kernel takes 32 per call (`TX_BATCH_SIZE` in
 /// net/xdp/xsk.c), and every frame of a batch carries the time at which it was filled.
@@ -65,18 +68,6 @@ impl TxSocket {
         self.free.len().min(BATCH.saturating_sub(waiting))
     }
 
-    /// The frame to be handed over as number `n`, below [`Self::room`]; empty beyond all frames.
-    pub(crate) fn frame(&mut self, n: usize) -> &mut [u8] {
-        let chunk = self.free.len().checked_sub(n + 1);
-        match chunk.and_then(|at| self.free.get(at)) {
-            Some(chunk) => {
-                let offset = *chunk as usize * self.chunk;
-                self.xdp.memory.slice(offset, self.frame_bytes)
-            }
-            None => &mut [],
-        }
-    }
-
     /// Puts the first `count` frames into the ring.
     pub(crate) fn hand_over(&mut self, count: usize) {
         for _ in 0..count {
@@ -107,7 +98,7 @@ impl TxSocket {
             if waiting == 0 || !self.xdp.tx.needs_wakeup() {
                 return Ok(refused);
             }
-            let answer = self.xdp.wake().err().and_then(|error| error.raw_os_error());
+            let answer = self.xdp.wake().err().map(Errno::raw_os_error);
             match answer {
                 Some(libc::EBUSY) if !self.xdp.zero_copy => refused += 1,
                 Some(libc::EINTR) => {}
@@ -145,11 +136,6 @@ impl TxSocket {
         Ok(total - std::mem::replace(&mut self.invalid, total))
     }
 
-    /// Interface name.
-    pub(crate) fn interface(&self) -> &str {
-        &self.interface
-    }
-
     /// Takes back what the kernel needs no more.
     fn reap(&mut self) {
         let ring = &self.xdp.completed;
@@ -165,13 +151,31 @@ impl TxSocket {
     }
 }
 
+impl Frames for TxSocket {
+    const COUNT: usize = FRAMES as usize;
+
+    /// The frame to be handed over as number `n`, below [`Self::room`]; empty beyond all frames.
+    fn frame(&mut self, n: usize) -> &mut [u8] {
+        let chunk = self.free.len().checked_sub(n + 1);
+        match chunk.and_then(|at| self.free.get(at)) {
+            Some(chunk) => {
+                let offset = *chunk as usize * self.chunk;
+                self.xdp.memory.slice(offset, self.frame_bytes)
+            }
+            None => &mut [],
+        }
+    }
+
+    fn interface(&self) -> &str {
+        &self.interface
+    }
+}
+
 /// Why there is no socket.
 fn unusable(interface: &str, (operation, source): Failure) -> PortError {
     let why: Why = match source.raw_os_error() {
         Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
-            return PortError::Down {
-                interface: interface.to_owned(),
-            };
+            return PortError::system(interface, operation, source);
         }
         Some(libc::EAFNOSUPPORT) => "the kernel is built without AF_XDP".into(),
         Some(libc::EPERM | libc::EACCES) => {
@@ -189,8 +193,5 @@ fn unusable(interface: &str, (operation, source): Failure) -> PortError {
         }
         _ => format!("cannot {operation}: {source}").into(),
     };
-    PortError::AfXdp {
-        interface: interface.to_owned(),
-        why,
-    }
+    PortError::af_xdp(interface, why)
 }

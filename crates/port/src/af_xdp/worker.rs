@@ -4,8 +4,6 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 
-use nicety_packet::{PacketError, Stamp, Template};
-
 use super::tx::TxSocket;
 use crate::af_packet::Refusal;
 use crate::clock::monotonic_ns;
@@ -16,6 +14,7 @@ use crate::pace::Pacer;
 use crate::pin;
 use crate::rest::Rests;
 use crate::sending::Sending;
+use crate::stamped::{Frames, Stamped};
 
 /// Longest time for the driver to take the last frames.
 const FLUSH_NS: u64 = 500_000_000;
@@ -23,48 +22,11 @@ const FLUSH_NS: u64 = 500_000_000;
 /// A port's sending half.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    pub(crate) socket: TxSocket,
-    pub(crate) template: Template,
-    pub(crate) stream: u8,
+    pub(crate) out: Stamped<TxSocket>,
     pub(crate) refusal: Refusal,
     /// When the frames of the last trial were made; absent where numbers were given up, and which
     /// ones is not known.
     pub(crate) made: Option<Made>,
-}
-
-impl Sender {
-    /// Puts the template into every frame of the socket, so that only the stamp changes later.
-    pub(crate) fn new(
-        socket: TxSocket,
-        template: Template,
-        stream: u8,
-        refusal: Refusal,
-    ) -> Result<Self, PortError> {
-        let mut sender = Self {
-            socket,
-            template,
-            stream,
-            refusal,
-            made: None,
-        };
-        for n in 0..super::socket::FRAMES as usize {
-            let prepared = sender.template.prepare(sender.socket.frame(n));
-            prepared.map_err(|source| sender.packet_error(source))?;
-        }
-        Ok(sender)
-    }
-
-    /// Stamps the frame that is handed over as number `n`.
-    pub(crate) fn stamp(&mut self, n: usize, stamp: &Stamp) -> Result<(), PortError> {
-        match self.template.stamp(self.socket.frame(n), stamp) {
-            Ok(_) => Ok(()),
-            Err(source) => Err(self.packet_error(source)),
-        }
-    }
-
-    fn packet_error(&self, source: PacketError) -> PortError {
-        PortError::packet(self.socket.interface(), source)
-    }
 }
 
 /// What all threads of one trial share.
@@ -104,21 +66,15 @@ pub(crate) fn run(
     senders: Vec<(&mut Sender, Pacer)>,
     shared: &Shared<'_>,
 ) -> Result<(Vec<Sending>, WorkerUse), PortError> {
-    let pinned = pin::to_cpu(cpu);
-    pin::prefer();
-    pin::wake_in_time();
-    let (wall, used) = (monotonic_ns(), pin::thread_cpu_ns());
-    let result = send_all(senders, shared);
-    if result.is_err() {
-        shared.failed.store(true, Ordering::Relaxed);
-    }
-    shared.sending.fetch_sub(1, Ordering::Release);
-    shared.watcher.unpark();
-    let used = WorkerUse {
-        cpu: if pinned { cpu } else { None },
-        cpu_s: (pin::thread_cpu_ns() - used) as f64 * 1e-9,
-        wall_s: (monotonic_ns() - wall) as f64 * 1e-9,
-    };
+    let (result, used) = pin::measured(cpu, || {
+        let result = send_all(senders, shared);
+        if result.is_err() {
+            shared.failed.store(true, Ordering::Relaxed);
+        }
+        shared.sending.fetch_sub(1, Ordering::Release);
+        shared.watcher.unpark();
+        result
+    });
     result.map(|sendings| (sendings, used))
 }
 
@@ -165,7 +121,7 @@ impl Active<'_> {
                 self.hand_over(shared.trial, now)?;
             }
         }
-        let socket = &mut self.sender.socket;
+        let socket = &mut self.sender.out.socket;
         self.refused += socket.send()?;
         let Some(closed_ns) = self.closed_ns else {
             return Ok(());
@@ -181,23 +137,14 @@ impl Active<'_> {
     }
 
     fn hand_over(&mut self, trial: u8, now: u64) -> Result<(), PortError> {
-        let due = self.pacer.due(now, self.sender.socket.room());
+        let due = self.pacer.due(now, self.sender.out.socket.room());
         if due == 0 {
             return Ok(());
         }
         let first = self.pacer.used();
         let tx_ns = monotonic_ns();
-        for n in 0..due {
-            let stamp = Stamp {
-                stream: self.sender.stream,
-                trial,
-                // The stamp carries the low 32 bits; the receiver extends them.
-                sequence: (first + n as u64) as u32,
-                tx_ns,
-            };
-            self.sender.stamp(n, &stamp)?;
-        }
-        self.sender.socket.hand_over(due);
+        self.sender.out.stamp_all(due, first, trial, tx_ns)?;
+        self.sender.out.socket.hand_over(due);
         self.marks.made(tx_ns, first);
         self.pacer.sent(due, 0);
         if self.first_ns == 0 {
@@ -216,7 +163,7 @@ impl Active<'_> {
             Refusal::LostInPath => (self.refused, 0),
             Refusal::NotSent => (0, self.refused),
         };
-        let given_up = not_sent + self.sender.socket.take_invalid()?;
+        let given_up = not_sent + self.sender.out.socket.take_invalid()?;
         if given_up > 0 {
             pacing.refused += given_up;
             pacing.offered_fps *= (used - given_up) as f64 / used as f64;
@@ -227,7 +174,7 @@ impl Active<'_> {
             count: used,
         });
         Ok(Sending {
-            stream: self.sender.stream,
+            stream: self.sender.out.stream,
             sent: used - given_up,
             refused_by_path,
             first_ns: self.first_ns,

@@ -1,8 +1,5 @@
 //! The program on a sending port that makes test frames of pktgen's.
 
-use std::sync::{Mutex, PoisonError};
-
-use aya::maps::{Array, MapData};
 use aya::programs::links::LinkOrder;
 use aya::programs::tc::{TcAttachOptions, TcAttachType};
 use aya::programs::{ProgramError, SchedClassifier};
@@ -12,10 +9,8 @@ use nicety_packet::{Template, ethernet, ipv4, udp, vlan};
 
 use crate::error::PortError;
 use crate::lack::{Lack, Why};
-use crate::marks::Marks;
-use crate::xdp::abi::{LATENESS_WORDS, MARK_WORDS, Sent, StreamWords};
-use crate::xdp::object::{self, lacks, map, program};
-use crate::xdp::transmit::halves;
+use crate::xdp::maps::StreamMaps;
+use crate::xdp::object::{self, program};
 use crate::xdp::unsupported::{Unsupported, errno, refused};
 
 /// `PAYLOAD_MAX` of `bpf/pktgen.bpf.c`.
@@ -27,10 +22,7 @@ const STAMP: &str = "stamp";
 pub(super) struct Stamper {
     // The program and its link live as long as this does.
     loaded: Ebpf,
-    streams: Array<MapData, StreamWords>,
-    gate: Mutex<Array<MapData, u64>>,
-    lateness: Array<MapData, [u64; LATENESS_WORDS]>,
-    marks: Array<MapData, [u64; MARK_WORDS]>,
+    pub(super) maps: StreamMaps,
 }
 
 impl Stamper {
@@ -53,14 +45,8 @@ impl Stamper {
             .map_err(|error| refused(&error))?;
         let stamp: &mut SchedClassifier = program(&mut loaded, STAMP)?;
         stamp.load().map_err(|error| refused(&error))?;
-        let mut take = |name| loaded.take_map(name).ok_or_else(|| lacks(name));
-        Ok(Self {
-            streams: map(take("streams")?)?,
-            gate: Mutex::new(map(take("gate")?)?),
-            lateness: map(take("lateness")?)?,
-            marks: map(take("marks")?)?,
-            loaded,
-        })
+        let maps = StreamMaps::take(&mut loaded)?;
+        Ok(Self { loaded, maps })
     }
 
     /// Puts the program behind all others on the way out of `interface`, in the calling thread's
@@ -68,48 +54,11 @@ impl Stamper {
     pub(super) fn attach(&mut self, interface: &str) -> Result<(), PortError> {
         let last = TcAttachOptions::TcxOrder(LinkOrder::last());
         let attached = program::<SchedClassifier>(&mut self.loaded, STAMP)
-            .map_err(|source| PortError::xdp(interface, source))?
+            .map_err(|source| PortError::new(interface, source))?
             .attach_with_options(interface, TcAttachType::Egress, last);
         attached
             .map(drop)
             .map_err(|error| unattached(interface, &error))
-    }
-
-    /// Sets up a trial. Nothing is stamped before [`Self::open_gate`].
-    pub(super) fn prepare(&mut self, words: &StreamWords) -> Result<(), Unsupported> {
-        let set = |error| refused(&error);
-        self.set_gate(0)?;
-        self.streams.set(0, words, 0).map_err(set)?;
-        self.lateness.set(0, [0; LATENESS_WORDS], 0).map_err(set)?;
-        self.marks.set(0, [0; MARK_WORDS], 0).map_err(set)
-    }
-
-    /// Lets the trial begin with pktgen's next frame.
-    pub(super) fn open_gate(&self) -> Result<(), Unsupported> {
-        self.set_gate(1)
-    }
-
-    fn set_gate(&self, open: u64) -> Result<(), Unsupported> {
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        gate.set(0, open, 0).map_err(|error| refused(&error))
-    }
-
-    /// What has become of the trial so far.
-    pub(super) fn sent(&self) -> Result<Sent, Unsupported> {
-        let words = self.streams.get(&0, 0).map_err(|error| refused(&error))?;
-        Ok(Sent::read(&words))
-    }
-
-    /// Lateness histogram.
-    pub(super) fn lateness(&self) -> Result<Vec<u32>, Unsupported> {
-        let words = self.lateness.get(&0, 0).map_err(|error| refused(&error))?;
-        Ok(halves(&words))
-    }
-
-    /// Which frames were made when.
-    pub(super) fn marks(&self) -> Result<Marks, Unsupported> {
-        let words = self.marks.get(&0, 0).map_err(|error| refused(&error))?;
-        Ok(Marks::of(halves(&words)))
     }
 }
 
@@ -123,7 +72,7 @@ fn unattached(interface: &str, error: &ProgramError) -> PortError {
                 "its frames cannot be stamped: that needs programs by tcx links, Linux 6.6",
             ),
         ),
-        _ => PortError::xdp(interface, refused(error)),
+        _ => PortError::new(interface, refused(error)),
     }
 }
 

@@ -10,12 +10,13 @@ use super::control::Control;
 use super::program::Stamper;
 use super::text::delay_ns;
 use crate::af_packet::tx::TxSocket;
-use crate::af_packet::{PortSpec, TrafficSpec, learning, templates};
+use crate::af_packet::{PortSpec, TrafficSpec, templates};
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::PortError;
 use crate::marks::Made;
 use crate::pace::Arrears;
-use crate::sending::{LEARNING_FRAMES, Sending};
+use crate::sending::Sending;
+use crate::stamped::Stamped;
 use crate::xdp::abi::{self, Shape};
 use crate::xdp_receive::Senders;
 use account::Run;
@@ -28,7 +29,7 @@ struct PktgenPort {
     shape: Shape,
     cpu: Option<u32>,
     /// Sends learning frames, and says when the interface goes down.
-    socket: Option<TxSocket>,
+    learner: Option<Stamped<TxSocket>>,
     /// Where the port has load to send.
     loaded: Option<Loaded>,
 }
@@ -66,7 +67,7 @@ impl Senders for PktgenSenders {
             shape: Shape::of(&template),
             template,
             cpu: cpus.get(side % cpus.len().max(1)).copied().flatten(),
-            socket: None,
+            learner: None,
             loaded: None,
         };
         Ok(Self {
@@ -81,11 +82,8 @@ impl Senders for PktgenSenders {
         let port = &mut self.ports[side];
         let name = &port.spec.interface;
         port.spec.check_mtu(self.traffic.frame_size)?;
-        let mut socket = TxSocket::open(name, port.template.frame_bytes(), port.spec.refusal)?;
-        port.template
-            .prepare(socket.frame(0))
-            .map_err(|source| PortError::packet(name, source))?;
-        port.socket = Some(socket);
+        let socket = TxSocket::open(name, port.template.frame_bytes(), port.spec.refusal)?;
+        port.learner = Some(Stamped::new(socket, port.template.clone(), side as u8)?);
         if side > 0 && self.traffic.direction == Direction::Uni {
             return Ok(());
         }
@@ -100,7 +98,7 @@ impl Senders for PktgenSenders {
             }
         };
         let mut stamper =
-            Stamper::load(&port.template).map_err(|source| PortError::xdp(name, source))?;
+            Stamper::load(&port.template).map_err(|source| PortError::new(name, source))?;
         stamper.attach(name)?;
         self.controls[control].add(name, port.cpu)?;
         port.loaded = Some(Loaded {
@@ -117,21 +115,8 @@ impl Senders for PktgenSenders {
 
     /// Sends learning frames from both ports.
     fn learn(&mut self) -> Result<(), PortError> {
-        for port in &mut self.ports {
-            let Some(socket) = &mut port.socket else {
-                continue;
-            };
-            for station in 0..port.template.spec().flows.stations() {
-                port.template
-                    .stamp(socket.frame(0), &learning(station))
-                    .map_err(|source| PortError::packet(&port.spec.interface, source))?;
-                // One refused learning frame is made good by the next.
-                for _ in 0..LEARNING_FRAMES {
-                    socket.send(1)?;
-                }
-            }
-        }
-        Ok(())
+        let mut learners = self.ports.iter_mut().filter_map(|p| p.learner.as_mut());
+        learners.try_for_each(Stamped::learn)
     }
 
     /// Sends one trial's frames and returns when they are sent.
@@ -146,10 +131,9 @@ impl Senders for PktgenSenders {
             if let Some(loaded) = &mut port.loaded {
                 let name = &port.spec.interface;
                 let words = trial_words(&port.shape, side, order, delay);
-                loaded
-                    .stamper
-                    .prepare(&words)
-                    .map_err(|source| PortError::xdp(name, source))?;
+                let maps = &mut loaded.stamper.maps;
+                maps.prepare(&[words])
+                    .map_err(|source| PortError::new(name, source))?;
                 let (bytes, frames) = (port.template.frame_bytes(), order.frames().max(1));
                 self.controls[loaded.control].arrange(name, bytes, frames, delay)?;
             }
@@ -175,8 +159,8 @@ impl Senders for PktgenSenders {
 
     fn made(&self, side: usize) -> Option<Made> {
         let loaded = self.ports.get(side)?.loaded.as_ref();
-        let stamper = &loaded.filter(|loaded| loaded.given_up == 0)?.stamper;
-        Some(stamper.sent().ok()?.frames(stamper.marks().ok()?))
+        let maps = &loaded.filter(|loaded| loaded.given_up == 0)?.stamper.maps;
+        Some(maps.sent(0).ok()?.frames(maps.marks(0).ok()?))
     }
 }
 

@@ -1,15 +1,18 @@
 //! A packet socket whose frames the NIC stamps (SO_TIMESTAMPING,
 //! Documentation/networking/timestamping.rst).
-#![allow(unsafe_code)] // edge: recvmsg(2) with control messages, poll(2)
+#![allow(unsafe_code)] // edge: recvmsg(2) with control messages
 
 use std::mem::{size_of, zeroed};
 use std::time::Duration;
 
 use nicety_packet::ptp::{PROBE_BYTES, Probe, TYPE_PTP};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::SendFlags;
 
 use super::ProbePort;
 use crate::af_packet::socket::Socket;
 use crate::error::PortError;
+use crate::sockopt;
 
 // include/uapi/linux/net_tstamp.h
 const TX_HARDWARE: libc::c_int = 1;
@@ -32,12 +35,8 @@ impl ProbeSocket {
         let open = || -> Result<Socket, PortError> {
             let socket = Socket::open(&port.interface)?;
             let flags = TX_HARDWARE | RX_HARDWARE | RAW_HARDWARE;
-            socket.set(
-                libc::SOL_SOCKET,
-                libc::SO_TIMESTAMPING,
-                &flags,
-                "have frames stamped",
-            )?;
+            sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
+                .map_err(|e| PortError::system(&port.interface, "have frames stamped", e))?;
             socket.ignore_outgoing()?;
             socket.bind(libc::c_int::from(TYPE_PTP))?;
             Ok(socket)
@@ -47,16 +46,7 @@ impl ProbeSocket {
 
     /// Sends one; false when the driver had no room.
     pub(super) fn send(&self, frame: &[u8; PROBE_BYTES]) -> bool {
-        // SAFETY: the frame lives for the call and its length is given.
-        let sent = unsafe {
-            libc::send(
-                self.0.raw(),
-                frame.as_ptr().cast(),
-                frame.len(),
-                libc::MSG_DONTWAIT,
-            )
-        };
-        sent == frame.len() as isize
+        rustix::net::send(&self.0, frame, SendFlags::DONTWAIT) == Ok(frame.len())
     }
 
     /// The next probe that arrived, if there is one.
@@ -103,18 +93,10 @@ impl ProbeSocket {
     /// Waits until something may have come, at either socket.
     pub(super) fn wait(both: [&Self; 2], limit: Duration) {
         // POLLERR, which says that a stamp waits, is told unasked.
-        let mut polled = both.map(|s| libc::pollfd {
-            fd: s.0.raw(),
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        let limit = libc::timespec {
-            tv_sec: limit.as_secs() as libc::time_t,
-            tv_nsec: libc::c_long::from(limit.subsec_nanos() as i32),
-        };
-        // SAFETY: both descriptors are open; everything lives for the call. Woken early by a signal
-        // the caller looks and waits again.
-        unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const limit, std::ptr::null()) };
+        let mut polled = both.map(|s| PollFd::new(&s.0, PollFlags::IN));
+        let limit = Timespec::try_from(limit).ok();
+        // Woken early by a signal the caller looks and waits again.
+        let _ = poll(&mut polled, limit.as_ref());
     }
 }
 

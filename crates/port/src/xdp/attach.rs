@@ -12,7 +12,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage, LinkXdp};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 
 // linux/bpf.h
 const BPF_LINK_CREATE: libc::c_int = 28;
@@ -97,16 +97,17 @@ pub(crate) fn busy(interface: &str, index: u32) -> PortError {
         }
     }
     let held = loaded_links().flatten().any(|link| link.program_id() == id);
-    PortError::XdpBusy {
-        interface: interface.to_owned(),
+    let remedy = if held {
+        "stop the process that holds it (bpftool link), or use another port".to_owned()
+    } else {
+        format!("remove it with `ip link set dev {interface} xdp off`, or use another port")
+    };
+    let fault = PortFault::XdpBusy {
         program,
         id,
-        remedy: if held {
-            "stop the process that holds it (bpftool link), or use another port".to_owned()
-        } else {
-            format!("remove it with `ip link set dev {interface} xdp off`, or use another port")
-        },
-    }
+        remedy,
+    };
+    PortError::new(interface, fault)
 }
 
 /// The program that interface number `index` carries.

@@ -1,7 +1,7 @@
 //! What this kernel, this user and this binary can do.
 
 use aya::Ebpf;
-use aya::programs::{ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
+use aya::programs::{TestRun, TestRunAttrs, TestRunOptions, Xdp};
 
 use super::object;
 use super::unsupported::{Unsupported, errno, refused};
@@ -17,11 +17,7 @@ const FRAME_BYTES: usize = 60;
 pub fn live_frames() -> Result<(), Unsupported> {
     let bytes = object::PROBE.ok_or(Unsupported::NotBuilt(object::MISSING))?;
     let mut loaded = Ebpf::load(bytes).map_err(|error| refused(&error))?;
-    let program: &mut Xdp = loaded
-        .program_mut("probe")
-        .ok_or_else(|| Unsupported::Refused("the object has no program".to_owned()))?
-        .try_into()
-        .map_err(|error: ProgramError| refused(&error))?;
+    let program: &mut Xdp = object::program(&mut loaded, "probe")?;
     program.load().map_err(|error| refused(&error))?;
     let frame = [0; FRAME_BYTES];
     let run = |attrs| {

@@ -11,7 +11,6 @@ mod modes;
 mod program;
 mod totals;
 
-use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,16 +19,20 @@ use std::time::Duration;
 use nicety_account::{AccountError, Latency, StreamTotals};
 use nicety_model::StreamCounts;
 use nicety_model::note::TrialNote;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::netns::NetNs;
 use nicety_packet::checksum::Sum;
 use nicety_packet::pattern::pattern;
 use nicety_packet::stamp::{STAMP_BYTES, STREAM_LEARNING};
 use nicety_packet::{ethernet, ipv4, udp, vlan};
 
+use rustix::thread::{MembarrierCommand, membarrier};
+
 use super::attach::{self, Mode};
 use super::unsupported::errno;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 use crate::lack::{Lack, Why};
 use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
 use modes::{describe, modes, try_mode};
@@ -102,31 +105,29 @@ impl Receiver {
     /// used from any. Nothing is counted before [`Self::reset`].
     ///
     /// # Errors
-    /// [`PortError::XdpBusy`] when another program is attached: it is left alone.
+    /// [`PortFault::XdpBusy`] when another program is attached: it is left alone.
     pub fn open(
         spec: &PortSpec,
         traffic: TrafficSpec,
         expected_streams: &[u8],
     ) -> Result<Self, PortError> {
         let name = spec.interface.as_str();
-        check_streams(expected_streams).map_err(|source| PortError::account(name, source))?;
+        check_streams(expected_streams).map_err(|source| PortError::new(name, source))?;
         spec.check_mtu(traffic.frame_size)?;
-        let unusable = |error, why: &str| match error {
-            PortError::Down { interface } => PortError::XdpReceive {
-                interface,
-                why: why.into(),
-            },
-            other => other,
+        let unusable = |error: PortError, why: &str| match error.fault {
+            PortFault::Down => PortError::xdp_receive(name, why),
+            _ => error,
         };
         let socket = Socket::open(name)
             .map_err(|error| unusable(error, "there is no interface of this name"))?;
         if spec.promiscuous {
             socket.promiscuous()?;
         }
-        device::check_up(&socket)
+        socket
+            .check_up()
             .map_err(|error| unusable(error, "the interface is down: bring it up first"))?;
-        let queues = device::receive_queues(&socket);
-        let driver = device::driver(&socket);
+        let ethtool = NetNs::current().and_then(|ns| Ethtool::open(&ns)).ok();
+        let queues = device::receive_queues(ethtool.as_ref(), name);
         let mut settings = settings(traffic, expected_streams, Bench::default());
         let mut refusals = Vec::new();
         for (mode, fragments) in modes(spec.mtu) {
@@ -151,7 +152,7 @@ impl Receiver {
                         interface: name.to_owned(),
                         mode: describe(mode, &refusals),
                         assumed_dropped: mode == Mode::Native
-                            && driver.as_deref().is_some_and(device::counts_as_dropped),
+                            && device::counts_as_dropped(ethtool.as_ref(), name),
                         limit: 0,
                         judged: Judged::default(),
                     });
@@ -160,10 +161,8 @@ impl Receiver {
             }
         }
         refusals.dedup();
-        Err(PortError::XdpReceive {
-            interface: name.to_owned(),
-            why: format!("the interface takes no program: {}", refusals.join("; ")).into(),
-        })
+        let why = format!("the interface takes no program: {}", refusals.join("; "));
+        Err(PortError::xdp_receive(name, why))
     }
 
     /// A receiver without an interface, for checks and for measuring the program: frames come
@@ -177,7 +176,7 @@ impl Receiver {
         bench: Bench,
     ) -> Result<Self, PortError> {
         let interface = "no interface".to_owned();
-        check_streams(expected_streams).map_err(|source| PortError::account(&interface, source))?;
+        check_streams(expected_streams).map_err(|source| PortError::new(&interface, source))?;
         let settings = settings(traffic, expected_streams, bench);
         let program =
             Program::load(&settings).map_err(|error| unloadable(&interface, &settings, &error))?;
@@ -221,14 +220,14 @@ impl Receiver {
     /// `limit_frames` frames. What was counted before is forgotten.
     ///
     /// # Errors
-    /// [`PortError::TrialTooLong`]; or when the kernel has no memory for a bit per frame.
+    /// [`PortFault::TrialTooLong`]; or when the kernel has no memory for a bit per frame.
     pub fn reset(&mut self, trial: u8, limit_frames: u64) -> Result<(), PortError> {
         if limit_frames > FRAMES_MAX {
-            return Err(PortError::TrialTooLong {
-                interface: self.interface.clone(),
+            let fault = PortFault::TrialTooLong {
                 frames: limit_frames,
                 max: FRAMES_MAX,
-            });
+            };
+            return Err(PortError::new(&self.interface, fault));
         }
         self.stop();
         if limit_frames > self.settings.capacity {
@@ -261,10 +260,10 @@ impl Receiver {
     /// Whether the interface is still there and up.
     ///
     /// # Errors
-    /// [`PortError::Down`] when it is not.
+    /// [`PortFault::Down`] when it is not.
     pub fn check_up(&self) -> Result<(), PortError> {
         match &self.attached {
-            Some(attached) => device::check_up(&attached.socket),
+            Some(attached) => attached.socket.check_up(),
             None => Ok(()),
         }
     }
@@ -279,7 +278,7 @@ impl Receiver {
         totals: &[StreamTotals],
     ) -> Result<(Vec<StreamCounts>, Latency), PortError> {
         self.stop();
-        let error = |source| PortError::account(&self.interface, source);
+        let error = |source| PortError::new(&self.interface, source);
         let streams = self.settings.streams.len();
         let words = (self.settings.capacity / 64) as usize;
         let lane_words = self.settings.lanes as usize * lane::WORDS;
@@ -435,10 +434,7 @@ fn unloadable(interface: &str, settings: &Settings, error: &LoadError) -> PortEr
         .into(),
         _ => one_line(error),
     };
-    PortError::XdpReceive {
-        interface: interface.to_owned(),
-        why,
-    }
+    PortError::xdp_receive(interface, why)
 }
 
 /// A verifier's log is long; its first line says what is wrong.
@@ -463,15 +459,9 @@ fn clear(words: &[AtomicU64]) {
 
 /// Waits until every program that runs now has ended: membarrier(2) waits for an RCU grace
 /// period, and XDP programs run inside RCU read sections.
-#[allow(unsafe_code)] // edge: membarrier(2)
 fn grace() {
-    /// `MEMBARRIER_CMD_GLOBAL` of linux/membarrier.h.
-    const GLOBAL: libc::c_int = 1;
-    // SAFETY: plain numbers.
-    let done = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
-    if done < 0 {
+    if membarrier(MembarrierCommand::Global).is_err() {
         // Refused where CPUs run without a tick (nohz_full).
-        let _: io::Error = io::Error::last_os_error();
         std::thread::sleep(GRACE);
     }
 }

@@ -105,7 +105,7 @@ impl Receivers {
         interface: &str,
     ) -> Result<EngineReport, PortError> {
         let mut streams: Vec<StreamCounts> = Vec::new();
-        let mut latency = Latency::new().map_err(|source| PortError::account(interface, source))?;
+        let mut latency = Latency::new().map_err(|source| PortError::new(interface, source))?;
         for (receiver, sending) in self.0.iter_mut().zip(sendings) {
             let given_up = sending.pacing.refused;
             let (counts, seen) = receiver.finish(&[StreamTotals {

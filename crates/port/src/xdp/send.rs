@@ -16,7 +16,7 @@ use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 use crate::marks::Made;
 use crate::pace::Arrears;
 use crate::rest::{Rest, Rests};
@@ -131,7 +131,7 @@ impl Senders for XdpSenders {
         let load = |n: usize| {
             let (spec, template): (&PortSpec, &Template) = (&specs[n], &templates[n]);
             Transmitter::load(template.bytes())
-                .map_err(|source| PortError::xdp(&spec.interface, source))
+                .map_err(|source| PortError::new(&spec.interface, source))
         };
         let transmitters = (0..threads).map(load).collect::<Result<_, _>>()?;
         let shapes = templates.each_ref().map(Shape::of);
@@ -167,7 +167,7 @@ impl Senders for XdpSenders {
             .st_ino();
         self.transmitters[thread]
             .join(index, socket.index())
-            .map_err(|source| PortError::xdp(interface, source))?;
+            .map_err(|source| PortError::new(interface, source))?;
         port.attached = Some(Attached { socket, netns });
         Ok(())
     }
@@ -215,12 +215,12 @@ impl Senders for XdpSenders {
     fn made(&self, side: usize) -> Option<Made> {
         let (thread, index) = self.place(side);
         let transmitter = &self.transmitters[thread];
-        let sent = transmitter.sent(index).ok()?;
+        let sent = transmitter.maps.sent(index).ok()?;
         // A number that was given up was never sent, and which ones were is not known.
         if self.ports[side].spec.refusal == Refusal::NotSent && sent.refused > 0 {
             return None;
         }
-        Some(sent.frames(transmitter.marks(index).ok()?))
+        Some(sent.frames(transmitter.maps.marks(index).ok()?))
     }
 }
 
@@ -246,7 +246,7 @@ impl XdpSenders {
             let interface = &self.ports[first].spec.interface;
             self.transmitters[thread]
                 .prepare(&words)
-                .map_err(|source| PortError::xdp(interface, source))?;
+                .map_err(|source| PortError::new(interface, source))?;
         }
         let shared = Shared {
             stop,
@@ -267,9 +267,7 @@ impl XdpSenders {
             (workers, watcher.join())
         });
         let interface = &self.ports[0].spec.interface;
-        let died = |_| PortError::Worker {
-            interface: interface.clone(),
-        };
+        let died = |_| PortError::new(interface, PortFault::Worker);
         // A port that went down explains whatever else failed.
         watched.map_err(died)??;
         let workers = workers
@@ -277,7 +275,7 @@ impl XdpSenders {
             .map(|worker| {
                 worker
                     .map_err(died)?
-                    .map_err(|source| PortError::xdp(interface, source))
+                    .map_err(|source| PortError::new(interface, source))
             })
             .collect::<Result<Vec<_>, _>>()?;
         let sendings = (0..job.ports)
@@ -348,7 +346,7 @@ impl XdpSenders {
             };
             if end_ns.is_none() && all(Transmitter::ready) {
                 for thread in threads {
-                    if thread.open_gate().is_err() {
+                    if thread.maps.open_gate().is_err() {
                         shared.failed.store(true, Ordering::Release);
                     }
                 }
@@ -386,18 +384,18 @@ impl XdpSenders {
     fn account(&self, side: usize) -> Result<Sending, PortError> {
         let (thread, index) = self.place(side);
         let spec = &self.ports[side].spec;
-        let error = |source| PortError::xdp(&spec.interface, source);
+        let error = |source| PortError::new(&spec.interface, source);
         let transmitter = &self.transmitters[thread];
-        let sent = transmitter.sent(index).map_err(error)?;
-        let lateness = transmitter.lateness(index).map_err(error)?;
+        let sent = transmitter.maps.sent(index).map_err(error)?;
+        let lateness = transmitter.maps.lateness(index).map_err(error)?;
         let lost = sent.failed + sent.undelivered();
         if lost > 0 {
             self.check_up()?;
-            return Err(PortError::NotApplied {
-                interface: spec.interface.clone(),
+            let fault = PortFault::NotApplied {
                 frames: lost,
                 why: why(&sent, spec.refusal),
-            });
+            };
+            return Err(PortError::new(&spec.interface, fault));
         }
         let given_up = match spec.refusal {
             Refusal::LostInPath => 0,

@@ -9,15 +9,14 @@ use aya::maps::{Array, DevMap, MapData};
 use aya::programs::{BtfTracePoint, ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
 use aya::{Btf, Ebpf};
 
-use super::abi::{CONTROL_WORDS, LATENESS_WORDS, MARK_WORDS, Sent, StreamWords};
+use super::abi::{CONTROL_WORDS, Sent, StreamWords};
 use super::interrupt::Interruptible;
 use super::keep::Kept;
-use super::object::{self, lacks, map, program};
+use super::maps::{StreamMaps, take};
+use super::object::{self, map, program};
 use super::probe::live_frames;
 use super::unsupported::{Unsupported, errno, refused};
-use crate::clock::monotonic_ns;
 use crate::engine::{Stop, WorkerUse};
-use crate::marks::Marks;
 use crate::pin;
 use crate::rest::Rest;
 
@@ -28,12 +27,8 @@ const REPEAT: u32 = 1 << 30;
 pub(crate) struct Transmitter {
     // The programs live as long as this does; the counter is detached with it.
     loaded: Ebpf,
-    streams: Array<MapData, StreamWords>,
+    pub(super) maps: StreamMaps,
     control: Mutex<Array<MapData, [u64; CONTROL_WORDS]>>,
-    // Opened while the sending thread uses the others.
-    gate: Mutex<Array<MapData, u64>>,
-    lateness: Array<MapData, [u64; LATENESS_WORDS]>,
-    marks: Array<MapData, [u64; MARK_WORDS]>,
     ports: DevMap<MapData>,
     /// A frame as the kernel puts it into a new page.
     frame: Box<[u8]>,
@@ -56,14 +51,10 @@ impl Transmitter {
         let sender: &mut Xdp = program(&mut loaded, "transmit")?;
         sender.load().map_err(|error| refused(&error))?;
         let kept = sender.fd().ok().and_then(|fd| Kept::new(fd.as_fd()).ok());
-        let mut take = |name| loaded.take_map(name).ok_or_else(|| lacks(name));
         let transmitter = Self {
-            streams: map(take("streams")?)?,
-            control: Mutex::new(map(take("control")?)?),
-            gate: Mutex::new(map(take("gate")?)?),
-            lateness: map(take("lateness")?)?,
-            marks: map(take("marks")?)?,
-            ports: map(take("ports")?)?,
+            maps: StreamMaps::take(&mut loaded)?,
+            control: Mutex::new(map(take(&mut loaded, "control")?)?),
+            ports: map(take(&mut loaded, "ports")?)?,
             loaded,
             frame: frame.into(),
             thread: Interruptible::default(),
@@ -99,23 +90,12 @@ impl Transmitter {
     }
 
     /// Sets up the streams of a trial; those beyond stay silent. Nothing is due before
-    /// [`Self::open_gate`].
+    /// [`StreamMaps::open_gate`].
     pub(crate) fn prepare(&mut self, streams: &[StreamWords]) -> Result<(), Unsupported> {
-        let set = |error| refused(&error);
-        for (index, words) in (0..).zip(streams) {
-            self.streams.set(index, words, 0).map_err(set)?;
-            let empty = [0; LATENESS_WORDS];
-            self.lateness.set(index, empty, 0).map_err(set)?;
-            self.marks.set(index, [0; MARK_WORDS], 0).map_err(set)?;
-        }
-        self.set_gate(0)?;
+        self.maps.prepare(streams)?;
         let control = [streams.len() as u64, 0, 0, 0];
-        self.control().set(0, control, 0).map_err(set)
-    }
-
-    /// Lets the schedule begin.
-    pub(crate) fn open_gate(&self) -> Result<(), Unsupported> {
-        self.set_gate(1)
+        let set = self.control().set(0, control, 0);
+        set.map_err(|error| refused(&error))
     }
 
     /// Sleeps for `length`; the streams' schedules are moved by it when they go on.
@@ -133,35 +113,6 @@ impl Transmitter {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set_gate(&self, open: u64) -> Result<(), Unsupported> {
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        gate.set(0, open, 0).map_err(|error| refused(&error))
-    }
-
-    /// What became of stream `index` so far.
-    pub(crate) fn sent(&self, index: u32) -> Result<Sent, Unsupported> {
-        let words = self
-            .streams
-            .get(&index, 0)
-            .map_err(|error| refused(&error))?;
-        Ok(Sent::read(&words))
-    }
-
-    /// Lateness histogram of stream `index`.
-    pub(crate) fn lateness(&self, index: u32) -> Result<Vec<u32>, Unsupported> {
-        let words = self
-            .lateness
-            .get(&index, 0)
-            .map_err(|error| refused(&error))?;
-        Ok(halves(&words))
-    }
-
-    /// Which frames of stream `index` were made when.
-    pub(crate) fn marks(&self, index: u32) -> Result<Marks, Unsupported> {
-        let words = self.marks.get(&index, 0).map_err(|error| refused(&error))?;
-        Ok(Marks::of(halves(&words)))
-    }
-
     /// Whether the first `streams` streams have sent everything, or run out of time.
     pub(crate) fn ended(&self, streams: u32) -> Result<bool, Unsupported> {
         self.all(streams, |sent| sent.ended)
@@ -174,7 +125,7 @@ impl Transmitter {
 
     fn all(&self, streams: u32, is: fn(Sent) -> bool) -> Result<bool, Unsupported> {
         for index in 0..streams {
-            if !is(self.sent(index)?) {
+            if !is(self.maps.sent(index)?) {
                 return Ok(false);
             }
         }
@@ -196,11 +147,7 @@ impl Transmitter {
         rest: Option<Rest>,
         until: (&Stop, &AtomicBool),
     ) -> Result<WorkerUse, Unsupported> {
-        let pinned = pin::to_cpu(cpu);
-        pin::prefer();
-        pin::wake_in_time();
-        let (wall, used) = (monotonic_ns(), pin::thread_cpu_ns());
-        self.thread.run(|| {
+        let call = || {
             loop {
                 if until.0.is_set() || until.1.load(Ordering::Acquire) || self.ended(streams)? {
                     return Ok(());
@@ -215,12 +162,9 @@ impl Transmitter {
                     Ok(()) => {}
                 }
             }
-        })?;
-        Ok(WorkerUse {
-            cpu: if pinned { cpu } else { None },
-            cpu_s: (pin::thread_cpu_ns() - used) as f64 * 1e-9,
-            wall_s: (monotonic_ns() - wall) as f64 * 1e-9,
-        })
+        };
+        let (done, used) = pin::measured(cpu, || self.thread.run(call));
+        done.map(|()| used)
     }
 
     fn run(&self, repeat: u32, batch: u32) -> Result<(), ProgramError> {
@@ -257,13 +201,6 @@ impl Transmitter {
 
 /// Bytes that the interface appends.
 const FCS_BYTES: usize = 4;
-
-/// The 32-bit numbers in an array of words.
-pub(crate) fn halves(words: &[u64]) -> Vec<u32> {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let (counts, _) = bytes.as_chunks::<4>();
-    counts.iter().map(|c| u32::from_ne_bytes(*c)).collect()
-}
 
 impl std::fmt::Debug for Transmitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

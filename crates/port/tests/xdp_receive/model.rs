@@ -5,7 +5,7 @@ use nicety_model::StreamCounts;
 use nicety_netdev::cpu_set;
 use nicety_netdev::privilege::Privilege;
 use nicety_packet::{CheckCorruption, Seen, Stamp};
-use nicety_port::PortError;
+use nicety_port::PortFault;
 use nicety_port::xdp::receive::{Bench, FRAMES_MAX, Receiver, XDP_DROP, XDP_PASS};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -279,7 +279,7 @@ pub fn long_trials(privilege: Privilege) {
     }
     let refused = receiver.reset(TRIAL, FRAMES_MAX + 1).unwrap_err();
     assert!(
-        matches!(refused, PortError::TrialTooLong { .. }),
+        matches!(refused.fault, PortFault::TrialTooLong { .. }),
         "{refused}"
     );
     receiver.reset(TRIAL, 10).unwrap();

@@ -12,7 +12,7 @@ use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal};
 use nicety_port::xdp::receive::Receiver;
-use nicety_port::{Engine, EngineReport, PortError, Stop, TrialOrder};
+use nicety_port::{Engine, EngineReport, PortError, PortFault, Stop, TrialOrder};
 
 use crate::packet::{PacketSocket, udp_frame};
 use crate::{can_run, traffic};
@@ -193,7 +193,7 @@ pub fn in_use(privilege: Privilege) {
     let path = direct(1518);
     let first = receiver(&path, 64, 1).unwrap();
     let refused = receiver(&path, 64, 1).unwrap_err();
-    let PortError::XdpBusy { program, id, .. } = &refused else {
+    let PortFault::XdpBusy { program, id, .. } = &refused.fault else {
         panic!("{refused}");
     };
     assert_eq!(program, "nicety_receive");
@@ -243,8 +243,8 @@ pub fn killed(privilege: Privilege) {
         .unwrap();
     assert_eq!(line, "native\n");
     assert!(matches!(
-        receiver(&path, 64, 1),
-        Err(PortError::XdpBusy { .. })
+        receiver(&path, 64, 1).map_err(|error| error.fault),
+        Err(PortFault::XdpBusy { .. })
     ));
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
@@ -282,5 +282,5 @@ pub fn refused(privilege: Privilege) {
     receiver.check_up().unwrap();
     Links::open(&port.ns).unwrap().delete("b").unwrap();
     let gone = receiver.check_up().unwrap_err();
-    assert!(matches!(gone, PortError::Down { .. }), "{gone}");
+    assert!(matches!(gone.fault, PortFault::Down), "{gone}");
 }

@@ -99,9 +99,9 @@ mod tests {
     use super::*;
 
     fn lacking(source: Unsupported) -> Result<(), SetupError> {
-        Err(SetupError::Port(PortError::Xdp {
+        Err(SetupError::Port(PortError {
             interface: "v0".to_owned(),
-            source,
+            fault: source.into(),
         }))
     }
 

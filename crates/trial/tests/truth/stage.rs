@@ -21,7 +21,7 @@ use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSp
 use nicety_port::xdp::object;
 use nicety_port::xdp::unsupported::Unsupported;
 use nicety_port::xdp::{Opening, Xdp};
-use nicety_port::{Engine, PortError, Stop, af_xdp};
+use nicety_port::{Engine, PortError, PortFault, Stop, af_xdp};
 use nicety_search::{Cell, CellContext, CellPlan, Settings};
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialSpec, Trials};
@@ -106,9 +106,13 @@ fn af_packet(path: &dyn Path, traffic: TrafficSpec) -> AfPacket {
 /// kernel says is a failure.
 fn xdp(path: &dyn Path, traffic: TrafficSpec) -> Result<Xdp, Skip> {
     let mut opening = match Opening::new(specs(path), traffic, cpus(path)) {
-        Err(PortError::Xdp {
-            source:
-                why @ (Unsupported::NotBuilt(_) | Unsupported::NotPermitted | Unsupported::NoLiveFrames),
+        Err(PortError {
+            fault:
+                PortFault::Xdp(
+                    why @ (Unsupported::NotBuilt(_)
+                    | Unsupported::NotPermitted
+                    | Unsupported::NoLiveFrames),
+                ),
             ..
         }) => return Err(Skip(why.to_string())),
         opened => opened.unwrap(),

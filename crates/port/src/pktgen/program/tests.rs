@@ -7,7 +7,7 @@ use nicety_packet::{FlowRange, MacAddr, Side, Stamp, TemplateSpec, VlanTag};
 use super::*;
 use crate::clock::monotonic_ns;
 use crate::pace::Arrears;
-use crate::xdp::abi::{Sending, Shape};
+use crate::xdp::abi::{Sending, Shape, StreamWords};
 
 // Of linux/pkt_cls.h.
 const TC_ACT_UNSPEC: i32 = -1;
@@ -90,8 +90,8 @@ fn frames_are_those_of_the_template() {
         for sequence in [0, 1, 2, 255, 1000, 32_768, 99_999, u32::MAX - 1] {
             let mut words = words(&template, u64::MAX);
             words[MADE] = u64::from(sequence);
-            stamper.prepare(&words).unwrap();
-            stamper.open_gate().unwrap();
+            stamper.maps.prepare(&[words]).unwrap();
+            stamper.maps.open_gate().unwrap();
             let before = monotonic_ns();
             let (action, made) = run(&stamper, &frame);
             let after = monotonic_ns();
@@ -113,26 +113,26 @@ fn others_frames_pass_and_unwanted_ones_do_not() {
     let Some(mut stamper) = loaded("others_frames_pass_and_unwanted_ones_do_not", &template) else {
         return;
     };
-    stamper.prepare(&words(&template, 3)).unwrap();
+    stamper.maps.prepare(&[words(&template, 3)]).unwrap();
     let frame = of_pktgen(60);
     let mut other = frame.clone();
     other[43] ^= 1;
     assert_eq!(run(&stamper, &other), (TC_ACT_UNSPEC, other.clone()));
-    assert!(!stamper.sent().unwrap().ready);
+    assert!(!stamper.maps.sent(0).unwrap().ready);
     // Before the gate opens, and after the last frame.
     let act = |stamper: &Stamper| run(stamper, &frame).0;
     assert_eq!(act(&stamper), TC_ACT_SHOT);
-    stamper.open_gate().unwrap();
+    stamper.maps.open_gate().unwrap();
     assert_eq!([(); 3].map(|()| act(&stamper)), [TC_ACT_UNSPEC; 3]);
     assert_eq!(act(&stamper), TC_ACT_SHOT);
-    let sent = stamper.sent().unwrap();
+    let sent = stamper.maps.sent(0).unwrap();
     assert_eq!((sent.made, sent.unsent), (3, 2));
     assert!(sent.ended && sent.ready);
     assert_eq!(run(&stamper, &other), (TC_ACT_UNSPEC, other));
     // Lateness begins with the first frame, and every frame has one.
     assert_eq!(sent.start_ns, sent.first_ns);
-    assert_eq!(stamper.lateness().unwrap().iter().sum::<u32>(), 3);
-    let marks = stamper.marks().unwrap();
+    assert_eq!(stamper.maps.lateness(0).unwrap().iter().sum::<u32>(), 3);
+    let marks = stamper.maps.marks(0).unwrap();
     let ends = [sent.first_ns, sent.last_ns];
     let whole = marks.numbers(std::slice::from_ref(&(0..u64::MAX >> 1)), ends, 3);
     let whole: Vec<_> = whole

@@ -7,7 +7,6 @@ use super::super::control::Control;
 use super::super::text::Tally;
 use super::{Loaded, PktgenPort};
 use crate::af_packet::Refusal;
-use crate::af_packet::tx::TxSocket;
 use crate::engine::WorkerUse;
 use crate::error::PortError;
 use crate::sending::Sending;
@@ -32,13 +31,13 @@ impl Run<'_> {
     }
 
     pub(super) fn open_gate(&self) -> Result<(), PortError> {
-        let opened = self.loaded.stamper.open_gate();
-        opened.map_err(|source| PortError::xdp(self.name(), source))
+        let opened = self.loaded.stamper.maps.open_gate();
+        opened.map_err(|source| PortError::new(self.name(), source))
     }
 
     pub(super) fn sent(&self) -> Result<Sent, PortError> {
-        let sent = self.loaded.stamper.sent();
-        sent.map_err(|source| PortError::xdp(self.name(), source))
+        let sent = self.loaded.stamper.maps.sent(0);
+        sent.map_err(|source| PortError::new(self.name(), source))
     }
 
     /// pktgen runs, and none of its frames comes by.
@@ -53,7 +52,8 @@ impl Run<'_> {
     /// Frames that the port's queueing discipline has dropped so far.
     pub(super) fn queued_out(&self) -> Result<u64, PortError> {
         let refused = |error: NetError| PortError::pktgen(self.name(), error.to_string());
-        let index = self.port.socket.as_ref().map_or(0, TxSocket::index);
+        let learner = self.port.learner.as_ref();
+        let index = learner.map_or(0, |learner| learner.socket.index());
         let all = qdisc::list(self.control.ns()).map_err(refused)?;
         let root = all.into_iter().find(|(at, q)| *at == index && q.root);
         Ok(root.and_then(|(_, q)| q.drops).unwrap_or(0))
@@ -63,8 +63,8 @@ impl Run<'_> {
     pub(super) fn account(&self, delay: u64) -> Result<(Sending, WorkerUse), PortError> {
         let sent = self.sent()?;
         let tally = self.control.tally(self.name())?;
-        let lateness = self.loaded.stamper.lateness();
-        let lateness = lateness.map_err(|source| PortError::xdp(self.name(), source))?;
+        let lateness = self.loaded.stamper.maps.lateness(0);
+        let lateness = lateness.map_err(|source| PortError::new(self.name(), source))?;
         if !tally.is_ok() {
             let why = format!("it did not run: {}", tally.result);
             return Err(PortError::pktgen(self.name(), why));

@@ -4,10 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::PktgenSenders;
 use super::account::Run;
-use crate::af_packet::tx::TxSocket;
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder};
-use crate::error::PortError;
+use crate::error::{PortError, PortFault};
 use crate::xdp::abi::Sent;
 
 /// How often the ports and the wish to stop are looked at.
@@ -35,9 +34,8 @@ impl PktgenSenders {
             let watched = self.watch(runs, order, stop, &finished);
             self.end(&finished);
             for starter in starters {
-                let done = starter.join().map_err(|_| PortError::Worker {
-                    interface: self.name().to_owned(),
-                })?;
+                let done = starter.join();
+                let done = done.map_err(|_| PortError::new(self.name(), PortFault::Worker))?;
                 done.map_err(|error| {
                     PortError::pktgen(self.name(), format!("cannot start it: {error}"))
                 })?;
@@ -105,8 +103,8 @@ impl PktgenSenders {
 
     /// Fails when a port went down.
     fn check_up(&self) -> Result<(), PortError> {
-        let mut sockets = self.ports.iter().filter_map(|port| port.socket.as_ref());
-        sockets.try_for_each(TxSocket::check_up)
+        let mut learners = self.ports.iter().filter_map(|port| port.learner.as_ref());
+        learners.try_for_each(|learner| learner.socket.check_up())
     }
 }
 

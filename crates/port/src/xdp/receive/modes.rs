@@ -31,10 +31,7 @@ pub(super) fn try_mode(
     mode: Mode,
 ) -> Result<Result<OwnedFd, String>, PortError> {
     let (name, index) = (socket.interface(), socket.index());
-    let failed = |error: LoadError| PortError::XdpReceive {
-        interface: name.to_owned(),
-        why: one_line(&error),
-    };
+    let failed = |error: LoadError| PortError::xdp_receive(name, one_line(&error));
     let fd = program.fd().map_err(failed)?;
     let error = match attach::attach(fd, index, mode) {
         Ok(link) => return Ok(Ok(link)),
@@ -42,16 +39,16 @@ pub(super) fn try_mode(
     };
     match error.raw_os_error() {
         Some(libc::EBUSY | libc::EEXIST) => Err(attach::busy(name, index)),
-        Some(libc::EPERM | libc::EACCES) => Err(PortError::XdpReceive {
-            interface: name.to_owned(),
-            why: Why::lacks(
+        Some(libc::EPERM | libc::EACCES) => Err(PortError::xdp_receive(
+            name,
+            Why::lacks(
                 Lack::Root,
                 "programs may not be attached: run as root, or with CAP_NET_ADMIN and CAP_BPF",
             ),
-        }),
-        Some(libc::ENODEV | libc::ENXIO) => Err(PortError::Down {
-            interface: name.to_owned(),
-        }),
+        )),
+        Some(libc::ENODEV | libc::ENXIO) => {
+            Err(PortError::system(name, "attach the receive program", error))
+        }
         Some(libc::EOPNOTSUPP) if mode == Mode::Native => {
             Ok(Err("the driver has no native XDP".to_owned()))
         }

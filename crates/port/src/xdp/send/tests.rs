@@ -181,7 +181,7 @@ fn interruptions_lose_and_double_nothing() {
         let words = stage.senders.words(&job, 0, job.rate);
         let transmitter = &mut stage.senders.transmitters[0];
         transmitter.prepare(&[words]).unwrap();
-        transmitter.open_gate().unwrap();
+        transmitter.maps.open_gate().unwrap();
         let transmitter = &*transmitter;
         let done = AtomicBool::new(false);
         let rounds = std::thread::scope(|scope| {
@@ -192,7 +192,7 @@ fn interruptions_lose_and_double_nothing() {
                 // to begin the next one.
                 while !done.load(Ordering::Acquire) && rounds < 20 {
                     std::thread::sleep(Duration::from_micros(500));
-                    let sent = transmitter.sent(0).unwrap();
+                    let sent = transmitter.maps.sent(0).unwrap();
                     if sent.made > made {
                         made = sent.made;
                         transmitter.interrupt();
@@ -292,7 +292,8 @@ fn a_port_that_goes_down_ends_the_trial() {
             .senders
             .run(&job(1, Fps(10_000.0), 36_000_000), &Stop::default());
         downer.join().unwrap();
-        assert!(matches!(result, Err(PortError::Down { .. })), "{result:?}");
+        let fault = result.as_ref().map_err(|error| &error.fault);
+        assert!(matches!(fault, Err(PortFault::Down)), "{result:?}");
     }
 }
 

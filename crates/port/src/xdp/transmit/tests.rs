@@ -4,6 +4,7 @@ use nicety_model::{Fps, FrameSize};
 use nicety_packet::{FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec, VlanTag};
 
 use super::*;
+use crate::clock::monotonic_ns;
 use crate::pace::Arrears;
 use crate::xdp::abi::{Sending, Shape};
 
@@ -89,7 +90,7 @@ fn frames_are_those_of_the_template() {
             let mut words = sending(&shape).words();
             words[MADE] = u64::from(sequence);
             transmitter.prepare(&[words]).unwrap();
-            transmitter.open_gate().unwrap();
+            transmitter.maps.open_gate().unwrap();
             let before = monotonic_ns();
             let frame = transmitter.frame();
             let after = monotonic_ns();
@@ -124,7 +125,7 @@ fn every_checksum_is_right() {
     };
     let shape = Shape::of(&template);
     transmitter.prepare(&[sending(&shape).words()]).unwrap();
-    transmitter.open_gate().unwrap();
+    transmitter.maps.open_gate().unwrap();
     let mut wanted = vec![0; template.frame_bytes()];
     for sequence in 0..20_000 {
         let frame = transmitter.frame();
@@ -133,7 +134,7 @@ fn every_checksum_is_right() {
         template.write(&mut wanted, &stamp).unwrap();
         assert_eq!(frame[..56], wanted[..56]);
     }
-    assert_eq!(transmitter.sent(0).unwrap().made, 20_000);
+    assert_eq!(transmitter.maps.sent(0).unwrap().made, 20_000);
 }
 
 #[test]
@@ -179,13 +180,13 @@ fn a_sender_that_is_late_owes_what_it_may_and_no_more() {
         let before = monotonic_ns();
         transmitter.frame();
         let after = monotonic_ns();
-        let sent = transmitter.sent(0).unwrap();
+        let sent = transmitter.maps.sent(0).unwrap();
         assert_eq!((sent.made, sent.slips), (1, 1));
         assert!(sent.slip_max_ns >= LATE_NS - kept * STEP_NS, "{sent:?}");
         // The next one is a step after the slot that this one had in the end.
         let next = sent.due_ns + kept * STEP_NS - STEP_NS;
         assert!((before..=after).contains(&next), "{sent:?}");
-        let following = transmitter.streams.get(&0, 0).unwrap()[FOLLOWING];
+        let following = transmitter.maps.streams.get(&0, 0).unwrap()[FOLLOWING];
         assert_eq!(following, if catch_up { 15 } else { 0 });
     }
 }
