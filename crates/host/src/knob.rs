@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use nicety_model::knob::Knob;
 
 pub use file::kept_below;
-pub use rate::{WIRE, port_shape, port_value};
+pub use rate::{port_shape, port_value};
 
 use crate::ethtool::Ethtool;
 use crate::link::Links;

@@ -2,9 +2,13 @@
 
 use std::process::ExitCode;
 
+use nicety_history::HistoryError;
 use nicety_model::problem::error_line;
 use nicety_policed::Fault;
 use nicety_runner::RunError;
+use nicety_socket::SocketError;
+use nicety_store::StoreError;
+use nicety_tuner::{ErrorKind, TuneError};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,20 +74,30 @@ impl std::fmt::Display for Failure {
     }
 }
 
-impl From<nicety_policed::Error> for Failure {
-    fn from(error: nicety_policed::Error) -> Self {
-        match error.fault() {
-            Fault::Input => Self::usage(error),
-            Fault::Host => Self::environment(error),
+/// Whose fault an error is decides the exit code.
+macro_rules! failures {
+    ($($error:ty => |$name:ident| $exit:expr;)*) => {$(
+        impl From<$error> for Failure {
+            fn from($name: $error) -> Self {
+                Self { exit: $exit, error: $name.into() }
+            }
         }
-    }
+    )*};
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        match error.is_bad_input() {
-            true => Self::usage(error),
-            false => Self::environment(error),
-        }
-    }
+fn by_input(bad: bool) -> Exit {
+    if bad { Exit::Usage } else { Exit::Environment }
+}
+
+failures! {
+    nicety_policed::Error => |error| by_input(matches!(error.fault(), Fault::Input));
+    RunError => |error| by_input(error.is_bad_input());
+    SocketError => |error| by_input(error.is_bad_input());
+    HistoryError => |error| by_input(error.is_bad_input());
+    StoreError => |error| by_input(error.is_bad_input());
+    TuneError => |error| match error.kind() {
+        ErrorKind::BadInput => Exit::Usage,
+        ErrorKind::Environment => Exit::Environment,
+        ErrorKind::Negative => Exit::Negative,
+    };
 }

@@ -8,7 +8,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nicety_history::{History, HistoryError};
+use nicety_history::History;
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
 use nicety_report::{json, table};
@@ -34,7 +34,7 @@ pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
     let place = place(args.store.as_deref());
     let password = env::var(PASSWORD).ok().filter(|text| !text.is_empty());
     let make = matches!(args.command, RunsCommand::Add(_));
-    let mut store = nicety_history::open(&place, password.as_deref(), make).map_err(failure)?;
+    let mut store = nicety_history::open(&place, password.as_deref(), make)?;
     let store = store.as_mut();
     match &args.command {
         RunsCommand::Add(args) => add::run(store, args),
@@ -56,17 +56,8 @@ fn place(given: Option<&Path>) -> PathBuf {
     }
 }
 
-/// What a failing store means for the exit code.
-fn failure(error: HistoryError) -> Failure {
-    if error.is_bad_input() {
-        Failure::usage(error)
-    } else {
-        Failure::environment(error)
-    }
-}
-
 fn list(store: &dyn History, args: &ListArgs) -> Result<Exit, Failure> {
-    let mut runs = store.list().map_err(failure)?;
+    let mut runs = store.list()?;
     runs.retain(|run| {
         args.label
             .as_ref()
@@ -99,28 +90,20 @@ fn show(store: &dyn History, args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// A kept run as the renderers want it, without its trials.
 fn read(store: &dyn History, id: i64) -> Result<Run, Failure> {
-    let files = store.results(id).map_err(failure)?;
+    let files = store.results(id)?;
     let name = PathBuf::from(format!("run {id}"));
     let contents = RunContents::from_files(&name, &files).map_err(Failure::usage)?;
     assemble::run(contents).map_err(Failure::usage)
 }
 
 fn label(store: &mut dyn History, args: &LabelArgs) -> Result<Exit, Failure> {
-    store
-        .label(&[args.run], &args.labels, &args.remove)
-        .map_err(failure)?;
+    store.label(&[args.run], &args.labels, &args.remove)?;
     Ok(Exit::Done)
 }
 
 fn export(store: &dyn History, args: &ExportArgs) -> Result<Exit, Failure> {
-    let files = store.files(args.run).map_err(failure)?;
-    nicety_store::write_files(&args.dir, &files).map_err(|error| {
-        if error.is_bad_input() {
-            Failure::usage(error)
-        } else {
-            Failure::environment(error)
-        }
-    })?;
+    let files = store.files(args.run)?;
+    nicety_store::write_files(&args.dir, &files)?;
     output::say(&format!("run {}: {}", args.run, args.dir.display()));
     Ok(Exit::Done)
 }

@@ -12,15 +12,15 @@ use std::io;
 use nicety_host::facts::Source;
 use nicety_report::advice as report;
 use nicety_tuner::advice::{self, AdviceRequest};
-use nicety_tuner::{ErrorKind, TuneError, guard};
+use nicety_tuner::guard;
 
-use crate::cli::tune::{Ask, GuardArgs, PlanArgs, TuneArgs, TuneCommand};
+use crate::cli::tune::{Ask, GuardArgs, PlanArgs, TuneCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Runs the command.
-pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
-    match &args.command {
+pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
+    match command {
         TuneCommand::Plan(args) => plan(args),
         TuneCommand::Apply(args) => apply::run(args),
         TuneCommand::Confirm(args) => finish::confirm(args),
@@ -57,17 +57,5 @@ impl From<&Ask> for AdviceRequest {
             window: ask.window,
             only: ask.only.clone(),
         }
-    }
-}
-
-impl From<TuneError> for Failure {
-    fn from(error: TuneError) -> Self {
-        let exit = match error.kind() {
-            ErrorKind::BadInput => Exit::Usage,
-            ErrorKind::Environment => Exit::Environment,
-            ErrorKind::Negative => Exit::Negative,
-        };
-        let error = error.into();
-        Self { exit, error }
     }
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nicety_host::journal::since_boot;
-use nicety_host::knob::WIRE;
 use nicety_model::SCHEMA;
+use nicety_model::knob::WIRE;
 use nicety_police::explain::Explained;
 use nicety_police::report::{ReloadReport, State};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};

@@ -1,6 +1,8 @@
 //! The messages (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
 
-use super::{Shape, WIRE_BYTES};
+use nicety_model::knob::WIRE_BYTES;
+
+use super::Shape;
 use crate::raw::{Attributes, RawMessage, u32_at};
 pub(super) use crate::tc::{
     INGRESS, INGRESS_PARENT, ROOT, RTM_DELQDISC, RTM_NEWQDISC, TC_HEADER, TCA_KIND, TCA_OPTIONS,

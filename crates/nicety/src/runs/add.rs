@@ -7,7 +7,6 @@ use nicety_history::{Added, History, NewRun};
 use nicety_runner::assemble;
 use nicety_store::RunContents;
 
-use super::failure;
 use crate::cli::runs::AddArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -53,7 +52,7 @@ fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<String
         files: &files,
         figures: &nicety_compare::figures(&run),
     };
-    let what = match store.add(&new, labels).map_err(failure)? {
+    let what = match store.add(&new, labels)? {
         Added::New(id) => format!("run {id}: {}", dir.display()),
         Added::Replaced(id) => format!("run {id}: {}, brought up to date", dir.display()),
         Added::Same(id) => format!("run {id}: {}, was kept already", dir.display()),

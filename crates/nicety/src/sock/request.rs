@@ -16,12 +16,11 @@ use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Token, check_cpus};
 use nicety_workload::Steps;
 
-use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::signals::Signals;
 
 use super::args::{PathKind, TestArgs};
-use super::failure;
 use super::progress::Progress;
 
 /// Most repeats of `--confidence` when `--repeats` does not say.
@@ -144,7 +143,7 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     }
     if let Some(error) = done.error {
-        return Err(failure(error));
+        return Err(error.into());
     }
     let results = report.series.iter().flat_map(|series| &series.results);
     let endings: Vec<Ending> = results.map(|result| result.ending).collect();
@@ -161,7 +160,7 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
 
 fn of_local(error: LocalError) -> Failure {
     match error {
-        LocalError::Serve(ServeError::Socket(error)) => failure(error),
+        LocalError::Serve(ServeError::Socket(error)) => error.into(),
         other => Failure::environment(other),
     }
 }

@@ -6,12 +6,11 @@ use anyhow::anyhow;
 use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Server, ServerConfig, Token};
 
-use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::signals::Signals;
 
 use super::args::ServeArgs;
-use super::failure;
 
 /// Serves until Ctrl-C.
 pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
@@ -26,8 +25,7 @@ pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
         token: token.clone(),
         threads: threads_on(args.threads, &args.pin),
     })
-    .and_then(|server| server.pinned(&args.pin))
-    .map_err(failure)?;
+    .and_then(|server| server.pinned(&args.pin))?;
     let address = server.address().map_err(Failure::environment)?;
     let reach = match address.ip() {
         ip if ip.is_loopback() => " (this host only; --listen ADDRESS lets others in)",

@@ -14,10 +14,10 @@ use nicety_tuner::Work;
 use nicety_tuner::measure::{Leg, MeasureRequest, judge};
 
 use super::{apply, events};
-use crate::bench::signals::Signals;
 use crate::cli::tune::ApplyArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::signals::Signals;
 
 /// Measures and decides.
 pub fn run(
@@ -28,9 +28,7 @@ pub fn run(
     changes: &[&Change],
 ) -> Result<Exit, Failure> {
     // The one who sends Ctrl-C reaches the measurement as well; it ends, and the changes go back.
-    let signals = Signals::install()
-        .context("cannot take over SIGINT and SIGTERM")
-        .map_err(Failure::environment)?;
+    let signals = Signals::install()?;
     let out = directory(args.out.as_deref())?;
     let request = MeasureRequest {
         changes,
