@@ -1,7 +1,6 @@
 //! Whether measured changes are worth keeping.
 //!
-//! Kept is what gains at least 2 % and at least two standard deviations of a single measurement, in
-//! logarithms.
+//! Kept is what gains at least 2 %, and more than nothing with a confidence of 95 %, in logarithms.
 //! A cell that failed in a measurement is measured again; where it fails for good nothing is kept,
 //! because it may be the change that broke it.
 
@@ -16,13 +15,16 @@ use nicety_model::measured::{
     MeasuredUnit,
 };
 use nicety_model::{CellResult, Purpose, Validity};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 pub use failed::{failed, mend};
 
 /// Smallest gain that is kept, however quiet the machine.
 const LEAST: f64 = 0.02;
-/// Standard deviations that a gain must be above.
-const SIGMAS: f64 = 2.0;
+/// Of the interval of the gain, both sides together.
+const CONFIDENCE: f64 = 0.95;
+/// Half of an interval above which more measurements are advised.
+const WIDE: f64 = 0.05;
 
 /// What a goal is measured by.
 pub fn target(goal: Goal) -> MeasuredTarget {
@@ -161,7 +163,9 @@ fn scores(
 }
 
 /// In logarithms: what disturbs a measurement takes its share of it, so that a rate ten times as high
-/// scatters ten times as much, which says nothing against the gain.
+/// scatters ten times as much, which says nothing against the gain. The interval is Student's, of two
+/// samples with the same variance: two measurements a side tell their own scatter so badly that it takes
+/// 4.3 standard deviations.
 fn gain(before: &[f64], after: &[f64]) -> Option<MeasuredGain> {
     // A single measurement says nothing about noise.
     if before.len() < 2 || after.len() < 2 {
@@ -169,38 +173,45 @@ fn gain(before: &[f64], after: &[f64]) -> Option<MeasuredGain> {
     }
     let logs = |values: &[f64]| -> Vec<f64> { values.iter().map(|value| value.ln()).collect() };
     let (before, after) = (logs(before), logs(after));
-    let variance = |values: &[f64]| {
+    let squares = |values: &[f64]| -> f64 {
         let mean = mean(values);
-        let squares = values.iter().map(|value| (value - mean).powi(2));
-        squares.sum::<f64>() / (values.len() - 1) as f64
+        values.iter().map(|value| (value - mean).powi(2)).sum()
     };
-    let sigma = f64::midpoint(variance(&before), variance(&after)).sqrt();
+    let freedom = (before.len() + after.len() - 2) as f64;
+    let sigma = ((squares(&before) + squares(&after)) / freedom).sqrt();
+    let t = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let error = sigma * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();
+    let half = t.inverse_cdf(0.5 + CONFIDENCE / 2.0) * error;
+    let gained = mean(&after) - mean(&before);
     let result = MeasuredGain {
-        gain: (mean(&after) - mean(&before)).exp_m1(),
-        sigma: (SIGMAS * sigma).exp_m1() / SIGMAS,
+        gain: gained.exp_m1(),
+        sigma: sigma.exp_m1(),
+        interval_95: Some([(gained - half).exp_m1(), (gained + half).exp_m1()]),
     };
     (result.gain.is_finite() && result.sigma.is_finite()).then_some(result)
 }
 
 fn decide(gain: Option<MeasuredGain>) -> MeasuredDecision {
-    match gain {
-        None => MeasuredDecision::NotMeasured,
-        Some(MeasuredGain { gain, sigma }) => {
-            let noise = LEAST.max(SIGMAS * sigma);
-            // What there was before, seen from after.
-            let lost = 1.0 / (1.0 + gain) - 1.0;
-            if gain >= noise {
-                MeasuredDecision::Kept
-            } else if lost >= noise {
-                MeasuredDecision::Worse
-            } else {
-                MeasuredDecision::NoEffect
-            }
-        }
+    let Some(MeasuredGain {
+        gain,
+        interval_95: Some([low, high]),
+        ..
+    }) = gain
+    else {
+        return MeasuredDecision::NotMeasured;
+    };
+    // What there was before, seen from after.
+    let lost = 1.0 / (1.0 + gain) - 1.0;
+    if gain >= LEAST && low > 0.0 {
+        MeasuredDecision::Kept
+    } else if lost >= LEAST && high < 0.0 {
+        MeasuredDecision::Worse
+    } else {
+        MeasuredDecision::NoEffect
     }
 }
 
-/// The decision in a line: `no effect here: +0.4 %, noise (2 σ) 1.2 %`.
+/// The decision in a line: `no effect here: +0.4 %, 95 % interval −0.8 to +1.6 %`.
 pub fn words(measured: &Measured) -> String {
     let decision = match measured.decision {
         MeasuredDecision::Kept => "better here",
@@ -208,15 +219,25 @@ pub fn words(measured: &Measured) -> String {
         MeasuredDecision::Worse => "worse here",
         MeasuredDecision::NotMeasured => return cannot_tell(measured),
     };
-    match measured.gain {
-        Some(MeasuredGain { gain, sigma }) => format!(
-            "{decision}: {:+.1} %, noise (2 σ) {:.1} %",
-            gain * 100.0,
-            SIGMAS * sigma * 100.0
-        ),
-        None => decision.to_owned(),
-    }
+    let percent = |share: f64| format!("{:+.1}", share * 100.0).replace('-', "−");
+    let Some(gain) = measured.gain else {
+        return decision.to_owned();
+    };
+    let Some([low, high]) = gain.interval_95 else {
+        return format!("{decision}: {} %", percent(gain.gain));
+    };
+    let unsure = measured.decision == MeasuredDecision::NoEffect && (high - low) / 2.0 > WIDE;
+    format!(
+        "{decision}: {} %, 95 % interval {} to {} %{}",
+        percent(gain.gain),
+        percent(low),
+        percent(high),
+        if unsure { WIDEN } else { "" }
+    )
 }
+
+/// What to do about an interval that says little.
+const WIDEN: &str = "; more --pairs or a quieter machine make it narrower";
 
 fn cannot_tell(measured: &Measured) -> String {
     match measured.failed.as_slice() {
@@ -250,9 +271,12 @@ mod tests {
             // 10 % more, but measurements differ by as much.
             (&[100.0, 112.0], &[110.0, 122.0], NoEffect),
             (&[100.0, 104.0], &[150.0, 156.0], Kept),
+            // Two measurements a side tell their scatter badly: three times of it is too little.
+            (&[100.0, 101.0], &[102.5, 103.5], NoEffect),
+            (&[100.0, 101.0, 100.5], &[102.5, 103.5, 103.0], Kept),
             // Disturbed by half, but five times as much at the least.
-            (&[10.0, 12.0], &[60.0, 120.0], Kept),
-            (&[60.0, 120.0], &[10.0, 12.0], Worse),
+            (&[10.0, 12.0, 11.0], &[60.0, 120.0, 90.0], Kept),
+            (&[60.0, 120.0, 90.0], &[10.0, 12.0, 11.0], Worse),
             (&[10.0, 12.0], &[11.0, 60.0], NoEffect),
             (&[100.0, 100.0], &[90.0, 90.0], Worse),
             (&[100.0, 120.0], &[90.0, 110.0], NoEffect),
@@ -260,6 +284,34 @@ mod tests {
             (&[], &[], NotMeasured),
         ] {
             assert_eq!(decision(before, after), expected, "{before:?} {after:?}");
+        }
+    }
+
+    /// Of changes without effect about one in twenty is judged to have one.
+    #[test]
+    fn noise_is_seldom_taken_for_a_gain() {
+        // Sums of uniform numbers, of a linear congruential generator (Knuth, MMIX).
+        let mut state = 1_u64;
+        let mut noise = || -> f64 {
+            let sum: f64 = (0..12)
+                .map(|_| {
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    (state >> 11) as f64 / (1_u64 << 53) as f64
+                })
+                .sum();
+            ((sum - 6.0) * 0.1).exp()
+        };
+        for pairs in [2, 3, 5] {
+            let wrong = (0..4000)
+                .filter(|_| {
+                    let mut side = || -> Vec<f64> { (0..pairs).map(|_| noise()).collect() };
+                    decision(&side(), &side()) != MeasuredDecision::NoEffect
+                })
+                .count();
+            let share = wrong as f64 / 4000.0;
+            assert!((0.03..0.07).contains(&share), "{pairs} pairs: {share}");
         }
     }
 
@@ -300,12 +352,27 @@ mod tests {
             gain: Some(MeasuredGain {
                 gain: 0.0042,
                 sigma: 0.006,
+                interval_95: Some([-0.0081, 0.0164]),
             }),
             decision: MeasuredDecision::NoEffect,
         };
         assert_eq!(
             words(&measured),
-            "no effect here: +0.4 %, noise (2 σ) 1.2 %"
+            "no effect here: +0.4 %, 95 % interval −0.8 to +1.6 %"
+        );
+        let wide = MeasuredGain {
+            gain: 0.04,
+            sigma: 0.06,
+            interval_95: Some([-0.1, 0.2]),
+        };
+        let noisy = Measured {
+            gain: Some(wide),
+            ..measured.clone()
+        };
+        assert_eq!(
+            words(&noisy),
+            "no effect here: +4.0 %, 95 % interval −10.0 to +20.0 %; more --pairs or a quieter \
+             machine make it narrower"
         );
         let failed = Measured {
             failed: vec!["a".to_owned(), "b".to_owned()],

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use nicety_host::link::Mac;
 use nicety_model::plan::{VmConfig, VmNic};
+use nicety_netdev::link::Mac;
 
 use crate::accel::Accelerator;
 use crate::emulator::QBOOT;

@@ -8,13 +8,13 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use nicety_host::ethtool::{Ethtool, QueueCounts, Rings};
-use nicety_host::link::{Link, LinkChange, Links, Mac};
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::sysctl;
 use nicety_model::Note;
 use nicety_model::note::GuestNote;
+use nicety_netdev::ethtool::{Ethtool, QueueCounts, Rings};
+use nicety_netdev::link::{Link, LinkChange, Links, Mac};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::sysctl;
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 use serde_json::Value;

@@ -6,7 +6,6 @@
 //! Interfaces are added by [`add_interfaces`].
 
 mod cmdline;
-mod hardware;
 mod interface;
 mod sysctl;
 #[cfg(test)]
@@ -15,9 +14,11 @@ mod tests;
 use std::collections::BTreeMap;
 
 use nicety_model::Fingerprint;
+use nicety_netdev::privilege::{Privilege, privilege};
 
-use crate::privilege::{Privilege, privilege};
-use crate::topology::{EtcRoot, ProcRoot, Roots, SysRoot, Topology};
+use crate::hardware;
+use crate::roots::{EtcRoot, Roots, SysRoot};
+use crate::topology::Topology;
 
 pub use cmdline::public_cmdline;
 pub use interface::add_interfaces;
@@ -80,11 +81,6 @@ pub fn read(roots: &Roots, measurer: Measurer<'_>) -> Fingerprint {
         interfaces: BTreeMap::new(),
         bios: hardware::bios(sys),
     }
-}
-
-/// The hypervisor below this machine, if there is one.
-pub(crate) fn hypervisor(proc: &ProcRoot, sys: &SysRoot) -> Option<String> {
-    hardware::hypervisor(sys, &proc.text("cpuinfo").unwrap_or_default())
 }
 
 /// `PRETTY_NAME` of os-release(5), else `NAME`.

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_model::journal::{Event, Journal};
+use nicety_netdev::runtime_dir::not_only_ours;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::time::ClockId;
 
-use crate::topology::ProcRoot;
-use crate::tree::{not_only_ours, read_regular};
+use crate::roots::ProcRoot;
+use crate::tree::read_regular;
 
 /// A journal of every setting of a large host is far smaller.
 const LARGEST: u64 = 64 << 20;

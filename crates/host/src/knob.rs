@@ -9,15 +9,14 @@ use std::cell::OnceCell;
 use std::path::{Component, Path};
 
 use nicety_model::knob::Knob;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::Links;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::ns_sysfs::NsSysfs;
 
 pub use file::kept_below;
 pub use rate::{port_shape, port_value};
-
-use crate::ethtool::Ethtool;
-use crate::link::Links;
-use crate::net_error::NetError;
-use crate::netns::NetNs;
-use crate::ns_sysfs::NsSysfs;
 
 /// Parts of /sys that may be written, relative to it. A plan is a file: it must not reach
 /// further than the rules do.

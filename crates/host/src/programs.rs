@@ -5,45 +5,15 @@ use std::time::Duration;
 
 use nicety_model::Program;
 
-use crate::tasks::label_of;
-use crate::topology::ProcRoot;
+use crate::roots::ProcRoot;
+use crate::tasks::{SOFTIRQ, TaskStat, label_of};
 
 /// CPUs' worth of time below which a program is not named.
 const LEAST: f64 = 0.01;
-/// `PF_KTHREAD` of include/linux/sched.h: the process is a thread of the kernel.
-const PF_KTHREAD: u64 = 0x0020_0000;
-
-/// CPU time of one process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Process {
-    name: String,
-    parent: u32,
-    kernel: bool,
-    start_ticks: u64,
-    cpu_ticks: u64,
-}
-
-impl Process {
-    /// Of a line of /proc/PID/stat (proc(5), fields numbered from 1).
-    fn parse(text: &str) -> Option<Self> {
-        // The name may hold blanks and parentheses: it ends with the last one.
-        let (head, tail) = text.rsplit_once(')')?;
-        let (_, name) = head.split_once('(')?;
-        let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
-        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-        Some(Self {
-            name: name.to_owned(),
-            parent: u32::try_from(field(4)?).ok()?,
-            kernel: field(9)? & PF_KTHREAD != 0,
-            start_ticks: field(22)?,
-            cpu_ticks: field(14)?.saturating_add(field(15)?),
-        })
-    }
-}
 
 /// CPU time of all processes at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Programs(BTreeMap<u32, Process>);
+pub struct Programs(BTreeMap<u32, TaskStat>);
 
 impl Programs {
     /// Reads every process that can be seen; those that end meanwhile are left out.
@@ -53,7 +23,7 @@ impl Programs {
         Self(
             processes
                 .filter_map(|pid| {
-                    let process = Process::parse(&proc.text(format!("{pid}/stat"))?)?;
+                    let process = TaskStat::parse(&proc.text(format!("{pid}/stat"))?)?;
                     Some((pid.parse().ok()?, process))
                 })
                 .collect(),
@@ -75,7 +45,7 @@ impl Programs {
             return Vec::new();
         }
         let per_second = rustix::param::clock_ticks_per_second().max(1) as f64;
-        let used = |pid: &u32, process: &Process| {
+        let used = |pid: &u32, process: &TaskStat| {
             let known = before.0.get(pid);
             let then = known.filter(|then| then.start_ticks == process.start_ticks);
             let ticks = match then {
@@ -123,18 +93,19 @@ impl Programs {
 /// Threads of the kernel that work for every path.
 fn carries_frames(name: &str) -> bool {
     let label = label_of(name);
-    label == crate::cpu_load::SOFTIRQ || label.starts_with("napi/") || name.starts_with("vhost-")
+    label == SOFTIRQ || label.starts_with("napi/") || name.starts_with("vhost-")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tasks::PF_KTHREAD;
 
-    fn process(name: &str, parent: u32, flags: u64, ticks: u64, start: u64) -> Process {
+    fn process(name: &str, parent: u32, flags: u64, ticks: u64, start: u64) -> TaskStat {
         let text = format!(
             "7 ({name}) R {parent} 0 0 0 0 {flags} 0 0 0 0 {ticks} 0 0 0 20 0 1 0 {start} 0 0"
         );
-        Process::parse(&text).unwrap()
+        TaskStat::parse(&text).unwrap()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::LossEntry;
 
-use crate::topology::{FactError, ProcRoot};
+use crate::roots::{FactError, ProcRoot};
 
 /// Counters of one CPU. All are 32 bits wide in the kernel and wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

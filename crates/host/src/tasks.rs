@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use nicety_model::cpu_list::parse_cpu_list;
 
-use crate::cpu_load::SOFTIRQ;
-use crate::topology::{FactError, ProcRoot};
+use crate::roots::{FactError, ProcRoot};
 
 /// `PF_KTHREAD` of include/linux/sched.h: the task is a kernel thread.
-const PF_KTHREAD: u64 = 0x0020_0000;
+pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
+
+/// Label of software interrupts, `ksoftirqd` included (the kernel books its work as softirq).
+pub const SOFTIRQ: &str = "softirq";
 
 /// A thread that is there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,23 +89,30 @@ impl TaskSample {
 }
 
 /// The fields of `/proc/<tid>/stat` needed here (proc(5), numbered from 1).
-struct TaskStat {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskStat {
+    pub(crate) name: String,
     ended: bool,
-    flags: u64,
-    cpu_ticks: u64,
-    start_ticks: u64,
+    pub(crate) parent: u32,
+    /// A thread of the kernel.
+    pub(crate) kernel: bool,
+    pub(crate) cpu_ticks: u64,
+    pub(crate) start_ticks: u64,
     last_cpu: Option<u32>,
 }
 
 impl TaskStat {
-    fn parse(text: &str) -> Option<Self> {
-        // The name may hold blanks and parentheses: everything after the last one counts.
-        let (_, tail) = text.rsplit_once(')')?;
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        // The name may hold blanks and parentheses: it ends with the last one.
+        let (head, tail) = text.rsplit_once(')')?;
+        let (_, name) = head.split_once('(')?;
         let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         Some(Self {
+            name: name.to_owned(),
             ended: matches!(fields.first(), Some(&"Z" | &"X")),
-            flags: field(9)?,
+            parent: u32::try_from(field(4)?).ok()?,
+            kernel: field(9)? & PF_KTHREAD != 0,
             cpu_ticks: field(14)?.saturating_add(field(15)?),
             start_ticks: field(22)?,
             last_cpu: field(39).and_then(|cpu| u32::try_from(cpu).ok()),
@@ -156,7 +165,7 @@ pub fn kernel_threads(proc: &ProcRoot, matches: impl Fn(&str) -> bool) -> Vec<Ta
                 return None;
             }
             let stat = TaskStat::parse(&proc.text(format!("{tid}/stat"))?)?;
-            (stat.flags & PF_KTHREAD != 0).then_some(Task {
+            stat.kernel.then_some(Task {
                 tid,
                 pid: tid,
                 name,

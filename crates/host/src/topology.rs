@@ -2,13 +2,15 @@
 //! cores, sockets and memory.
 
 mod quota;
-mod roots;
 
 use nicety_model::cpu_list::parse_cpu_list;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use quota::cpu_quota;
-pub use roots::{EtcRoot, FactError, ProcRoot, Roots, SysRoot, TopRoot};
+
+use crate::hardware;
+use crate::roots::{FactError, ProcRoot, SysRoot};
+use crate::stat::StatSample;
 
 /// Where one CPU sits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +74,8 @@ impl Topology {
             nodes,
             isolated: isolated_cpus(sys),
             quota_cpus: cpu_quota(proc, sys),
-            virtual_machine: crate::fingerprint::hypervisor(proc, sys).is_some(),
+            virtual_machine: hardware::hypervisor(sys, &proc.text("cpuinfo").unwrap_or_default())
+                .is_some(),
         })
     }
 
@@ -113,7 +116,7 @@ fn online_cpus(proc: &ProcRoot, sys: &SysRoot) -> Option<Vec<u32>> {
         .and_then(|text| parse_cpu_list(&text))
         .filter(|cpus| !cpus.is_empty());
     listed.or_else(|| {
-        let stat = crate::cpu_load::StatSample::read(proc).ok()?;
+        let stat = StatSample::read(proc).ok()?;
         let cpus: Vec<u32> = stat.cpus.keys().copied().collect();
         (!cpus.is_empty()).then_some(cpus)
     })

@@ -4,11 +4,10 @@
 //! a file of this machine, and a FIFO would make a reader wait for ever.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
@@ -226,14 +225,6 @@ pub fn read_at_most(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
         )),
         false => Ok(bytes),
     }
-}
-
-/// Why somebody else may have written a file or directory; `None` when only this user can.
-pub(crate) fn not_only_ours(of: &Metadata) -> Option<&'static str> {
-    if of.uid() != rustix::process::geteuid().as_raw() {
-        return Some("belongs to another user");
-    }
-    (of.mode() & 0o022 != 0).then_some("can be written by others")
 }
 
 /// A new file in the directory of `name`, under a name that nobody can guess.

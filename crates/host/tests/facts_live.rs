@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use nicety_host::cpu_load::{CpuSampler, TESTER, Watch};
 use nicety_host::fingerprint::{self, Measurer, UNKNOWN};
 use nicety_host::placement::{Wants, place};
+use nicety_host::roots::{ProcRoot, Roots};
 use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks;
-use nicety_host::topology::{ProcRoot, Roots, Topology};
+use nicety_host::topology::Topology;
 
 #[test]
 fn a_busy_thread_is_seen_in_who() {

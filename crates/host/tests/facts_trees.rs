@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use nicety_host::cpu_load::{CpuSnapshot, CpuWindow, StatSample, TESTER, ThreadUse, Watch};
+use nicety_host::cpu_load::{CpuSnapshot, CpuWindow, TESTER, ThreadUse, Watch};
 use nicety_host::fingerprint::{self, Measurer, UNKNOWN};
 use nicety_host::placement::{Wants, place};
+use nicety_host::roots::Roots;
 use nicety_host::softnet::SoftnetSample;
+use nicety_host::stat::StatSample;
 use nicety_host::tasks::{self, TaskSample};
-use nicety_host::topology::{Roots, Topology};
+use nicety_host::topology::Topology;
 use tempfile::TempDir;
 
 /// A tree of files below a temporary folder.

@@ -47,8 +47,8 @@ pub fn run() -> Result<(), QemuError> {
 }
 
 fn loopback_up() {
-    let done = nicety_host::netns::NetNs::current()
-        .and_then(|ns| nicety_host::link::Links::open(&ns))
+    let done = nicety_netdev::netns::NetNs::current()
+        .and_then(|ns| nicety_netdev::link::Links::open(&ns))
         .and_then(|links| links.set_up("lo"));
     // Local services in the lab would miss it; nothing of nicety does.
     drop(done);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use nicety_host::cpu_set;
+use nicety_netdev::cpu_set;
 
 use nicety_guests::QemuError;
 

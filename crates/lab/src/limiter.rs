@@ -11,11 +11,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::shaper::{PortLimit, Shape, Shapers};
-use nicety_host::vf::{FunctionList, Functions, PciFunction, Places};
 use nicety_model::BitRate;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::shaper::{PortLimit, Shape, Shapers};
+use nicety_netdev::vf::{FunctionList, Functions, PciFunction, Places};
 
 use nicety_guests::QemuError;
 use nicety_guests::files;

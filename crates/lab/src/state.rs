@@ -6,7 +6,6 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,6 +20,7 @@ use crate::spec::PORTS;
 use nicety_guests::machine::{CONSOLE, MONITOR, PID};
 use nicety_guests::qmp::Qmp;
 use nicety_guests::{Accel, QemuError};
+use nicety_netdev::runtime_dir;
 
 /// QEMU ends at once when asked; longer only on a busy host.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -104,19 +104,9 @@ pub struct Running {
 }
 
 impl Home {
-    /// The place for the user's lab: below `XDG_RUNTIME_DIR`, else `/run` for root and `/tmp`
-    /// for others.
+    /// The place for the user's lab: in his [runtime directory](runtime_dir::place).
     pub fn of_user() -> Self {
-        let user = rustix::process::geteuid();
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR")
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_absolute());
-        let dir = match runtime {
-            Some(dir) => dir.join("nicety/lab"),
-            None if user.is_root() => "/run/nicety/lab".into(),
-            None => format!("/tmp/nicety-{}/lab", user.as_raw()).into(),
-        };
-        Self { dir }
+        Self::at(runtime_dir::place().join("lab"))
     }
 
     /// The same at another place, for tests.
@@ -132,8 +122,14 @@ impl Home {
     /// The running lab; what one that has ended left behind is removed.
     ///
     /// # Errors
-    /// When the directory cannot be read or removed.
+    /// When the directory cannot be read or removed, or others can write in the one it is in.
     pub fn running(&self) -> Result<Option<Running>, QemuError> {
+        if let Some(base) = self.dir.parent() {
+            match runtime_dir::check(base) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+                safe => safe.map_err(|e| QemuError::io("use directory", base, e))?,
+            }
+        }
         let path = self.dir.join(LEDGER);
         let text = match fs::read_to_string(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -156,26 +152,12 @@ impl Home {
     /// Makes the directory and writes the ledger, before QEMU is started.
     ///
     /// # Errors
-    /// When it cannot be written, or belongs to somebody else.
+    /// When it cannot be written, or others can write there.
     pub fn begin(&self, state: &LabState) -> Result<(), QemuError> {
+        self.make_base()?;
         self.clear()?;
-        let error = |e| QemuError::io("make directory", &self.dir, e);
         // Its sockets give root in the lab and the user's rights on files: for the user only.
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.dir)
-            .map_err(error)?;
-        for dir in self.dir.ancestors().take(2) {
-            let owner = fs::symlink_metadata(dir).map_err(error)?.uid();
-            let me = rustix::process::geteuid().as_raw();
-            if owner != me && owner != 0 {
-                return Err(error(io::Error::other(format!(
-                    "{} belongs to user {owner}",
-                    dir.display()
-                ))));
-            }
-        }
+        make(&self.dir)?;
         self.write(state)
     }
 
@@ -210,20 +192,19 @@ impl Home {
     /// dropped.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be made, or others can write there.
     pub fn lock(&self) -> Result<File, QemuError> {
+        self.make_base()?;
         let path = self.dir.with_extension("lock");
         let error = |e| QemuError::io("lock", &path, e);
-        if let Some(parent) = path.parent() {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(parent)
-                .map_err(error)?;
-        }
         let file = File::create(&path).map_err(error)?;
         file.lock().map_err(error)?;
         Ok(file)
+    }
+
+    /// Makes what the directory is in.
+    fn make_base(&self) -> Result<(), QemuError> {
+        self.dir.parent().map_or(Ok(()), make)
     }
 
     /// The QEMU that was started with our directory, also when nicety was killed before it
@@ -306,6 +287,10 @@ impl Running {
         self.state.ended();
         Home::at(self.dir).clear()
     }
+}
+
+fn make(dir: &Path) -> Result<(), QemuError> {
+    runtime_dir::make(dir, 0o700).map_err(|e| QemuError::io("make directory", dir, e))
 }
 
 /// Waits a little for the end.

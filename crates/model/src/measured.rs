@@ -23,11 +23,11 @@ pub enum MeasuredTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasuredDecision {
-    /// They gained more than the noise.
+    /// They gained, and more than noise explains.
     Kept,
-    /// They gained less than that: undone.
+    /// No gain is proved: undone.
     NoEffect,
-    /// They cost more than the noise: undone.
+    /// They cost more than noise explains: undone.
     Worse,
     /// Nothing can be told: a cell has no number in some measurement, however often it was
     /// repeated, or none has any. Undone.
@@ -39,9 +39,13 @@ pub enum MeasuredDecision {
 pub struct MeasuredGain {
     /// Geometric mean after over the one before, less one; of latency, before over after.
     pub gain: f64,
-    /// Half the gain that two standard deviations of a measurement's logarithm make: noise is
-    /// in proportion to what it disturbs. For little noise the standard deviation as a share.
+    /// The gain that one standard deviation of a single measurement's logarithm makes: noise is in
+    /// proportion to what it disturbs. For little noise the standard deviation as a share.
     pub sigma: f64,
+    /// Where the gain lies with a confidence of 95 % (Student), lower end first. Absent in results of
+    /// versions that did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_95: Option<[f64; 2]>,
 }
 
 /// One trial of a search.

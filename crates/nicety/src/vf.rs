@@ -6,8 +6,8 @@ mod watch;
 
 use std::time::Instant;
 
-use nicety_host::netns::NetNs;
 use nicety_model::vf::VfReport;
+use nicety_netdev::netns::NetNs;
 use nicety_police::{port_counters, shared};
 use nicety_policed::vf::inventory::Inventory;
 use nicety_report::vf as table;

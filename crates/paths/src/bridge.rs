@@ -14,10 +14,10 @@
 //! was offered and lost in the path. `sendmmsg` hides the error of a frame that is not the first:
 //! a blocking call that accepts fewer frames than given has lost exactly one more.
 
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
 use nicety_model::Note;
 use nicety_model::note::PathNote;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 use crate::counters::{PathCounters, Role};
 use crate::error::PathError;

@@ -1,9 +1,9 @@
 //! Counters along a path, and the loss ledger made of two readings.
 
-use nicety_host::cpu_load::StatSample;
-use nicety_host::link::LinkCounters;
+use nicety_host::stat::StatSample;
 use nicety_model::LossEntry;
 use nicety_model::facts::QdiscFacts;
+use nicety_netdev::link::LinkCounters;
 
 /// Place name of the line that holds what no counter accounts for.
 pub const UNEXPLAINED: &str = "unexplained";

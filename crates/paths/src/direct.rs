@@ -4,10 +4,10 @@
 //! receive in NAPI threads of their own, so that sending costs the tester what it costs in front
 //! of a path.
 
-use nicety_host::link::Mac;
-use nicety_host::napi;
-use nicety_host::net_error::NetError;
 use nicety_model::FrameSize;
+use nicety_netdev::link::Mac;
+use nicety_netdev::napi;
+use nicety_netdev::net_error::NetError;
 
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nicety_host::vf::{Holder, PciFunction, Places, VfHolders};
 use nicety_model::Remedy;
+use nicety_netdev::vf::{Holder, PciFunction, Places, VfHolders};
 
 use crate::error::PathError;
 

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use nicety_host::link::Links;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
+use nicety_netdev::link::Links;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 /// Most pairs of neighbours: the addresses of one /24.
 pub(crate) const MOST_NEIGHBOURS: u32 = 100;

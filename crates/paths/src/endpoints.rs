@@ -11,9 +11,9 @@
 //! (segmentation offload, checksum offload, no NAPI thread), as those of containers and of VMs'
 //! taps do. Frames travel in the sender's own system call and the softirq after it.
 
-use nicety_host::link::{LinkChange, Links, VethEnd};
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
+use nicety_netdev::link::{LinkChange, Links, VethEnd};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 use crate::endpoint_site::{EndpointSite, MOST_NEIGHBOURS};
 use crate::interface::CARRIER_LIMIT;

@@ -1,8 +1,8 @@
 //! Why a path cannot be had.
 
 use nicety_guests::QemuError;
-use nicety_host::net_error::NetError;
 use nicety_model::Remedy;
+use nicety_netdev::net_error::NetError;
 
 /// Why a path cannot be built or used.
 #[derive(Debug, thiserror::Error)]

@@ -1,11 +1,11 @@
 //! A path that is there already, between two existing interfaces. Changes nothing on them.
 
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::{Link, Links, check_name};
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
 use nicety_model::FrameSize;
 use nicety_model::note::PathNote;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::{Link, Links, check_name};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::error::PathError;

@@ -1,9 +1,9 @@
 //! The tester's ports on virtual functions, see [`sriov`](crate::sriov).
 
-use nicety_host::link::{LinkChange, Mac};
 use nicety_model::FrameSize;
 use nicety_model::Note;
 use nicety_model::note::PathNote;
+use nicety_netdev::link::{LinkChange, Mac};
 
 use crate::error::PathError;
 use crate::guest::{STATIONS, behind};

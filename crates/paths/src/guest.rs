@@ -1,9 +1,9 @@
 //! What guests have in common, whatever they are made of: their addresses, and the stations behind
 //! them.
 
-use nicety_host::link::Mac;
 use nicety_model::Note;
 use nicety_model::note::{GuestNote, Shared};
+use nicety_netdev::link::Mac;
 
 use crate::rig::{MAC_A, MAC_B};
 

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::{Links, Share, VethEnd};
-use nicety_host::netns::NetNs;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::{Links, Share, VethEnd};
+use nicety_netdev::netns::NetNs;
 
 use crate::endpoint_site::{EndpointSite, MOST_NEIGHBOURS};
 use crate::error::PathError;

@@ -14,15 +14,15 @@
 //! With `nic = "sriov"` the interfaces are virtual functions, see the module `sriov`. There is no
 //! emulation and no copy: frames are handed on in the softirq or thread that received them.
 
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::{LinkChange, Mac, Share};
-use nicety_host::napi;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
 use nicety_model::Note;
 use nicety_model::note::{GuestNote, Shared};
 use nicety_model::plan::{VmConfig, VmNic};
 use nicety_model::{FrameSize, Remedy};
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::{LinkChange, Mac, Share};
+use nicety_netdev::napi;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;

@@ -6,10 +6,10 @@
 
 mod refusal;
 
-use nicety_host::link::Links;
-use nicety_host::netns::NetNs;
-use nicety_host::vf::{Places, VfHolders};
 use nicety_model::Remedy;
+use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::vf::{Places, VfHolders};
 
 use crate::driver::{self, Driver, VFIO};
 use crate::error::PathError;

@@ -1,10 +1,10 @@
 //! What every path offers, however it came to be.
 
-use nicety_host::link::Mac;
-use nicety_host::napi::NapiThread;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
 use nicety_model::Note;
+use nicety_netdev::link::Mac;
+use nicety_netdev::napi::NapiThread;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 use crate::counters::PathCounters;
 use crate::endpoint_site::EndpointSite;

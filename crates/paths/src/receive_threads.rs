@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use nicety_host::napi::{self, NapiThread};
-use nicety_host::net_error::NetError;
-use nicety_host::ns_sysfs::NsSysfs;
 use nicety_model::Note;
 use nicety_model::note::PathNote;
+use nicety_netdev::napi::{self, NapiThread};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::ns_sysfs::NsSysfs;
 
 use crate::path::PathThread;
 use crate::site::Site;

@@ -6,14 +6,14 @@
 //!      a ----------- d0 [switch] d1 ---------- b
 //! ```
 
-use nicety_host::link::{LinkChange, Mac};
-use nicety_host::net_error::NetError;
-use nicety_host::privilege::{Privilege, privilege};
-use nicety_host::qdisc;
-use nicety_host::xps;
 use nicety_model::Note;
 use nicety_model::note::PathNote;
 use nicety_model::{FrameSize, Remedy};
+use nicety_netdev::link::{LinkChange, Mac};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::privilege::{Privilege, privilege};
+use nicety_netdev::qdisc;
+use nicety_netdev::xps;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::error::PathError;

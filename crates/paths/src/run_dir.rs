@@ -3,15 +3,15 @@
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use nicety_netdev::runtime_dir::{self, ROOTS};
 
 use crate::error::PathError;
 use crate::inventory;
 
-/// Where root's are.
-const ROOTS: &str = "/run/nicety";
 /// Start of the name of every such directory.
 const PREFIX: &str = "path-";
 /// Locked as long as the directory is used.
@@ -30,20 +30,7 @@ pub(crate) struct RunDir {
 impl RunDir {
     /// Makes one, after removing those whose nicety has ended.
     pub(crate) fn create() -> Result<Self, PathError> {
-        let mut refused = None;
-        for base in bases() {
-            match Self::create_in(&base) {
-                Ok(dir) => return Ok(dir),
-                Err(error) => refused = Some(refused.unwrap_or(error)),
-            }
-        }
-        Err(refused.unwrap_or_else(|| {
-            PathError::io(
-                "make a directory in",
-                "/run",
-                io::ErrorKind::NotFound.into(),
-            )
-        }))
+        Self::create_in(&runtime_dir::place())
     }
 
     /// Makes one that names what is changed on the host itself: where the next start of root
@@ -55,18 +42,10 @@ impl RunDir {
     fn create_in(base: &Path) -> Result<Self, PathError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let error = |e| PathError::io("make a directory in", base.display(), e);
+        runtime_dir::make(base, 0o700).map_err(error)?;
+        sweep_in(base);
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
-        builder.recursive(true).create(base).map_err(error)?;
-        let owner = fs::symlink_metadata(base).map_err(error)?.uid();
-        let me = rustix::process::geteuid().as_raw();
-        if owner != me && owner != 0 {
-            return Err(error(io::Error::other(format!(
-                "it belongs to user {owner}"
-            ))));
-        }
-        sweep_in(base);
-        builder.recursive(false);
         let pid = std::process::id();
         loop {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -75,8 +54,7 @@ impl RunDir {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                 // Another nicety has just removed it, empty.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    builder.recursive(true).create(base).map_err(error)?;
-                    builder.recursive(false);
+                    runtime_dir::make(base, 0o700).map_err(error)?;
                     continue;
                 }
                 made => made.map_err(error)?,
@@ -120,37 +98,17 @@ impl Drop for RunDir {
     }
 }
 
-/// Where the directories are made: the first that can be written. In a user namespace of his own
-/// the user looks like root and may not write to /run.
-fn bases() -> Vec<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR")
-        .map(PathBuf::from)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join("nicety"));
-    let user = rustix::process::geteuid();
-    let own = match user.is_root() {
-        true => Some(ROOTS.into()),
-        false => None,
-    };
-    let last = format!("/tmp/nicety-{}", outer_user().unwrap_or(user.as_raw())).into();
-    runtime.into_iter().chain(own).chain([last]).collect()
-}
-
-/// The user's number outside of a user namespace of his own.
-fn outer_user() -> Option<u32> {
-    let map = fs::read_to_string("/proc/self/uid_map").ok()?;
-    let mut words = map.split_ascii_whitespace();
-    let (inside, outside) = (words.next()?, words.next()?);
-    (inside == "0").then(|| outside.parse().ok())?
-}
-
 /// Removes the directories of every nicety of this user that has ended. The programs that used
 /// them ended with it.
 pub fn sweep() {
-    bases().iter().for_each(|base| sweep_in(base));
+    runtime_dir::places().iter().for_each(|base| sweep_in(base));
 }
 
 fn sweep_in(base: &Path) {
+    // What others can write there is no word of ours about what is to be undone.
+    if runtime_dir::check(base).is_err() {
+        return;
+    }
     let Ok(entries) = fs::read_dir(base) else {
         return;
     };

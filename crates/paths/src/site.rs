@@ -1,12 +1,12 @@
 //! A namespace of a path.
 
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::Links;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::sysctl;
 use nicety_model::Note;
 use nicety_model::note::PathNote;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::Links;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::sysctl;
 
 use crate::interface::CARRIER_LIMIT;
 use crate::path::PathPort;

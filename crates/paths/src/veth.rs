@@ -1,9 +1,9 @@
 //! One veth pair between the tester and the far side, set up so that the far end can
 //! receive in threads of its own.
 
-use nicety_host::link::{Mac, VethEnd};
-use nicety_host::napi;
-use nicety_host::net_error::NetError;
+use nicety_netdev::link::{Mac, VethEnd};
+use nicety_netdev::napi;
+use nicety_netdev::net_error::NetError;
 
 use crate::site::Site;
 

@@ -1,7 +1,7 @@
 //! The VLAN of paths whose frames are tagged on the wire.
 
-use nicety_host::net_error::NetError;
 use nicety_model::Remedy;
+use nicety_netdev::net_error::NetError;
 
 use crate::error::PathError;
 use crate::rig::Rig;

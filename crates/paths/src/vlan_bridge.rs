@@ -9,9 +9,9 @@
 //! bridge and puts one on behind it, as hosts do that have a bridge per VLAN. A filtering bridge
 //! knows the VLANs of its ports and looks at the tags itself.
 
-use nicety_host::link::LinkChange;
-use nicety_host::net_error::NetError;
 use nicety_model::path::Tagging;
+use nicety_netdev::link::LinkChange;
+use nicety_netdev::net_error::NetError;
 
 use crate::counters::{PathCounters, Role};
 use crate::endpoint_site::EndpointSite;

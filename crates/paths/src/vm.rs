@@ -29,12 +29,12 @@ use std::time::Duration;
 use nicety_guests::accel::BOOTS;
 use nicety_guests::wire::{Hello, Serve};
 use nicety_guests::{Accelerator, Bundle, QemuError};
-use nicety_host::cpu_load::StatSample;
-use nicety_host::link::{LinkChange, LinkCounters};
-use nicety_host::net_error::NetError;
+use nicety_host::stat::StatSample;
 use nicety_model::Note;
 use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
 use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
+use nicety_netdev::link::{LinkChange, LinkCounters};
+use nicety_netdev::net_error::NetError;
 use serde_json::Value;
 
 use crate::counters::{InterfaceCounters, PathCounters, Role};

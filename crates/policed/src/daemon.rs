@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use nicety_host::journal::{Lock, StateDir};
-use nicety_host::net_error::NetError;
+use nicety_netdev::net_error::NetError;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::liveness::answer_timeout;
 use nicety_police::port_watch::PortWatch;

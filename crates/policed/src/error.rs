@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use nicety_host::journal::JournalError;
 use nicety_host::knob::KnobError;
-use nicety_host::net_error::NetError;
 use nicety_model::Problem;
+use nicety_netdev::net_error::NetError;
 use nicety_police::admission::Refusal;
 use nicety_police::driver;
 use nicety_police::liveness::Silence;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_host::journal::since_boot;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::policer::Policed;
-use nicety_host::shaper::Survey;
-use nicety_host::vf::{self, FunctionList, FunctionState, Limiter, Places, Registers};
 use nicety_model::BitRate;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::policer::Policed;
+use nicety_netdev::shaper::Survey;
+use nicety_netdev::vf::{self, FunctionList, FunctionState, Limiter, Places, Registers};
 use nicety_police::controller::PortSetup;
 use nicety_police::driver::Way;
 use nicety_police::event::{Event, PortEvent};

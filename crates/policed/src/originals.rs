@@ -6,7 +6,7 @@ mod restore;
 use std::collections::BTreeMap;
 
 use nicety_host::journal::{JournalError, JournalFile, StateDir, boot_id};
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{self, Outcome};
 use nicety_police::Policy;

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
 use nicety_model::BitRate;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
 use nicety_police::liveness::{RESTORE, START, Silence};
 use nicety_police::snapshot::Snapshot;
 use nicety_police::{Policy, PortName, Sample, Seen};

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime};
 
 use nicety_host::fingerprint::{self, Measurer};
-use nicety_host::topology::Roots;
+use nicety_host::roots::Roots;
 use nicety_model::policed::{Policed, PolicedPeriod};
 use nicety_police::Decision;
 use nicety_police::event::Event;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nicety_host::journal::{JournalError, Lock, StateDir};
-use nicety_host::only::Only;
+use nicety_host::roots::ProcRoot;
 use nicety_host::tasks::TaskSample;
-use nicety_host::topology::ProcRoot;
+use nicety_netdev::only::Only;
 use nicety_police::report::State;
 
 use crate::Error;

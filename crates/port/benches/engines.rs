@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::{Direction, Fps, FrameSize};
+use nicety_netdev::privilege::{Privilege, privilege};
 use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use nicety_account::StreamTotals;
-use nicety_host::cpu_set;
 use nicety_model::{Direction, FrameSize};
+use nicety_netdev::cpu_set;
 use nicety_packet::{FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec};
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::xdp::receive::{Bench, Receiver};

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use nicety_host::cpu_set;
+use nicety_netdev::cpu_set;
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 

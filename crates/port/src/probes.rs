@@ -9,11 +9,11 @@ mod socket;
 use std::io;
 
 use nicety_account::{AccountError, Offset, OffsetSample, Reading};
-use nicety_host::ethtool::Ethtool;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::phc::Phc;
 use nicety_model::Direction;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::phc::Phc;
 use nicety_packet::MacAddr;
 use nicety_packet::ptp;
 

@@ -51,9 +51,10 @@ pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Resul
     doc.section("changes", "Changes", vec![Block::Table(changes(measured))]);
     doc.page.window = Some("Changes measured");
     doc.page.eyebrow = "nicety tune apply --measure".to_owned();
-    doc.page.footer = "Kept is what gains at least 2 % and at least two standard deviations of a \
-                       single measurement, in logarithms."
-        .to_owned();
+    doc.page.footer =
+        "Kept is what gains at least 2 %, and more than nothing with a confidence of \
+                       95 % (Student's interval, in logarithms)."
+            .to_owned();
     doc.page.data = json::compact("measured", measured)?;
     doc.page.save = ("Save this as JSON", "nicety-measured.json");
     crate::document::html::write(&doc, out)

@@ -127,6 +127,7 @@ fn measured_changes_show_both_curves() {
         gain: Some(MeasuredGain {
             gain: 0.3,
             sigma: 0.007,
+            interval_95: Some([0.266, 0.335]),
         }),
         decision: MeasuredDecision::Kept,
     };

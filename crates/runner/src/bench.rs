@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use nicety_host::programs::Programs;
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
 use nicety_model::note::MachineNote;
 use nicety_model::{CellKey, CellResult, Disturbance, Fps, LimitKey};
 use nicety_paths::Coupling;

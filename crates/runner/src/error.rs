@@ -1,8 +1,8 @@
 //! Why a run ends without results.
 
-use nicety_host::privilege::PrivilegeError;
-use nicety_host::topology::FactError;
+use nicety_host::roots::FactError;
 use nicety_model::PlanError;
+use nicety_netdev::privilege::PrivilegeError;
 use nicety_report::ReportError;
 use nicety_search::GoalError;
 use nicety_store::StoreError;

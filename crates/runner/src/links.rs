@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use nicety_host::link::{Link, Links};
-use nicety_host::netns::NetNs;
+use nicety_netdev::link::{Link, Links};
+use nicety_netdev::netns::NetNs;
 use nicety_paths::PathError;
 use nicety_port::Stop;
 

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 
 use nicety_host::facts::{self, Source};
 use nicety_host::fingerprint::Measurer;
-use nicety_host::netns::NetNs;
-use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_model::SCHEMA;
 use nicety_model::probe::ProbeReport;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::privilege::{self, Privilege, PrivilegeError};
 
 use crate::event::Observer;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use nicety_host::clock;
 use nicety_host::fingerprint::{self, Measurer};
-use nicety_host::topology::Roots;
+use nicety_host::roots::Roots;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, CellResult, LimitKey, Note, Plan, Run, SCHEMA};

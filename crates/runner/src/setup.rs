@@ -1,13 +1,14 @@
 //! What a run needs before its first trial: rights, CPUs, a path, an engine.
 
-use nicety_host::link::{Links, Mac};
-use nicety_host::net_error::NetError;
 use nicety_host::placement::{Placement, Wants, place};
-use nicety_host::privilege::{self, Privilege, PrivilegeError};
-use nicety_host::topology::{FactError, Roots, Topology};
+use nicety_host::roots::{FactError, Roots};
+use nicety_host::topology::Topology;
 use nicety_model::note::MachineNote;
 use nicety_model::plan::PathPlan;
 use nicety_model::{CellKey, Direction, EngineName, FrameSize, Note, PathSpec, Remedy};
+use nicety_netdev::link::{Links, Mac};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::privilege::{self, Privilege, PrivilegeError};
 use nicety_packet::{MacAddr, VlanTag};
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, ExternalPath, Path, PathError};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};

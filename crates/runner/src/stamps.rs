@@ -1,10 +1,10 @@
 //! Which time stamps latency is taken with, and why not the NIC's.
 
-use nicety_host::ethtool::HardwareStamps;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
 use nicety_model::note::MachineNote;
 use nicety_model::{Direction, Note};
+use nicety_netdev::ethtool::HardwareStamps;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 use nicety_packet::{MacAddr, ptp};
 use nicety_paths::Path;
 use nicety_port::probes::{ProbeError, ProbePort, Prober, Stamps, restore_left};

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use nicety_host::cpu_load::StatSample;
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
+use nicety_host::stat::StatSample;
 use nicety_model::sock::EndCpu;
 
 /// Begins a window.

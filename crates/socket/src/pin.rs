@@ -1,6 +1,6 @@
 //! CPUs of worker threads: set, and read back from the kernel.
 
-use nicety_host::cpu_set;
+use nicety_netdev::cpu_set;
 
 use crate::error::SocketError;
 

@@ -7,13 +7,13 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use nicety_host::link::Links;
-use nicety_host::privilege::Privilege;
 use nicety_model::sock::{Ending, SockSpec, SockTest};
+use nicety_netdev::link::Links;
+use nicety_netdev::privilege::Privilege;
 use nicety_paths::{Between, EndpointSite, Endpoints};
 use nicety_socket::{Connection, Ran, Server, ServerConfig, Token};
 
-#[path = "../../host/tests/net_harness/mod.rs"]
+#[path = "../../netdev/tests/net_harness/mod.rs"]
 mod net_harness;
 mod relay;
 

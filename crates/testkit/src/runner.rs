@@ -9,9 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, ExitCode};
 
 use nicety_host::child::tie;
-use nicety_host::link::Links;
-use nicety_host::netns::NetNs;
-use nicety_host::privilege::{Privilege, enter_user_namespace, privilege};
+use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::privilege::{Privilege, enter_user_namespace, privilege};
 
 /// Set by whoever runs the program both as root and as an ordinary user.
 const ROOT_ONLY: &str = "NICETY_TEST_ROOT_ONLY";

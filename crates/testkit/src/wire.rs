@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nicety_host::link::Links;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::sysctl;
+use nicety_netdev::link::Links;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::sysctl;
 use nicety_paths::counters::{InterfaceCounters, PathCounters};
 use nicety_paths::{Coupling, Path, PathFacts, PathPort};
 

@@ -13,9 +13,9 @@ mod windows;
 use std::time::Duration;
 
 use nicety_host::cpu_load::{CpuSnapshot, Watch};
+use nicety_host::roots::{FactError, ProcRoot};
 use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
-use nicety_host::topology::{FactError, ProcRoot};
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
 use nicety_paths::counters::PathCounters;
 use nicety_paths::path::Path;

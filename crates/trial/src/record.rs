@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use nicety_host::cpu_load::{
-    CpuSnapshot, CpuWindow, PathLabels, StatSample, TESTER, ThreadUse, Watch,
-};
+use nicety_host::cpu_load::{CpuSnapshot, CpuWindow, PathLabels, TESTER, ThreadUse, Watch};
 use nicety_host::cpu_load::{STEAL, us_per_frame};
+use nicety_host::stat::StatSample;
 use nicety_model::note::TrialNote;
 use nicety_model::{
     CpuUse, FrameCounts, GuestFrames, GuestUse, LossRatio, Note, PacingReport, PollUse, SCHEMA,

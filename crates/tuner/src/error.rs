@@ -6,11 +6,11 @@ use nicety_advisor::transaction::words;
 use nicety_host::facts::SourceError;
 use nicety_host::journal::JournalError;
 use nicety_host::knob::KnobError;
-use nicety_host::net_error::NetError;
-use nicety_host::path_mtu::ProbeError;
 use nicety_model::journal::{Outcome, Phase, Step};
 use nicety_model::knob::Knob;
 use nicety_model::path_mtu::PathProbe;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::path_mtu::ProbeError;
 
 /// What an error asks of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use nicety_advisor::path_mtu::{refusal, sizes};
-use nicety_host::path_mtu::{ProbeError, known, probe};
 use nicety_model::knob::Change;
 use nicety_model::path_mtu::{Carried, PathProbe};
+use nicety_netdev::path_mtu::{ProbeError, known, probe};
 
 use crate::TuneError;
 use crate::error::Stop;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nicety_advisor::transaction::{self, Elsewhere, Here, Purpose, Recovery};
 use nicety_host::journal::{JournalError, Lock, StateDir, boot_id, since_boot};
 use nicety_host::knob::Knobs;
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
 use nicety_model::journal::{Event, Journal, Phase, TransactionReport};
 
 use crate::{Listener, Transaction, TuneError, TuneEvent};

@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_test_has_no_number() {
-        let mut broken = run(1000.0);
+        let mut broken = run(1990.0);
         for result in &mut broken.sockets[0].results {
             result.ending = Ending::PeerLost;
         }

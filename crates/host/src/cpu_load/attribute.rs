@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use nicety_model::{CoreUse, CpuUse, WhoUse};
 
+use crate::tasks::SOFTIRQ;
+
 /// Label of the tester's own threads.
 pub const TESTER: &str = CpuUse::TESTER;
-/// Label of software interrupts, `ksoftirqd` included (the kernel books its work as softirq).
-pub const SOFTIRQ: &str = "softirq";
 /// Label of hard interrupts.
 pub const IRQ: &str = "irq";
 /// Label of time the hypervisor gave away.

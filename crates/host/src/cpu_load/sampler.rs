@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use nicety_model::CpuUse;
 
-use super::StatSample;
 use super::attribute::{ThreadUse, attribute};
 use crate::clock;
+use crate::roots::{FactError, ProcRoot};
+use crate::stat::StatSample;
 use crate::tasks::TaskSample;
-use crate::topology::{FactError, ProcRoot};
 
 /// A thread to watch, and the name its time is booked under.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,8 @@ use nicety_model::CoreUse;
 
 use super::attribute::{ThreadUse, attribute};
 use super::*;
+use crate::stat::StatSample;
+use crate::tasks::SOFTIRQ;
 
 const BEFORE: &str = "\
 cpu  100 0 100 1000 10 0 0 5 0 0

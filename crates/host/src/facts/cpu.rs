@@ -6,7 +6,8 @@ use nicety_model::Fingerprint;
 use nicety_model::cpu_list::parse_cpu_list;
 use nicety_model::facts::{CpuFacts, CpuIdle, CpuSeatFacts, IdleState, NodeFacts};
 
-use crate::topology::{Roots, SysRoot, Topology};
+use crate::roots::{Roots, SysRoot};
+use crate::topology::Topology;
 
 const CPUS: &str = "devices/system/cpu";
 

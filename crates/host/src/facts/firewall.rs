@@ -7,7 +7,7 @@ use nicety_model::facts::FirewallChain;
 use serde_json::Value;
 
 use super::source::Source;
-use crate::topology::Roots;
+use crate::roots::Roots;
 
 const RECORDED: &str = "nicety/firewall.json";
 /// The older tables, by family: the program that tells, and the list of those in use, which is

@@ -7,7 +7,7 @@ use nicety_model::note::FactsNote;
 
 use super::irq::Interrupts;
 use super::source::Source;
-use crate::topology::SysRoot;
+use crate::roots::SysRoot;
 
 /// Adds what files tell.
 pub(super) fn read(

@@ -6,7 +6,7 @@ use nicety_model::cpu_list::{parse_cpu_list, parse_cpu_mask};
 use nicety_model::facts::IrqFacts;
 use nicety_model::total;
 
-use crate::topology::{ProcRoot, Roots};
+use crate::roots::{ProcRoot, Roots};
 
 /// The table of interrupts.
 #[derive(Debug, Default)]

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use nicety_model::facts::{
     Coalescing, FeatureFacts, LinkFacts, QdiscFacts, QueuesFacts, RingsFacts, RssFacts,
 };
-
-use crate::ethtool::{Ethtool, RssTable};
-use crate::link::{Link, Links};
-use crate::net_error::NetError;
-use crate::netns::NetNs;
-use crate::qdisc;
+use nicety_netdev::ethtool::{Ethtool, RssTable};
+use nicety_netdev::link::{Link, Links};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::qdisc;
 
 /// Words in the driver's counters that tell of drops.
 const DROP_WORDS: [&str; 6] = [
@@ -120,7 +119,7 @@ fn queues(link: &Link, ethtool: &Ethtool) -> QueuesFacts {
     let there = |most: u32, value: u32| (most > 0).then_some(value);
     let max = channels.map(|c| c.max);
     let now = channels.map(|c| c.current);
-    let pair = |of: fn(&crate::ethtool::QueueCounts) -> u32| {
+    let pair = |of: fn(&nicety_netdev::ethtool::QueueCounts) -> u32| {
         let most = max.as_ref().map(of).unwrap_or(0);
         let current = now.as_ref().map(of).unwrap_or(0);
         (there(most, current), there(most, most))

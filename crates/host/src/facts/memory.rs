@@ -2,7 +2,7 @@
 
 use nicety_model::facts::{HugePages, MemoryFacts};
 
-use crate::topology::{Roots, SysRoot};
+use crate::roots::{Roots, SysRoot};
 
 pub(super) fn read(roots: &Roots, total_mib: Option<u64>) -> MemoryFacts {
     let sys = &roots.sys;

@@ -3,7 +3,7 @@
 
 use nicety_model::facts::UserFunction;
 
-use crate::topology::{Roots, SysRoot};
+use crate::roots::{Roots, SysRoot};
 
 /// Drivers that hand a function to user space. The last comes with DPDK.
 const DRIVERS: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::facts::Services;
 
-use crate::topology::{EtcRoot, ProcRoot};
+use crate::roots::{EtcRoot, ProcRoot};
 
 /// Names of services as the kernel cuts them (15 characters).
 const SERVICES: [&str; 9] = [

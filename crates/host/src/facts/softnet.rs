@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use nicety_model::facts::SoftnetFacts;
 
+use crate::roots::ProcRoot;
 use crate::softnet::SoftnetSample;
-use crate::topology::ProcRoot;
 
 pub(super) fn read(proc: &ProcRoot) -> Vec<SoftnetFacts> {
     let sample = SoftnetSample::read(proc).unwrap_or_default();

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use nicety_model::Note;
 use nicety_model::facts::LinkFacts;
 use nicety_model::note::FactsNote;
+use nicety_netdev::netns::NetNs;
 use tempfile::TempDir;
 
 use super::{CaptureError, links, sysfs_links};
-use crate::netns::NetNs;
-use crate::topology::{Roots, TopRoot};
+use crate::roots::{Roots, TopRoot};
 
 const LINKS: &str = "nicety/links.json";
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::fingerprint::SYSCTLS;
-use crate::topology::{ProcRoot, SysRoot};
+use crate::roots::{ProcRoot, SysRoot};
 
 /// Settings of the TCP stack and of virtual memory that rules look at, beyond those of the
 /// fingerprint.

@@ -2,7 +2,7 @@
 
 use nicety_model::facts::{LinkFacts, QueuesFacts};
 
-use crate::topology::SysRoot;
+use crate::roots::SysRoot;
 
 /// IFF_UP of include/uapi/linux/if.h.
 const IFF_UP: u32 = 1;

@@ -7,8 +7,8 @@ use nicety_model::facts::{VmFacts, VmKind, VmThread};
 
 use super::services::Processes;
 use super::vm_args;
+use crate::roots::ProcRoot;
 use crate::tasks::TaskSample;
-use crate::topology::ProcRoot;
 
 pub(super) fn read(proc: &ProcRoot, processes: &Processes) -> Vec<VmFacts> {
     let qemus = processes.qemus();

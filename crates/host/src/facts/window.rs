@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use nicety_model::Note;
 use nicety_model::facts::{SoftnetFacts, WindowFacts};
 use nicety_model::note::FactsNote;
+use nicety_netdev::netns::NetNs;
 
 use super::interface::device_irqs;
 use super::irq::Interrupts;
 use super::softnet::net_rx;
 use super::{Source, links};
-use crate::netns::NetNs;
+use crate::roots::Roots;
 use crate::softnet::SoftnetSample;
-use crate::topology::Roots;
 use load::Load;
 
 const RECORDED: &str = "nicety/window.json";

@@ -2,10 +2,9 @@
 
 use nicety_model::Fingerprint;
 use nicety_model::run::InterfaceFacts;
-
-use crate::ethtool::{Driver, Ethtool};
-use crate::link::Links;
-use crate::netns::NetNs;
+use nicety_netdev::ethtool::{Driver, Ethtool};
+use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
 
 /// Adds the facts about these interfaces of this thread's network namespace.
 pub fn add_interfaces<'a>(host: &mut Fingerprint, names: impl IntoIterator<Item = &'a str>) {

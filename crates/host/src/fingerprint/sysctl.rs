@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::topology::ProcRoot;
+use crate::roots::ProcRoot;
 
 /// Settings recorded, by sysctl name (Documentation/admin-guide/sysctl/net.rst, kernel.rst,
 /// networking/ip-sysctl.rst). One that this kernel or namespace lacks is absent.

@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use nicety_model::knob::Knob;
+use nicety_netdev::net_error::NetError;
 
 use super::KnobError;
-use crate::net_error::NetError;
 use crate::tree::Tree;
 
 /// Folders below the root and what the names of their files look like: first and last part.

@@ -1,9 +1,9 @@
 //! Settings of interfaces: MTU, rings, channels, coalescing, features.
 
 use nicety_model::knob::{CoalesceParameter, Knob, Side};
+use nicety_netdev::link::LinkChange;
 
 use super::{KnobError, Knobs};
-use crate::link::LinkChange;
 
 impl Knobs {
     pub(super) fn read_interface(&self, knob: &Knob) -> Result<String, KnobError> {

@@ -2,13 +2,13 @@
 
 use nicety_model::BitRate;
 use nicety_model::knob::{Knob, WIRE};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::openvswitch::Policing;
+use nicety_netdev::policer::Policed;
+use nicety_netdev::shaper::{BURST, PortLimit, Shape, Shapers};
+use nicety_netdev::vf::{FunctionState, Functions, Limiter};
 
 use super::{KnobError, Knobs};
-use crate::net_error::NetError;
-use crate::openvswitch::Policing;
-use crate::policer::Policed;
-use crate::shaper::{BURST, PortLimit, Shape, Shapers};
-use crate::vf::{FunctionState, Functions, Limiter};
 
 const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
 const PORT_WORDS: &str = "none or a rate, as in 500mbit";

@@ -4,11 +4,11 @@ use std::io;
 
 use nicety_model::cpu_list::{format_cpu_list, parse_cpu_list};
 use nicety_model::knob::Knob;
+use nicety_netdev::cpu_set;
+use nicety_netdev::net_error::NetError;
 use rustix::process::Pid;
 
 use super::{KnobError, read_file};
-use crate::cpu_set;
-use crate::net_error::NetError;
 
 pub(super) fn read(knob: &Knob, tid: u32, name: &str) -> Result<String, KnobError> {
     let id = thread(knob, tid, name)?;

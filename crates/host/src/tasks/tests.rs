@@ -32,7 +32,10 @@ fn stat_survives_names_with_parentheses() {
     assert_eq!(stat.cpu_ticks, 42);
     assert_eq!(stat.start_ticks, 5000);
     assert_eq!(stat.last_cpu, Some(3));
-    assert_eq!(stat.flags, 4_194_304);
+    assert_eq!(
+        (stat.name.as_str(), stat.parent, stat.kernel),
+        ("a) b", 1, false)
+    );
     assert!(!stat.ended);
     let zombie = STAT.replace(" R ", " Z ");
     assert!(TaskStat::parse(&zombie).unwrap().ended);

@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{ProcRoot, SysRoot};
+use crate::roots::{ProcRoot, SysRoot};
 
 /// Smallest CPU quota on this process, in CPUs' worth of time: `cpu.max` of cgroup v2
 /// (Documentation/admin-guide/cgroup-v2.rst) or `cpu.cfs_quota_us` of v1, of its own cgroup

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use nicety_host::link::{Links, VethEnd};
-use nicety_host::netns::NetNs;
+use nicety_netdev::link::{Links, VethEnd};
+use nicety_netdev::netns::NetNs;
 use serde_json::{Map, Value, json};
 
 use crate::rig::{Rig, inside};

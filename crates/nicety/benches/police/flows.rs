@@ -8,7 +8,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use nicety_host::netns::NetNs;
+use nicety_netdev::netns::NetNs;
 
 /// Of the receiver's end.
 pub const SINK: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nicety_host::privilege::{self, Privilege};
+use nicety_netdev::privilege::{self, Privilege};
 use serde_json::{Map, Value, json};
 
 use drawing::Panel;

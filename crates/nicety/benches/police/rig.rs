@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use nicety_host::link::{LinkChange, Links, VethEnd};
-use nicety_host::netns::NetNs;
+use nicety_netdev::link::{LinkChange, Links, VethEnd};
+use nicety_netdev::netns::NetNs;
 use tempfile::TempDir;
 
 use crate::flows::{Flow, Meters, SINK, Series};

@@ -21,11 +21,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use nicety_host::cpu_load::StatSample;
-use nicety_host::cpu_set;
-use nicety_host::privilege::{self, Privilege};
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
+use nicety_host::stat::StatSample;
 use nicety_model::sock::{Ending, Family, SockSpec, SockTest};
+use nicety_netdev::cpu_set;
+use nicety_netdev::privilege::{self, Privilege};
 use nicety_paths::{Between, Endpoints};
 use nicety_socket::{Connection, Server, ServerConfig, Token};
 use nicety_workload::{Ends, result};

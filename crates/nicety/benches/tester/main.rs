@@ -22,10 +22,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use nicety_host::cpu_load::StatSample;
-use nicety_host::privilege::{self, Privilege};
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
+use nicety_host::stat::StatSample;
 use nicety_model::Fps;
+use nicety_netdev::privilege::{self, Privilege};
 use nicety_paths::Path;
 use nicety_port::{EngineReport, Stop};
 use serde_json::{Map, json};

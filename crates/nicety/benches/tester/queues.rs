@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use nicety_host::napi;
+use nicety_netdev::napi;
 use nicety_paths::{DirectPath, Path};
 use nicety_port::{EngineReport, Stop};
 

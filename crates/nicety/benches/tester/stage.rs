@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::Links;
-use nicety_host::napi;
-use nicety_host::netns::NetNs;
-use nicety_host::topology::{Roots, Topology};
+use nicety_host::roots::Roots;
+use nicety_host::topology::Topology;
 use nicety_model::{Direction, FrameSize};
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::Links;
+use nicety_netdev::napi;
+use nicety_netdev::netns::NetNs;
 use nicety_packet::{FlowRange, MacAddr, Side, Template, TemplateSpec};
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 use nicety_port::Engine;

@@ -14,8 +14,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use nicety_host::cpu_load::StatSample;
-use nicety_host::topology::ProcRoot;
+use nicety_host::roots::ProcRoot;
+use nicety_host::stat::StatSample;
 use nicety_report::live::board::Board;
 use nicety_report::live::{Canvas, Marks, draw, text};
 

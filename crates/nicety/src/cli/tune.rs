@@ -133,8 +133,8 @@ pub struct ApplyArgs {
     /// Undo everything unless it is confirmed within this time.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within)]
     pub confirm_within: Duration,
-    /// Measure this plan of nicety bench before, after, before and after; keep the changes only
-    /// when they gain more than the noise.
+    /// Measure this plan of nicety bench before and after, in turn; keep the changes only when they
+    /// gain, and more than noise explains.
     #[arg(long, value_name = "BENCH_PLAN")]
     pub measure: Option<PathBuf>,
     /// What is to become better: throughput, latency, or forwarding-rate, the most that came through at
@@ -148,7 +148,7 @@ pub struct ApplyArgs {
     )]
     pub by: Option<By>,
     /// How often before and after are measured.
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20))]
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20))]
     pub pairs: u32,
     /// Directory of the measurements [default: a new one in runs/].
     #[arg(long, value_name = "DIR", requires = "measure")]

@@ -43,13 +43,14 @@ kind = "ports"
 a = "p0"
 b = "p1"
 PLAN
-# apply RULE WORDS MORE...: measures until the machine lets it be seen; the exit code, and what was decided.
+# apply RULE WORDS MORE...: measures until the machine lets it be seen, three times at the most: of changes without
+# effect one in twenty is judged to have one. The exit code, and what was decided.
 apply() {
     rule=$1 words=$2
     shift 2
     for try in 1 2 3; do
         code=0
-        nicety tune apply --only $rule --out $out/$rule-$try --state $state --confirm-within 600s "$@" \
+        nicety tune apply --only $rule --pairs 2 --out $out/$rule-$try --state $state --confirm-within 600s "$@" \
             >/dev/null 2>$out/$rule-$try.said || code=$?
         grep -q "^$words: " $out/$rule-$try.said && break
     done

@@ -4,10 +4,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use nicety_host::netns::NetNs;
-use nicety_host::policer::{Policed, Policer, Policers, Representor};
-use nicety_host::undo_log::UndoLog;
 use nicety_model::BitRate;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::policer::{Policed, Policer, Policers, Representor};
+use nicety_netdev::undo_log::UndoLog;
 
 /// Where a representor is, what a function is, and the address of nobody.
 const MAKE: &str = "

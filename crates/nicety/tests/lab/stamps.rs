@@ -7,10 +7,10 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use nicety_host::hwtstamp::{Config, HwTstamp};
-use nicety_host::link::Links;
-use nicety_host::netns::NetNs;
 use nicety_model::{Direction, Fps, FrameSize, Purpose, TrialRecord};
+use nicety_netdev::hwtstamp::{Config, HwTstamp};
+use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
 use nicety_packet::MacAddr;
 use nicety_paths::{ExternalPath, Path};
 use nicety_port::Stop;

@@ -1,4 +1,4 @@
-use nicety_host::link::{LinkCounters, Mac, OperState};
+use nicety_netdev::link::{LinkCounters, Mac, OperState};
 
 use super::*;
 

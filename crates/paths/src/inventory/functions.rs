@@ -55,10 +55,10 @@ impl FunctionInventory {
         fs::write(self.file("sriov_drivers_autoprobe"), &self.autoprobe)?;
         if let Some(name) = &self.down
             && self.file("net").join(name).exists()
-            && let Ok(ns) = nicety_host::netns::NetNs::current()
-            && let Ok(links) = nicety_host::link::Links::open(&ns)
+            && let Ok(ns) = nicety_netdev::netns::NetNs::current()
+            && let Ok(links) = nicety_netdev::link::Links::open(&ns)
         {
-            let down = nicety_host::link::LinkChange {
+            let down = nicety_netdev::link::LinkChange {
                 up: Some(false),
                 ..Default::default()
             };

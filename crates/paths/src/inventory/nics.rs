@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use nicety_host::link::{LinkChange, Links};
-use nicety_host::netns::NetNs;
-use nicety_host::vf::Places;
+use nicety_netdev::link::{LinkChange, Links};
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::vf::Places;
 use serde::{Deserialize, Serialize};
 
 use super::{read, save};
@@ -112,7 +112,7 @@ impl Interface {
         &self,
         links: &Links,
         there: &str,
-    ) -> Result<(), nicety_host::net_error::NetError> {
+    ) -> Result<(), nicety_netdev::net_error::NetError> {
         let mut name = there;
         if there != self.name && links.get(&self.name).is_err_and(|e| e.is_not_found()) {
             // To where it is, under the former name.

@@ -1,8 +1,8 @@
 //! Whether a PCI function may be taken from its driver.
 
-use nicety_host::link::Link;
-use nicety_host::vf::{Holder, PciFunction, Places, VfHolders};
 use nicety_model::Remedy;
+use nicety_netdev::link::Link;
+use nicety_netdev::vf::{Holder, PciFunction, Places, VfHolders};
 
 use crate::driver::VFIO;
 

@@ -4,8 +4,8 @@
 //! the two are in, so that what one has sent and the other has not received died in the NIC: for
 //! want of a descriptor, most of the time.
 
-use nicety_host::link::LinkCounters;
-use nicety_host::vf::RegisterCounters;
+use nicety_netdev::link::LinkCounters;
+use nicety_netdev::vf::RegisterCounters;
 
 use super::layout::of_guest;
 use crate::counters::InterfaceCounters;

@@ -4,11 +4,11 @@ use std::fs;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use nicety_host::link::{LinkChange, Links, Mac};
-use nicety_host::netns::NetNs;
-use nicety_host::vf::{FunctionSetting, Functions, PciFunction, Places, Registers};
 use nicety_model::Remedy;
 use nicety_model::note::PathNote;
+use nicety_netdev::link::{LinkChange, Links, Mac};
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::vf::{FunctionSetting, Functions, PciFunction, Places, Registers};
 
 use super::counters;
 use super::layout::{count, of_guest, too_few};

@@ -1,6 +1,6 @@
 //! Who else uses the functions of a port.
 
-use nicety_host::vf::{Holder, Places, VfHolders};
+use nicety_netdev::vf::{Holder, Places, VfHolders};
 
 /// Who has the first function that somebody has.
 pub(super) fn holder(places: &Places, pf: &str, count: u32) -> String {

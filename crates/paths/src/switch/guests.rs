@@ -15,12 +15,12 @@
 
 use std::path::{Path, PathBuf};
 
-use nicety_host::link::{LinkCounters, Mac};
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::openvswitch;
 use nicety_model::note::{OvsSwitch, PathNote};
 use nicety_model::plan::VmSwitch;
+use nicety_netdev::link::{LinkCounters, Mac};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::openvswitch;
 
 use super::instance::{self, Instance, Member, Setup, SwitchPort};
 use super::testpmd::{self, Ports, Running};

@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nicety_host::link::Mac;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
 use nicety_model::path::Datapath;
+use nicety_netdev::link::Mac;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -5,13 +5,13 @@
 //! decides about the first frame of a flow. Without it the main thread of ovs-vswitchd does all:
 //! it reads frames from a packet socket per interface.
 
-use nicety_host::link::LinkCounters;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::openvswitch;
 use nicety_model::Remedy;
 use nicety_model::note::{OvsSwitch, PathNote};
 use nicety_model::path::Datapath;
+use nicety_netdev::link::LinkCounters;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::openvswitch;
 
 use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
 use super::program::Packaged;

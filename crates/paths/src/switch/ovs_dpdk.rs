@@ -2,11 +2,11 @@
 //! NORMAL): threads of ovs-vswitchd poll a packet socket or an AF_XDP socket per interface and
 //! never sleep.
 
-use nicety_host::link::LinkCounters;
-use nicety_host::net_error::NetError;
 use nicety_model::Remedy;
 use nicety_model::note::{DpdkSwitch, PathNote};
 use nicety_model::path::Vdev;
+use nicety_netdev::link::LinkCounters;
+use nicety_netdev::net_error::NetError;
 
 use super::dpdk::{self, DpdkSpec};
 use super::instance::{Instance, Setup, SwitchPort, all_there};

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use nicety_host::napi::{self, NapiThread};
-use nicety_host::net_error::NetError;
+use nicety_netdev::napi::{self, NapiThread};
+use nicety_netdev::net_error::NetError;
 
 use crate::path::PathThread;
 

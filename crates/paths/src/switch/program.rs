@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nicety_host::netns::NetNs;
-use nicety_host::{child, cpu_set};
+use nicety_host::child;
+use nicety_netdev::cpu_set;
+use nicety_netdev::netns::NetNs;
 use rustix::thread::{CpuSet, LinkNameSpaceType};
 
 use crate::error::PathError;

@@ -8,10 +8,10 @@
 use std::fs;
 use std::io;
 
-use nicety_host::link::LinkCounters;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
 use nicety_model::note::{DpdkInterfaces, DpdkSwitch, PathNote};
+use nicety_netdev::link::LinkCounters;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 use super::dpdk::{self, DpdkSpec, MEMORY_MIB};
 use super::pinned;

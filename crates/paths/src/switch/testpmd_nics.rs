@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
-use nicety_host::link::Links;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
 use nicety_model::note::{DpdkInterfaces, PathNote};
+use nicety_netdev::link::Links;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 
 use super::dpdk::DpdkSpec;
 use super::testpmd::{self, Ports, Running, TESTPMD};

@@ -12,7 +12,7 @@ use nicety_guests::initramfs::{self, Contents};
 use nicety_guests::machine;
 use nicety_guests::wire::{CONFIG, GuestConfig, Hello, Report, Serve};
 use nicety_guests::{Accelerator, Bundle, Machine, MachineSpec, QemuError};
-use nicety_host::net_error::NetError;
+use nicety_netdev::net_error::NetError;
 use serde_json::{Value, json};
 
 use super::place::Plan;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use nicety_guests::devices::Backend;
-use nicety_host::link::{LinkChange, Mac, Share, VethEnd};
-use nicety_host::net_error::NetError;
-use nicety_host::tap;
 use nicety_model::Remedy;
 use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
+use nicety_netdev::link::{LinkChange, Mac, Share, VethEnd};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::tap;
 
 use super::spec::VmSpec;
 use crate::counters::Role;

@@ -3,10 +3,10 @@
 use std::fs;
 
 use nicety_guests::QemuError;
-use nicety_host::cpu_set;
-use nicety_host::napi::NapiThread;
+use nicety_host::roots::ProcRoot;
 use nicety_host::tasks;
-use nicety_host::topology::ProcRoot;
+use nicety_netdev::cpu_set;
+use nicety_netdev::napi::NapiThread;
 use rustix::process::Pid;
 
 use crate::path::PathThread;

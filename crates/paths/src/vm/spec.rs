@@ -1,9 +1,9 @@
 //! What a path through a guest is to be, and whether this machine can have it.
 
 use nicety_guests::devices::MEMORY_MIB;
-use nicety_host::link::Mac;
 use nicety_model::plan::VmConfig;
 use nicety_model::{FrameSize, Remedy};
+use nicety_netdev::link::Mac;
 
 use crate::error::PathError;
 use crate::guest::{self, STATIONS};

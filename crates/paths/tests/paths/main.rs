@@ -7,19 +7,19 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use nicety_host::child::tie;
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::Mac;
-use nicety_host::netns::NetNs;
-use nicety_host::privilege::Privilege;
 use nicety_model::Note;
 use nicety_model::path::{GuestKind, VmParams};
 use nicety_model::{FrameSize, LossEntry};
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::Mac;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::privilege::Privilege;
 use nicety_paths::{
     BridgePath, BridgeSpec, Coupling, DirectPath, DirectSpec, ExternalPath, NetnsPath, NetnsSpec,
     Path, PathError, ledger,
 };
 
-#[path = "../../../host/tests/net_harness/mod.rs"]
+#[path = "../../../netdev/tests/net_harness/mod.rs"]
 mod net_harness;
 mod packet;
 

@@ -9,15 +9,15 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use nicety_host::child::tie;
-use nicety_host::privilege::Privilege;
 use nicety_model::Note;
 use nicety_model::{FrameSize, Remedy};
+use nicety_netdev::privilege::Privilege;
 use nicety_paths::{
     Coupling, Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
     TestpmdPath, Vdev, VlanBridgePath, ledger,
 };
 
-#[path = "../../../host/tests/net_harness/mod.rs"]
+#[path = "../../../netdev/tests/net_harness/mod.rs"]
 mod net_harness;
 #[allow(dead_code, reason = "shared with the tests of other paths")]
 #[path = "../paths/packet.rs"]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use nicety_host::ethtool::Ethtool;
-use nicety_host::privilege::Privilege;
 use nicety_model::Note;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::privilege::Privilege;
 use nicety_paths::{Path, VmPath};
 
 use crate::{Outcome, packet, try_build};

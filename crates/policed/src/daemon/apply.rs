@@ -1,6 +1,6 @@
 //! What a period ends with: limits written, decreases first, and read back.
 
-use nicety_host::net_error::NetError;
+use nicety_netdev::net_error::NetError;
 use nicety_police::event::{PortEvent, PortTrouble};
 use nicety_police::{Decision, Seen};
 

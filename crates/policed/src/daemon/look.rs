@@ -1,6 +1,6 @@
 //! What a period begins with: counters and limits, and what is new about each port.
 
-use nicety_host::net_error::NetError;
+use nicety_netdev::net_error::NetError;
 use nicety_police::Seen;
 use nicety_police::event::PortEvent;
 

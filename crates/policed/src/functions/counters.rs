@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use nicety_host::vf::{FunctionState, RegisterCounters};
 use nicety_model::BitRate;
+use nicety_netdev::vf::{FunctionState, RegisterCounters};
 use nicety_police::Driver;
 use nicety_police::meter::{Counters, FCS, WIRE_OVERHEAD};
 use nicety_police::totals::Total;

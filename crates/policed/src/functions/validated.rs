@@ -1,7 +1,7 @@
 //! What holds of a NIC that does not answer.
 
-use nicety_host::net_error::NetError;
-use nicety_host::vf::FunctionList;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::vf::FunctionList;
 
 /// What is known of a NIC: a driver that does not answer just now (EBUSY, EAGAIN) takes no function away.
 pub fn validated(

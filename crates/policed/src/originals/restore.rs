@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nicety_host::knob::{KnobError, Knobs};
-use nicety_host::shaper::Survey;
 use nicety_model::journal::Outcome;
+use nicety_netdev::shaper::Survey;
 use nicety_police::PortName;
 use nicety_police::original::{Original, knob, read_back, without_writing};
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use nicety_host::journal::since_boot;
 use nicety_host::knob::{port_shape, port_value};
-use nicety_host::net_error::NetError;
-use nicety_host::shaper::{BURST, Face, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest};
 use nicety_model::BitRate;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::shaper::{
+    BURST, Face, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
+};
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::{Counts, Total};
 use nicety_police::{PortName, Sample, Seen};

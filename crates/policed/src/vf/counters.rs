@@ -1,10 +1,10 @@
 //! Counters, always from the side of whoever owns the function or port.
 
-use nicety_host::link::Link;
-use nicety_host::policer::{Policed, Policer};
-use nicety_host::shaper::Bucket;
-use nicety_host::vf::{FunctionState, Limiter, Registers};
 use nicety_model::vf::PortCounters;
+use nicety_netdev::link::Link;
+use nicety_netdev::policer::{Policed, Policer};
+use nicety_netdev::shaper::Bucket;
+use nicety_netdev::vf::{FunctionState, Limiter, Registers};
 use nicety_police::Driver;
 use nicety_police::port_counters::POLICER;
 
@@ -130,7 +130,7 @@ fn of_interface(link: &Link, turned: bool) -> PortCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nicety_host::vf::FunctionCounters;
+    use nicety_netdev::vf::FunctionCounters;
 
     fn function(tx_packets: u64) -> FunctionState {
         FunctionState {

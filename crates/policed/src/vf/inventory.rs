@@ -1,14 +1,14 @@
 //! What there is.
 
-use nicety_host::link::{Link, Links};
-use nicety_host::netns::NetNs;
-use nicety_host::policer::Policed;
-use nicety_host::shaper::{PortLimit, Shapers, Survey};
-use nicety_host::vf::{FunctionState, Functions, Holder, Limiter, Places, Registers, VfHolders};
 use nicety_model::SCHEMA;
 use nicety_model::vf::{
     Abilities, HostPort, PhysicalFunction, PortCounters, VfReport, VirtualFunction,
 };
+use nicety_netdev::link::{Link, Links};
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::policer::Policed;
+use nicety_netdev::shaper::{PortLimit, Shapers, Survey};
+use nicety_netdev::vf::{FunctionState, Functions, Holder, Limiter, Places, Registers, VfHolders};
 use nicety_police::Driver;
 use nicety_police::driver::{Minimum, VfCounters, Way};
 

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use nicety_host::net_error::NetError;
-use nicety_host::openvswitch::Policing;
-use nicety_host::policer;
-use nicety_host::shaper::{self, BURST, Shape};
 use nicety_model::knob::Knob;
 use nicety_model::{BitRate, Problem};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::openvswitch::Policing;
+use nicety_netdev::policer;
+use nicety_netdev::shaper::{self, BURST, Shape};
 use nicety_police::driver::Way;
 use nicety_police::verdict::{Verdict, Watched};
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use nicety_host::shaper::{Face, Survey};
 use nicety_model::{Problem, SCHEMA};
+use nicety_netdev::shaper::{Face, Survey};
 use nicety_packet::MacAddr;
 use nicety_police::pacing::{PacingReport, Unit, pacing};
 use nicety_port::capture::{Capture, Captured, Way};

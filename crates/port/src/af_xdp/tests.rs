@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use nicety_host::link::{LinkChange, Links};
-use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::{Direction, Fps, FrameSize};
+use nicety_netdev::link::{LinkChange, Links};
+use nicety_netdev::privilege::{Privilege, privilege};
 use nicety_packet::MacAddr;
 use nicety_paths::{DirectPath, DirectSpec, Path};
 

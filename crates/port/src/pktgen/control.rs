@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nicety_host::netns::NetNs;
+use nicety_netdev::netns::NetNs;
 
 use super::device_log::{DeviceLog, Entry};
 use super::text::{self, Listing, Tally};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use nicety_host::undo_log;
+use nicety_netdev::undo_log;
 
 /// A pktgen thread and an interface given to it.
 pub(super) type Entry = (String, String);

@@ -89,7 +89,7 @@ impl Senders for PktgenSenders {
         if side > 0 && self.traffic.direction == Direction::Uni {
             return Ok(());
         }
-        let netns = nicety_host::netns::NetNs::current()
+        let netns = nicety_netdev::netns::NetNs::current()
             .map_err(|error| PortError::pktgen(name, error.to_string()))?;
         let known = self.controls.iter().position(|c| c.ns().is_same(&netns));
         let control = match known {

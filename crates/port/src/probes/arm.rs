@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use nicety_host::hwtstamp::{Changed, Config, HwTstamp, StampLog, TX_ON};
-use nicety_host::link::Links;
-use nicety_host::netns::NetNs;
+use nicety_netdev::hwtstamp::{Changed, Config, HwTstamp, StampLog, TX_ON};
+use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
 use nicety_packet::ptp;
 
 use super::{ProbeError, Prober, Stamping};

@@ -4,11 +4,11 @@
 
 use std::process::ExitCode;
 
-use nicety_host::privilege::Privilege;
 use nicety_model::{Direction, FrameSize};
+use nicety_netdev::privilege::Privilege;
 use nicety_port::af_packet::TrafficSpec;
 
-#[path = "../../../host/tests/net_harness/mod.rs"]
+#[path = "../../../netdev/tests/net_harness/mod.rs"]
 mod net_harness;
 
 mod frames;

@@ -1,9 +1,9 @@
 //! The program beside the plain model, frame by frame.
 
 use nicety_account::{Account, Latency, StreamTotals};
-use nicety_host::cpu_set;
-use nicety_host::privilege::Privilege;
 use nicety_model::StreamCounts;
+use nicety_netdev::cpu_set;
+use nicety_netdev::privilege::Privilege;
 use nicety_packet::{CheckCorruption, Seen, Stamp};
 use nicety_port::PortError;
 use nicety_port::xdp::receive::{Bench, FRAMES_MAX, Receiver, XDP_DROP, XDP_PASS};

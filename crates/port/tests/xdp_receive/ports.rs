@@ -5,9 +5,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use nicety_account::StreamTotals;
-use nicety_host::link::Links;
-use nicety_host::privilege::Privilege;
 use nicety_model::{Fps, FrameSize};
+use nicety_netdev::link::Links;
+use nicety_netdev::privilege::Privilege;
 use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, DirectPath, DirectSpec, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal};

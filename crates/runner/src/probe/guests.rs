@@ -5,11 +5,11 @@ use std::io;
 use std::path::PathBuf;
 
 use nicety_guests::{Accel, Accelerator, Bundle, QemuError, bundle};
-use nicety_host::link::{Links, Share, VethEnd};
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::tap;
 use nicety_model::probe::{Ability, Answer, Area};
+use nicety_netdev::link::{Links, Share, VethEnd};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::tap;
 
 use crate::event::{Event, Observer, Stage};
 

@@ -1,12 +1,12 @@
 //! Hardware interfaces: what their drivers can do for a tester.
 
-use nicety_host::ethtool::{Ethtool, HardwareStamps};
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::xdp_features::{self, XdpFeatures};
 use nicety_model::HostFacts;
 use nicety_model::facts::{InterfaceClass, VfFacts};
 use nicety_model::probe::{Ability, Answer, Area};
+use nicety_netdev::ethtool::{Ethtool, HardwareStamps};
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::xdp_features::{self, XdpFeatures};
 
 use crate::stamps::{LOST, in_words, usable};
 

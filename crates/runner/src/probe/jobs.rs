@@ -1,10 +1,10 @@
 //! The jobs beside measuring: advice, changes, limits.
 
 use nicety_advisor::{Wishes, advise};
-use nicety_host::privilege::Privilege;
 use nicety_model::HostFacts;
 use nicety_model::finding::Goal;
 use nicety_model::probe::{Ability, Answer, Area};
+use nicety_netdev::privilege::Privilege;
 
 /// What this user may do with this host.
 pub(super) fn of_user(privilege: Privilege, facts: &HostFacts) -> Vec<Ability> {

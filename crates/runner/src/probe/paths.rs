@@ -1,9 +1,9 @@
 //! Paths: those of the kernel are built, programs are looked for.
 
-use nicety_host::netns::NetNs;
-use nicety_host::openvswitch;
-use nicety_host::privilege::{Privilege, PrivilegeError};
 use nicety_model::probe::{Ability, Answer, Area};
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::openvswitch;
+use nicety_netdev::privilege::{Privilege, PrivilegeError};
 use nicety_paths::switch;
 use nicety_paths::{PathError, RigSpec, Tagging, VlanBridgePath};
 

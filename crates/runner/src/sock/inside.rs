@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 use nicety_socket::{Server, ServerConfig, SocketError, Token};
 
 /// Why there is no server.

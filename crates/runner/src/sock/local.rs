@@ -1,8 +1,8 @@
 //! Both ends on this machine: two namespaces, the server in one, the client in the other.
 
-use nicety_host::net_error::NetError;
-use nicety_host::privilege::{self, Privilege, PrivilegeError};
 use nicety_model::sock::Family;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::privilege::{self, Privilege, PrivilegeError};
 use nicety_paths::{Between, Endpoints, PathError};
 use nicety_port::Stop;
 

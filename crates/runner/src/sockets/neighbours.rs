@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nicety_host::link::Links;
 use nicety_model::Remedy;
 use nicety_model::sock::{Family, Neighbours, SockSpec, SockTest};
+use nicety_netdev::link::Links;
 use nicety_paths::EndpointSite;
 use nicety_socket::{Connection, Ran, SocketError};
 

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nicety_guests::wire::Serve;
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::Links;
-use nicety_host::netns::NetNs;
 use nicety_host::placement::Placement;
-use nicety_host::{napi, sysctl};
 use nicety_model::Note;
 use nicety_model::note::SockNote;
 use nicety_model::plan::{SockCell, VmConfig};
 use nicety_model::sock::{EndReport, Ending, Family, SockSpec};
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Remedy};
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::{napi, sysctl};
 use nicety_paths::{
     EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, PathPort, VmPath,
     add_neighbours,

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nicety_host::link::{LinkChange, Links};
-use nicety_host::netns::NetNs;
-use nicety_host::tap;
+use nicety_netdev::link::{LinkChange, Links};
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::tap;
 use nicety_paths::EndpointSite;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use nicety_host::privilege::Privilege;
 use nicety_model::sock::{SockSpec, SockTest};
+use nicety_netdev::privilege::Privilege;
 use nicety_paths::{Between, Endpoints};
 
 use super::{Relay, Spec};

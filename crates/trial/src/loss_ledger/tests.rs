@@ -1,5 +1,5 @@
-use nicety_host::link::LinkCounters;
 use nicety_model::{PacingReport, StreamCounts};
+use nicety_netdev::link::LinkCounters;
 use nicety_paths::counters::InterfaceCounters;
 use nicety_port::{SenderReport, XdpCounts};
 

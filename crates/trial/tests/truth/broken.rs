@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use nicety_host::link::{LinkChange, Links};
-use nicety_host::netns::NetNs;
 use nicety_model::{Direction, Fps, Validity};
+use nicety_netdev::link::{LinkChange, Links};
+use nicety_netdev::netns::NetNs;
 use nicety_paths::Path;
 use nicety_port::Stop;
 use nicety_testkit::runner::Skip;

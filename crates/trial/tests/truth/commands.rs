@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use nicety_host::netns::NetNs;
+use nicety_netdev::netns::NetNs;
 use nicety_testkit::runner::Skip;
 
 /// What the kernel answers through these programs when it lacks something or forbids it. Any

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use nicety_host::ethtool::Ethtool;
 use nicety_model::plan::Preset;
 use nicety_model::{Direction, Fps, TrialRecord, Validity, Verdict};
+use nicety_netdev::ethtool::Ethtool;
 use nicety_paths::{BridgePath, DirectPath, DirectSpec, Path};
 use nicety_search::verdict::{Evidence, judge};
 use nicety_search::{CellPlan, Settings};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use nicety_host::netns::NetNs;
-use nicety_host::ns_sysfs::NsSysfs;
 use nicety_model::{Direction, Fps};
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::ns_sysfs::NsSysfs;
 use nicety_paths::counters::UNEXPLAINED;
 use nicety_paths::{BridgePath, Path};
 use nicety_testkit::runner::Skip;

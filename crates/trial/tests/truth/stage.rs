@@ -3,17 +3,18 @@
 
 use std::time::Duration;
 
-use nicety_host::cpu_load::StatSample;
-use nicety_host::link::Links;
 use nicety_host::placement::{Placement, Wants, place};
-use nicety_host::privilege::{Privilege, privilege};
-use nicety_host::topology::{Roots, Topology};
+use nicety_host::roots::Roots;
+use nicety_host::stat::StatSample;
+use nicety_host::topology::Topology;
 use nicety_model::Note;
 use nicety_model::note::SearchNote;
 use nicety_model::plan::Preset;
 use nicety_model::{
     CellKey, CellResult, Direction, Fps, FrameSize, PathSpec, Purpose, TrialRecord, Validity,
 };
+use nicety_netdev::link::Links;
+use nicety_netdev::privilege::{Privilege, privilege};
 use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use nicety_model::facts::WindowFacts;
 
-use crate::cpu_load::StatSample;
 use crate::facts::{cpu, sysctl};
+use crate::roots::Roots;
+use crate::stat::StatSample;
 use crate::tasks::{TaskSample, any_threads};
-use crate::topology::Roots;
 
 /// Counters at one moment.
 #[derive(Debug, Default)]

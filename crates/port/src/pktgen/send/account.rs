@@ -1,7 +1,7 @@
 //! What one port has sent in one trial: the program's account, pktgen's and the queue's agree.
 
-use nicety_host::net_error::NetError;
-use nicety_host::qdisc;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::qdisc;
 
 use super::super::control::Control;
 use super::super::text::Tally;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::{LinkChange, Links};
-use nicety_host::privilege::{Privilege, privilege};
 use nicety_model::FrameSize;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::{LinkChange, Links};
+use nicety_netdev::privilege::{Privilege, privilege};
 use nicety_packet::MacAddr;
 use nicety_paths::{DirectPath, DirectSpec, Path};
 

@@ -5,14 +5,14 @@
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use nicety_host::ethtool::Ethtool;
-use nicety_host::link::{LinkChange, Links, Mac, VethEnd};
-use nicety_host::napi;
-use nicety_host::net_error::NetError;
-use nicety_host::netns::NetNs;
-use nicety_host::ns_sysfs::NsSysfs;
-use nicety_host::privilege::{Privilege, enter_user_namespace};
-use nicety_host::sysctl;
+use nicety_netdev::ethtool::Ethtool;
+use nicety_netdev::link::{LinkChange, Links, Mac, VethEnd};
+use nicety_netdev::napi;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::ns_sysfs::NsSysfs;
+use nicety_netdev::privilege::{Privilege, enter_user_namespace};
+use nicety_netdev::sysctl;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 mod net_harness;

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use nicety_host::link::VethEnd;
-use nicety_host::net_error::NetError;
-use nicety_host::privilege::Privilege;
-use nicety_host::shaper::{BURST, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest};
 use nicety_model::BitRate;
+use nicety_netdev::link::VethEnd;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::privilege::Privilege;
+use nicety_netdev::shaper::{BURST, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest};
 
 use crate::pair;
 
@@ -35,7 +35,7 @@ fn limited(shapers: &Shapers, shape: Shape) -> bool {
     }
 }
 
-fn names(links: &nicety_host::link::Links) -> Vec<String> {
+fn names(links: &nicety_netdev::link::Links) -> Vec<String> {
     links
         .list()
         .unwrap()
@@ -265,7 +265,7 @@ pub(crate) fn lost_limiters(_: Privilege) {
     let address = |last| Ipv4Addr::new(192, 0, 2, last).into();
     pair.near_links.add_address("x", address(1), 24).unwrap();
     pair.far_links.add_address("y", address(2), 24).unwrap();
-    let bind = |ns: &nicety_host::netns::NetNs, last| {
+    let bind = |ns: &nicety_netdev::netns::NetNs, last| {
         let to = SocketAddr::new(address(last), if last == 1 { 9 } else { 0 });
         ns.run(|| std::net::UdpSocket::bind(to)).unwrap().unwrap()
     };

@@ -1,13 +1,13 @@
 //! A lock that keeps a second program out, in a directory that only its owner can write.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
-use crate::tree::not_only_ours;
+use crate::runtime_dir;
 
 /// Others may pass the directory to what is theirs in it, as a guest to its socket; nobody but the
 /// owner lists or writes it.
@@ -30,20 +30,11 @@ impl Only {
     /// When the directory cannot be made or written, or others can write there: they could hold
     /// the lock.
     pub fn claim(directory: &Path, name: &str) -> io::Result<Option<Self>> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(PASSABLE)
-            .create(directory)?;
-        let of = directory.symlink_metadata()?;
-        if !of.is_dir() || not_only_ours(&of).is_some() {
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "others can write there",
-            ));
-        }
+        runtime_dir::make(directory, PASSABLE)?;
         // The umask may have closed it.
-        if of.mode() & PASSABLE != PASSABLE {
-            let mode = of.mode() & 0o777 | PASSABLE;
+        let mode = directory.symlink_metadata()?.mode();
+        if mode & PASSABLE != PASSABLE {
+            let mode = mode & 0o777 | PASSABLE;
             std::fs::set_permissions(directory, Permissions::from_mode(mode))?;
         }
         let path = directory.join(name);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::topology::{ProcRoot, SysRoot};
+use crate::roots::{ProcRoot, SysRoot};
 
 /// First value of a `key : value` line.
 fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
@@ -14,7 +14,7 @@ fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// CPU model: `model name` on x86, `cpu` on POWER, implementer and part on Arm.
-pub(super) fn cpu_model(cpuinfo: &str) -> Option<String> {
+pub(crate) fn cpu_model(cpuinfo: &str) -> Option<String> {
     if let Some(name) = value_of(cpuinfo, "model name").or_else(|| value_of(cpuinfo, "cpu")) {
         return Some(name.to_owned());
     }
@@ -23,21 +23,21 @@ pub(super) fn cpu_model(cpuinfo: &str) -> Option<String> {
     Some(format!("implementer {implementer} part {part}"))
 }
 
-pub(super) fn microcode(sys: &SysRoot, cpuinfo: &str) -> Option<String> {
+pub(crate) fn microcode(sys: &SysRoot, cpuinfo: &str) -> Option<String> {
     value_of(cpuinfo, "microcode")
         .map(str::to_owned)
         .or_else(|| sys.text("devices/system/cpu/cpu0/microcode/version"))
 }
 
 /// `MemTotal`: what the kernel manages, a little less than what is fitted.
-pub(super) fn memory_mib(proc: &ProcRoot) -> Option<u64> {
+pub(crate) fn memory_mib(proc: &ProcRoot) -> Option<u64> {
     let meminfo = proc.text("meminfo")?;
     let kib = value_of(&meminfo, "MemTotal")?.strip_suffix(" kB")?;
     kib.trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
 /// Huge pages reserved on all nodes together, by size in KiB.
-pub(super) fn hugepages(sys: &SysRoot) -> BTreeMap<String, u64> {
+pub(crate) fn hugepages(sys: &SysRoot) -> BTreeMap<String, u64> {
     const DIR: &str = "kernel/mm/hugepages";
     sys.entries(DIR)
         .into_iter()
@@ -50,7 +50,7 @@ pub(super) fn hugepages(sys: &SysRoot) -> BTreeMap<String, u64> {
 }
 
 /// Vendor, version and date of the firmware.
-pub(super) fn bios(sys: &SysRoot) -> Option<String> {
+pub(crate) fn bios(sys: &SysRoot) -> Option<String> {
     let words: Vec<String> = ["bios_vendor", "bios_version", "bios_date"]
         .iter()
         .filter_map(|file| sys.text(format!("class/dmi/id/{file}")))
@@ -74,7 +74,7 @@ const VIRTUAL_WORDS: [&str; 10] = [
 
 /// The hypervisor below this machine. The CPU's `hypervisor` flag decides where the CPU has
 /// flags (x86); the names in DMI and `/sys/hypervisor` say which it is.
-pub(super) fn hypervisor(sys: &SysRoot, cpuinfo: &str) -> Option<String> {
+pub(crate) fn hypervisor(sys: &SysRoot, cpuinfo: &str) -> Option<String> {
     let flags = value_of(cpuinfo, "flags");
     let flagged = flags.map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
     if let Some(kind) = sys.text("hypervisor/type") {

@@ -7,9 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::only::Only;
-
-/// Where root's are.
-const PLACE: &str = "/run/nicety";
+use crate::runtime_dir::ROOTS;
 
 /// The log of one namespace; its file is gone when nothing is changed.
 #[derive(Debug)]
@@ -26,7 +24,7 @@ impl UndoLog {
     /// # Errors
     /// When the directory cannot be made or written, or the log cannot be read.
     pub fn claim(what: &str, netns: u64) -> io::Result<Option<(Self, Vec<String>)>> {
-        Self::claim_in(Path::new(PLACE), what, netns)
+        Self::claim_in(Path::new(ROOTS), what, netns)
     }
 
     /// As [`claim`](Self::claim), in a directory of one's choice.
@@ -53,7 +51,7 @@ impl UndoLog {
 
     /// Whether a nicety that was killed, or one at work, has changed something there.
     pub fn is_there(what: &str, netns: u64) -> bool {
-        Path::new(PLACE).join(name(what, netns)).exists()
+        Path::new(ROOTS).join(name(what, netns)).exists()
     }
 
     /// Writes down all that is to be changed, in place of what was there; on disk when this

@@ -6,10 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, ExitCode};
 
-use nicety_host::child::tie;
-use nicety_host::link::Links;
-use nicety_host::netns::NetNs;
-use nicety_host::privilege::{Privilege, enter_user_namespace, privilege};
+use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::privilege::{Privilege, enter_user_namespace, privilege};
+use rustix::process::Signal;
 
 /// `nobody` on every Linux.
 const NOBODY: u32 = 65534;
@@ -36,6 +36,8 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
     }
     let level = privilege().unwrap();
     if let Some(directory) = std::env::var_os(AS_USER) {
+        // Ends with the run of root that started it; entering the namespace has lost an earlier wish.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
         std::fs::write(std::path::Path::new(&directory).join("owner"), "").unwrap();
     }
     let chosen = || {
@@ -94,7 +96,7 @@ fn again_as_user(filters: &[String]) -> bool {
         .current_dir("/")
         .uid(NOBODY)
         .gid(NOBODY);
-    let passed = tie(&mut command).status().unwrap().success();
+    let passed = command.status().unwrap().success();
     match std::fs::metadata(directory.path().join("owner")) {
         // Written in the user namespace, seen from outside.
         Ok(file) => passed && file.uid() == NOBODY && file.gid() == NOBODY,

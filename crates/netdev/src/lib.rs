@@ -1,0 +1,31 @@
+//! Talks to the kernel about network interfaces: netlink, ethtool, tc, devlink, namespaces and the
+//! privilege they need.
+
+pub mod cpu_set;
+pub mod devlink;
+pub mod ethtool;
+mod genetlink;
+pub mod hwtstamp;
+pub mod link;
+pub mod napi;
+pub mod net_error;
+mod netlink;
+pub mod netns;
+pub mod ns_sysfs;
+pub mod only;
+pub mod openvswitch;
+pub mod path_mtu;
+pub mod phc;
+pub mod policer;
+pub mod privilege;
+pub mod qdisc;
+mod raw;
+pub mod runtime_dir;
+pub mod shaper;
+pub mod sysctl;
+pub mod tap;
+mod tc;
+pub mod undo_log;
+pub mod vf;
+pub mod xdp_features;
+pub mod xps;
