@@ -3,8 +3,6 @@
 use nicety_model::finding::{Certainty, Effect, Finding, Risk, Waiting};
 use nicety_model::knob::{Change, Knob};
 
-use crate::rule::Rule;
-
 /// What the rules have said so far.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -25,8 +23,9 @@ pub(crate) struct Reason {
 }
 
 impl Report {
-    pub(crate) fn enter(&mut self, rule: &Rule) {
-        self.rule = (rule.id, rule.name);
+    /// What follows is said by this rule.
+    pub(crate) fn enter(&mut self, id: &'static str, name: &'static str) {
+        self.rule = (id, name);
     }
 
     /// Adds a finding without changes, that takes effect at once; returns it to be completed.

@@ -31,7 +31,7 @@ pub fn advise(facts: &HostFacts, goal: Goal, wishes: Wishes) -> Advice {
     let case = Case::new(facts, goal, wishes);
     let mut report = Report::default();
     for rule in RULES {
-        report.enter(rule);
+        report.enter(rule.id, rule.name);
         (rule.check)(&case, &mut report);
     }
     let (mut findings, waiting) = report.into_parts();

@@ -75,6 +75,16 @@ impl Kept {
         self.settings.sort_by(|a, b| a.target.cmp(&b.target));
     }
 
+    /// Settings that keep their names, with their values.
+    pub fn knobs(&self) -> impl Iterator<Item = (&Knob, &str)> {
+        self.settings
+            .iter()
+            .filter_map(|setting| match &setting.target {
+                Target::Setting { knob } => Some((knob, setting.value.as_str())),
+                _ => None,
+            })
+    }
+
     /// Whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.settings.is_empty() && self.modules.is_empty()

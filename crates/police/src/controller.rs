@@ -4,7 +4,6 @@ mod enforce;
 mod port;
 mod setup;
 mod split;
-mod tuning;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,12 +16,12 @@ use crate::demand::{Held, Want};
 use crate::level::{Level, Share, level};
 use crate::meter::{Reading, Sample};
 use crate::policy::{Policy, PortName};
+use crate::tuning::Tuning;
 
 pub use enforce::Enforcement;
 use port::PortState;
 pub use setup::PortSetup;
 use split::{Part, divide};
-pub use tuning::Tuning;
 
 /// What is known of a port when a period ends.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

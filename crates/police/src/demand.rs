@@ -1,6 +1,6 @@
 //! What a port would send if nobody limited it, guessed from what it sends.
 
-use crate::controller::Tuning;
+use crate::tuning::Tuning;
 
 /// What a port wants.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -37,11 +37,13 @@ pub mod schedule;
 pub mod shared;
 pub mod snapshot;
 pub mod totals;
+mod tuning;
 pub mod verdict;
 
-pub use controller::{Controller, Decision, PortDecision, Seen, TenantDecision, Tuning};
+pub use controller::{Controller, Decision, PortDecision, Seen, TenantDecision};
 pub use driver::{Driver, RateRange};
 pub use explain::{Bottleneck, Explanation};
 pub use level::{Level, Share};
 pub use meter::{Meter, Reading, Sample};
 pub use policy::{Policy, PolicyError, PortName, Tenant};
+pub use tuning::Tuning;

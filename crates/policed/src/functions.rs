@@ -29,7 +29,7 @@ use validated::validated;
 
 use crate::Error;
 use crate::log::Log;
-use crate::ports::sent_by;
+use crate::totals::sent_by;
 use crate::vf::inventory::{foreign, way};
 
 /// A NIC whose functions a policy names.

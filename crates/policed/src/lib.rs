@@ -23,6 +23,7 @@ pub mod record;
 mod service;
 mod soft_limits;
 mod state;
+mod totals;
 pub mod vf;
 
 pub use error::{Error, Fault, NotAsked};

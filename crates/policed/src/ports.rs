@@ -20,7 +20,7 @@ use crate::kernel::{Group, Worker};
 use crate::log::Log;
 use links::{Interfaces, Wanted};
 
-pub use links::{How, Links, sent_by};
+pub use links::{How, Links};
 
 /// The kernel, in the calling process's network namespace: one thread for the plain interfaces, and one for
 /// each NIC with functions.

@@ -1,5 +1,7 @@
-use std::fmt;
 use std::io;
+
+use crate::lack::{Lack, Why};
+use crate::xdp::unsupported::Unsupported;
 
 /// A port that cannot be opened, or failed in use.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +102,7 @@ pub enum PortError {
         interface: String,
         /// What is missing.
         #[source]
-        source: crate::xdp::probe::Unsupported,
+        source: Unsupported,
     },
     /// The `af_xdp` engine cannot be had here.
     #[error("{interface}: cannot send by AF_XDP: {why}")]
@@ -128,52 +130,6 @@ pub enum PortError {
         /// The driver's answer, and what to do.
         why: String,
     },
-}
-
-/// What an engine lacks that somebody can give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
-    /// clang and its headers when nicety was built.
-    Build,
-    /// The rights of root.
-    Root,
-    /// The kernel's module pktgen.
-    Pktgen,
-    /// A kernel of this version.
-    Linux(&'static str),
-}
-
-/// Why an engine cannot be had, in words, and what it lacks where that is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Why {
-    /// The reason, and what to do.
-    pub words: String,
-    /// What is lacking.
-    pub lacks: Option<Lack>,
-}
-
-impl Why {
-    pub(crate) fn lacks(lack: Lack, words: impl Into<String>) -> Self {
-        Self {
-            words: words.into(),
-            lacks: Some(lack),
-        }
-    }
-}
-
-impl<S: Into<String>> From<S> for Why {
-    fn from(words: S) -> Self {
-        Self {
-            words: words.into(),
-            lacks: None,
-        }
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
-    }
 }
 
 impl PortError {
@@ -205,7 +161,7 @@ impl PortError {
         }
     }
 
-    pub(crate) fn xdp(interface: &str, source: crate::xdp::probe::Unsupported) -> Self {
+    pub(crate) fn xdp(interface: &str, source: Unsupported) -> Self {
         Self::Xdp {
             interface: interface.to_owned(),
             source,

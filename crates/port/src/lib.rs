@@ -20,6 +20,7 @@ pub mod clock;
 pub mod distance;
 pub mod engine;
 mod error;
+mod lack;
 mod marks;
 pub mod pace;
 pub mod pin;
@@ -36,5 +37,6 @@ pub mod xdp_receive;
 pub use engine::{
     Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,
 };
-pub use error::{Lack, PortError, Why};
+pub use error::PortError;
+pub use lack::{Lack, Why};
 pub use rest::Rest;

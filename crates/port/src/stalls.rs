@@ -20,7 +20,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 
 use crate::xdp::mapping::Mapping;
 use crate::xdp::object::{self, lacks, map, program};
-use crate::xdp::probe::{Unsupported, refused};
+use crate::xdp::unsupported::{Unsupported, refused};
 
 /// From one expiry of a watched CPU's timer to the next. With [`LATE_NS`] a stall of 0.7 ms and more
 /// is always seen, and a program that stays for 0.5 ms; a veth's ring holds what comes within 0.5 ms

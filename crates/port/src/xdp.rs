@@ -15,6 +15,7 @@ pub mod receive;
 pub(crate) mod receivers;
 mod send;
 pub(crate) mod transmit;
+pub mod unsupported;
 
 pub use send::XdpSenders;
 

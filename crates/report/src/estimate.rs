@@ -1,26 +1,9 @@
 //! A cell's number with its interval, and how it is written.
 
-use nicety_model::run::CellSummary;
-use nicety_model::{Estimate, Note};
-
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
 
-/// The number of a cell, where it is one.
-pub(crate) fn usable(summary: &CellSummary) -> Option<&Estimate> {
-    let estimate = summary.estimate.as_ref();
-    estimate.filter(|estimate| {
-        let all = [estimate.low_fps, estimate.fps, estimate.high_fps];
-        all.iter().all(|fps| fps.is_finite())
-    })
-}
-
 impl Group<'_> {
-    /// The number with its interval; absent in older runs and where nothing was found.
-    pub fn estimate(&self) -> Option<&Estimate> {
-        usable(self.summary?)
-    }
-
     /// Lower and upper end of the interval, in frames/s.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let estimate = self.estimate()?;
@@ -115,10 +98,5 @@ impl Group<'_> {
         let lost = confirm.lost.filter(|lost| *lost > 0)?;
         let share = confirm.lost_in_stalls? as f64 / lost as f64;
         Some(format!("{} in stalls", number::share(share)))
-    }
-
-    /// Why the verdict is not `ok`, the most important reason first.
-    pub fn why(&self) -> &[Note] {
-        self.summary.map_or(&[], |summary| &summary.why)
     }
 }

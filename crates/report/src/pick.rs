@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use nicety_model::cell::{self, SkippedCell};
 use nicety_model::run::CellSummary;
 use nicety_model::{
-    CellKey, CellResult, Direction, LatencySummary, LimitKey, Purpose, Run, TrialRecord, Verdict,
+    CellKey, CellResult, Direction, Estimate, LatencySummary, LimitKey, Note, Purpose, Run,
+    TrialRecord, Verdict,
 };
 
-use crate::estimate::usable;
 use crate::note;
 
 /// A cell with its repeats.
@@ -27,6 +27,11 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
+    /// The number with its interval; absent in older runs and where nothing was found.
+    pub fn estimate(&self) -> Option<&Estimate> {
+        usable(self.summary?)
+    }
+
     /// Throughput to show: the median of the visits; in runs older than it the average over
     /// repeats, else that of the repeat shown.
     pub fn throughput_fps(&self) -> Option<f64> {
@@ -61,6 +66,11 @@ impl Group<'_> {
     pub fn verdict(&self) -> Verdict {
         self.summary
             .map_or(self.shown.verdict, |summary| summary.verdict)
+    }
+
+    /// Why the verdict is not `ok`, the most important reason first.
+    pub fn why(&self) -> &[Note] {
+        self.summary.map_or(&[], |summary| &summary.why)
     }
 
     /// Path, direction and flows: what a line in a figure stands for.
@@ -154,6 +164,15 @@ fn order<'a>(repeats: &[&'a CellResult]) -> Option<impl Ord + use<'a>> {
     } = &cell.key;
     let traffic = (*frame_size_bytes, *direction, *flows);
     Some((path.words(), traffic, cell.cell.as_str()))
+}
+
+/// The number of a cell, where it is one.
+fn usable(summary: &CellSummary) -> Option<&Estimate> {
+    let estimate = summary.estimate.as_ref();
+    estimate.filter(|estimate| {
+        let all = [estimate.low_fps, estimate.fps, estimate.high_fps];
+        all.iter().all(|fps| fps.is_finite())
+    })
 }
 
 fn group<'a>(

@@ -22,7 +22,7 @@ use crate::event::{Event, Observer, Stage};
 use crate::machine::Machine;
 use crate::paths::Paths;
 use crate::record::Record;
-use crate::setup::SetupError;
+use crate::setup_error::SetupError;
 use crate::{stamps, tester_limit};
 
 /// Programs that are written down as having used the CPUs.
@@ -179,9 +179,13 @@ impl Bench {
         record: &mut Record,
         observer: &dyn Observer,
     ) -> Result<bool, RunError> {
-        let (size, direction) = (key.frame_size_bytes, key.direction);
+        let LimitKey {
+            frame_size,
+            direction,
+            engine,
+        } = limit_key;
         observer.on(Event::Stage(Stage::Tester {
-            frame_size: size,
+            frame_size,
             direction,
         }));
         let (placement, stop) = (&self.machine.placement, &self.stop);
@@ -194,11 +198,9 @@ impl Bench {
             }
         }
         self.paths.rest();
-        let bound = self.engines.bound(&key.path);
         let limits = &mut record.limits;
-        let (kind, engines) = ((size, direction), &mut self.engines);
-        let (frame_size_bytes, engine) = (size, bound.map(|engine| engine.to_string()));
-        match tester_limit::measure(kind, bound, &self.machine, engines, stop) {
+        let (frame_size_bytes, engine) = (frame_size, engine.map(|engine| engine.to_string()));
+        match tester_limit::measure(limit_key, &self.machine, &mut self.engines, stop) {
             Ok(Some(limit)) => {
                 if limit.lossy {
                     let note = MachineNote::TesterLossy {

@@ -15,7 +15,8 @@ use nicety_search::engine::{self, order};
 
 use crate::event::Observer;
 use crate::links;
-use crate::setup::{self, SetupError};
+use crate::setup;
+use crate::setup_error::SetupError;
 
 /// An engine on two ports.
 pub struct Opened {
@@ -74,11 +75,6 @@ impl Engines {
         }
     }
 
-    /// The engine that cells of `path` get whatever is fastest, see [`engine::bound`].
-    pub fn bound(&self, path: &PathSpec) -> Option<EngineName> {
-        engine::bound(self.choice, path)
-    }
-
     /// Why cells of `path` cannot be measured with the engine that was asked for.
     ///
     /// # Errors
@@ -119,10 +115,10 @@ impl Engines {
         observer: &dyn Observer,
     ) -> Result<Opened, SetupError> {
         self.check(&key.path)?;
-        let bound = self.bound(&key.path);
+        let limit = self.limit_key(key);
         let traffic = setup::traffic(key, path);
-        let mut opened = self.open_bound(path, traffic, bound, placement, observer)?;
-        if let Some(choice) = bound {
+        let mut opened = self.open_for(limit, path, traffic, placement, observer)?;
+        if let Some(choice) = limit.engine {
             let engine = choice.to_string();
             opened
                 .notes
@@ -131,20 +127,19 @@ impl Engines {
         Ok(opened)
     }
 
-    /// Opens the engine on both ports of `path`: `bound`, or that of other cells.
+    /// Opens the engine of cells with this limit on both ports of `path`.
     ///
     /// # Errors
     /// As those of [`Engines::open`].
-    pub fn open_bound(
+    pub fn open_for(
         &mut self,
+        limit: LimitKey,
         path: &dyn Path,
         traffic: TrafficSpec,
-        bound: Option<EngineName>,
         placement: &Placement,
         observer: &dyn Observer,
     ) -> Result<Opened, SetupError> {
-        let limit = engine::limit_of(traffic.frame_size, traffic.direction, bound);
-        let choice = bound.map_or(self.choice, EngineChoice::Only);
+        let choice = limit.engine.map_or(self.choice, EngineChoice::Only);
         let (engine, taken, note) = match choice {
             EngineChoice::Auto => {
                 let known = self.taken.get(&limit).copied();

@@ -8,7 +8,7 @@ use nicety_search::GoalError;
 use nicety_store::StoreError;
 use nicety_trial::TrialError;
 
-use crate::setup::SetupError;
+use crate::setup_error::SetupError;
 
 /// Why a run cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,7 @@ use nicety_paths::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 use nicety_port::Stop;
 
 use crate::event::{Event, Observer, Stage};
-use crate::{setup, switches};
+use crate::{builder, setup};
 
 /// Longest wait for a guest. Under emulation on a quiet machine it takes five seconds, under KVM
 /// in the emulated CPU of the lab twenty.
@@ -136,7 +136,7 @@ fn namespace_spec(ask: VmConfig, largest: FrameSize, placement: &Placement) -> N
         stations: setup::stations(ask.vms),
         ask,
         largest_frame: largest,
-        path_cpus: setup::path_cpus(placement),
+        path_cpus: builder::path_cpus(placement),
         serves: false,
         neighbours: 0,
     }
@@ -147,8 +147,8 @@ fn machine_spec(ask: VmConfig, largest: FrameSize, placement: &Placement) -> VmS
         stations: setup::stations(ask.vms),
         ask,
         largest_frame: largest,
-        path_cpus: setup::path_cpus(placement),
-        switch_cpus: switches::program_cpus(&placement.path),
+        path_cpus: builder::path_cpus(placement),
+        switch_cpus: builder::program_cpus(&placement.path),
         tester_cpus: placement.tester.iter().map(|tester| tester.cpu).collect(),
         neighbours: 0,
         boot_limit: BOOT_LIMIT,

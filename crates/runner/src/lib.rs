@@ -6,6 +6,8 @@
 
 pub mod assemble;
 mod bench;
+mod builder;
+mod ending;
 mod engines;
 pub mod error;
 pub mod event;
@@ -18,13 +20,14 @@ mod record;
 pub mod request;
 pub mod session;
 mod setup;
+mod setup_error;
 pub mod sock;
 mod sockets;
 mod stamps;
-mod switches;
 mod tester_limit;
 
+pub use ending::Ending;
 pub use error::RunError;
 pub use event::{Event, Observer, Stage};
 pub use request::{NewDir, Place, Request};
-pub use session::{Ending, Session};
+pub use session::Session;

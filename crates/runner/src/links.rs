@@ -10,7 +10,7 @@ use nicety_paths::PathError;
 use nicety_port::Stop;
 
 use crate::event::{Event, Observer, Stage};
-use crate::setup::SetupError;
+use crate::setup_error::SetupError;
 
 /// Longest time for hardware to agree with its neighbour on speed and mode.
 const NEGOTIATION: Duration = Duration::from_secs(30);

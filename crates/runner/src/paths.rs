@@ -5,15 +5,15 @@ use nicety_guests::devices::MEMORY_MIB;
 use nicety_host::placement::Placement;
 use nicety_model::path::VmParams;
 use nicety_model::{CellKey, FrameSize, PathSpec};
-use nicety_paths::{ExternalPath, Path, Pausable, memory};
+use nicety_paths::{Path, Pausable, memory};
 use nicety_port::Stop;
 use nicety_search::keep::{Keep, is_short};
 
+use crate::builder;
 use crate::event::Observer;
 use crate::guests::Guests;
 use crate::links;
-use crate::setup::{self, SetupError};
-use crate::switches;
+use crate::setup_error::SetupError;
 
 /// Paths of one run, of which one works at a time.
 pub struct Paths {
@@ -115,9 +115,7 @@ impl Paths {
         let largest = self.largest.unwrap_or(key.frame_size_bytes);
         match &key.path {
             PathSpec::Vm(vm) => self.guests.check(vm, largest, placement)?,
-            PathSpec::Ports { a, b } => drop(ExternalPath::open(a, b, key.frame_size_bytes)?),
-            PathSpec::Bridge => (),
-            _ => switches::check(key, placement)?,
+            _ => builder::check(key, placement)?,
         }
         Ok(())
     }
@@ -137,7 +135,7 @@ impl Paths {
         if let PathSpec::Ports { a, b } = &key.path {
             links::wait_here(a, b, stop, observer)?;
         }
-        setup::path(key, placement)
+        builder::path(key, placement)
     }
 
     /// Lets the path of the last cell stand still, or removes it where that cannot be.

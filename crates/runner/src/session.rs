@@ -22,6 +22,7 @@ use nicety_search::time_box::SocketBox;
 use nicety_store::{RunContents, RunDir, RunMeta};
 
 use crate::bench::{Bench, Visit};
+use crate::ending::Ending;
 use crate::engines::Engines;
 use crate::error::RunError;
 use crate::event::{Event, Observer};
@@ -42,17 +43,6 @@ pub struct Session {
     time_box: Option<Duration>,
     /// What the tester was measured for in this session.
     limits_tried: BTreeSet<LimitKey>,
-}
-
-/// How a session ended; of two parts of it the later one here tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
-    /// Everything was measured that can be.
-    Complete,
-    /// The rest did not fit in the time box.
-    OutOfTime,
-    /// The user stopped it.
-    Interrupted,
 }
 
 impl Session {

@@ -14,12 +14,12 @@ use nicety_socket::{Connection, Ran, SocketError};
 use nicety_workload::{Ends, Steps, result};
 
 use crate::bench::Bench;
+use crate::ending::Ending;
 use crate::error::RunError;
 use crate::event::{self, Observer};
 use crate::guests::Guests;
 use crate::record::{Clock, Record};
-use crate::session::Ending;
-use crate::setup;
+use crate::setup_error::and_then;
 use crate::sock::inside::ServeError;
 use crate::sock::{Event, workers};
 use stage::Stage;
@@ -73,7 +73,7 @@ impl Missing {
     fn with(reason: impl Into<String>, remedy: &Remedy) -> Self {
         Self {
             reason: reason.into(),
-            remedy: setup::and_then(remedy),
+            remedy: and_then(remedy),
         }
     }
 

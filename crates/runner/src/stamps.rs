@@ -9,7 +9,7 @@ use nicety_packet::{MacAddr, ptp};
 use nicety_paths::Path;
 use nicety_port::probes::{ProbeError, ProbePort, Prober, Stamps, restore_left};
 
-use crate::setup::SetupError;
+use crate::setup_error::SetupError;
 
 /// What it costs that the NIC has none.
 pub const LOST: &str =

@@ -1,15 +1,16 @@
 //! Measures the tester's own limit: what it can send and count when nothing stands in between.
 
-use nicety_model::{Direction, EngineName, Fps, FrameSize, Purpose};
+use nicety_model::{Fps, LimitKey, Purpose};
 use nicety_port::Stop;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_search::tester_limit::{Limit, LimitSearch, TRIAL};
 use nicety_trial::{TrialError, TrialSpec};
 
+use crate::builder;
 use crate::engines::Engines;
 use crate::event::Event;
 use crate::machine::Machine;
-use crate::setup::{self, SetupError};
+use crate::setup_error::SetupError;
 
 /// Why there is no limit.
 #[derive(Debug, thiserror::Error)]
@@ -23,28 +24,27 @@ pub enum LimitError {
 }
 
 /// Highest load per direction that the tester sends, receives and counts with the engine its cells
-/// have, or `bound`; `None` when it counted nothing.
+/// have that share it; `None` when it counted nothing.
 ///
 /// # Errors
 /// When the pair cannot be built, or on an interruption.
 pub fn measure(
-    (size, direction): (FrameSize, Direction),
-    bound: Option<EngineName>,
+    of: LimitKey,
     machine: &Machine,
     engines: &mut Engines,
     stop: &Stop,
 ) -> Result<Option<Limit>, LimitError> {
-    let path = setup::direct(size, &machine.placement)?;
+    let path = builder::direct(of.frame_size, &machine.placement)?;
     let traffic = TrafficSpec {
-        frame_size: size,
-        direction,
+        frame_size: of.frame_size,
+        direction: of.direction,
         flows: 1,
         stations: 1,
         vlan: None,
     };
     // A veth pair always has its link.
     let silent = |_: Event<'_>| ();
-    let opened = engines.open_bound(&path, traffic, bound, &machine.placement, &silent)?;
+    let opened = engines.open_for(of, &path, traffic, &machine.placement, &silent)?;
     let mut engine = opened.engine;
     let mut trials = machine.trials(engine.as_mut(), &path, 0);
     let mut search = LimitSearch::default();

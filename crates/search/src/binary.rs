@@ -7,8 +7,8 @@ use std::time::Duration;
 use nicety_model::Fps;
 use nicety_model::note::SearchNote;
 
+use crate::goal::Goal;
 use crate::machine::{Left, Outcome, Search, Seen, TrialRequest, out_of_time};
-use crate::preset::Settings;
 
 /// The bisection.
 #[derive(Debug, Clone)]
@@ -29,14 +29,14 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// A bisection between `min` and `max` with the preset's loss goal, resolution (its
-    /// width), trial length and time-out.
-    pub fn new(settings: &Settings, min: Fps, max: Fps) -> Self {
+    /// A bisection between `min` and `max` with the goal's loss ratio, resolution (its width) and
+    /// final trial.
+    pub fn new(goal: &Goal, min: Fps, max: Fps, timeout: Duration) -> Self {
         let mut binary = Self {
-            loss_ratio: settings.loss_ratio,
-            resolution: settings.width,
-            trial: settings.trial,
-            timeout: settings.timeout,
+            loss_ratio: goal.loss_ratio,
+            resolution: goal.width,
+            trial: goal.final_trial,
+            timeout,
             min: min.0.min(max.0),
             max: max.0,
             passed: None,

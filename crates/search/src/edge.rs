@@ -19,7 +19,6 @@ use nicety_model::note::SearchNote;
 use nicety_model::{Fps, LossRatio, Note};
 
 use crate::machine::{Left, Outcome, Search, Seen, TrialRequest, out_of_time};
-use crate::preset::Settings;
 use posterior::Posterior;
 
 /// Where on the posterior the result lies: the edge is above it with a probability of 98 %.
@@ -138,12 +137,12 @@ pub struct EdgeSearch {
 }
 
 impl EdgeSearch {
-    /// A search between `min` and `max` with the preset's loss goal and time-out.
-    pub fn new(settings: &Settings, min: Fps, max: Fps) -> Self {
+    /// A search between `min` and `max` for a loss ratio of at most `loss_goal`.
+    pub fn new(loss_goal: f64, min: Fps, max: Fps, timeout: Duration) -> Self {
         let max = max.0.max(min.0);
         let mut search = Self {
-            loss_goal: settings.loss_ratio,
-            timeout: settings.timeout,
+            loss_goal,
+            timeout,
             min: min.0,
             max,
             expected: None,

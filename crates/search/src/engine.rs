@@ -1,6 +1,6 @@
 //! Which engines to try for a cell, and in which order.
 
-use nicety_model::{CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, PathSpec};
+use nicety_model::{CellKey, EngineChoice, EngineName, LimitKey, PathSpec};
 
 /// The engine that cells of `path` get whatever is fastest: where their frames are to be spread
 /// over receive queues of the host, `af_packet`. Others send on the queue of their CPU, or on
@@ -19,25 +19,13 @@ pub fn reaches_one_queue(choice: EngineChoice, path: &PathSpec) -> Option<(Engin
     }
 }
 
-/// Key of the tester's limit for a cell.
+/// Key of the tester's limit for a cell: of the engine that it is [bound] to, or of the one that was taken
+/// for most cells.
 pub fn limit_key(choice: EngineChoice, key: &CellKey) -> LimitKey {
-    limit_of(
-        key.frame_size_bytes,
-        key.direction,
-        bound(choice, &key.path),
-    )
-}
-
-/// Key of the limit of `engine`, or of the one that was taken for most cells.
-pub fn limit_of(
-    frame_size: FrameSize,
-    direction: Direction,
-    engine: Option<EngineName>,
-) -> LimitKey {
     LimitKey {
-        frame_size,
-        direction,
-        engine,
+        frame_size: key.frame_size_bytes,
+        direction: key.direction,
+        engine: bound(choice, &key.path),
     }
 }
 

@@ -137,8 +137,10 @@ impl Settings {
         let goal = self.goal();
         goal.check()?;
         Ok(match self.preset {
-            Preset::Binary => Box::new(Binary::new(self, min, max)),
-            Preset::Quick | Preset::Robust => Box::new(EdgeSearch::new(self, min, max)),
+            Preset::Binary => Box::new(Binary::new(&goal, min, max, self.timeout)),
+            Preset::Quick | Preset::Robust => {
+                Box::new(EdgeSearch::new(self.loss_ratio, min, max, self.timeout))
+            }
             _ => Box::new(Mlr::new(vec![goal], min, max, self.timeout)?),
         })
     }

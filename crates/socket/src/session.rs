@@ -16,7 +16,7 @@ use crate::files;
 use crate::hello::Key;
 use crate::job::Job;
 use crate::join;
-use crate::server::{MOST_TESTS, Server};
+use crate::service::{MOST_TESTS, Service};
 use crate::wire::{self, LARGEST_ORDER, PROTOCOL, ReadError, ToClient, ToServer};
 use crate::workers::{Part, Workers, deal};
 
@@ -36,7 +36,7 @@ const OVERTIME: Duration = Duration::from_secs(10);
 const LATER: &str = "try again later";
 
 struct Session<'a> {
-    server: &'a Server,
+    service: &'a Service,
     stream: &'a TcpStream,
     from: SocketAddr,
     stop: &'a AtomicBool,
@@ -48,7 +48,7 @@ type End = Option<String>;
 
 /// Serves one connection to its end.
 pub(crate) fn serve(
-    server: &Server,
+    service: &Service,
     id: u64,
     stream: &TcpStream,
     from: SocketAddr,
@@ -56,7 +56,7 @@ pub(crate) fn serve(
     log: &(dyn Fn(&str) + Sync),
 ) {
     let session = Session {
-        server,
+        service,
         stream,
         from,
         stop,
@@ -93,11 +93,11 @@ impl Session<'_> {
                 "speaks protocol {protocol}, this is {PROTOCOL}; closed"
             )));
         }
-        if !token.matches(&self.server.config.token) {
+        if !token.matches(&self.service.config.token) {
             self.answer(&ToClient::WrongToken)?;
             return Err(Some("showed a wrong token; closed".to_owned()));
         }
-        let Some(_place) = self.server.known(id) else {
+        let Some(_place) = self.service.known(id) else {
             return self.refuse("too many clients", Some(LATER));
         };
         self.answer(&ToClient::Welcome {
@@ -165,7 +165,7 @@ impl Session<'_> {
     }
 
     fn test(&self, spec: &SockSpec) -> Result<(), End> {
-        let running = &self.server.running;
+        let running = &self.service.running;
         let others = running.fetch_add(1, Ordering::Relaxed);
         let result = match others {
             MOST_TESTS.. => self.refuse("too many tests run already", Some(LATER)),
@@ -201,7 +201,7 @@ impl Session<'_> {
             stop: Arc::new(AtomicBool::new(false)),
             client: false,
             round_trip_ns: None,
-            cpus: Arc::clone(&self.server.cpus),
+            cpus: Arc::clone(&self.service.cpus),
         };
         let limit = spec.duration() + OVERTIME;
         let (started, stop) = (job.start, Arc::clone(&job.stop));
@@ -227,7 +227,7 @@ impl Session<'_> {
             if started.elapsed() > limit {
                 break Err(Some(format!("did not end {} in time; closed", spec.name())));
             }
-            most_others = most_others.max(self.server.running.load(Ordering::Relaxed) - 1);
+            most_others = most_others.max(self.service.running.load(Ordering::Relaxed) - 1);
             workers.tick();
         };
         stop.store(true, Ordering::Relaxed);
@@ -253,12 +253,12 @@ impl Session<'_> {
     /// Opens the data port and takes the flows: the outer error ends the session, the inner one
     /// is told to the client.
     fn parts(&self, spec: &SockSpec, key: &Key) -> Result<Result<Vec<Part>, String>, End> {
-        let mut at = self.server.config.listen;
+        let mut at = self.service.config.listen;
         if let Ok(own) = self.stream.local_addr() {
             at.set_ip(own.ip());
         }
         at.set_port(0);
-        let threads = self.server.config.threads;
+        let threads = self.service.config.threads;
         let count = spec.parallel;
         let gone = || self.gone();
         let ready = |port| self.answer(&ToClient::Ready { port, key: *key });

@@ -6,7 +6,6 @@ use std::path::Path;
 use nicety_model::sock::SockResult;
 use nicety_model::{CellResult, Fingerprint, Note, Run, TrialRecord};
 
-use crate::dir::refuse_entries;
 use crate::error::StoreError;
 use crate::lines::{self, Lines};
 use crate::meta::{RunMeta, TesterLimits};
@@ -133,7 +132,7 @@ pub fn read_files(path: &Path) -> Result<RunFiles, StoreError> {
 pub fn write_files(path: &Path, kept: &RunFiles) -> Result<(), StoreError> {
     let made = std::fs::create_dir_all(path);
     made.map_err(|source| StoreError::io("create", path, source))?;
-    refuse_entries(path)?;
+    files::refuse_entries(path)?;
     // `run.json` last: whoever finds it finds a whole run directory.
     let order = FILES.into_iter().filter(|name| *name != file::RUN);
     for name in order.chain([file::RUN]) {

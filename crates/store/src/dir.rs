@@ -38,7 +38,7 @@ impl RunDir {
         files::make_dir(path)?;
         // Lock first: of two that find the directory empty, one wins.
         let lock = lock(path)?;
-        refuse_entries(path)?;
+        files::refuse_entries(path)?;
         let created = Self::fill(path, lock, plan_toml, (meta, host));
         if created.is_err() {
             // Best effort: leave the directory empty, so that the next attempt may have it.
@@ -193,18 +193,5 @@ pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
             path: path.to_owned(),
         }),
         Err(TryLockError::Error(source)) => Err(StoreError::io("lock", path, source)),
-    }
-}
-
-/// Refuses a directory with anything in it.
-pub(crate) fn refuse_entries(path: &Path) -> Result<(), StoreError> {
-    let failed = |source| StoreError::io("read", path, source);
-    let first = fs::read_dir(path).map_err(failed)?.next();
-    match first.transpose().map_err(failed)? {
-        None => Ok(()),
-        Some(entry) => Err(StoreError::NotEmpty {
-            path: path.to_owned(),
-            entry: entry.file_name().to_string_lossy().into_owned(),
-        }),
     }
 }

@@ -20,6 +20,19 @@ pub(crate) fn make_dir(path: &Path) -> Result<(), StoreError> {
     })
 }
 
+/// Refuses a directory with anything in it.
+pub(crate) fn refuse_entries(path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::io("read", path, source);
+    let first = fs::read_dir(path).map_err(failed)?.next();
+    match first.transpose().map_err(failed)? {
+        None => Ok(()),
+        Some(entry) => Err(StoreError::NotEmpty {
+            path: path.to_owned(),
+            entry: entry.file_name().to_string_lossy().into_owned(),
+        }),
+    }
+}
+
 /// Writes `bytes` beside `path` and renames, with the data on disk before the name is.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut temporary = path.file_name().unwrap_or_default().to_owned();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
 use nicety_model::{Fingerprint, SCHEMA};
 
-use crate::dir::{lock, refuse_entries};
+use crate::dir::lock;
 use crate::error::StoreError;
 use crate::lines::{self, LineFile};
 use crate::{file, files};
@@ -33,7 +33,7 @@ impl PolicedDir {
     ) -> Result<Self, StoreError> {
         files::make_dir(path)?;
         let lock = lock(path)?;
-        refuse_entries(path)?;
+        files::refuse_entries(path)?;
         files::replace(&path.join(file::POLICY), policy_toml.as_bytes())?;
         files::replace_json(&path.join(file::HOST), host)?;
         let periods = LineFile::open(path.join(file::PERIODS))?;

@@ -52,18 +52,8 @@ pub fn files(facts: &HostFacts, kept: &Kept, program: &str) -> Vec<HostFile> {
     files
 }
 
-/// Settings of nicety's own kind, with their values.
-pub(super) fn knobs(kept: &Kept) -> impl Iterator<Item = (&Knob, &str)> {
-    kept.settings
-        .iter()
-        .filter_map(|setting| match &setting.target {
-            Target::Setting { knob } => Some((knob, setting.value.as_str())),
-            _ => None,
-        })
-}
-
 fn sysctls(kept: &Kept) -> String {
-    let lines = knobs(kept).filter_map(|(knob, value)| match knob {
+    let lines = kept.knobs().filter_map(|(knob, value)| match knob {
         Knob::Sysctl { name } => Some(format!("{name} = {value}\n")),
         _ => None,
     });
@@ -76,11 +66,11 @@ fn rules(facts: &HostFacts, kept: &Kept) -> String {
     let mut text = String::new();
     let bridge =
         |knob: &Knob| matches!(knob, Knob::Sysctl { name } if name.starts_with("net.bridge."));
-    if knobs(kept).any(|(knob, _)| bridge(knob)) {
+    if kept.knobs().any(|(knob, _)| bridge(knob)) {
         text += "ACTION==\"add\", SUBSYSTEM==\"module\", KERNEL==\"br_netfilter\", \
                  RUN+=\"/lib/systemd/systemd-sysctl --prefix=/net/bridge\"\n";
     }
-    for (knob, value) in knobs(kept) {
+    for (knob, value) in kept.knobs() {
         let Some((interface, file)) = interface_file(knob) else {
             continue;
         };
@@ -113,7 +103,7 @@ pub(super) fn module_parameter(knob: &Knob) -> Option<(&str, &str)> {
 
 fn options(kept: &Kept) -> String {
     let mut modules: BTreeMap<&str, String> = BTreeMap::new();
-    for (knob, value) in knobs(kept) {
+    for (knob, value) in kept.knobs() {
         if let Some((module, parameter)) = module_parameter(knob) {
             *modules.entry(module).or_default() += &format!(" {parameter}={value}");
         }

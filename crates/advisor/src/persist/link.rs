@@ -7,7 +7,6 @@ use nicety_model::kept::Kept;
 use nicety_model::knob::{CoalesceParameter, Knob, Side};
 
 use super::Match;
-use super::files::knobs;
 
 /// Only the first file that matches an interface counts, so ours has to name it as the default
 /// one does (99-default.link of systemd).
@@ -18,7 +17,7 @@ const NAMING: &str = "NamePolicy=keep kernel database onboard slot path\n\
 /// Text of the file of every interface that has settings such a file knows.
 pub(super) fn bodies(facts: &HostFacts, kept: &Kept) -> BTreeMap<String, String> {
     let mut bodies: BTreeMap<String, String> = BTreeMap::new();
-    for (knob, value) in knobs(kept) {
+    for (knob, value) in kept.knobs() {
         if let Some((interface, line)) = line(knob, value) {
             let body = bodies
                 .entry(interface.to_owned())

@@ -5,7 +5,7 @@ use nicety_model::facts::{Owner, OwnerKind};
 use nicety_model::kept::Kept;
 use nicety_model::knob::Knob;
 
-use super::files::{knobs, module_parameter};
+use super::files::module_parameter;
 use super::link;
 
 /// Name of the file of sysctls.
@@ -14,7 +14,7 @@ const OURS: &str = "99-nicety.conf";
 /// One line for each file that sets a kept setting to something else, and who wins.
 pub fn rivals(facts: &HostFacts, kept: &Kept) -> Vec<String> {
     let mut conflicts = Vec::new();
-    for (knob, value) in knobs(kept) {
+    for (knob, value) in kept.knobs() {
         for owner in &facts.owners {
             let name = owner.file.rsplit('/').next().unwrap_or_default();
             let same = words(&owner.value) == words(value);

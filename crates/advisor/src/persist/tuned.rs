@@ -7,7 +7,7 @@ use nicety_model::facts::InterfaceClass;
 use nicety_model::kept::{Kept, Target};
 use nicety_model::knob::{Knob, Side};
 
-use super::files::{knobs, module_parameter};
+use super::files::module_parameter;
 use super::{HEAD, HostFile};
 
 /// The profile, and what it cannot hold.
@@ -17,7 +17,7 @@ pub fn tuned(facts: &HostFacts, kept: &Kept) -> (HostFile, Vec<String>) {
     let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut nets: BTreeMap<&str, BTreeMap<&str, String>> = BTreeMap::new();
     let mut left = Vec::new();
-    for (knob, value) in knobs(kept) {
+    for (knob, value) in kept.knobs() {
         match knob {
             Knob::Sysctl { name } => sysctl += &format!("{name}={value}\n"),
             Knob::SysFile { path } => match module_parameter(knob) {

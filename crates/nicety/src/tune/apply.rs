@@ -25,7 +25,10 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     }
     apply::check(&work, &changes, &mut events::say)?;
     if let Some(plan) = &args.measure {
-        return measure::run(&work, args, plan, &advice, &changes);
+        return match measure::run(&work, args, plan, &advice, &changes)? {
+            Some(transaction) => show(&work, &transaction, &changes, args),
+            None => Ok(Exit::Negative),
+        };
     }
     let peer = args.ask.peer.or(advice.peer);
     let mut transaction = apply::apply(&work, &changes, args.confirm_within, peer)?;
@@ -34,7 +37,7 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
 }
 
 /// What was changed and how it is kept.
-pub fn show(
+fn show(
     work: &Work,
     transaction: &Transaction<'_>,
     changes: &[&Change],

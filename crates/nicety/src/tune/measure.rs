@@ -10,23 +10,23 @@ use nicety_model::Run;
 use nicety_model::finding::Advice;
 use nicety_model::knob::Change;
 use nicety_model::measured::{Measured, MeasuredTarget};
-use nicety_tuner::Work;
 use nicety_tuner::measure::{Leg, MeasureRequest, judge};
+use nicety_tuner::{Transaction, Work};
 
-use super::{apply, events};
+use super::events;
 use crate::cli::tune::ApplyArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::signals::Signals;
 
-/// Measures and decides.
-pub fn run(
-    work: &Work,
+/// Measures and decides; the transaction, where the changes help.
+pub fn run<'a>(
+    work: &'a Work,
     args: &ApplyArgs,
     plan: &Path,
     advice: &Advice,
     changes: &[&Change],
-) -> Result<Exit, Failure> {
+) -> Result<Option<Transaction<'a>>, Failure> {
     // The one who sends Ctrl-C reaches the measurement as well; it ends, and the changes go back.
     let signals = Signals::install()?;
     let out = directory(args.out.as_deref())?;
@@ -45,15 +45,14 @@ pub fn run(
     let page = write(&out, &judged.measured, &verdict)?;
     output::say(&verdict);
     output::say(&format!("report: {}", page.display()));
-    match &judged.transaction {
-        Some(transaction) if judged.keeps() => {
-            return apply::show(work, transaction, changes, args);
-        }
+    let keeps = judged.keeps();
+    match judged.transaction {
+        Some(transaction) if keeps => return Ok(Some(transaction)),
         Some(transaction) if args.json => output::print_json(&transaction.report())?,
         _ => {}
     }
     output::say("the settings are as they were");
-    Ok(Exit::Negative)
+    Ok(None)
 }
 
 fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Tuning;
+use crate::tuning::Tuning;
 
 /// Least share that an unenforced limit is lowered to.
 const LEAST: f64 = 0.25;

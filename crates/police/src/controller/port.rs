@@ -6,10 +6,11 @@ use nicety_model::BitRate;
 
 use super::enforce::Leak;
 use super::split::Part;
-use super::{Enforcement, PortDecision, PortSetup, Tuning};
+use super::{Enforcement, PortDecision, PortSetup};
 use crate::demand::{Demand, Want};
 use crate::meter::Meter;
 use crate::policy::{Policy, PortName};
+use crate::tuning::Tuning;
 
 /// Periods without a word of a port after which what it sent before says nothing any more.
 const FORGET: u32 = 4;

@@ -7,12 +7,12 @@ use nicety_host::journal::since_boot;
 use nicety_host::knob::{port_shape, port_value};
 use nicety_model::BitRate;
 use nicety_netdev::net_error::NetError;
-use nicety_netdev::shaper::{
-    BURST, Face, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
-};
+use nicety_netdev::shaper::{BURST, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest};
 use nicety_police::snapshot::{Place, Snapshot};
-use nicety_police::totals::{Counts, Total};
+use nicety_police::totals::Counts;
 use nicety_police::{PortName, Sample, Seen};
+
+use crate::totals::sent_by;
 
 /// What to do with a limit that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,15 +191,5 @@ impl Links {
     /// Removes what ports that are gone have left.
     pub fn sweep(&self) -> Result<usize, NetError> {
         self.shapers.sweep()
-    }
-}
-
-/// What an interface has sent and received.
-pub fn sent_by(face: &Face) -> Total {
-    Total {
-        tx_bytes: face.tx_bytes,
-        tx_frames: face.tx_frames,
-        rx_bytes: face.rx_bytes,
-        rx_frames: face.rx_frames,
     }
 }

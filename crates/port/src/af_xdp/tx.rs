@@ -4,7 +4,8 @@ use std::io;
 
 use super::socket::{FRAMES, Failure, XdpSocket};
 use crate::af_packet::socket::Socket;
-use crate::error::{Lack, PortError, Why};
+use crate::error::PortError;
+use crate::lack::{Lack, Why};
 
 /// Frames handed over per system call. The kernel takes 32 per call (`TX_BATCH_SIZE` in
 /// net/xdp/xsk.c), and every frame of a batch carries the time at which it was filled.

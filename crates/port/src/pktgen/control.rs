@@ -12,7 +12,8 @@ use nicety_netdev::netns::NetNs;
 
 use super::device_log::{DeviceLog, Entry};
 use super::text::{self, Listing, Tally};
-use crate::error::{Lack, PortError, Why};
+use crate::error::PortError;
+use crate::lack::{Lack, Why};
 
 /// `/proc/net` would be that of the process's first thread.
 const FILES: &str = "/proc/thread-self/net/pktgen";

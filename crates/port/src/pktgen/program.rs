@@ -10,12 +10,13 @@ use aya::{Ebpf, EbpfLoader};
 use nicety_packet::stamp::STAMP_BYTES;
 use nicety_packet::{Template, ethernet, ipv4, udp, vlan};
 
-use crate::error::{Lack, PortError, Why};
+use crate::error::PortError;
+use crate::lack::{Lack, Why};
 use crate::marks::Marks;
 use crate::xdp::abi::{LATENESS_WORDS, MARK_WORDS, Sent, StreamWords};
 use crate::xdp::object::{self, lacks, map, program};
-use crate::xdp::probe::{Unsupported, errno, refused};
 use crate::xdp::transmit::halves;
+use crate::xdp::unsupported::{Unsupported, errno, refused};
 
 /// `PAYLOAD_MAX` of `bpf/pktgen.bpf.c`.
 const PAYLOAD_BYTES: usize = 9024;

@@ -4,7 +4,7 @@ use aya::Ebpf;
 use aya::maps::Map;
 use aya::programs::ProgramError;
 
-use super::probe::{Unsupported, refused};
+use super::unsupported::{Unsupported, refused};
 
 include!(concat!(env!("OUT_DIR"), "/bpf.rs"));
 

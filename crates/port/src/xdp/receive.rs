@@ -26,10 +26,11 @@ use nicety_packet::stamp::{STAMP_BYTES, STREAM_LEARNING};
 use nicety_packet::{ethernet, ipv4, udp, vlan};
 
 use super::attach::{self, Mode};
-use super::probe;
+use super::unsupported::errno;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::error::{Lack, PortError, Why};
+use crate::error::PortError;
+use crate::lack::{Lack, Why};
 use layout::{JUMPS_MAX, ORDER_ARMED, cpu, lane, stream};
 use modes::{describe, modes, try_mode};
 use program::{LoadError, Program, Settings};
@@ -422,7 +423,7 @@ fn check_streams(streams: &[u8]) -> Result<(), AccountError> {
 }
 
 fn unloadable(interface: &str, settings: &Settings, error: &LoadError) -> PortError {
-    let why = match probe::errno(error) {
+    let why = match errno(error) {
         Some(libc::EPERM | libc::EACCES) => Why::lacks(
             Lack::Root,
             "BPF programs may not be loaded: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON (unprivileged BPF is off, or the kernel is locked down)",

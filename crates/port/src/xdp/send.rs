@@ -10,8 +10,8 @@ use nicety_packet::stamp::STREAM_LEARNING;
 
 use super::abi::{self, Sent, Shape};
 use super::interrupt::wake_in_time;
-use super::probe::Unsupported;
 use super::transmit::Transmitter;
+use super::unsupported::Unsupported;
 use crate::af_packet::socket::Socket;
 use crate::af_packet::{PortSpec, Refusal, TrafficSpec, templates};
 use crate::clock::monotonic_ns;

@@ -7,13 +7,14 @@ use nicety_paths::Path;
 use nicety_port::auto::self_check;
 use nicety_port::{Lack, Stop};
 
-use crate::setup::{self, SetupError};
+use crate::setup_error::SetupError;
+use crate::{builder, setup};
 
 /// Tries all of them, the fastest first.
 pub(super) fn all() -> Vec<Ability> {
     let opened = key().map(|key| {
         let placement = setup::placement(&[]).unwrap_or_default();
-        (setup::path(&key, &placement), key, placement)
+        (builder::path(&key, &placement), key, placement)
     });
     let Some((Ok(path), key, placement)) = opened else {
         // That no path can be built is reported among the paths.
@@ -93,7 +94,7 @@ fn remedy(lack: Lack) -> String {
 mod tests {
     use nicety_port::PortError;
     use nicety_port::auto::CheckError;
-    use nicety_port::xdp::probe::Unsupported;
+    use nicety_port::xdp::unsupported::Unsupported;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use nicety_paths::switch;
 use nicety_paths::{PathError, RigSpec, Tagging, VlanBridgePath};
 
 use super::engines;
-use crate::setup;
+use crate::{builder, setup};
 
 fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
     Ability::new(Area::Path, name, answer, finding)
@@ -20,7 +20,7 @@ pub(super) fn built(before: Privilege) -> Vec<Ability> {
         return Vec::new();
     };
     let placement = setup::placement(&[]).unwrap_or_default();
-    let mut all = vec![match setup::path(&key, &placement) {
+    let mut all = vec![match builder::path(&key, &placement) {
         Ok(_) => bridge(before, placement.shared),
         Err(error) => with_remedy(
             ability("bridge", Answer::No, error.to_string()).costs("no path can be built here"),
@@ -32,7 +32,7 @@ pub(super) fn built(before: Privilege) -> Vec<Ability> {
         ("vlan-bridge, sub-interfaces", Tagging::SubInterface),
     ] {
         let rig = RigSpec {
-            path_cpus: setup::path_cpus(&placement),
+            path_cpus: builder::path_cpus(&placement),
             largest_frame: key.frame_size_bytes,
             queues: 1,
         };

@@ -11,7 +11,7 @@ use nicety_search::skip::{self, Refused};
 use super::Session;
 use crate::error::RunError;
 use crate::event::{Event, Observer};
-use crate::setup::SetupError;
+use crate::setup_error::SetupError;
 
 /// Most paths looked at beforehand: with more, a look is no longer for free.
 const LOOKED_AT: usize = 1000;

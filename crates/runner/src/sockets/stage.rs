@@ -22,11 +22,12 @@ use nicety_paths::{
 use nicety_socket::{Ran, Token};
 
 use super::{Making, Missing};
+use crate::builder;
+use crate::setup_error::SetupError;
 use crate::sock::PORT;
 use crate::sock::guest::{Outcome, Test};
 use crate::sock::inside::Inside;
 use crate::sock::workers::threads_on;
-use crate::{setup, switches};
 
 /// Both ends and what lies between them; gone when dropped.
 pub(super) struct Stage {
@@ -278,7 +279,7 @@ fn namespace(making: &mut Making<'_>, ask: VmConfig, pairs: u32) -> Result<Stage
         ask,
         stations: Vec::new(),
         largest_frame: FrameSize::new(LARGEST).map_err(|error| missing(&error))?,
-        path_cpus: setup::path_cpus(making.placement),
+        path_cpus: builder::path_cpus(making.placement),
         serves: true,
         neighbours: pairs,
     });
@@ -371,7 +372,7 @@ fn whole_frames(port: &PathPort) -> Result<(), Missing> {
 }
 
 /// Why a path cannot be had.
-fn refused(error: setup::SetupError) -> Missing {
+fn refused(error: SetupError) -> Missing {
     Missing {
         reason: error.to_string(),
         remedy: error.remedy(),
@@ -391,7 +392,7 @@ fn switch(
         direction: Direction::Bi,
         flows: 1,
     };
-    let mut path = switches::path(&key, placement).map_err(refused)?;
+    let mut path = builder::path(&key, placement).map_err(refused)?;
     let neighbours = beside(path.as_mut(), pairs);
     let mut notes = path.facts().notes.clone();
     let userspace = path

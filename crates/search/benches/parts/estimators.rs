@@ -119,7 +119,7 @@ impl Clock<'_> {
 
 fn edge(clock: &mut Clock<'_>, known: Option<f64>) -> f64 {
     let settings = Settings::of(nicety_model::plan::Preset::Robust, LOSS);
-    let mut search = EdgeSearch::new(&settings, MIN, OVERLOAD);
+    let mut search = EdgeSearch::new(LOSS, MIN, OVERLOAD, settings.timeout);
     search.expect_forwarding(clock.trial(OVERLOAD, 0.5).2);
     if let Some(known) = known {
         search.expect(Fps(known));

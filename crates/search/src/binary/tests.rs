@@ -2,11 +2,13 @@ use nicety_model::plan::Preset;
 use nicety_testkit::sut::{Path, Sut};
 
 use super::*;
+use crate::preset::Settings;
 
 const MAX: Fps = Fps(16_000.0);
 
 fn binary(loss_ratio: f64) -> Binary {
-    Binary::new(&Settings::of(Preset::Binary, loss_ratio), Fps(100.0), MAX)
+    let settings = Settings::of(Preset::Binary, loss_ratio);
+    Binary::new(&settings.goal(), Fps(100.0), MAX, settings.timeout)
 }
 
 fn seen(load: f64, loss: f64) -> Seen {

@@ -5,13 +5,15 @@ use nicety_model::{LossRatio, Purpose};
 use nicety_testkit::sut::{Busy, Path, Sut, busy_paths, reference_paths};
 
 use super::*;
+use crate::preset::Settings;
 
 const MIN: Fps = Fps(100.0);
 const MAX: Fps = Fps(2e6);
 const GOAL: f64 = 1e-4;
 
 fn search(goal: f64) -> EdgeSearch {
-    EdgeSearch::new(&Settings::of(Preset::Robust, goal), MIN, MAX)
+    let timeout = Settings::of(Preset::Robust, goal).timeout;
+    EdgeSearch::new(goal, MIN, MAX, timeout)
 }
 
 /// Runs a search on a simulated path; loads and lengths of its trials.
@@ -217,11 +219,7 @@ fn engines_without_windows_are_judged_by_whole_trials() {
 
 #[test]
 fn time_that_is_up_keeps_what_was_found() {
-    let settings = Settings {
-        timeout: Duration::from_secs(2),
-        ..Settings::of(Preset::Robust, GOAL)
-    };
-    let mut search = EdgeSearch::new(&settings, MIN, MAX);
+    let mut search = EdgeSearch::new(GOAL, MIN, MAX, Duration::from_secs(2));
     search.expect_forwarding(Fps(1e6));
     let trials = run(&mut search, &mut Sut::new(reference_paths()[0].1, 1));
     assert!(trials.len() <= 3, "{trials:?}");

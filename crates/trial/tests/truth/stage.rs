@@ -19,7 +19,7 @@ use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, Path};
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::xdp::object;
-use nicety_port::xdp::probe::Unsupported;
+use nicety_port::xdp::unsupported::Unsupported;
 use nicety_port::xdp::{Opening, Xdp};
 use nicety_port::{Engine, PortError, Stop, af_xdp};
 use nicety_search::{Cell, CellContext, CellPlan, Settings};

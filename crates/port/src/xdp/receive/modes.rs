@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 use super::program::{LoadError, Program};
 use super::{attach, one_line};
 use crate::af_packet::socket::Socket;
-use crate::error::{Lack, PortError, Why};
+use crate::error::PortError;
+use crate::lack::{Lack, Why};
 use crate::xdp::attach::Mode;
 
 /// Largest MTU whose frames fit into one page with what the kernel keeps beside them; above,

@@ -1,15 +1,18 @@
-//! Paths through switches other than the plain bridge: from a cell's parameters to what is built.
+//! Paths, from a cell's parameters to what is built; guests are [`Guests`](crate::guests::Guests)' work.
 
 use nicety_host::placement::Placement;
 use nicety_model::path::DpdkParams;
 use nicety_model::plan::{PathPlan, SwitchKind};
-use nicety_model::{CellKey, PathSpec};
+use nicety_model::{CellKey, FrameSize, PathSpec};
 use nicety_paths::{
-    DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, RigSpec, Tagging, TestpmdNicsPath,
-    TestpmdPath, VlanBridgePath,
+    BridgePath, BridgeSpec, DirectPath, DirectSpec, DpdkSpec, ExternalPath, NicsSpec, OvsDpdkPath,
+    OvsPath, OvsSpec, Path, RigSpec, Tagging, TestpmdNicsPath, TestpmdPath, VlanBridgePath,
 };
 
-use crate::setup::{QUEUES, SetupError, path_cpus};
+use crate::setup_error::SetupError;
+
+/// Receive and transmit queues of the veth ends of paths made here.
+pub const QUEUES: u32 = 1;
 
 /// CPUs of the threads that receive on the switch's two interfaces.
 const RECEIVING: usize = 2;
@@ -58,7 +61,9 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
 }
 
 /// What is to be built for a cell.
-enum Wanted {
+enum Wanted<'a> {
+    Bridge(BridgeSpec),
+    Ports([&'a str; 2], FrameSize),
     Vlan(RigSpec, Tagging),
     Ovs(OvsSpec),
     OvsDpdk(DpdkSpec),
@@ -66,8 +71,8 @@ enum Wanted {
     Nics(NicsSpec),
 }
 
-impl Wanted {
-    fn of(key: &CellKey, placement: &Placement) -> Result<Self, SetupError> {
+impl<'a> Wanted<'a> {
+    fn of(key: &'a CellKey, placement: &Placement) -> Result<Self, SetupError> {
         let rig = |queues| RigSpec {
             path_cpus: path_cpus(placement),
             largest_frame: key.frame_size_bytes,
@@ -81,6 +86,12 @@ impl Wanted {
             cpus: cpus.to_vec(),
         };
         Ok(match &key.path {
+            PathSpec::Bridge => Self::Bridge(BridgeSpec {
+                path_cpus: path_cpus(placement),
+                largest_frame: key.frame_size_bytes,
+                queues: QUEUES,
+            }),
+            PathSpec::Ports { a, b } => Self::Ports([a, b], key.frame_size_bytes),
             PathSpec::VlanBridge { tagging } => {
                 Self::Vlan(rig(QUEUES), tagging.unwrap_or(Tagging::SubInterface))
             }
@@ -101,16 +112,18 @@ impl Wanted {
                 devices: nics.pci.0.clone(),
                 ports: [nics.a.clone(), nics.b.clone()],
             }),
-            PathSpec::Bridge | PathSpec::Ports { .. } | PathSpec::Vm(_) | PathSpec::Foreign(_) => {
+            PathSpec::Vm(_) | PathSpec::Foreign(_) => {
                 return Err(SetupError::NoSuchPath(key.name()));
             }
         })
     }
 }
 
-/// Builds the path of a cell.
+/// Builds the path of a cell. Its programs end with the calling thread.
 pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
     Ok(match Wanted::of(key, placement)? {
+        Wanted::Bridge(spec) => Box::new(BridgePath::build(&spec)?),
+        Wanted::Ports([a, b], size) => Box::new(ExternalPath::open(a, b, size)?),
         Wanted::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
         Wanted::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
         Wanted::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
@@ -122,6 +135,8 @@ pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, Setup
 /// Refuses what this machine cannot do, in no time: programs are looked for and not started.
 pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
     match Wanted::of(key, placement)? {
+        Wanted::Bridge(_) => (),
+        Wanted::Ports([a, b], size) => drop(ExternalPath::open(a, b, size)?),
         // The kernel says what it has only when it is asked to make it.
         Wanted::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop)?,
         Wanted::Ovs(spec) => OvsPath::check(&spec)?,
@@ -130,6 +145,25 @@ pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
         Wanted::Nics(spec) => TestpmdNicsPath::check(&spec)?,
     }
     Ok(())
+}
+
+/// The tester without a path.
+pub fn direct(size: FrameSize, placement: &Placement) -> Result<DirectPath, SetupError> {
+    Ok(DirectPath::build(&DirectSpec {
+        path_cpus: path_cpus(placement),
+        largest_frame: size,
+        queues: QUEUES,
+    })?)
+}
+
+/// CPUs to pin the path's threads to: none where the tester polls on the same CPU, because a
+/// pinned thread runs before every program and would never let the tester in.
+pub fn path_cpus(placement: &Placement) -> Vec<u32> {
+    if placement.shared {
+        Vec::new()
+    } else {
+        placement.path.clone()
+    }
 }
 
 /// The path's CPUs for programs, those first on which no thread of the kernel receives.
