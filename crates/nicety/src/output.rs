@@ -46,7 +46,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     print_as("to standard output", text)
 }
 
-/// As [`print`], of text that an error names `what`.
+/// As [`print()`], of text that an error names `what`.
 pub fn print_as(what: &str, text: &str) -> Result<(), Failure> {
     print_on(what, text).map(drop)
 }
