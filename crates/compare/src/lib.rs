@@ -7,6 +7,7 @@ mod error;
 mod figures;
 pub mod interval;
 mod judge;
+pub mod levels;
 mod sample;
 pub mod trend;
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use nicety_model::compare::{Metric, Sample};
 use nicety_model::sock::{Ending, SockResult, SockSeries};
 use nicety_model::{CellResult, LatencySummary, Run, Verdict};
-use nicety_search::verdict::worse;
 
 use crate::interval::{LogSample, log_sample};
 
@@ -166,7 +165,7 @@ pub fn describe(metric: Metric, repeats: &Repeats<'_>) -> Sample {
         repeats: count(values().count()),
         runs: count(runs.len()),
         verdict: repeats.iter().fold(Verdict::Ok, |worst, (_, repeat)| {
-            worse(worst, repeat.verdict())
+            worst.worse(repeat.verdict())
         }),
     }
 }

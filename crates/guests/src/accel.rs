@@ -6,8 +6,10 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use nicety_model::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::Bundle;
@@ -25,6 +27,22 @@ pub enum Accel {
     Kvm,
     /// Emulation of every instruction; works everywhere, ten to fifty times slower.
     Tcg,
+}
+
+impl FromStr for Accel {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "kvm" => Ok(Self::Kvm),
+            "tcg" => Ok(Self::Tcg),
+            _ => Err(Problem::value(
+                format!("{text:?} is no accelerator"),
+                "write auto, kvm or tcg",
+            )),
+        }
+    }
 }
 
 /// What a machine gets.

@@ -13,6 +13,8 @@ mod manifest;
 
 use std::path::{Path, PathBuf};
 
+use nicety_model::Problem;
+
 use crate::emulator::{Emulator, Purpose};
 use crate::error::QemuError;
 use crate::root::loader;
@@ -23,6 +25,22 @@ pub use listing::Package;
 
 /// The mirror used unless another is named.
 pub const MIRROR: &str = "http://deb.debian.org/debian";
+
+/// The address of a mirror, which becomes a word of a line that apt reads.
+///
+/// # Errors
+/// Text that is none.
+pub fn check_mirror(text: &str) -> Result<String, Problem> {
+    let plain = |b: u8| b.is_ascii_graphic() && b != b'[' && b != b'#';
+    let mut starts = ["http://", "https://", "file:/"].iter();
+    match text.bytes().all(plain) && starts.any(|start| text.starts_with(start)) {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::value(
+            format!("{text:?} is no mirror"),
+            format!("write its address, as {MIRROR}"),
+        )),
+    }
+}
 
 /// The directory of caches of the user: `$XDG_CACHE_HOME/nicety`, or `~/.cache/nicety`.
 ///
@@ -154,4 +172,23 @@ impl Bundle {
 
 fn absolute(path: &Path) -> Result<PathBuf, QemuError> {
     std::path::absolute(path).map_err(|e| QemuError::io("find directory", path, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrors() {
+        assert!(check_mirror("http://deb.debian.org/debian").is_ok());
+        for wrong in [
+            "deb.debian.org",
+            "http://x y",
+            "http://x\ndeb evil",
+            "[trusted=yes] http://x",
+            "",
+        ] {
+            assert!(check_mirror(wrong).is_err(), "{wrong}");
+        }
+    }
 }

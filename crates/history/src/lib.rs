@@ -8,6 +8,7 @@
 mod error;
 mod pack;
 mod postgres;
+mod prune;
 mod schema;
 mod sqlite;
 
@@ -20,6 +21,7 @@ use nicety_store::RunFiles;
 
 pub use self::postgres::{PATIENCE, Postgres, is_url};
 pub use error::HistoryError;
+pub use prune::outdated;
 pub use sqlite::Sqlite;
 
 /// Separates parts of one text; none of them contains it.

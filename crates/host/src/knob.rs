@@ -16,7 +16,7 @@ use nicety_netdev::netns::NetNs;
 use nicety_netdev::ns_sysfs::NsSysfs;
 
 pub use file::kept_below;
-pub use rate::{WIRE, port_shape, port_value};
+pub use rate::{port_shape, port_value};
 
 /// Parts of /sys that may be written, relative to it. A plan is a file: it must not reach
 /// further than the rules do.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use nicety_guests::emulator::QBOOT;
 use nicety_guests::machine::path_argument;
 use nicety_guests::{Accel, Accelerator};
+use nicety_model::Problem;
 
 /// A lab to boot.
 #[derive(Debug, Clone)]
@@ -30,6 +31,29 @@ pub const GUEST_PORT: &str = "org.nicety.guest";
 
 /// Fewest MiB in which the lab boots and can hold a guest of its own.
 pub const LEAST_MEMORY_MIB: u32 = 1024;
+
+/// A size of memory in MiB, written as 4G or 2048M.
+///
+/// # Errors
+/// What is no size, or too little to boot in.
+pub fn memory_mib(text: &str) -> Result<u32, Problem> {
+    let wrong = || Problem::value(format!("{text:?} is no size"), "write it as 4G or 2048M");
+    let (number, factor) = match text.strip_suffix(['G', 'g']) {
+        Some(number) => (number, 1024),
+        None => (text.strip_suffix(['M', 'm']).ok_or_else(wrong)?, 1),
+    };
+    let number = number.parse::<u32>().ok();
+    match number
+        .and_then(|n| n.checked_mul(factor))
+        .ok_or_else(wrong)?
+    {
+        ..LEAST_MEMORY_MIB => Err(Problem::value(
+            format!("{text} is too little to boot in"),
+            format!("write at least {LEAST_MEMORY_MIB}M"),
+        )),
+        mib => Ok(mib),
+    }
+}
 
 /// What the guest is told in its initramfs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -192,4 +216,30 @@ fn port(number: usize, chardev: OsString) -> [OsString; 4] {
         )
         .into(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_memory() {
+        assert_eq!(memory_mib("4G"), Ok(4096));
+        assert_eq!(memory_mib("1536m"), Ok(1536));
+        for wrong in ["", "4", "G", "-1G", "4GiB", "99999999G", "1.5G"] {
+            assert!(
+                memory_mib(wrong)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("is no size"),
+                "{wrong}"
+            );
+        }
+        assert!(
+            memory_mib("512M")
+                .unwrap_err()
+                .to_string()
+                .contains("at least 1024M")
+        );
+    }
 }

@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::boot::port_name;
+use crate::setup::LabRequest;
 use crate::spec::PORTS;
-use nicety_guests::QemuError;
 use nicety_guests::machine::{CONSOLE, MONITOR, PID};
 use nicety_guests::qmp::Qmp;
+use nicety_guests::{Accel, QemuError};
 use nicety_netdev::runtime_dir;
 
 /// QEMU ends at once when asked; longer only on a busy host.
@@ -63,6 +64,23 @@ impl RunsDir {
 }
 
 impl LabState {
+    /// What it has that another machine was asked for with, in words.
+    pub fn other_than(&self, request: &LabRequest) -> Option<String> {
+        let is_kvm = self.accelerator.starts_with("KVM");
+        let other_accel = match request.accel {
+            Accel::Auto => false,
+            Accel::Kvm => !is_kvm,
+            Accel::Tcg => is_kvm,
+        };
+        if request.cpus.is_some_and(|cpus| cpus != self.cpus) {
+            Some(format!("has {} CPUs", self.cpus))
+        } else if request.memory_mib.is_some_and(|mib| mib != self.memory_mib) {
+            Some(format!("has {} MiB", self.memory_mib))
+        } else {
+            other_accel.then(|| format!("runs on {}", self.accelerator))
+        }
+    }
+
     /// What is left to do when its machine has ended.
     fn ended(&self) {
         self.runs.iter().for_each(RunsDir::remove_empty);
@@ -298,6 +316,35 @@ mod tests {
             accelerator: "TCG".into(),
             up: false,
             runs: None,
+        }
+    }
+
+    #[test]
+    fn a_lab_of_another_kind_is_not_the_one_asked_for() {
+        let accelerator = nicety_guests::Accelerator::Kvm.to_string();
+        let state = LabState {
+            accelerator,
+            ..state()
+        };
+        let asked = |cpus, memory_mib, accel| LabRequest {
+            cpus,
+            memory_mib,
+            accel,
+            cache: None,
+            mirror: String::new(),
+        };
+        for same in [
+            asked(None, None, Accel::Auto),
+            asked(Some(2), Some(4096), Accel::Kvm),
+        ] {
+            assert_eq!(state.other_than(&same), None, "{same:?}");
+        }
+        for (other, has) in [
+            (asked(Some(4), None, Accel::Auto), "has 2 CPUs"),
+            (asked(None, Some(8192), Accel::Auto), "has 4096 MiB"),
+            (asked(None, None, Accel::Tcg), "runs on KVM"),
+        ] {
+            assert_eq!(state.other_than(&other).as_deref(), Some(has), "{other:?}");
         }
     }
 

@@ -4,6 +4,11 @@ use derive_more::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// End of the value of a [`Knob::PortRate`] that counts frames as long as they are on the wire.
+pub const WIRE: &str = " wire";
+/// Bytes that such a limit adds to every frame: FCS, preamble and gap (IEEE 802.3).
+pub const WIRE_BYTES: u16 = 24;
+
 /// One setting. Its value is text, as the kernel prints it and takes it.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Display, Serialize, Deserialize, JsonSchema,

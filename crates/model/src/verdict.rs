@@ -29,6 +29,26 @@ impl Verdict {
         matches!(self, Self::Ok | Self::Wide)
     }
 
+    /// The worse of two: what a result of both is worth.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        let rank = |verdict| match verdict {
+            Self::Failed => 7,
+            Self::Coupled => 6,
+            Self::Late => 5,
+            Self::Unstable => 4,
+            Self::TesterLimited => 3,
+            Self::Wide => 2,
+            Self::Noisy => 1,
+            Self::Ok => 0,
+        };
+        if rank(other) > rank(self) {
+            other
+        } else {
+            self
+        }
+    }
+
     /// One sentence for a reader who sees the word for the first time.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -50,6 +70,22 @@ impl Verdict {
                 "The machine was not quiet: CPU time was stolen, or the control cell drifted."
             }
             Self::Failed => "No result; the notes say why.",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worse_follows_the_same_order() {
+        use Verdict::{Coupled, Failed, Late, Noisy, Ok, TesterLimited, Unstable};
+        let order = [Ok, Noisy, TesterLimited, Unstable, Late, Coupled, Failed];
+        for (i, a) in order.iter().enumerate() {
+            for (j, b) in order.iter().enumerate() {
+                assert_eq!(a.worse(*b), order[i.max(j)]);
+            }
         }
     }
 }

@@ -44,8 +44,6 @@ const SMALL: u64 = 16_384;
 /// What may wait in a bucket, as time at its rate, and at least.
 const QUEUE: Duration = Duration::from_millis(25);
 const LEAST_QUEUE: u64 = 98_304;
-/// FCS, preamble and gap.
-pub const WIRE_BYTES: u16 = 24;
 /// Begin of the names of the interfaces made here; the number of the port follows.
 const PREFIX: &str = "nicety";
 

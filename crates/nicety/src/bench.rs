@@ -3,26 +3,22 @@
 mod live;
 mod progress;
 mod request;
-pub mod signals;
 
-use anyhow::Context;
 use nicety_model::sock::Ending::Faulty;
 use nicety_model::{Coded, ProblemCode, Run, Verdict};
+use nicety_report::live::board::Board;
 use nicety_runner::{Ending, Session};
 
 use crate::cli::BenchArgs;
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 use crate::{output, report};
-use live::board::Board;
 use progress::{Preparing, Progress};
-use signals::Signals;
 
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let request = request::read(args)?;
-    let signals = Signals::install()
-        .context("cannot take over SIGINT and SIGTERM")
-        .map_err(Failure::environment)?;
+    let signals = Signals::install()?;
     let opened = Session::open(request.run, &signals.stop(), &Preparing::default());
     let mut session = match opened {
         Err(error) if error.code() == ProblemCode::Interrupted => return Ok(Exit::Interrupted),
@@ -33,7 +29,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     let plan = session.plan_name().to_owned();
     let web = request.web.map(|listener| (listener, plan));
-    let mut progress = Progress::start(Board::of(&session), web)?;
+    let mut progress = Progress::start(board(&session), web)?;
     let ending = session.measure(&progress);
     progress.finish();
     let ending = ending?;
@@ -53,6 +49,17 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         ));
     }
     Ok(exit)
+}
+
+/// The cells of a session, and what is known of them.
+fn board(session: &Session) -> Board {
+    let cells = session.cells().iter();
+    let cells = cells.map(|key| (key.path_name(), key.name()));
+    let mut board = Board::new(cells, session.visits());
+    for result in session.results() {
+        board.done(result, None);
+    }
+    board
 }
 
 /// What a session that ended so, and the run so far, mean for a script.

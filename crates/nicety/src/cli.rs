@@ -8,11 +8,13 @@ pub mod tune;
 pub mod vf;
 
 use std::net::SocketAddr;
+use std::ops::RangeBounds;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use nicety_guests::bundle::MIRROR;
+use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_model::EngineChoice;
 use nicety_model::plan::{Preset, parse_duration};
 use nicety_port::probes::Stamps;
@@ -46,17 +48,17 @@ pub enum Command {
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
     /// Finds what slows this host's network, changes it safely, and takes it back.
-    #[command(after_help = tune::EXAMPLES)]
-    Tune(tune::TuneArgs),
+    #[command(subcommand, after_help = tune::EXAMPLES)]
+    Tune(tune::TuneCommand),
     /// Shows and limits SR-IOV functions, taps, veths and macvtaps.
-    #[command(after_help = vf::EXAMPLES)]
-    Vf(vf::VfArgs),
+    #[command(subcommand, after_help = vf::EXAMPLES)]
+    Vf(vf::VfCommand),
     /// Shares a link fairly among those who send over it.
-    #[command(after_help = police::EXAMPLES)]
-    Police(police::PoliceArgs),
+    #[command(subcommand, after_help = police::EXAMPLES)]
+    Police(police::PoliceCommand),
     /// Inside a guest: what the host sees of it, and a limit that it sets itself.
-    #[command(after_help = guest::EXAMPLES)]
-    Guest(guest::GuestArgs),
+    #[command(subcommand, after_help = guest::EXAMPLES)]
+    Guest(guest::GuestCommand),
     /// Renders the results of runs.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
@@ -67,11 +69,11 @@ pub enum Command {
     #[command(after_help = runs::EXAMPLES)]
     Runs(runs::RunsArgs),
     /// Latency, transaction rate and throughput between two socket endpoints.
-    #[command(after_help = crate::sock::args::EXAMPLES)]
-    Sock(crate::sock::args::SockArgs),
+    #[command(subcommand, after_help = crate::sock::args::EXAMPLES)]
+    Sock(crate::sock::args::SockJob),
     /// Boots a KVM host with an SR-IOV NIC in a box, for trying everything without the hardware.
-    #[command(after_help = crate::lab::args::ABOUT)]
-    Lab(crate::lab::args::LabArgs),
+    #[command(subcommand, after_help = crate::lab::args::ABOUT)]
+    Lab(crate::lab::args::LabCommand),
     /// Prints the completions of a shell, as in: source <(nicety completions bash)
     Completions {
         /// bash, zsh, fish, elvish or powershell.
@@ -179,7 +181,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
     /// The Debian mirror they are fetched from.
-    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = crate::lab::args::mirror)]
+    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror)]
     pub mirror: String,
     /// Show how far the run is on a page as well, at this address. Everybody who can reach it may
     /// look.
@@ -265,47 +267,48 @@ pub struct ReportArgs {
     pub json: bool,
 }
 
-/// Shortest time box: less than this fits no trial.
-const SHORTEST_BOX: Duration = Duration::from_secs(1);
-
-/// `--time-box`.
-fn time_box(text: &str) -> Result<Duration, String> {
+/// A duration that is `wrong` outside of the bounds.
+fn time(text: &str, bounds: impl RangeBounds<Duration>, wrong: &str) -> Result<Duration, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
-    if time < SHORTEST_BOX {
-        return Err(format!(
-            "{text:?} is too short to measure anything; write at least \"1s\""
-        ));
+    match bounds.contains(&time) {
+        true => Ok(time),
+        false => Err(format!("{text:?} {wrong}")),
     }
-    Ok(time)
+}
+
+/// What has a text of its own; any other is `wrong`.
+fn parsed<T: FromStr>(text: &str, wrong: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{text:?} {wrong}"))
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// `--time-box`: less fits no trial.
+fn time_box(text: &str) -> Result<Duration, String> {
+    let wrong = "is too short to measure anything; write at least \"1s\"";
+    time(text, SECOND.., wrong)
 }
 
 /// `--window`: long enough for a counter to move, and short enough to be waited for.
 fn window(text: &str) -> Result<Duration, String> {
-    let time = parse_duration(text).map_err(|error| error.to_string())?;
-    if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&time) {
-        Ok(time)
-    } else {
-        Err(format!("{text:?} is not between 100ms and 1h"))
-    }
+    time(text, SECOND / 10..=HOUR, "is not between 100ms and 1h")
 }
 
 /// A shell.
 fn shell(text: &str) -> Result<clap_complete::Shell, String> {
-    text.parse().map_err(|_| {
-        format!("{text:?} is no shell known here; write bash, zsh, fish, elvish or powershell")
-    })
+    let wrong = "is no shell known here; write bash, zsh, fish, elvish or powershell";
+    parsed(text, wrong)
 }
 
 /// `--seed`.
 fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| {
-        format!("{text:?} is no seed; write a whole number, as printed with the results")
-    })
+    let wrong = "is no seed; write a whole number, as printed with the results";
+    parsed(text, wrong)
 }
 
 /// An address to listen on.
-pub fn listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("{text:?} is no address with a port; write one as in \"127.0.0.1:9471\" or \"[::]:9471\"")
-    })
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    let wrong = "is no address with a port; write one as in \"127.0.0.1:9471\" or \"[::]:9471\"";
+    parsed(text, wrong)
 }

@@ -9,11 +9,9 @@ use anyhow::anyhow;
 use nicety_guests::virtio_ports;
 use nicety_host::guest_channel::GuestChannel;
 use nicety_lab::spec::GUEST_PORT;
-use nicety_model::BitRate;
-use nicety_police::explain::readable;
-use nicety_police::guest::{Command, Record, Reply, Request, VSOCK_PORT, soft_limit};
+use nicety_police::guest::{Command, Reply, Request, VSOCK_PORT};
 
-use crate::cli::guest::{GuestArgs, GuestCommand};
+use crate::cli::guest::GuestCommand;
 use crate::exit::{Exit, Failure};
 
 /// Where the host's socket is in a container, and its port in a virtual machine.
@@ -23,8 +21,8 @@ const PORT: &str = "/dev/virtio-ports/org.nicety.guest";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the command.
-pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
-    let (channel, json, command) = match &args.command {
+pub fn run(command: &GuestCommand) -> Result<Exit, Failure> {
+    let (channel, json, command) = match command {
         GuestCommand::Status(args) => (&args.channel, args.json, Command::Status),
         GuestCommand::Limit(args) => {
             let limit = Some(args.rate).filter(|rate| rate.0 > 0);
@@ -59,33 +57,12 @@ pub fn run(args: &GuestArgs) -> Result<Exit, Failure> {
         }),
         (None, Some(record)) => {
             if !json {
-                crate::output::print(&words(&record))?;
+                crate::output::print(&record.to_string())?;
             }
             Ok(Exit::Done)
         }
         (None, None) => Err(Failure::environment(anyhow!("the host's answer is empty"))),
     }
-}
-
-fn words(record: &Record) -> String {
-    let demand = match record.demand_bps {
-        Some(bps) => format!("at most {}", readable(bps)),
-        None => "more than it gets".to_owned(),
-    };
-    let soft = match (record.soft_bps, record.lease_s) {
-        (Some(bps), Some(left)) => format!("{}, for {left:.0} s more", readable(bps)),
-        (Some(bps), None) => readable(bps),
-        (None, Some(left)) => format!("none, for {left:.0} s more"),
-        (None, None) => "none".to_owned(),
-    };
-    format!(
-        "sends       {}\nwants       {demand}\nhard limit  {}\nsoft limit  {soft}\nguarantee   {}\nmay send    {}\nunused      {}\n",
-        readable(record.rate_bps),
-        readable(record.hard_bps),
-        readable(record.guarantee_bps),
-        readable(record.effective_bps),
-        readable(record.unused_bps),
-    )
 }
 
 /// The channel asked for, else the first there is.
@@ -119,9 +96,4 @@ fn exchange(path: &Path, request: &Request) -> io::Result<Reply> {
             Ok(_) | Err(_) => {}
         }
     }
-}
-
-/// A soft limit on the command line: 0 for `none`, and for nothing else.
-pub fn rate(text: &str) -> Result<BitRate, String> {
-    soft_limit(text).map(Option::unwrap_or_default)
 }

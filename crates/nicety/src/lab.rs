@@ -9,17 +9,17 @@ mod share;
 mod up;
 
 use crate::exit::{Exit, Failure};
-use args::{LabArgs, LabCommand};
+use args::LabCommand;
 
 pub use guest::run as guest;
 
 /// Runs the command.
-pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
-    match &args.command {
+pub fn run(command: &LabCommand) -> Result<Exit, Failure> {
+    match command {
         LabCommand::Run(args) => run::run(args),
         LabCommand::Shell(args) => run::shell(args),
         LabCommand::Up(args) => up::up(args),
-        LabCommand::Down(args) => up::down(args),
+        LabCommand::Down => up::down(),
         LabCommand::Fetch(args) => setup::fetch(args),
     }
 }

@@ -14,6 +14,7 @@ mod police;
 mod probe;
 mod report;
 mod runs;
+mod signals;
 mod sock;
 mod tune;
 mod usage;

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nicety_report::Options;
 use serde::Serialize;
 
@@ -31,17 +32,46 @@ pub fn error(what: &impl std::fmt::Display) {
     say(&format!("nicety: {line}"));
 }
 
+/// A line of progress on standard error, see [`ProgressStyle`] for the template.
+pub fn bar(length: Option<u64>, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
 /// Writes to standard output; nobody reading is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {
+    print_as("to standard output", text)
+}
+
+/// As [`print()`], of text that an error names `what`.
+pub fn print_as(what: &str, text: &str) -> Result<(), Failure> {
+    print_on(what, text).map(drop)
+}
+
+/// As [`print_as`]; false when nobody reads any more.
+pub fn print_on(what: &str, text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
-    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    written(
+        what,
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+    )
 }
 
 /// One object on standard output. A large host is several MB of text: never whole in memory.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let json = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
-    written(json.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
+    let result = json.and_then(|()| writeln!(out)).and_then(|()| out.flush());
+    written("to standard output", result).map(drop)
+}
+
+/// One object as text, to be printed or written.
+pub fn pretty(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::environment)?;
+    Ok(text + "\n")
 }
 
 /// One object as one of many lines.
@@ -51,12 +81,14 @@ pub fn line(value: &impl Serialize) -> Result<String, Failure> {
     Ok(text + "\n")
 }
 
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+/// Whether somebody reads on: a reader that went away (`| head`) is no error.
+pub fn written(what: &str, result: io::Result<()>) -> Result<bool, Failure> {
     match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(
-            anyhow!("cannot write to standard output: {error}"),
-        )),
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::environment(anyhow!(
+            "cannot write {what}: {error}"
+        ))),
+        Ok(()) => Ok(true),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Manual pages and shell completions, made of the command line's own definition.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use anyhow::Context;
@@ -11,17 +11,14 @@ use clap_mangen::Man;
 
 use crate::cli::Cli;
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 /// Writes the completions of a shell to standard output.
 pub fn completions(shell: Shell) -> Result<Exit, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "nicety", &mut text);
-    match io::stdout().lock().write_all(&text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error)
-            .context("cannot write the completions")
-            .map_err(Failure::environment),
-        _ => Ok(Exit::Done),
-    }
+    output::print_as("the completions", &String::from_utf8_lossy(&text))?;
+    Ok(Exit::Done)
 }
 
 /// Writes a manual page for every command into `dir`.

@@ -14,13 +14,13 @@ use nicety_policed::daemon::{self, Daemon, Ended, Options};
 use nicety_policed::log::Log;
 use nicety_policed::{PolicyFile, client};
 
-use crate::cli::police::{PoliceArgs, PoliceCommand, RestoreArgs, RunArgs};
+use crate::cli::police::{AskArgs, PoliceCommand, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Runs the command.
-pub fn run(args: &PoliceArgs) -> Result<Exit, Failure> {
-    match &args.command {
+pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
+    match command {
         PoliceCommand::Run(args) => start(args),
         PoliceCommand::Status(args) => status::status(args),
         PoliceCommand::Explain(args) => status::explain(args),
@@ -58,7 +58,7 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
     })
 }
 
-fn restore(args: &RestoreArgs) -> Result<Exit, Failure> {
+fn restore(args: &AskArgs) -> Result<Exit, Failure> {
     let directory = directory(args.state.as_deref())?;
     let restored = daemon::restore(&directory, &Log::open(output::say))?;
     if let (None, Some(path)) = (&restored, &args.state) {

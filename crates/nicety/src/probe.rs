@@ -1,11 +1,7 @@
 //! `nicety probe`: what can be done here, and what each missing thing costs.
 
-mod text;
-
-use std::io::{self, Write};
-
-use anyhow::anyhow;
 use nicety_model::probe::{Answer, Area, ProbeReport};
+use nicety_report::probe as text;
 use nicety_runner::{Event, Stage, probe};
 
 use crate::cli::ProbeArgs;
@@ -20,20 +16,12 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
         }
     };
     let report = probe::all(args.cache.clone(), &show).map_err(Failure::environment)?;
-    let mut out = io::stdout().lock();
-    let written = if args.json {
-        serde_json::to_string_pretty(&report)
-            .map_err(io::Error::other)
-            .and_then(|text| writeln!(out, "{text}"))
-    } else {
-        out.write_all(text::render(&report, output::table_options().width).as_bytes())
+    let text = match args.json {
+        true => output::pretty(&report)?,
+        false => text::render(&report, output::table_options().width),
     };
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(
-            anyhow!("cannot write the answers: {error}"),
-        )),
-        _ => Ok(exit(&report)),
-    }
+    output::print_as("the answers", &text)?;
+    Ok(exit(&report))
 }
 
 /// Without any engine nothing can be measured.

@@ -3,32 +3,37 @@
 pub mod policed;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
-use nicety_model::Run;
-use nicety_report::{csv, html, json, junit, markdown, openmetrics, sock, table};
+use anyhow::anyhow;
+use nicety_model::{Note, Run};
+use nicety_report::{ReportError, csv, html, json, junit, markdown, openmetrics, sock, table};
 use nicety_runner::assemble;
-use nicety_store::RunContents;
+use nicety_store::{RunContents, StoreError};
 
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
+/// Writes one kind of file.
+type Render<R> = fn(&R, &mut Box<dyn Write>) -> Result<(), ReportError>;
+
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
-    let files = [
-        &args.html,
-        &args.csv,
-        &args.guest_csv,
-        &args.ranking_csv,
-        &args.direction_csv,
-        &args.sock_csv,
-        &args.md,
-        &args.junit,
-        &args.openmetrics,
+    let files: [(&Option<PathBuf>, Render<Run>); 9] = [
+        (&args.html, |run, out| html(run, out)),
+        (&args.csv, |run, out| csv::render(run, out)),
+        (&args.guest_csv, |run, out| csv::guests::render(run, out)),
+        (&args.ranking_csv, |run, out| csv::ranking::render(run, out)),
+        (&args.direction_csv, |run, out| {
+            csv::directions::render(run, out)
+        }),
+        (&args.sock_csv, |run, out| sock::csv::render(run, out)),
+        (&args.md, |run, out| markdown(run, out)),
+        (&args.junit, |run, out| junit::render(run, out)),
+        (&args.openmetrics, |run, out| openmetrics::render(run, out)),
     ];
-    if args.runs.len() > 1 && (args.json || files.iter().any(|file| file.is_some())) {
+    if args.runs.len() > 1 && (args.json || files.iter().any(|(file, _)| file.is_some())) {
         return Err(Failure::usage(anyhow!(
             "files and --json hold one run; give one run directory at a time"
         )));
@@ -38,44 +43,8 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             policed::run(path, args)?;
             continue;
         }
-        let run = read(path)?;
-        let mut wrote = false;
-        if let Some(file) = &args.html {
-            write(file, |out| html(&run, out))?;
-            wrote = true;
-        }
-        if let Some(file) = &args.csv {
-            write(file, |out| csv::render(&run, out))?;
-            wrote = true;
-        }
-        if let Some(file) = &args.guest_csv {
-            write(file, |out| csv::guests::render(&run, out))?;
-            wrote = true;
-        }
-        if let Some(file) = &args.ranking_csv {
-            write(file, |out| csv::ranking::render(&run, out))?;
-            wrote = true;
-        }
-        if let Some(file) = &args.direction_csv {
-            write(file, |out| csv::directions::render(&run, out))?;
-            wrote = true;
-        }
-        if let Some(file) = &args.sock_csv {
-            write(file, |out| sock::csv::render(&run, out))?;
-            wrote = true;
-        }
-        if let Some(file) = &args.md {
-            write(file, |out| markdown(&run, out))?;
-            wrote = true;
-        }
-        if let Some(file) = &args.junit {
-            write(file, |out| junit::render(&run, out))?;
-            wrote = true;
-        }
-        if let Some(file) = &args.openmetrics {
-            write(file, |out| openmetrics::render(&run, out))?;
-            wrote = true;
-        }
+        let run = read(path, RunContents::read_for_reports)?;
+        let wrote = write_all(&run, &files)?;
         if args.json {
             print_json(run)?;
         } else if !wrote {
@@ -85,34 +54,46 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Writes the files that were asked for; false when none was.
+fn write_all<R>(run: &R, files: &[(&Option<PathBuf>, Render<R>)]) -> Result<bool, Failure> {
+    let mut wrote = false;
+    for (file, render) in files {
+        if let Some(file) = file {
+            write(file, |out| render(run, out))?;
+            wrote = true;
+        }
+    }
+    Ok(wrote)
+}
+
 /// Reads a run directory.
-fn read(path: &Path) -> Result<Run, Failure> {
-    let contents = RunContents::read_for_reports(path).map_err(Failure::usage)?;
-    for note in &contents.notes {
+fn read(
+    path: &Path,
+    contents: fn(&Path) -> Result<RunContents, StoreError>,
+) -> Result<Run, Failure> {
+    let contents = contents(path).map_err(Failure::usage)?;
+    say_notes(path, &contents.notes);
+    assemble::run(contents).map_err(Failure::usage)
+}
+
+fn say_notes(path: &Path, notes: &[Note]) {
+    for note in notes {
         output::say(&format!("nicety: {}: {note}", path.display()));
     }
-    assemble::run(contents).map_err(Failure::usage)
 }
 
 /// Reads a run without its trials, from its directory or from what `--json` printed.
 pub fn read_results(path: &Path) -> Result<Run, Failure> {
-    if path.is_file() {
-        return nicety_store::read_run_json(path).map_err(Failure::usage);
+    match path.is_file() {
+        true => nicety_store::read_run_json(path).map_err(Failure::usage),
+        false => read(path, RunContents::read_results),
     }
-    let contents = RunContents::read_results(path).map_err(Failure::usage)?;
-    for note in &contents.notes {
-        output::say(&format!("nicety: {}: {note}", path.display()));
-    }
-    assemble::run(contents).map_err(Failure::usage)
 }
 
 /// The table on standard output.
 pub fn print_table(run: &Run) -> Result<(), Failure> {
-    rendered(table(
-        run,
-        &mut io::stdout().lock(),
-        output::table_options(),
-    ))
+    let options = output::table_options();
+    rendered(table(run, &mut io::stdout().lock(), options))
 }
 
 /// The run as one JSON object on standard output, without its trials.
@@ -120,40 +101,28 @@ pub fn print_json(mut run: Run) -> Result<(), Failure> {
     run.trials.clear();
     let mut out = io::stdout().lock();
     rendered(json::render(&run, &mut out, json::Style::Pretty))?;
-    finish(writeln!(out))
+    output::written("the output", writeln!(out)).map(drop)
 }
 
 /// Writes a rendered result to a file or, for `-`, to standard output.
 pub fn write(
     file: &Path,
-    render: impl FnOnce(&mut Box<dyn Write>) -> Result<(), nicety_report::ReportError>,
+    render: impl FnOnce(&mut Box<dyn Write>) -> Result<(), ReportError>,
 ) -> Result<(), Failure> {
-    let open = || -> anyhow::Result<Box<dyn Write>> {
-        output::sink(file).map_err(|error| {
-            anyhow!(
-                "cannot write {}: {error}; name a file in a directory you may write to",
-                file.display()
-            )
-        })
-    };
-    let mut out = open().map_err(Failure::environment)?;
+    let mut out = output::sink(file).map_err(|error| {
+        Failure::environment(anyhow!(
+            "cannot write {}: {error}; name a file in a directory you may write to",
+            file.display()
+        ))
+    })?;
     rendered(render(&mut out))?;
-    finish(out.flush())
+    output::written("the output", out.flush()).map(drop)
 }
 
 /// A reader that went away (`| head`) is not an error.
-pub fn rendered(result: Result<(), nicety_report::ReportError>) -> Result<(), Failure> {
+pub fn rendered(result: Result<(), ReportError>) -> Result<(), Failure> {
     match result {
         Err(error) if error.is_broken_pipe() => Ok(()),
         other => other.map_err(Failure::environment),
-    }
-}
-
-fn finish(result: io::Result<()>) -> Result<(), Failure> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other
-            .context("cannot write the output")
-            .map_err(Failure::environment),
     }
 }

@@ -5,23 +5,16 @@ pub mod progress;
 mod request;
 mod serve;
 
-use anyhow::Context;
-
-use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 
-use args::{SockArgs, SockJob};
+use args::SockJob;
 
 /// Runs the command.
-pub fn run(args: &SockArgs) -> Result<Exit, Failure> {
-    let signals = || {
-        Signals::install()
-            .context("cannot take over SIGINT and SIGTERM")
-            .map_err(Failure::environment)
-    };
-    match args.job.test() {
-        Ok((test, args)) => request::run(&request::read(test, args)?, &signals()?),
-        Err(SockJob::Serve(args)) => serve::run(args, &signals()?),
+pub fn run(job: &SockJob) -> Result<Exit, Failure> {
+    match job.test() {
+        Ok((test, args)) => request::run(&request::read(test, args)?, &Signals::install()?),
+        Err(SockJob::Serve(args)) => serve::run(args, &Signals::install()?),
         // Every other job is a test.
         Err(_) => Ok(Exit::Usage),
     }

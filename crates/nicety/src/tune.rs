@@ -15,13 +15,13 @@ use nicety_report::advice as report;
 use nicety_tuner::advice::{self, AdviceRequest};
 use nicety_tuner::guard;
 
-use crate::cli::tune::{Ask, GuardArgs, PlanArgs, TuneArgs, TuneCommand};
+use crate::cli::tune::{Ask, GuardArgs, PlanArgs, TuneCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Runs the command.
-pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
-    match &args.command {
+pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
+    match command {
         TuneCommand::Plan(args) => plan(args),
         TuneCommand::Apply(args) => apply::run(args),
         TuneCommand::Confirm(args) => finish::confirm(args),

@@ -2,7 +2,6 @@
 
 mod limit;
 mod pacing;
-mod table;
 mod watch;
 
 use std::time::Instant;
@@ -11,14 +10,15 @@ use nicety_model::vf::VfReport;
 use nicety_netdev::netns::NetNs;
 use nicety_police::{port_counters, shared};
 use nicety_policed::vf::inventory::Inventory;
+use nicety_report::vf as table;
 
-use crate::cli::vf::{ListArgs, StatsArgs, VfArgs, VfCommand};
+use crate::cli::vf::{ListArgs, StatsArgs, VfCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Runs the command.
-pub fn run(args: &VfArgs) -> Result<Exit, Failure> {
-    match &args.command {
+pub fn run(command: &VfCommand) -> Result<Exit, Failure> {
+    match command {
         VfCommand::List(args) => list(args),
         VfCommand::Stats(args) => stats(args),
         VfCommand::Limit(args) => limit::run(args),

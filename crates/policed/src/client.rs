@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nicety_host::journal::since_boot;
-use nicety_host::knob::WIRE;
+use nicety_model::knob::WIRE;
 use nicety_model::{ProblemCode, SCHEMA};
 use nicety_police::explain::Explained;
 use nicety_police::report::{ReloadReport, State};

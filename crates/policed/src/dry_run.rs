@@ -1,9 +1,11 @@
 //! The same decisions, not applied.
 
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
 use nicety_model::{BitRate, SCHEMA};
+use nicety_police::explain::readable;
 use nicety_police::report::{DryPeriod, DryPort};
 use nicety_police::{Controller, Decision, Policy, PortDecision, PortName, Seen, Tuning};
 
@@ -97,5 +99,28 @@ impl DryRun<'_> {
             total_bps: self.decision.total_bps,
             ports: ports.map(port).collect(),
         }
+    }
+}
+
+/// A line of the period, and one of each port.
+impl fmt::Display for DryRun<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (total, capacity) = (readable(self.decision.total_bps), self.policy.capacity);
+        writeln!(f, "period {}: {total} of {capacity}", self.period)?;
+        for (port, now) in self.decision.ports.iter().zip(self.seen) {
+            let has = match now.limit {
+                Some(limit) if limit.0 > 0 => limit.to_string(),
+                Some(_) => "none".to_owned(),
+                None => "not there".to_owned(),
+            };
+            let sends = port.rate_bps.map_or("nothing known".to_owned(), readable);
+            let tenant = &self.policy.tenants[port.tenant].name;
+            write!(f, "  {} ({tenant}): sends {sends}, limit {has}", port.port)?;
+            match port.present {
+                true => writeln!(f, ", would be {}", port.limit)?,
+                false => writeln!(f)?,
+            }
+        }
+        Ok(())
     }
 }

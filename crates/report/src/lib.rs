@@ -21,6 +21,7 @@ mod history;
 pub mod host;
 pub mod json;
 pub mod junit;
+pub mod live;
 pub mod measured;
 mod note;
 mod number;
@@ -28,11 +29,14 @@ pub mod openmetrics;
 pub mod page;
 mod pick;
 mod place;
+pub mod police;
 pub mod policed;
+pub mod probe;
 mod ranking;
 mod run;
 pub mod sock;
 mod threads;
+pub mod vf;
 
 use std::io::Write;
 
@@ -40,6 +44,7 @@ use document::{Document, Medium};
 
 pub use document::terminal::Options;
 pub use error::ReportError;
+pub use number::first_few;
 
 /// Results that have a report: a run, a comparison, a trend, a list of runs, socket workloads, a record
 /// of the police.

@@ -7,7 +7,6 @@ use nicety_model::run::{CellSummary, ControlSummary};
 use nicety_model::{CellResult, Verdict, cell};
 
 use crate::stats::spread;
-use crate::verdict::worse;
 use crate::visits;
 
 /// Drift of the control cell from which a run is called noisy.
@@ -44,7 +43,7 @@ pub fn summarise<'a>(
             let by_windows = repeats.iter().any(|cell| cell.window_s.is_some());
             let worst = || {
                 let verdicts = repeats.iter().map(|cell| cell.verdict);
-                verdicts.fold(Verdict::Ok, worse)
+                verdicts.fold(Verdict::Ok, Verdict::worse)
             };
             Some(CellSummary {
                 cell: name.to_owned(),

@@ -134,21 +134,6 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Note>) {
     (verdict, notes)
 }
 
-/// The worse of two verdicts, by the order given above.
-pub fn worse(a: Verdict, b: Verdict) -> Verdict {
-    let rank = |verdict: Verdict| match verdict {
-        Verdict::Failed => 7,
-        Verdict::Coupled => 6,
-        Verdict::Late => 5,
-        Verdict::Unstable => 4,
-        Verdict::TesterLimited => 3,
-        Verdict::Wide => 2,
-        Verdict::Noisy => 1,
-        Verdict::Ok => 0,
-    };
-    if rank(b) > rank(a) { b } else { a }
-}
-
 /// Marks a result that was fine when it was measured, once the control cell has drifted.
 pub fn mark_drift(cell: &mut CellResult, drift: Drift) {
     let evidence = Evidence {

@@ -1,6 +1,7 @@
 //! What became of settings, in words.
 
-use nicety_model::journal::{Outcome, Step};
+use nicety_model::journal::{Outcome, Step, TransactionReport};
+use nicety_model::knob::Knob;
 
 /// What was left, for the end of a sentence; nothing when all is as it was.
 pub fn left(outcomes: &[(Step, Outcome)]) -> String {
@@ -28,10 +29,44 @@ pub fn outcome(knob: &str, outcome: &Outcome) -> Option<String> {
     }
 }
 
+/// A transaction, and a line of each of its settings.
+pub fn history(report: &TransactionReport, why: Option<&str>) -> String {
+    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+    let mut text = format!("{} {}{why}\n", report.transaction, report.phase);
+    for setting in &report.settings {
+        let knob = &setting.knob;
+        let (from, to) = (value(knob, &setting.from), value(knob, &setting.to));
+        let left = setting.outcome.as_ref();
+        let left = left.and_then(|left| outcome("it", left));
+        let left = left.map(|words| format!("; {words}")).unwrap_or_default();
+        text += &format!("    {knob}: {from} → {to}{left}\n");
+    }
+    text
+}
+
+/// Whether settings still hold, a line of each.
+pub fn verified(report: &TransactionReport) -> String {
+    let lines = report.settings.iter().map(|setting| {
+        let knob = &setting.knob;
+        let verdict = if setting.holds() { "holds" } else { "drifted" };
+        let found = setting.found.as_deref().unwrap_or_default();
+        let (set, now) = (value(knob, &setting.to), value(knob, found));
+        format!("{knob}: {verdict}: {set} set, {now} now\n")
+    });
+    lines.collect()
+}
+
+/// A value in few words: of a file, its length.
+fn value(knob: &Knob, value: &str) -> String {
+    match knob {
+        Knob::File { .. } if value.is_empty() => "no file".to_owned(),
+        Knob::File { .. } => format!("{} lines", value.lines().count()),
+        _ => value.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use nicety_model::knob::Knob;
-
     use super::*;
 
     #[test]

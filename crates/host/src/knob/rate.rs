@@ -1,7 +1,7 @@
 //! Rates of virtual functions and ports.
 
 use nicety_model::BitRate;
-use nicety_model::knob::Knob;
+use nicety_model::knob::{Knob, WIRE};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::openvswitch::Policing;
 use nicety_netdev::policer::Policed;
@@ -11,8 +11,6 @@ use nicety_netdev::vf::{FunctionState, Functions, Limiter};
 use super::{KnobError, Knobs};
 
 const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
-/// End of the words of a limit that counts frames as long as they are on the wire.
-pub const WIRE: &str = " wire";
 const PORT_WORDS: &str = "none or a rate, as in 500mbit";
 
 impl Knobs {

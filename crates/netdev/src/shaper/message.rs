@@ -1,8 +1,9 @@
 //! The messages (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
 
 use libc::{RTM_DELQDISC, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
+use nicety_model::knob::WIRE_BYTES;
 
-use super::{Shape, WIRE_BYTES};
+use super::Shape;
 use crate::raw::{Attributes, LINK_HEADER, RawMessage, u32_at};
 pub(super) use crate::tc::{
     INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_root, ingress,

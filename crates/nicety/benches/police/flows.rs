@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use nicety_netdev::netns::NetNs;
 
-use crate::rig::SINK;
+/// Of the receiver's end.
+pub const SINK: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

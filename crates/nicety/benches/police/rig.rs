@@ -12,11 +12,9 @@ use nicety_netdev::link::{LinkChange, Links, VethEnd};
 use nicety_netdev::netns::NetNs;
 use tempfile::TempDir;
 
-use crate::flows::{Flow, Meters, Series};
+use crate::flows::{Flow, Meters, SINK, Series};
 
 const NICETY: &str = env!("CARGO_BIN_EXE_nicety");
-/// Of the receiver's end.
-pub const SINK: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
 
 pub struct Rig {
     pub hub: NetNs,

@@ -4,10 +4,7 @@
 //! On the terminal it writes lines and moves the cursor up again, nothing else: no raw mode, no other screen, no
 //! hidden cursor. So there is nothing to put back when the program ends, however it ends.
 
-pub mod board;
-mod draw;
 mod page;
-mod span;
 
 use std::io;
 use std::net::TcpListener;
@@ -16,12 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use nicety_host::roots::ProcRoot;
 use nicety_host::stat::StatSample;
-
-use board::Board;
-use draw::{Canvas, Marks};
+use nicety_report::live::board::Board;
+use nicety_report::live::{Canvas, Marks, draw, text};
 
 use crate::exit::Failure;
 use crate::output;
@@ -50,16 +46,12 @@ pub struct Live {
 impl Live {
     /// Starts to show the board, on threads of its own.
     pub fn start(board: Board, started: Instant, shows: Shows) -> Result<Self, Failure> {
-        let bar = shows.terminal.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
+        let bar = shows.terminal.then(|| output::bar(None, "{msg}"));
         let board = Arc::new(Mutex::new(board));
         if let Some((listener, plan)) = shows.web {
-            page::serve(listener, plan, Arc::clone(&board), started)?;
+            let board = Arc::clone(&board);
+            // A copy, so that the run never waits for a slow answer.
+            page::serve(listener, plan, move || lock(&board).clone(), started)?;
         }
         let (stop, stopped) = mpsc::channel::<()>();
         let (shown, on) = (Arc::clone(&board), bar.clone());
@@ -73,8 +65,8 @@ impl Live {
                         let mut board = lock(&shown);
                         cpus.tick(&mut board);
                         on.as_ref().map(|_| {
-                            let lines = draw::draw(&board, started.elapsed(), look.canvas());
-                            span::text(&lines, look.colour)
+                            let lines = draw(&board, started.elapsed(), look.canvas());
+                            text(&lines, look.colour)
                         })
                     };
                     if let (Some(on), Some(text)) = (&on, text) {
@@ -184,15 +176,9 @@ impl Look {
 
     /// The terminal may change its size at any time.
     fn canvas(self) -> Canvas {
-        let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+        let size = rustix::termios::tcgetwinsize(io::stderr());
         let (width, height) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
-        let or = |found: u16, usual: usize| {
-            if found == 0 {
-                usual
-            } else {
-                usize::from(found)
-            }
-        };
+        let or = |found: u16, usual| if found == 0 { usual } else { found.into() };
         Canvas {
             width: or(width, 80),
             height: or(height, 24),

@@ -8,10 +8,11 @@ use std::time::Instant;
 
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
+use nicety_report::live::board::Board;
+use nicety_report::live::thousands;
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
 
-use super::live::board::Board;
 use super::live::{Live, Shows};
 use crate::exit::Failure;
 use crate::lab::progress::Progress as Fetching;
@@ -88,7 +89,7 @@ impl Progress {
         let line = format!("{cell}: skipped: {why}");
         match self.on_terminal() {
             true => self.say(&line),
-            false => self.change(|board| board.told(&line)),
+            false => self.change(|board| board.log(&line)),
         }
     }
 
@@ -127,7 +128,7 @@ impl Progress {
     }
 
     fn say(&self, line: &str) {
-        self.change(|board| board.told(line));
+        self.change(|board| board.log(line));
         match &self.live {
             Some(live) => live.say(line),
             None => output::say(line),
@@ -216,26 +217,5 @@ fn test(name: &str, step: Step) -> String {
         (Some(pairs), _) => format!("{name}, {pairs} pairs"),
         (None, 1) => name.to_owned(),
         (None, repeat) => format!("{name}, repeat {repeat}"),
-    }
-}
-
-/// `412.3k`: enough digits for a line that moves.
-pub fn thousands(fps: f64) -> String {
-    match fps {
-        f if f >= 1e6 => format!("{:.2}M", f / 1e6),
-        f if f >= 1e3 => format!("{:.1}k", f / 1e3),
-        f => format!("{f:.0}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_short() {
-        assert_eq!(thousands(999.4), "999");
-        assert_eq!(thousands(412_345.0), "412.3k");
-        assert_eq!(thousands(14_880_952.0), "14.88M");
     }
 }

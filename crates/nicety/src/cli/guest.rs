@@ -6,20 +6,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nicety_model::BitRate;
 use nicety_model::plan::parse_duration;
+use nicety_police::guest::soft_limit;
 
 pub const EXAMPLES: &str = "Examples:
   nicety guest status                      what this guest sends and may send, as the host sees it
   nicety guest limit 200mbit               never send more, until this is changed
   nicety guest limit 50mbit --for 10m      for a while
   nicety guest limit none";
-
-/// `nicety guest`.
-#[derive(Debug, Args)]
-pub struct GuestArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: GuestCommand,
-}
 
 /// The parts.
 #[derive(Debug, Subcommand)]
@@ -47,17 +40,18 @@ pub struct ChannelArgs {
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// Highest rate, as in 200mbit; none takes the limit away.
-    #[arg(value_name = "RATE", value_parser = crate::guest::rate)]
+    #[arg(value_name = "RATE", value_parser = rate)]
     pub rate: BitRate,
     /// How long the limit, or none, holds before the last one without --for does again; without it
     /// until it is changed.
-    #[arg(long = "for", value_name = "TIME", value_parser = lease)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub lease: Option<Duration>,
     /// Where to ask.
     #[command(flatten)]
     pub at: ChannelArgs,
 }
 
-fn lease(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| error.to_string())
+/// A soft limit: 0 for `none`, and for nothing else.
+fn rate(text: &str) -> Result<BitRate, String> {
+    soft_limit(text).map(Option::unwrap_or_default)
 }

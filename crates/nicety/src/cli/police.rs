@@ -30,14 +30,6 @@ A policy:
   cap = \"800mbit\"
   burst = \"4ms\"";
 
-/// `nicety police`.
-#[derive(Debug, Args)]
-pub struct PoliceArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: PoliceCommand,
-}
-
 /// The parts.
 #[derive(Debug, Subcommand)]
 pub enum PoliceCommand {
@@ -49,9 +41,9 @@ pub enum PoliceCommand {
     Explain(ExplainArgs),
     /// Has the running daemon take its policy as the file is now; exit code 1 when it refuses it and
     /// goes on as before.
-    Reload(ReloadArgs),
+    Reload(AskArgs),
     /// Puts back the limits that a killed daemon found and left changed.
-    Restore(RestoreArgs),
+    Restore(AskArgs),
 }
 
 /// `nicety police run`.
@@ -90,7 +82,7 @@ pub struct RunArgs {
     pub state: Option<PathBuf>,
 }
 
-/// `nicety police status`.
+/// `nicety police status`, `reload` and `restore`.
 #[derive(Debug, Args)]
 pub struct AskArgs {
     /// Directory of the daemon's journal and state.
@@ -109,26 +101,4 @@ pub struct ExplainArgs {
     /// How to ask.
     #[command(flatten)]
     pub ask: AskArgs,
-}
-
-/// `nicety police reload`.
-#[derive(Debug, Args)]
-pub struct ReloadArgs {
-    /// Directory of the daemon's journal and state.
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `nicety police restore`.
-#[derive(Debug, Args)]
-pub struct RestoreArgs {
-    /// Directory of the daemon's journal and state.
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
 }

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use nicety_model::compare::Metric;
 
 use super::compare::metric;
+use super::parsed;
 
 /// Below the help of `nicety runs`.
 pub const EXAMPLES: &str =
@@ -171,8 +172,10 @@ fn number(text: &str) -> Result<i64, String> {
 }
 
 fn keep(text: &str) -> Result<usize, String> {
-    text.parse()
-        .map_err(|_| format!("{text:?} is no number of runs; write a whole number, as in 100"))
+    parsed(
+        text,
+        "is no number of runs; write a whole number, as in 100",
+    )
 }
 
 /// Ages in days too, which durations of measurements do not have.

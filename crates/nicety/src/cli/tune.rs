@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use nicety_model::finding::Goal;
 use nicety_model::measured::MeasuredTarget;
-use nicety_model::plan::parse_duration;
 use nicety_tuner::{TuneError, Work};
 
+use super::{HOUR, SECOND, time};
 use crate::tune::events;
 
 pub const EXAMPLES: &str = "Examples:
@@ -23,14 +23,6 @@ pub const EXAMPLES: &str = "Examples:
   nicety tune verify                         does it still hold?
   nicety tune persist                        keep it over the next boot
   nicety tune rollback                       undo it";
-
-/// `nicety tune`.
-#[derive(Debug, Args)]
-pub struct TuneArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: TuneCommand,
-}
 
 /// The steps of tuning.
 #[derive(Debug, Subcommand)]
@@ -307,10 +299,5 @@ pub struct GuardArgs {
 
 /// `--confirm-within`: a second to a day.
 fn confirm_within(text: &str) -> Result<Duration, String> {
-    let time = parse_duration(text).map_err(|error| error.to_string())?;
-    if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&time) {
-        Ok(time)
-    } else {
-        Err(format!("{text:?} is not between 1s and 1 day"))
-    }
+    time(text, SECOND..=24 * HOUR, "is not between 1s and 1 day")
 }

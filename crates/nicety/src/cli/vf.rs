@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use nicety_model::BitRate;
-use nicety_model::plan::parse_duration;
 use nicety_packet::MacAddr;
+
+use super::{HOUR, SECOND, time};
 
 pub const EXAMPLES: &str = "Examples:
   nicety vf list                          NICs, their functions, who holds them, what drivers can
@@ -19,14 +20,6 @@ pub const EXAMPLES: &str = "Examples:
   nicety vf limit vhu0 --max 200mbit      the same of a vhost-user port of Open vSwitch
   nicety vf limit tap0 --max none
   nicety tune rollback                    undo the last one";
-
-/// `nicety vf`.
-#[derive(Debug, Args)]
-pub struct VfArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: VfCommand,
-}
 
 /// The parts.
 #[derive(Debug, Subcommand)]
@@ -147,31 +140,21 @@ fn limit(text: &str) -> Result<BitRate, String> {
 }
 
 fn window(text: &str) -> Result<Duration, String> {
-    let time = window_or_none(text)?;
-    if time < Duration::from_millis(100) {
-        return Err(format!(
-            "{text:?} is too short to count; write at least \"100ms\""
-        ));
-    }
-    Ok(time)
+    window_or_none(text)?;
+    let wrong = "is too short to count; write at least \"100ms\"";
+    time(text, SECOND / 10.., wrong)
 }
 
 fn look(text: &str) -> Result<Duration, String> {
-    let time = window(text)?;
-    if time > Duration::from_secs(60) {
-        return Err(format!(
-            "{text:?} is more than memory is kept for; write at most \"60s\""
-        ));
-    }
-    Ok(time)
+    window(text)?;
+    let wrong = "is more than memory is kept for; write at most \"60s\"";
+    time(text, ..=60 * SECOND, wrong)
 }
 
 fn window_or_none(text: &str) -> Result<Duration, String> {
-    let time = parse_duration(text).map_err(|error| error.to_string())?;
-    if time > Duration::from_secs(3600) {
-        return Err(format!(
-            "{text:?} is longer than an hour; write a shorter time"
-        ));
-    }
-    Ok(time)
+    time(
+        text,
+        ..=HOUR,
+        "is longer than an hour; write a shorter time",
+    )
 }

@@ -4,16 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use nicety_guests::{Accel, bundle::MIRROR};
-use nicety_lab::spec::LEAST_MEMORY_MIB;
-
-/// `nicety lab`.
-#[derive(Debug, Args)]
-pub struct LabArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: LabCommand,
-}
+use nicety_guests::Accel;
+use nicety_guests::bundle::{MIRROR, check_mirror};
+use nicety_lab::setup::LabRequest;
+use nicety_lab::spec::memory_mib;
 
 /// The jobs.
 #[derive(Debug, Subcommand)]
@@ -26,9 +20,9 @@ pub enum LabCommand {
     /// Boots the lab and leaves it running.
     Up(UpArgs),
     /// Ends the lab that was left running.
-    Down(DownArgs),
+    Down,
     /// Fetches QEMU and the kernel, and says what there is.
-    Fetch(FetchArgs),
+    Fetch(MachineArgs),
 }
 
 /// What the lab is.
@@ -52,16 +46,16 @@ pub struct MachineArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub cpus: Option<u16>,
     /// Memory, as 4G or 2048M; without it 4G.
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
     pub memory: Option<u32>,
     /// How its instructions run: kvm, tcg, or auto: kvm where a kernel boots on it, else tcg.
-    #[arg(long, value_name = "HOW", value_parser = accel)]
+    #[arg(long, value_name = "HOW")]
     pub accel: Option<Accel>,
     /// Where QEMU and the kernel are kept; without it $XDG_CACHE_HOME/nicety or ~/.cache/nicety.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
     /// The Debian mirror they are fetched from.
-    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = mirror)]
+    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror)]
     pub mirror: String,
 }
 
@@ -69,6 +63,18 @@ impl MachineArgs {
     /// Whether a machine of a certain kind was asked for.
     pub fn given(&self) -> bool {
         self.cpus.is_some() || self.memory.is_some() || self.accel.is_some()
+    }
+}
+
+impl From<&MachineArgs> for LabRequest {
+    fn from(args: &MachineArgs) -> Self {
+        Self {
+            cpus: args.cpus,
+            memory_mib: args.memory,
+            accel: args.accel.unwrap_or_default(),
+            cache: args.cache.clone(),
+            mirror: args.mirror.clone(),
+        }
     }
 }
 
@@ -112,94 +118,4 @@ pub struct UpArgs {
     /// Print what runs as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
-}
-
-/// `nicety lab fetch`.
-#[derive(Debug, Args)]
-pub struct FetchArgs {
-    /// The machine.
-    #[command(flatten)]
-    pub machine: MachineArgs,
-}
-
-/// `nicety lab down`.
-#[derive(Debug, Args)]
-pub struct DownArgs {}
-
-/// `--memory`: MiB.
-fn memory(text: &str) -> Result<u32, String> {
-    let wrong = || format!("{text:?} is no size; write it as 4G or 2048M");
-    let (number, factor) = match text.strip_suffix(['G', 'g']) {
-        Some(number) => (number, 1024),
-        None => (text.strip_suffix(['M', 'm']).ok_or_else(wrong)?, 1),
-    };
-    let mib = number
-        .parse::<u32>()
-        .ok()
-        .and_then(|n| n.checked_mul(factor))
-        .ok_or_else(wrong)?;
-    match mib {
-        ..LEAST_MEMORY_MIB => Err(format!(
-            "{text} is too little to boot in; write at least {LEAST_MEMORY_MIB}M"
-        )),
-        mib => Ok(mib),
-    }
-}
-
-/// `--accel`.
-fn accel(text: &str) -> Result<Accel, String> {
-    match text {
-        "auto" => Ok(Accel::Auto),
-        "kvm" => Ok(Accel::Kvm),
-        "tcg" => Ok(Accel::Tcg),
-        _ => Err(format!(
-            "{text:?} is no accelerator; write auto, kvm or tcg"
-        )),
-    }
-}
-
-/// `--mirror`: it becomes a word of a line that apt reads.
-pub fn mirror(text: &str) -> Result<String, String> {
-    let plain = text
-        .bytes()
-        .all(|b| b.is_ascii_graphic() && b != b'[' && b != b'#');
-    match plain
-        && ["http://", "https://", "file:/"]
-            .iter()
-            .any(|start| text.starts_with(start))
-    {
-        true => Ok(text.to_owned()),
-        false => Err(format!(
-            "{text:?} is no mirror; write its address, as {MIRROR}"
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_of_memory() {
-        assert_eq!(memory("4G"), Ok(4096));
-        assert_eq!(memory("1536m"), Ok(1536));
-        for wrong in ["", "4", "G", "-1G", "4GiB", "99999999G", "1.5G"] {
-            assert!(memory(wrong).unwrap_err().contains("is no size"), "{wrong}");
-        }
-        assert!(memory("512M").unwrap_err().contains("at least 1024M"));
-    }
-
-    #[test]
-    fn mirrors() {
-        assert!(mirror("http://deb.debian.org/debian").is_ok());
-        for wrong in [
-            "deb.debian.org",
-            "http://x y",
-            "http://x\ndeb evil",
-            "[trusted=yes] http://x",
-            "",
-        ] {
-            assert!(mirror(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use nicety_guests::bundle;
 
 use crate::output;
@@ -30,7 +30,9 @@ impl Progress {
             }
             return;
         }
-        let bar = self.bar.get_or_insert_with(bar);
+        let bar = self
+            .bar
+            .get_or_insert_with(|| output::bar(Some(100), "{bar:24} {percent:>3} % {wide_msg}"));
         bar.set_message(format!("{}{size}", now.step));
         bar.set_position((now.ratio.unwrap_or(0.0) * 100.0) as u64);
     }
@@ -41,12 +43,4 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
-}
-
-fn bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3} % {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar
 }

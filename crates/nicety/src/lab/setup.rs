@@ -1,12 +1,10 @@
 //! QEMU, a kernel and the way they run, for every command that boots a lab.
 
-use std::io::{self, Write};
-
 use anyhow::anyhow;
 use nicety_guests::bundle;
-use nicety_lab::setup::{LabRequest, Setup};
+use nicety_lab::setup::Setup;
 
-use super::args::{FetchArgs, MachineArgs};
+use super::args::MachineArgs;
 use super::progress::Progress;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -18,19 +16,12 @@ pub fn get(args: &MachineArgs) -> Result<Setup, Failure> {
             "the lab is an x86-64 machine; this nicety is built for another"
         )));
     }
-    let request = LabRequest {
-        cpus: args.cpus,
-        memory_mib: args.memory,
-        accel: args.accel.unwrap_or_default(),
-        cache: args.cache.clone(),
-        mirror: args.mirror.clone(),
-    };
     let mut progress = Progress::default();
     let mut fetching = |now: Option<bundle::Progress<'_>>| match now {
         Some(now) => progress.show(now),
         None => progress.done(),
     };
-    Setup::get(request, &mut fetching, &mut |step| {
+    Setup::get(args.into(), &mut fetching, &mut |step| {
         output::say(&format!("nicety: {step}"));
     })
     .map_err(Failure::environment)
@@ -49,24 +40,20 @@ pub fn announce(setup: &Setup) {
 }
 
 /// `nicety lab fetch`.
-pub fn fetch(args: &FetchArgs) -> Result<Exit, Failure> {
-    let setup = get(&args.machine)?;
-    let bytes: u64 = setup
-        .bundle
-        .packages
-        .iter()
-        .map(|package| package.bytes)
-        .sum();
+pub fn fetch(args: &MachineArgs) -> Result<Exit, Failure> {
+    let setup = get(args)?;
+    let packages = &setup.bundle.packages;
+    let bytes: u64 = packages.iter().map(|package| package.bytes).sum();
     let text = format!(
-        "QEMU   {}\nLinux  {}\nruns   {}\nin     {}, {} Debian packages of {} MB",
+        "QEMU   {}\nLinux  {}\nruns   {}\nin     {}, {} Debian packages of {} MB\n",
         setup.bundle.emulator.version,
         setup.bundle.kernel.release,
         setup.accelerator,
         setup.bundle.cache.display(),
-        setup.bundle.packages.len(),
+        packages.len(),
         bytes / 1_000_000
     );
     // Nobody reads a closed standard output.
-    let _ = writeln!(io::stdout().lock(), "{text}");
+    let _ = output::print(&text);
     Ok(Exit::Done)
 }

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use nicety_police::explain::readable;
 use nicety_policed::PolicyFile;
-use nicety_policed::dry_run::{self, DryRun};
+use nicety_policed::dry_run;
 use nicety_policed::log::Log;
 
 use crate::cli::police::RunArgs;
@@ -21,34 +20,8 @@ pub fn run(
     dry_run::run(policy, directory, how, log, |period| {
         crate::output::print(&match args.json {
             true => crate::output::line(&period.report())?,
-            false => text(period),
+            false => period.to_string(),
         })
     })?;
     Ok(Exit::Done)
-}
-
-fn text(run: &DryRun<'_>) -> String {
-    let mut text = format!(
-        "period {}: {} of {}\n",
-        run.period,
-        readable(run.decision.total_bps),
-        run.policy.capacity
-    );
-    for (port, now) in run.decision.ports.iter().zip(run.seen) {
-        let has = match now.limit {
-            Some(limit) if limit.0 > 0 => limit.to_string(),
-            Some(_) => "none".to_owned(),
-            None => "not there".to_owned(),
-        };
-        let sends = port.rate_bps.map_or("nothing known".to_owned(), readable);
-        let would = match port.present {
-            true => format!(", would be {}", port.limit),
-            false => String::new(),
-        };
-        text += &format!(
-            "  {} ({}): sends {sends}, limit {has}{would}\n",
-            port.port, run.policy.tenants[port.tenant].name
-        );
-    }
-    text
 }

@@ -1,13 +1,14 @@
 //! `nicety report` of what `nicety police run --out` recorded.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use nicety_model::policed::Policed;
 use nicety_policed::record;
 use nicety_report::{html, json, markdown, policed, table};
 
-use super::{rendered, write};
+use super::{Render, rendered, say_notes, write_all};
 use crate::cli::ReportArgs;
 use crate::exit::Failure;
 use crate::output;
@@ -29,22 +30,13 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         )));
     }
     let run = record::read(path).map_err(Failure::usage)?;
-    for note in &run.notes {
-        output::say(&format!("nicety: {}: {note}", path.display()));
-    }
-    let mut wrote = false;
-    if let Some(file) = &args.html {
-        write(file, |out| html(&run, out))?;
-        wrote = true;
-    }
-    if let Some(file) = &args.csv {
-        write(file, |out| policed::csv(&run, out))?;
-        wrote = true;
-    }
-    if let Some(file) = &args.md {
-        write(file, |out| markdown(&run, out))?;
-        wrote = true;
-    }
+    say_notes(path, &run.notes);
+    let files: [(&Option<PathBuf>, Render<Policed>); 3] = [
+        (&args.html, |run, out| html(run, out)),
+        (&args.csv, |run, out| policed::csv(run, out)),
+        (&args.md, |run, out| markdown(run, out)),
+    ];
+    let wrote = write_all(&run, &files)?;
     let mut out = io::stdout().lock();
     if args.json {
         return rendered(json::pretty(&run.run.policy, &run, &mut out));

@@ -3,30 +3,22 @@
 use std::io;
 
 use anyhow::anyhow;
-use nicety_compare::differences;
-use nicety_compare::trend::{Change, SHORTEST, changes};
-use nicety_history::{History, HistoryPoint};
-use nicety_model::history::{Trend, TrendChange, TrendPoint};
-use nicety_model::note::CompareNote;
-use nicety_model::{Note, Run, SCHEMA};
-use nicety_report::{html, json, table};
+use nicety_compare::levels::{levels, notes};
+use nicety_history::History;
+use nicety_model::SCHEMA;
+use nicety_model::history::Trend;
+use nicety_report::{first_few, html, json, table};
 
 use super::read;
 use crate::cli::runs::TrendArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Chance of a change where there is none.
-const LEVEL: f64 = 0.05;
-
 /// Shows the trend.
 pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
     let mut points = store.points(&args.cell, args.metric)?;
-    points.retain(|point| {
-        args.label
-            .as_ref()
-            .is_none_or(|label| point.point.labels.contains(label))
-    });
+    let label = args.label.as_ref();
+    points.retain(|point| label.is_none_or(|label| point.point.labels.contains(label)));
     let Some(newest) = points.last().cloned() else {
         return Err(unknown(store, args)?);
     };
@@ -34,15 +26,16 @@ pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
     let all = points.len();
     points.retain(|p| p.preset == newest.preset && p.loss_goal == newest.loss_goal);
     let left_out = all - points.len();
+    let points: Vec<_> = points.into_iter().map(|point| point.point).collect();
     let trend = Trend {
         schema: SCHEMA,
         cell: args.cell.clone(),
         metric: args.metric,
-        changes: find(store, &points)?,
+        changes: levels(&points, |id| read(store, id))?,
         notes: notes(&points, left_out),
         preset: newest.preset,
         loss_goal: newest.loss_goal,
-        points: points.into_iter().map(|point| point.point).collect(),
+        points,
         left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
     };
     if let Some(path) = &args.html {
@@ -71,62 +64,8 @@ fn unknown(store: &dyn History, args: &TrendArgs) -> Result<Failure, Failure> {
         }
         (_, []) => "add runs with cells first".to_owned(),
         (_, cells) => {
-            let few: Vec<&str> = cells.iter().take(8).map(String::as_str).collect();
-            let more = cells.len() - few.len();
-            let rest = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            format!("there are {}{rest}", few.join(", "))
+            format!("there are {}", first_few(cells, 8, ", "))
         }
     };
     Ok(Failure::usage(anyhow!("{what}; {fix}")))
-}
-
-fn find(store: &dyn History, points: &[HistoryPoint]) -> Result<Vec<TrendChange>, Failure> {
-    let trusted: Vec<(&TrendPoint, f64)> = points
-        .iter()
-        .filter(|p| p.point.verdict.is_own())
-        .filter_map(|p| Some((&p.point, p.point.value?.ln())))
-        .filter(|(_, log)| log.is_finite())
-        .collect();
-    let logs: Vec<f64> = trusted.iter().map(|(_, log)| *log).collect();
-    let found = changes(&logs, LEVEL);
-    let ends = found.iter().skip(1).map(|c| c.at).chain([logs.len()]);
-    let mut from = 0;
-    let mut all = Vec::new();
-    for (Change { at, p }, to) in found.iter().copied().zip(ends) {
-        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len().max(1) as f64;
-        let (before, after) = (mean(&logs[from..at]), mean(&logs[at..to]));
-        let runs: [Run; 2] = [
-            read(store, trusted[at - 1].0.id)?,
-            read(store, trusted[at].0.id)?,
-        ];
-        all.push(TrendChange {
-            id: trusted[at].0.id,
-            started: trusted[at].0.started.clone(),
-            before: before.exp(),
-            after: after.exp(),
-            ratio: (after - before).exp(),
-            p,
-            differences: differences(&[&runs[0]], &[&runs[1]]),
-        });
-        from = at;
-    }
-    Ok(all)
-}
-
-fn notes(points: &[HistoryPoint], left_out: usize) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if left_out > 0 {
-        notes.push(CompareNote::OthersLeftOut { runs: left_out });
-    }
-    let ok = points.iter().filter(|p| p.point.verdict.is_own()).count();
-    // Below this no order of the numbers is rare enough: 2 * 4! * 4! / 8! = 0.03.
-    let needed = 2 * SHORTEST + 2;
-    if ok < needed {
-        notes.push(CompareNote::FewRuns { runs: ok, needed });
-    }
-    notes.into_iter().map(Note::from).collect()
 }

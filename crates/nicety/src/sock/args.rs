@@ -21,14 +21,6 @@ pub const EXAMPLES: &str = "Examples:
   nicety sock serve --listen 192.0.2.7             on the far host; prints a token
   nicety sock tcp_rr --to 192.0.2.7:12866 --token TOKEN";
 
-/// `nicety sock`.
-#[derive(Debug, Args)]
-pub struct SockArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub job: SockJob,
-}
-
 /// The tests, and the server for them.
 #[derive(Debug, Subcommand)]
 pub enum SockJob {
@@ -87,7 +79,7 @@ pub struct TestArgs {
     #[arg(long, value_name = "HOST:PORT", requires = "token")]
     pub to: Option<String>,
     /// Token that the server printed.
-    #[arg(long, value_parser = token, requires = "to")]
+    #[arg(long, value_parser = Token::new, requires = "to")]
     pub token: Option<Token>,
     /// What lies between the two namespaces.
     #[arg(
@@ -106,7 +98,7 @@ pub struct TestArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub parallel: Vec<u32>,
     /// Length of a test.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub time: Duration,
     /// Transactions or datagrams per second over all flows, on schedule whatever the answers do;
     /// latency counts from the intended time.
@@ -164,7 +156,7 @@ pub struct ServeArgs {
     #[arg(long, default_value_t = PORT)]
     pub port: u16,
     /// What clients must show, 8 to 128 characters; made up and printed when absent.
-    #[arg(long, value_parser = token)]
+    #[arg(long, value_parser = Token::new)]
     pub token: Option<Token>,
     /// Worker threads of a test at most; default one per CPU.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -172,14 +164,6 @@ pub struct ServeArgs {
     /// CPUs of the workers in turn; one worker each unless --threads says otherwise.
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     pub pin: Vec<u32>,
-}
-
-fn token(text: &str) -> Result<Token, String> {
-    Token::new(text).map_err(|error| error.to_string())
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| error.to_string())
 }
 
 fn confidence(text: &str) -> Result<(u32, f64), String> {

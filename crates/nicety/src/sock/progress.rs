@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::SockResult;
 use nicety_runner::sock::{Event, Request};
@@ -27,13 +27,8 @@ impl Progress {
         let total: Duration = request.asks.iter().map(|ask| ask.duration()).sum();
         let once = matches!(request.how_often, HowOften::Times(1));
         let shown = !once || total > SHORT;
-        let bar = (shown && io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
+        let moves = shown && io::stderr().is_terminal();
+        let bar = moves.then(|| output::bar(None, "{spinner} {wide_msg}"));
         Self { bar, shown }
     }
 

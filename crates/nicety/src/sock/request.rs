@@ -15,9 +15,9 @@ use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Token, check_cpus};
 use nicety_workload::Steps;
 
-use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::signals::Signals;
 
 use super::args::{PathKind, TestArgs};
 use super::progress::Progress;

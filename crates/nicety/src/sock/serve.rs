@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Server, ServerConfig, Token};
 
-use crate::bench::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::signals::Signals;
 
 use super::args::ServeArgs;
 

@@ -4,7 +4,6 @@ use anyhow::anyhow;
 use nicety_advisor::transaction::{Confirmation, Purpose, words};
 use nicety_model::SCHEMA;
 use nicety_model::journal::{History, TransactionReport};
-use nicety_model::knob::Knob;
 use nicety_tuner::{Transaction, TuneEvent, work};
 
 use super::events;
@@ -76,14 +75,7 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
     if args.json {
         output::print_json(&report)?;
     } else {
-        let lines = report.settings.iter().map(|setting| {
-            let knob = &setting.knob;
-            let verdict = if setting.holds() { "holds" } else { "drifted" };
-            let found = setting.found.as_deref().unwrap_or_default();
-            let (set, now) = (value(knob, &setting.to), value(knob, found));
-            format!("{knob}: {verdict}: {set} set, {now} now\n")
-        });
-        output::print(&lines.collect::<String>())?;
+        output::print(&words::verified(&report))?;
     }
     let all = report.settings.len();
     let drifted = report.settings.iter().filter(|s| !s.holds()).count();
@@ -117,38 +109,13 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
     }
     let mut text = String::new();
     for (report, (_, journal)) in reports.zip(&journals) {
-        let why = journal.why_undone().map(|why| format!(" ({why})"));
-        text += &format!(
-            "{} {}{}\n",
-            report.transaction,
-            report.phase,
-            why.unwrap_or_default()
-        );
-        for setting in &report.settings {
-            let knob = &setting.knob;
-            let (from, to) = (value(knob, &setting.from), value(knob, &setting.to));
-            text += &format!("    {knob}: {from} → {to}");
-            let left = setting.outcome.as_ref();
-            if let Some(words) = left.and_then(|left| words::outcome("it", left)) {
-                text += &format!("; {words}");
-            }
-            text.push('\n');
-        }
+        text += &words::history(&report, journal.why_undone());
     }
     if journals.is_empty() {
         text = format!("no transactions in {}\n", state.path().display());
     }
     output::print(&text)?;
     Ok(Exit::Done)
-}
-
-/// A value in few words: of a file, its length.
-fn value(knob: &Knob, value: &str) -> String {
-    match knob {
-        Knob::File { .. } if value.is_empty() => "no file".to_owned(),
-        Knob::File { .. } => format!("{} lines", value.lines().count()),
-        _ => value.to_owned(),
-    }
 }
 
 fn show(transaction: &Transaction<'_>, json: bool) -> Result<(), Failure> {

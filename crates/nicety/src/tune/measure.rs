@@ -14,10 +14,10 @@ use nicety_tuner::measure::{Leg, MeasureRequest, judge};
 use nicety_tuner::{Transaction, Work};
 
 use super::events;
-use crate::bench::signals::Signals;
 use crate::cli::tune::ApplyArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::signals::Signals;
 
 /// Measures and decides; the transaction, where the changes help.
 pub fn run<'a>(
@@ -28,9 +28,7 @@ pub fn run<'a>(
     changes: &[&Change],
 ) -> Result<Option<Transaction<'a>>, Failure> {
     // The one who sends Ctrl-C reaches the measurement as well; it ends, and the changes go back.
-    let signals = Signals::install()
-        .context("cannot take over SIGINT and SIGTERM")
-        .map_err(Failure::environment)?;
+    let signals = Signals::install()?;
     let out = directory(args.out.as_deref())?;
     let request = MeasureRequest {
         changes,

@@ -1,16 +1,15 @@
 //! `nicety vf limit`: checked before, journaled, written, read back, looked at afterwards.
 
-use nicety_host::knob::{Knobs, WIRE};
+use nicety_host::knob::Knobs;
 use nicety_model::SCHEMA;
 use nicety_model::journal::same_value;
 use nicety_model::knob::Change;
 use nicety_model::vf::LimitReport;
-use nicety_netdev::shaper::WIRE_BYTES;
 use nicety_police::event::SOFTWARE_ONLY;
-use nicety_police::explain::readable;
 use nicety_police::verdict::Verdict;
 use nicety_policed::vf::inventory::Inventory;
 use nicety_policed::vf::limit::LimitRequest;
+use nicety_report::vf::limit;
 use nicety_tuner::Work;
 use nicety_tuner::apply::commit;
 
@@ -91,62 +90,11 @@ fn print(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Ex
             "transaction {id}: nicety tune rollback {id} undoes it"
         ));
     }
-    let values = [
-        Some(&report.from),
-        Some(&report.to),
-        report.replaced.as_ref(),
-    ];
-    if values
-        .into_iter()
-        .flatten()
-        .any(|value| value.ends_with(WIRE))
+    let lines = limit::lines(report, verdict);
+    lines.iter().for_each(|line| output::say(line));
+    match report.replaced.is_some() || report.policed || matches!(verdict, Verdict::NotEnforced(_))
     {
-        output::say(&format!(
-            "{}: {WIRE_BYTES} bytes more a frame, for FCS, preamble and gap, as nicety police counts",
-            WIRE.trim()
-        ));
-    }
-    if let Some(now) = &report.replaced {
-        output::say(&format!(
-            "{}: somebody has set {now} since; where nicety police shares a link it sets the limits of its ports again: change its policy",
-            report.port
-        ));
-        return Ok(Exit::Negative);
-    }
-    if report.policed {
-        output::say(&format!(
-            "{}: nicety police shares a link among ports of which this is one, and sets its limit again: change its policy",
-            report.port
-        ));
-        return Ok(Exit::Negative);
-    }
-    match verdict {
-        Verdict::NotEnforced(bps) => {
-            output::say(&format!(
-                "limit not enforced: {} sends {} in spite of {}",
-                report.port,
-                readable(*bps),
-                report.to
-            ));
-            Ok(Exit::Negative)
-        }
-        Verdict::NotCounted => {
-            output::say("whether it holds is not known: nobody here counts what it sends");
-            Ok(Exit::Done)
-        }
-        Verdict::Holds(bps) => {
-            let sends = readable(*bps);
-            output::say(&format!("the limit holds: {} sends {sends}", report.port));
-            Ok(Exit::Done)
-        }
-        Verdict::Untested(bps) => {
-            let sends = readable(*bps);
-            output::say(&format!(
-                "whether it holds is not tested: {} sends {sends}, less than the limit",
-                report.port
-            ));
-            Ok(Exit::Done)
-        }
-        Verdict::NotAsked => Ok(Exit::Done),
+        true => Ok(Exit::Negative),
+        false => Ok(Exit::Done),
     }
 }

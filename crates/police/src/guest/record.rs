@@ -1,5 +1,6 @@
 //! What a guest is told of itself, and its soft limit.
 
+use std::fmt;
 use std::time::Duration;
 
 use nicety_model::BitRate;
@@ -7,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::controller::TenantDecision;
+use crate::explain::readable;
 use crate::guest::{Command, Reply, Request};
 
 /// A guest's own record. Rates are in bits per second on the wire, as the host sees them.
@@ -33,6 +35,25 @@ pub struct Record {
     pub unused_bps: f64,
     /// Time between two of the host's decisions.
     pub period_s: f64,
+}
+
+/// A line of each figure.
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let demand = match self.demand_bps {
+            Some(bps) => format!("at most {}", readable(bps)),
+            None => "more than it gets".to_owned(),
+        };
+        let soft = self.soft_bps.map_or("none".to_owned(), readable);
+        let left = self.lease_s.map(|left| format!(", for {left:.0} s more"));
+        writeln!(f, "sends       {}", readable(self.rate_bps))?;
+        writeln!(f, "wants       {demand}")?;
+        writeln!(f, "hard limit  {}", readable(self.hard_bps))?;
+        writeln!(f, "soft limit  {soft}{}", left.unwrap_or_default())?;
+        writeln!(f, "guarantee   {}", readable(self.guarantee_bps))?;
+        writeln!(f, "may send    {}", readable(self.effective_bps))?;
+        writeln!(f, "unused      {}", readable(self.unused_bps))
+    }
 }
 
 /// The soft limit of a tenant: one that holds until it is changed, and one for a while before it.

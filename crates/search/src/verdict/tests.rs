@@ -227,17 +227,6 @@ fn the_most_telling_verdict_wins_and_all_findings_are_noted() {
     assert_eq!(judge(&evidence).0, Verdict::Failed);
 }
 
-#[test]
-fn worse_follows_the_same_order() {
-    use Verdict::{Coupled, Failed, Late, Noisy, Ok, TesterLimited, Unstable};
-    let order = [Ok, Noisy, TesterLimited, Unstable, Late, Coupled, Failed];
-    for (i, a) in order.iter().enumerate() {
-        for (j, b) in order.iter().enumerate() {
-            assert_eq!(worse(*a, *b), order[i.max(j)]);
-        }
-    }
-}
-
 fn cpu(cores: &[(f64, f64)]) -> CpuUse {
     CpuUse {
         cores: cores

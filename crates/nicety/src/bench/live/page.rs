@@ -1,14 +1,12 @@
 //! The live view as a page: the same board, asked for by a browser.
 
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
+use nicety_report::live::board::Board;
 use serde::Serialize;
 
-use super::board::Board;
-use super::lock;
 use crate::exit::Failure;
 use crate::web::{self, Answer};
 
@@ -24,7 +22,7 @@ const SCRIPT: &str = concat!(
 
 /// What the page asks for.
 #[derive(Serialize)]
-struct News<'a> {
+struct Update<'a> {
     plan: &'a str,
     elapsed_s: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,14 +34,14 @@ struct News<'a> {
 pub fn serve(
     listener: TcpListener,
     plan: String,
-    board: Arc<Mutex<Board>>,
+    board: impl Fn() -> Board + Send + Sync + 'static,
     started: Instant,
 ) -> Result<(), Failure> {
     web::serve(listener, &[], move |request| match request.uri().path() {
         "/" => web::page("text/html; charset=utf-8", PAGE),
         "/page.css" => web::page("text/css; charset=utf-8", STYLE),
         "/page.js" => web::page("text/javascript; charset=utf-8", SCRIPT),
-        "/state.json" => news(&plan, &board, started),
+        "/state.json" => update(&plan, &board(), started.elapsed()),
         _ => web::text(
             StatusCode::NOT_FOUND,
             "not here; see / and /state.json\n".to_owned(),
@@ -51,15 +49,12 @@ pub fn serve(
     })
 }
 
-fn news(plan: &str, board: &Mutex<Board>, started: Instant) -> Answer {
-    // A copy, so that the run never waits for a slow answer.
-    let board = lock(board).clone();
-    let elapsed = started.elapsed();
+fn update(plan: &str, board: &Board, elapsed: Duration) -> Answer {
     let left = board.end.map(|end| end.saturating_sub(elapsed));
-    web::json(&News {
+    web::json(&Update {
         plan,
         elapsed_s: elapsed.as_secs_f64(),
         left_s: left.map(|left| left.as_secs_f64()),
-        board: &board,
+        board,
     })
 }

@@ -1,8 +1,8 @@
-//! The answers as tables, and what would help as a list.
+//! What a machine can do, for a terminal: the answers as tables, and what would help as a list.
 
 use nicety_model::probe::{Ability, Answer, Area, ProbeReport};
 
-use nicety_report::page::Page;
+use crate::page::Page;
 
 /// The whole page.
 pub fn render(report: &ProbeReport, width: u16) -> String {

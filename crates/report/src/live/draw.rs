@@ -6,7 +6,6 @@ use nicety_model::{CoreUse, Purpose, Verdict};
 
 use super::board::{Board, Now, Row, Square};
 use super::span::{Line, Tone, cut, pad, width_of};
-use crate::bench::progress::thousands;
 
 /// Most lines for the cells.
 const GRID: usize = 8;
@@ -319,6 +318,15 @@ fn foot(board: &Board, elapsed: Duration, width: usize) -> Vec<Line> {
         .map(|span| vec![span])
         .collect();
     vec![spans.join(&("  ".to_owned(), Tone::Plain))]
+}
+
+/// `412.3k`: enough digits for a line that moves.
+pub fn thousands(fps: f64) -> String {
+    match fps {
+        f if f >= 1e6 => format!("{:.2}M", f / 1e6),
+        f if f >= 1e3 => format!("{:.1}k", f / 1e3),
+        f => format!("{f:.0}"),
+    }
 }
 
 fn clock(left: Duration) -> String {

@@ -1,7 +1,7 @@
 use nicety_model::SearchBounds;
 
-use super::super::span::text;
 use super::*;
+use crate::live::span::text;
 
 /// Two paths of seven sizes in the middle of a run.
 fn board() -> Board {
@@ -151,4 +151,11 @@ fn control_visits_are_no_results() {
     let text = drawn(&board, 60, 24, Marks::ASCII);
     assert!(text.starts_with("bridge/64/uni (control)\n"), "{text}");
     assert_eq!(board.squares().count(), before);
+}
+
+#[test]
+fn rates_are_short() {
+    assert_eq!(thousands(999.4), "999");
+    assert_eq!(thousands(412_345.0), "412.3k");
+    assert_eq!(thousands(14_880_952.0), "14.88M");
 }

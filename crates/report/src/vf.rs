@@ -1,8 +1,14 @@
-//! Functions and ports as tables.
+//! Functions and ports as tables, their rates as bars, and what became of a limit.
+
+mod bars;
+pub mod limit;
+pub mod pacing;
 
 use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
 use nicety_police::explain::readable;
-use nicety_report::page::{Page, said};
+
+pub use self::bars::Rates;
+use crate::page::{Page, said};
 
 /// What there is.
 pub fn list(report: &VfReport, width: u16) -> String {

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use nicety_model::run::CellSummary;
 use nicety_model::{CellResult, CoreUse, Purpose, SearchBounds, Verdict};
-use nicety_runner::Session;
-use nicety_search::verdict::worse;
 use serde::Serialize;
 
 /// Results that are remembered as lines.
@@ -67,23 +65,13 @@ pub struct Board {
     /// Expected end, after the start.
     #[serde(skip)]
     pub end: Option<Duration>,
-    /// What was told last, newest first.
+    /// Lines that were written last, newest first.
     pub recent: VecDeque<String>,
     /// Use of each CPU in the last second.
     pub cores: Vec<CoreUse>,
 }
 
 impl Board {
-    /// The cells of a session, and what is known of them.
-    pub fn of(session: &Session) -> Self {
-        let cells = session.cells().iter();
-        let cells = cells.map(|key| (key.path_name(), key.name()));
-        let mut board = Self::new(cells, session.visits());
-        let results = session.results().iter();
-        results.for_each(|result| board.done(result, None));
-        board
-    }
-
     /// A run of these cells, given as path and name.
     pub fn new(cells: impl Iterator<Item = (String, String)>, repeats: u32) -> Self {
         let mut rows: Vec<Row> = Vec::new();
@@ -142,7 +130,7 @@ impl Board {
         if let Some(square) = self.square(&result.cell) {
             square.done += 1;
             let known = square.worst.unwrap_or(result.verdict);
-            square.worst = Some(worse(known, result.verdict));
+            square.worst = Some(known.worse(result.verdict));
             square.fps = result.throughput_fps;
             if let Some(summary) = so_far {
                 square.worst = Some(summary.verdict);
@@ -151,8 +139,8 @@ impl Board {
         }
     }
 
-    /// A line is told.
-    pub fn told(&mut self, line: &str) {
+    /// A line that was written.
+    pub fn log(&mut self, line: &str) {
         self.recent.push_front(line.to_owned());
         self.recent.truncate(RECENT);
     }
