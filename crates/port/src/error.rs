@@ -96,7 +96,7 @@ impl Coded for PortError {
             (Some(Lack::Build), _) => ProblemCode::BuiltWithoutBpf,
             (Some(Lack::Root), _) => ProblemCode::NoPrivilege,
             (Some(Lack::Pktgen | Lack::Linux(_)), _) => ProblemCode::KernelLacks,
-            (None, PortFault::Down { .. }) => ProblemCode::PortDown,
+            (None, PortFault::Down) => ProblemCode::PortDown,
             (None, PortFault::Mtu { .. }) => ProblemCode::FrameTooLarge,
             _ => ProblemCode::EngineUnavailable,
         }
