@@ -70,6 +70,8 @@ nicety police run police.toml --absent-ok --state /tmp/police 2>out/log &
 police=$!
 limited "at first"
 echo "the guest has $(holders | wc -l) functions"
+# What else there is, should it have none.
+[ -n "$(holders)" ] || { nicety vf list eth0 --json; pgrep -a qemu; tail -n 3 out/run/trials.jsonl; } >&2
 kill -9 $(holders | sort -u)
 wait_for "the end of the guest" '[ -z "$(holders)" ]'
 echo "the guest is dead: $(limits)"
