@@ -96,7 +96,7 @@ struct Limiter {
     here: Shapers,
     /// Interfaces of NICs that can have functions.
     nics: Vec<String>,
-    told: BTreeMap<String, FunctionList>,
+    reported: BTreeMap<String, FunctionList>,
     /// Functions that may have a bucket.
     held: BTreeSet<(String, u32)>,
     /// What the last look was about.
@@ -113,7 +113,7 @@ impl Limiter {
             places: Places::at(Path::new("/sys")),
             here: Shapers::open(&ns)?,
             nics: Vec::new(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             held: BTreeSet::new(),
             seen: None,
             rest: 0,
@@ -151,20 +151,20 @@ impl Limiter {
         for nic in &self.nics {
             let count = self.places.attribute(nic, "device/sriov_numvfs");
             if count.is_none_or(|count| count == "0") {
-                self.told.remove(nic);
+                self.reported.remove(nic);
                 continue;
             }
-            let told = match self.told.get(nic) {
+            let reported = match self.reported.get(nic) {
                 Some(before) => self.functions.read_again(nic, before, false),
                 None => self.functions.read(nic),
             };
             // A NIC that goes at this moment has no functions any more.
-            let Ok(told) = told else {
-                self.told.remove(nic);
+            let Ok(reported) = reported else {
+                self.reported.remove(nic);
                 continue;
             };
             let switch = fs::read_to_string(SWITCH).unwrap_or_default();
-            for function in &told.functions {
+            for function in &reported.functions {
                 let name = (nic.clone(), function.vf);
                 let mbit = match is_shaped(&switch) {
                     true => function.max_mbit.unwrap_or(0),
@@ -183,7 +183,7 @@ impl Limiter {
                     });
                 }
             }
-            self.told.insert(nic.clone(), told);
+            self.reported.insert(nic.clone(), reported);
         }
         limited
     }
