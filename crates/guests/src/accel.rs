@@ -6,44 +6,15 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use nicety_model::Problem;
+use nicety_model::path::VmAccel;
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::Bundle;
 use crate::emulator::QBOOT;
 use crate::error::QemuError;
 use crate::machine::{Machine, MachineSpec};
-
-/// What was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Accel {
-    /// KVM when it boots a kernel, else TCG.
-    #[default]
-    Auto,
-    /// Hardware virtualisation or nothing.
-    Kvm,
-    /// Emulation of every instruction; works everywhere, ten to fifty times slower.
-    Tcg,
-}
-
-impl FromStr for Accel {
-    type Err = Problem;
-
-    fn from_str(text: &str) -> Result<Self, Problem> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "kvm" => Ok(Self::Kvm),
-            "tcg" => Ok(Self::Tcg),
-            _ => Err(Problem::value(
-                format!("{text:?} is no accelerator"),
-                "write auto, kvm or tcg",
-            )),
-        }
-    }
-}
 
 /// What a machine gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +36,24 @@ impl fmt::Display for Accelerator {
 }
 
 impl Accelerator {
+    /// Decides what is given to who asked for this. `progress` is told when a kernel is booted for it.
+    ///
+    /// # Errors
+    /// [`QemuError::NoKvm`] when KVM was asked for and does not work.
+    pub fn choose(
+        asked: VmAccel,
+        bundle: &Bundle,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, QemuError> {
+        if asked == VmAccel::Tcg {
+            return Ok(Self::Tcg(None));
+        }
+        match (why_not(bundle, asked == VmAccel::Kvm, progress), asked) {
+            (None, _) => Ok(Self::Kvm),
+            (Some(why), VmAccel::Kvm) => Err(QemuError::NoKvm { why }),
+            (Some(why), _) => Ok(Self::Tcg(Some(why))),
+        }
+    }
     /// QEMU's arguments for it. The CPU can run guests of its own: SVM is emulated under TCG.
     pub fn arguments(&self) -> [&'static str; 4] {
         match self {
@@ -99,27 +88,6 @@ struct Answer {
     why_not: Option<String>,
     /// What QEMU said.
     said: Option<String>,
-}
-
-impl Accel {
-    /// Decides. `progress` is told when a kernel is booted for it.
-    ///
-    /// # Errors
-    /// [`QemuError::NoKvm`] when KVM was asked for and does not work.
-    pub fn choose(
-        self,
-        bundle: &Bundle,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<Accelerator, QemuError> {
-        if self == Self::Tcg {
-            return Ok(Accelerator::Tcg(None));
-        }
-        match (why_not(bundle, self == Self::Kvm, progress), self) {
-            (None, _) => Ok(Accelerator::Kvm),
-            (Some(why), Self::Kvm) => Err(QemuError::NoKvm { why }),
-            (Some(why), _) => Ok(Accelerator::Tcg(Some(why))),
-        }
-    }
 }
 
 /// Why KVM does not work; absent when it does. `anew` asks again what is known.

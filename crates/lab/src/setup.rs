@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use nicety_guests::bundle::{self, Progress};
-use nicety_guests::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError};
+use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose, QemuError};
+use nicety_model::path::VmAccel;
 
 use crate::spec::LabSpec;
 
@@ -18,7 +19,7 @@ pub struct LabRequest {
     /// Memory in MiB; without it 4096.
     pub memory_mib: Option<u32>,
     /// How its instructions run.
-    pub accel: Accel,
+    pub accel: VmAccel,
     /// Where QEMU and the kernel are kept; without it the user's own cache.
     pub cache: Option<PathBuf>,
     /// Address of the Debian mirror that they are fetched from.
@@ -58,13 +59,12 @@ impl Setup {
         };
         let bundle = Bundle::get(&spec, &mut |now| fetching(Some(now)))?;
         fetching(None);
-        let accelerator = request.accel.choose(&bundle, booting)?;
+        let accelerator = Accelerator::choose(request.accel, &bundle, booting)?;
         let here =
             std::thread::available_parallelism().map_or(2, |count| count.get().clamp(2, 8) as u16);
         let spec = LabSpec {
             cpus: request.cpus.unwrap_or(here),
             memory_mib: request.memory_mib.unwrap_or(MEMORY_MIB),
-            accel: request.accel,
             shares: Vec::new(),
             guest_channel: None,
         };

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use nicety_guests::Accelerator;
 use nicety_guests::emulator::QBOOT;
 use nicety_guests::machine::path_argument;
-use nicety_guests::{Accel, Accelerator};
 use nicety_model::Problem;
 
 /// A lab to boot.
@@ -18,8 +18,6 @@ pub struct LabSpec {
     pub cpus: u16,
     /// Memory in MiB; half of it may be written to as files.
     pub memory_mib: u32,
-    /// How its instructions run.
-    pub accel: Accel,
     /// Directories of the host, absolute, in which the lab may write.
     pub shares: Vec<PathBuf>,
     /// Socket of a `nicety police` whose guest the lab is.

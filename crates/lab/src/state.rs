@@ -17,9 +17,10 @@ use serde_json::json;
 use crate::boot::port_name;
 use crate::setup::LabRequest;
 use crate::spec::PORTS;
+use nicety_guests::QemuError;
 use nicety_guests::machine::{CONSOLE, MONITOR, PID};
 use nicety_guests::qmp::Qmp;
-use nicety_guests::{Accel, QemuError};
+use nicety_model::path::VmAccel;
 use nicety_netdev::runtime_dir;
 
 /// QEMU ends at once when asked; longer only on a busy host.
@@ -68,9 +69,9 @@ impl LabState {
     pub fn other_than(&self, request: &LabRequest) -> Option<String> {
         let is_kvm = self.accelerator.starts_with("KVM");
         let other_accel = match request.accel {
-            Accel::Auto => false,
-            Accel::Kvm => !is_kvm,
-            Accel::Tcg => is_kvm,
+            VmAccel::Auto => false,
+            VmAccel::Kvm => !is_kvm,
+            VmAccel::Tcg => is_kvm,
         };
         if request.cpus.is_some_and(|cpus| cpus != self.cpus) {
             Some(format!("has {} CPUs", self.cpus))
@@ -334,15 +335,15 @@ mod tests {
             mirror: String::new(),
         };
         for same in [
-            asked(None, None, Accel::Auto),
-            asked(Some(2), Some(4096), Accel::Kvm),
+            asked(None, None, VmAccel::Auto),
+            asked(Some(2), Some(4096), VmAccel::Kvm),
         ] {
             assert_eq!(state.other_than(&same), None, "{same:?}");
         }
         for (other, has) in [
-            (asked(Some(4), None, Accel::Auto), "has 2 CPUs"),
-            (asked(None, Some(8192), Accel::Auto), "has 4096 MiB"),
-            (asked(None, None, Accel::Tcg), "runs on KVM"),
+            (asked(Some(4), None, VmAccel::Auto), "has 2 CPUs"),
+            (asked(None, Some(8192), VmAccel::Auto), "has 4096 MiB"),
+            (asked(None, None, VmAccel::Tcg), "runs on KVM"),
         ] {
             assert_eq!(state.other_than(&other).as_deref(), Some(has), "{other:?}");
         }

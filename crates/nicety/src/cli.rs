@@ -277,7 +277,7 @@ fn time(text: &str, bounds: impl RangeBounds<Duration>, wrong: &str) -> Result<D
 }
 
 /// What has a text of its own; any other is `wrong`.
-fn parsed<T: FromStr>(text: &str, wrong: &str) -> Result<T, String> {
+pub fn parsed<T: FromStr>(text: &str, wrong: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{text:?} {wrong}"))
 }
 

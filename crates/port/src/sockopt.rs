@@ -1,9 +1,18 @@
-//! Options of sockets that no library knows.
+//! Options of sockets: those that no library knows, and the size of what may be in flight.
 #![allow(unsafe_code)] // edge: the C library's socket calls
 
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::net::sockopt::{set_socket_send_buffer_size, set_socket_send_buffer_size_force};
+
+/// Lets a socket have so many bytes in flight. Beyond wmem_max only with CAP_NET_ADMIN on the host;
+/// without it the kernel's limit is what it gets.
+pub(crate) fn enlarge_send_buffer(socket: impl AsFd, bytes: usize) -> rustix::io::Result<()> {
+    set_socket_send_buffer_size_force(&socket, bytes)
+        .or_else(|_| set_socket_send_buffer_size(&socket, bytes))
+}
 
 /// Sets an option.
 pub(crate) fn set<T>(

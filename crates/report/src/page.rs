@@ -28,26 +28,20 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A table below a heading, as [`Self::table`].
+    /// A table below a heading; nothing when it has no rows. Columns that are empty in every row
+    /// are left out.
     pub(crate) fn rows<T>(
         &mut self,
         heading: &str,
         rows: impl IntoIterator<Item = T>,
         columns: &[Of<'_, T>],
     ) {
-        let names: Vec<&str> = columns.iter().map(|(name, ..)| *name).collect();
         let field = |cell: Cell| match cell.is_absent() {
             true => String::new(),
             false => cell.text,
         };
         let row = |row: T| columns.iter().map(|(.., cell)| field(cell(&row))).collect();
         let rows: Vec<Vec<String>> = rows.into_iter().map(row).collect();
-        self.table(heading, &names, &rows);
-    }
-
-    /// A table below a heading; nothing when it has no rows. Columns that are empty in every row
-    /// are left out.
-    pub fn table(&mut self, heading: &str, columns: &[&str], rows: &[Vec<String>]) {
         if rows.is_empty() {
             return;
         }
@@ -59,8 +53,8 @@ impl Page {
         table.load_style(NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(self.width);
-        table.set_header(kept.iter().map(|&column| columns[column]));
-        for row in rows {
+        table.set_header(kept.iter().map(|&column| columns[column].0));
+        for row in &rows {
             table.add_row(kept.iter().map(|&column| clean(&row[column])));
         }
         for line in table.to_string().lines() {

@@ -1,9 +1,10 @@
 //! What the police daemon sees and does, for a terminal.
 
-use nicety_police::controller::Enforcement;
+use nicety_police::controller::{Enforcement, PortDecision};
 use nicety_police::explain::readable;
 use nicety_police::report::State;
 
+use crate::document::columns;
 use crate::page::Page;
 
 /// Everybody who shares the link, and the ports.
@@ -25,62 +26,45 @@ pub fn status(state: &State, width: u16) -> String {
         "{} periods, {} limits written, {} errors",
         state.periods, state.writes, state.errors
     ));
+    let soft = |bps: Option<f64>| bps.map_or("none".to_owned(), readable);
     let demand = |bps: Option<f64>| bps.map_or("more".to_owned(), readable);
-    let rows: Vec<Vec<String>> = (state.tenants.iter().zip(&decision.tenants))
-        .map(|(tenant, decided)| {
-            vec![
-                tenant.tenant.clone(),
-                tenant.weight.to_string(),
-                tenant.guarantee.to_string(),
-                readable(decided.cap_bps),
-                decided.soft_bps.map_or("none".to_owned(), readable),
-                readable(tenant.rate_bps),
-                demand(tenant.demand_bps),
-                readable(tenant.limit_bps),
-            ]
-        })
-        .collect();
-    let columns = [
-        "name",
-        "weight",
-        "guarantee",
-        "hard",
-        "soft",
-        "sends",
-        "wants",
-        "may send",
-    ];
-    page.table("tenants", &columns, &rows);
-    let rows: Vec<Vec<String>> = (decision.ports.iter())
-        .map(|port| {
-            let owner = state.tenants.get(port.tenant);
-            let holds = match (port.present, port.enforcement) {
-                (false, _) => match &port.waits {
-                    Some(why) => format!("waits: {why}"),
-                    None => "gone".to_owned(),
-                },
-                (true, Enforcement::NotEnforced) => "not enforced".to_owned(),
-                (true, Enforcement::Holds) => "holds".to_owned(),
-                (true, Enforcement::Untested) => "not reached".to_owned(),
-            };
-            // One that waits for the kernel's answer has the limit it had.
-            let limit = match port.present || port.limit.0 > 0 {
-                true => port.limit.to_string(),
-                false => String::new(),
-            };
-            vec![
-                port.port.to_string(),
-                owner.map_or(String::new(), |owner| owner.tenant.clone()),
-                port.rate_bps.map_or(String::new(), readable),
-                limit,
-                holds,
-            ]
-        })
-        .collect();
-    page.table(
+    page.rows(
+        "tenants",
+        state.tenants.iter().zip(&decision.tenants),
+        columns![|(tenant, decided)|
+            "name" Name: &tenant.tenant;
+            "weight" Number: tenant.weight.to_string();
+            "guarantee" Number: tenant.guarantee.to_string();
+            "hard" Number: readable(decided.cap_bps);
+            "soft" Number: soft(decided.soft_bps);
+            "sends" Number: readable(tenant.rate_bps);
+            "wants" Number: demand(tenant.demand_bps);
+            "may send" Number: readable(tenant.limit_bps);
+        ],
+    );
+    page.rows(
         "ports",
-        &["port", "tenant", "sends", "limit", "limit is"],
-        &rows,
+        &decision.ports,
+        columns![|port|
+            "port" Name: port.port.to_string();
+            "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
+            "sends" Number: port.rate_bps.map(readable);
+            // One that waits for the kernel's answer has the limit it had.
+            "limit" Number: (port.present || port.limit.0 > 0).then(|| port.limit.to_string());
+            "limit is" Text: holds(port);
+        ],
     );
     page.into_text()
+}
+
+fn holds(port: &PortDecision) -> String {
+    match (port.present, port.enforcement) {
+        (false, _) => match &port.waits {
+            Some(why) => format!("waits: {why}"),
+            None => "gone".to_owned(),
+        },
+        (true, Enforcement::NotEnforced) => "not enforced".to_owned(),
+        (true, Enforcement::Holds) => "holds".to_owned(),
+        (true, Enforcement::Untested) => "not reached".to_owned(),
+    }
 }

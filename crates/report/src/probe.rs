@@ -2,6 +2,7 @@
 
 use nicety_model::probe::{Ability, Answer, Area, ProbeReport};
 
+use crate::document::columns;
 use crate::page::Page;
 
 /// The whole page.
@@ -12,19 +13,16 @@ pub fn render(report: &ProbeReport, width: u16) -> String {
         report.nicety, report.kernel, report.user
     ));
     for area in Area::ALL {
-        let rows: Vec<Vec<String>> = report
-            .abilities
-            .iter()
-            .filter(|ability| ability.area == area)
-            .map(|ability| {
-                vec![
-                    ability.name.clone(),
-                    ability.answer.word().to_owned(),
-                    ability.finding.clone(),
-                ]
-            })
-            .collect();
-        page.table(area.heading(), &["what", "can", "seen"], &rows);
+        let here = report.abilities.iter().filter(|of| of.area == area);
+        page.rows(
+            area.heading(),
+            here,
+            columns![|ability|
+                "what" Name: &ability.name;
+                "can" Text: ability.answer.word();
+                "seen" Wide: &ability.finding;
+            ],
+        );
     }
     advice(&mut page, report);
     page.into_text()
@@ -34,22 +32,14 @@ fn advice(page: &mut Page, report: &ProbeReport) {
     let wanting = |ability: &&Ability| {
         ability.costs.is_some() || (ability.remedy.is_some() && ability.answer != Answer::Unknown)
     };
-    let rows: Vec<Vec<String>> = report
-        .abilities
-        .iter()
-        .filter(wanting)
-        .map(|ability| {
-            vec![
-                ability.name.clone(),
-                ability.costs.clone().unwrap_or_default(),
-                ability.remedy.clone().unwrap_or_default(),
-            ]
-        })
-        .collect();
-    page.table(
+    page.rows(
         "what is missing",
-        &["what", "what it costs", "what to do"],
-        &rows,
+        report.abilities.iter().filter(wanting),
+        columns![|ability|
+            "what" Name: &ability.name;
+            "what it costs" Wide: ability.costs.as_ref();
+            "what to do" Wide: ability.remedy.as_ref();
+        ],
     );
     page.line("");
     page.line(match first(report) {

@@ -8,7 +8,8 @@ use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
 use nicety_police::explain::readable;
 
 pub use self::bars::Rates;
-use crate::page::{Page, said};
+use crate::document::columns;
+use crate::page::Page;
 
 /// What there is.
 pub fn list(report: &VfReport, width: u16) -> String {
@@ -16,140 +17,100 @@ pub fn list(report: &VfReport, width: u16) -> String {
     for nic in &report.nics {
         page.line(&heading(nic));
         page.line(&format!("  {}", abilities(nic)));
-        let rows: Vec<Vec<String>> = (nic.functions.iter())
-            .map(|f| {
-                let mut row = vec![
-                    f.vf.to_string(),
-                    said(f.mac.as_ref()),
-                    f.vlan.map_or("-".to_owned(), |id| id.to_string()),
-                    on(f.spoof_check),
-                    on(f.trust),
-                    said(f.link_state.as_ref()),
-                    match &f.foreign {
-                        Some(kind) => format!("{kind} of somebody else"),
-                        None => rate(f.max_mbit),
-                    },
-                    rate(f.min_mbit),
-                    said(f.driver.as_ref()),
-                    f.holder.clone(),
-                    said(f.representor.as_ref()),
-                ];
-                row.extend(shared(f.shared.as_ref()));
-                row
-            })
-            .collect();
-        let columns = [
-            "vf",
-            "MAC",
-            "VLAN",
-            "spoof check",
-            "trust",
-            "link",
-            "max",
-            "min",
-            "driver",
-            "held by",
-            "representor",
-            "tenant",
-            "hard",
-            "soft",
-        ];
-        page.table("  virtual functions", &columns, &rows);
+        page.rows(
+            "  virtual functions",
+            &nic.functions,
+            columns![|f|
+                "vf" Place: f.vf;
+                "MAC" Text: f.mac.as_ref();
+                "VLAN" Number: f.vlan.map_or("-".to_owned(), |id| id.to_string());
+                "spoof check" Text: on(f.spoof_check);
+                "trust" Text: on(f.trust);
+                "link" Text: f.link_state.as_ref();
+                "max" Number: limit(f.foreign.as_ref(), || rate(f.max_mbit));
+                "min" Number: rate(f.min_mbit);
+                "driver" Text: f.driver.as_ref();
+                "held by" Text: &f.holder;
+                "representor" Text: f.representor.as_ref();
+                "tenant" Text: f.shared.as_ref().map(|shared| &shared.tenant);
+                "hard" Number: f.shared.as_ref().map(|shared| readable(shared.hard_bps));
+                "soft" Number: f.shared.as_ref().map(soft);
+            ],
+        );
         page.line("");
     }
-    let rows: Vec<Vec<String>> = (report.ports.iter())
-        .map(|port| {
-            let limit = match (&port.limit, &port.foreign) {
-                (Some(rate), _) => rate.to_string(),
-                (None, Some(kind)) => format!("{kind} of somebody else"),
-                (None, None) => "none".to_owned(),
+    page.rows(
+        "ports",
+        &report.ports,
+        columns![|port|
+            "interface" Name: &port.interface;
+            "kind" Text: &port.kind;
+            "max sent" Number: match &port.limit {
+                Some(rate) => rate.to_string(),
+                None => limit(port.foreign.as_ref(), || "none".to_owned()),
             };
-            let mut row = vec![port.interface.clone(), port.kind.clone(), limit];
-            row.extend(shared(port.shared.as_ref()));
-            row
-        })
-        .collect();
-    let columns = ["interface", "kind", "max sent", "tenant", "hard", "soft"];
-    page.table("ports", &columns, &rows);
+            "tenant" Text: port.shared.as_ref().map(|shared| &shared.tenant);
+            "hard" Number: port.shared.as_ref().map(|shared| readable(shared.hard_bps));
+            "soft" Number: port.shared.as_ref().map(soft);
+        ],
+    );
     page.into_text()
 }
 
-/// Tenant, hard and soft limit as a table has them; nothing where nobody shares.
-fn shared(shared: Option<&Shared>) -> [String; 3] {
-    let Some(shared) = shared else {
-        return Default::default();
-    };
-    [
-        shared.tenant.clone(),
-        readable(shared.hard_bps),
-        shared.soft_bps.map_or("none".to_owned(), readable),
-    ]
+/// A limit of somebody else, or `ours`.
+fn limit(foreign: Option<&String>, ours: impl Fn() -> String) -> String {
+    foreign.map_or_else(ours, |kind| format!("{kind} of somebody else"))
+}
+
+fn soft(shared: &Shared) -> String {
+    shared.soft_bps.map_or("none".to_owned(), readable)
 }
 
 /// Counters and rates.
 pub fn stats(report: &VfReport, width: u16) -> String {
-    let columns = [
-        "",
-        "tx",
-        "rx",
-        "tx packets",
-        "rx packets",
-        "tx dropped",
-        "rx dropped",
-        "broadcast",
-        "multicast",
-        "share of tx",
-        "VF to VF",
-        "counted by",
-    ];
     let mut page = Page::new(width);
     for nic in &report.nics {
-        let sent = |c: Option<&PortCounters>| c.and_then(|c| c.tx_bps).unwrap_or(0.0);
-        let all: f64 = nic
-            .functions
-            .iter()
-            .map(|f| sent(f.counters.as_ref()))
-            .sum();
-        let rows: Vec<Vec<String>> = (nic.functions.iter())
-            .map(|f| row(&format!("vf {}", f.vf), f.counters.as_ref(), all))
-            .collect();
-        page.table(&nic.interface, &columns, &rows);
+        let counters = nic.functions.iter().map(|f| f.counters.as_ref());
+        let all = counters.flatten().filter_map(|c| c.tx_bps).sum();
+        let named = nic.functions.iter();
+        let named = named.map(|f| (format!("vf {}", f.vf), f.counters.as_ref()));
+        counted(&mut page, &nic.interface, named, all);
     }
-    let rows: Vec<Vec<String>> = (report.ports.iter())
-        .map(|port| row(&port.interface, port.counters.as_ref(), 0.0))
-        .collect();
-    page.table("ports, seen from their owners", &columns, &rows);
+    let ports = report.ports.iter();
+    let ports = ports.map(|port| (port.interface.clone(), port.counters.as_ref()));
+    counted(&mut page, "ports, seen from their owners", ports, 0.0);
     page.into_text()
 }
 
-fn row(name: &str, counters: Option<&PortCounters>, all: f64) -> Vec<String> {
-    let Some(c) = counters else {
-        let mut row = vec![String::new(); 12];
-        row[0] = name.to_owned();
-        row[11] = "nobody here: see its owner".to_owned();
-        return row;
-    };
+/// A table of counters, by name; `all` is what they send together, in bit/s.
+fn counted<'r>(
+    page: &mut Page,
+    heading: &str,
+    named: impl Iterator<Item = (String, Option<&'r PortCounters>)>,
+    all: f64,
+) {
     let of = |part: f64, whole: f64| {
         (whole > 0.0).then(|| format!("{:.0} %", 100.0 * (part / whole).min(1.0)))
     };
-    let share = c.tx_bps.and_then(|bps| of(bps, all));
-    // Of what it sends, what never leaves the NIC.
-    let local = c.tx_local_bps.zip(c.tx_bps);
-    let local = local.and_then(|(local, sent)| of(local, sent));
-    vec![
-        name.to_owned(),
-        said(c.tx_bps.map(readable)),
-        said(c.rx_bps.map(readable)),
-        c.tx_packets.to_string(),
-        c.rx_packets.to_string(),
-        said(c.tx_dropped),
-        said(c.rx_dropped),
-        said(c.broadcast),
-        said(c.multicast),
-        said(share),
-        said(local),
-        c.source.clone(),
-    ]
+    page.rows(
+        heading,
+        named,
+        columns![|(name, c)|
+            "" Name: name;
+            "tx" Number: c.and_then(|c| c.tx_bps).map(readable);
+            "rx" Number: c.and_then(|c| c.rx_bps).map(readable);
+            "tx packets" Number: c.map(|c| c.tx_packets);
+            "rx packets" Number: c.map(|c| c.rx_packets);
+            "tx dropped" Number: c.and_then(|c| c.tx_dropped);
+            "rx dropped" Number: c.and_then(|c| c.rx_dropped);
+            "broadcast" Number: c.and_then(|c| c.broadcast);
+            "multicast" Number: c.and_then(|c| c.multicast);
+            "share of tx" Number: c.and_then(|c| of(c.tx_bps?, all));
+            // Of what it sends, what never leaves the NIC.
+            "VF to VF" Number: c.and_then(|c| of(c.tx_local_bps?, c.tx_bps?));
+            "counted by" Text: c.map_or("nobody here: see its owner", |c| &c.source);
+        ],
+    );
 }
 
 fn heading(nic: &PhysicalFunction) -> String {

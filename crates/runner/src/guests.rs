@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
 use nicety_guests::wire::Serve;
-use nicety_guests::{Accel, Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
+use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
 use nicety_host::placement::Placement;
 use nicety_model::note::GuestNote;
 use nicety_model::path::{VmAccel, VmConfig, VmParams};
@@ -167,16 +167,9 @@ fn accelerator<'a>(
         Entry::Occupied(known) => return Ok(known.into_mut()),
         Entry::Vacant(untried) => untried,
     };
-    let accel = match ask.accel {
-        VmAccel::Kvm => Accel::Kvm,
-        VmAccel::Tcg => Accel::Tcg,
-        VmAccel::Auto => Accel::Auto,
-    };
-    let chosen = accel
-        .choose(bundle, &mut |step| {
-            observer.on(Event::Stage(Stage::Accelerator(step)))
-        })
-        .map_err(|error| match &error {
+    let mut booted = |step: &str| observer.on(Event::Stage(Stage::Accelerator(step)));
+    let chosen =
+        Accelerator::choose(ask.accel, bundle, &mut booted).map_err(|error| match &error {
             QemuError::NoKvm { .. } => PathError::Guest {
                 why: error.what(),
                 remedy: Remedy::plan("write accel = \"tcg\" (slower) or accel = \"auto\""),

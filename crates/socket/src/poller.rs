@@ -31,11 +31,8 @@ pub(crate) fn wait<'e>(
     room: &'e mut [MaybeUninit<Event>],
     limit: Duration,
 ) -> io::Result<&'e mut [Event]> {
-    let limit = Timespec {
-        tv_sec: limit.as_secs() as _,
-        tv_nsec: limit.subsec_nanos() as _,
-    };
-    match epoll::wait(poller, room, Some(&limit)) {
+    let limit = Timespec::try_from(limit).ok();
+    match epoll::wait(poller, room, limit.as_ref()) {
         Ok((events, _)) => Ok(events),
         Err(Errno::INTR) => Ok(&mut []),
         Err(error) => Err(error.into()),

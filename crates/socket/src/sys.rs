@@ -158,11 +158,8 @@ pub(crate) fn sharp_timers() {
 /// Whether there is something to read, or the peer has left; waits that long for it.
 pub(crate) fn readable(fd: &impl AsFd, wait: Duration) -> bool {
     let mut polled = [PollFd::new(fd, PollFlags::IN)];
-    let wait = Timespec {
-        tv_sec: wait.as_secs() as _,
-        tv_nsec: wait.subsec_nanos() as _,
-    };
-    matches!(poll(&mut polled, Some(&wait)), Ok(1..))
+    let wait = Timespec::try_from(wait).ok();
+    matches!(poll(&mut polled, wait.as_ref()), Ok(1..))
 }
 
 /// CPU time of the calling thread.

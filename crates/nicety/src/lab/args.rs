@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use nicety_guests::Accel;
 use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_lab::setup::LabRequest;
 use nicety_lab::spec::memory_mib;
+use nicety_model::path::VmAccel;
+
+use crate::cli::parsed;
 
 /// The jobs.
 #[derive(Debug, Subcommand)]
@@ -49,8 +51,8 @@ pub struct MachineArgs {
     #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
     pub memory: Option<u32>,
     /// How its instructions run: kvm, tcg, or auto: kvm where a kernel boots on it, else tcg.
-    #[arg(long, value_name = "HOW")]
-    pub accel: Option<Accel>,
+    #[arg(long, value_name = "HOW", value_parser = accel)]
+    pub accel: Option<VmAccel>,
     /// Where QEMU and the kernel are kept; without it $XDG_CACHE_HOME/nicety or ~/.cache/nicety.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
@@ -71,11 +73,15 @@ impl From<&MachineArgs> for LabRequest {
         Self {
             cpus: args.cpus,
             memory_mib: args.memory,
-            accel: args.accel.unwrap_or_default(),
+            accel: args.accel.unwrap_or(VmAccel::Auto),
             cache: args.cache.clone(),
             mirror: args.mirror.clone(),
         }
     }
+}
+
+fn accel(text: &str) -> Result<VmAccel, String> {
+    parsed(text, "is no accelerator; write auto, kvm or tcg")
 }
 
 /// `nicety lab run`.

@@ -3,12 +3,11 @@
 
 use std::io;
 
-use rustix::net::sockopt;
-
 use super::learning;
 use super::socket::{ON, Socket};
 use crate::error::PortError;
 use crate::sending::LEARNING_FRAMES;
+use crate::sockopt;
 use crate::stamped::{Frames, Stamped};
 
 /// Frames per system call. More gains little (1.13 to 1.24 M frames/s from 1 to 32 on a veth),
@@ -60,10 +59,8 @@ impl TxSocket {
     ) -> Result<Self, PortError> {
         let socket = Socket::open(interface)?;
         socket.set(libc::PACKET_QDISC_BYPASS, &ON, "bypass the qdisc")?;
-        // Beyond wmem_max only with CAP_NET_ADMIN on the host; without it the kernel's limit
-        // is what we get, and a full socket then makes the call wait.
-        sockopt::set_socket_send_buffer_size_force(&socket, SEND_BUFFER_BYTES)
-            .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER_BYTES))
+        // With less, a full socket makes the call wait.
+        sockopt::enlarge_send_buffer(&socket, SEND_BUFFER_BYTES)
             .map_err(|error| PortError::system(interface, "enlarge the send buffer", error))?;
         socket.bind(0)?;
         let vector = libc::iovec {

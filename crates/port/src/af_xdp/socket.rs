@@ -68,10 +68,8 @@ impl XdpSocket {
             .and_then(|()| options::set_xdp_umem_completion_ring_size(&fd, FRAMES))
             .and_then(|()| options::set_xdp_tx_ring_size(&fd, FRAMES))
             .map_err(failed("make a ring"))?;
-        // Beyond wmem_max only with CAP_NET_ADMIN on the host; without it fewer frames can be
-        // under way.
-        options::set_socket_send_buffer_size_force(&fd, SEND_BUFFER_BYTES)
-            .or_else(|_| options::set_socket_send_buffer_size(&fd, SEND_BUFFER_BYTES))
+        // With less, fewer frames can be under way.
+        sockopt::enlarge_send_buffer(&fd, SEND_BUFFER_BYTES)
             .map_err(failed("enlarge the send buffer"))?;
         let layout =
             options::xdp_mmap_offsets(&fd).map_err(failed("ask for the layout of the rings"))?;

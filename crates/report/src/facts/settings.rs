@@ -2,10 +2,11 @@
 
 use nicety_model::HostFacts;
 
+use crate::document::columns;
 use crate::page::Page;
 
 pub fn render(page: &mut Page, facts: &HostFacts) {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<(&str, String, String)> = Vec::new();
     let settings = facts.sysctl.iter().chain(&facts.module_parameters);
     for (name, value) in settings.filter(|(name, _)| !name.starts_with("kernel.")) {
         let owners: Vec<String> = facts
@@ -14,7 +15,7 @@ pub fn render(page: &mut Page, facts: &HostFacts) {
             .filter(|owner| owner.key == *name)
             .map(|owner| format!("{} = {}", owner.file, owner.value))
             .collect();
-        rows.push(vec![name.clone(), value.clone(), owners.join("; ")]);
+        rows.push((name, value.clone(), owners.join("; ")));
     }
     for (name, values) in [
         ("CPU governor", distinct(facts.cpu.governor.values())),
@@ -30,10 +31,18 @@ pub fn render(page: &mut Page, facts: &HostFacts) {
         ("functions in user space", user_functions(facts)),
     ] {
         if !values.is_empty() {
-            rows.push(vec![name.to_owned(), values, String::new()]);
+            rows.push((name, values, String::new()));
         }
     }
-    page.table("settings", &["setting", "value", "set at boot by"], &rows);
+    page.rows(
+        "settings",
+        &rows,
+        columns![|(name, value, owners)|
+            "setting" Name: *name;
+            "value" Wide: value;
+            "set at boot by" Wide: owners;
+        ],
+    );
     let services = &facts.services;
     let running: Vec<&str> = [
         ("irqbalance", services.irqbalance),

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use nicety_guests::{Accel, Accelerator, Bundle, QemuError, bundle};
+use nicety_guests::{Accelerator, Bundle, QemuError, bundle};
+use nicety_model::path::VmAccel;
 use nicety_model::probe::{Ability, Answer, Area};
 use nicety_netdev::link::{Links, Share, VethEnd};
 use nicety_netdev::net_error::NetError;
@@ -86,7 +87,7 @@ pub(super) fn accelerator(cache: Option<PathBuf>, observer: &dyn Observer) -> Ve
     let chosen = match (&device, &found) {
         (Ok(()), Ok(Some(bundle))) => {
             let mut show = |step: &str| observer.on(Event::Stage(Stage::Accelerator(step)));
-            Accel::Auto.choose(bundle, &mut show).ok()
+            Accelerator::choose(VmAccel::Auto, bundle, &mut show).ok()
         }
         _ => None,
     };
