@@ -2,14 +2,13 @@
 //! where it is asked for.
 
 use std::cell::RefCell;
-use std::io::{self, IsTerminal};
 use std::net::TcpListener;
 use std::time::Instant;
 
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
 use nicety_report::live::board::Board;
-use nicety_report::live::thousands;
+use nicety_report::short;
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
 
@@ -17,7 +16,9 @@ use super::live::{Live, Shows};
 use crate::exit::Failure;
 use crate::lab::progress::Progress as Fetching;
 use crate::output;
+use crate::signals::Signals;
 use crate::sock::progress::figure;
+use crate::terminal::Stream;
 
 /// Progress of a run.
 pub struct Progress {
@@ -28,12 +29,14 @@ pub struct Progress {
 impl Progress {
     /// Starts to show `board`, and on a page named after the plan where somebody may ask. Starts
     /// threads, so namespaces must have been entered before.
-    pub fn start(board: Board, web: Option<(TcpListener, String)>) -> Result<Self, Failure> {
+    pub fn start(
+        board: Board,
+        web: Option<(TcpListener, String)>,
+        signals: &Signals,
+    ) -> Result<Self, Failure> {
         let started = Instant::now();
-        // A terminal that calls itself dumb cannot move its cursor up.
-        let terminal = io::stderr().is_terminal()
-            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let live = match terminal || web.is_some() {
+        let terminal = Stream::Error.can_move().then(|| signals.clone());
+        let live = match terminal.is_some() || web.is_some() {
             true => Some(Live::start(board, started, Shows { terminal, web })?),
             false => None,
         };
@@ -58,9 +61,9 @@ impl Progress {
             self.say(&format!(
                 "{}: {} frames/s ({}–{}, {} of {} visits)",
                 result.cell,
-                thousands(estimate.fps),
-                thousands(estimate.low_fps),
-                thousands(estimate.high_fps),
+                short(estimate.fps),
+                short(estimate.low_fps),
+                short(estimate.high_fps),
                 estimate.visits,
                 // Further visits, and ten seconds that count as one, come on top.
                 visits.max(estimate.visits)
@@ -73,7 +76,7 @@ impl Progress {
             ""
         };
         let found = match result.throughput_fps {
-            Some(fps) => format!("{} frames/s", thousands(fps)),
+            Some(fps) => format!("{} frames/s", short(fps)),
             None => "no result".to_owned(),
         };
         self.change(|board| board.done(result, None));
@@ -142,7 +145,7 @@ impl Observer for Progress {
             Event::Fetching(_) | Event::Fetched | Event::Restored(_) => {}
             Event::Stage(stage) => self.stage(&words(stage)),
             Event::Left(left) => {
-                self.change(|board| board.end = Some(self.started.elapsed() + left));
+                self.change(|board| board.left(self.started.elapsed(), left));
             }
             Event::Cell { name, control } => self.change(|board| board.cell(name, control)),
             Event::Trial {
