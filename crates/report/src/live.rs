@@ -8,7 +8,7 @@ mod cells;
 mod cpus;
 mod draw;
 mod grid;
-mod help;
+pub(crate) mod help;
 pub mod keys;
 pub mod left;
 pub(crate) mod list;
@@ -18,5 +18,6 @@ mod searched;
 #[cfg(test)]
 pub(crate) mod drawn;
 
+pub(crate) use draw::filter;
 pub use draw::{Frame, full, height, inline};
 pub use look::Look;

@@ -17,7 +17,9 @@ use super::look::{Look, Tone, clean};
 /// Columns between two columns.
 const GAP: usize = 2;
 /// Narrowest picture of the last values, and widest.
-const SPARK: (usize, usize) = (8, 40);
+const SPARK: (usize, usize) = (15, 40);
+/// Columns of a higher rank than this make room for one picture.
+const BEFORE_SPARK: u8 = 4;
 
 /// What a row is sorted by.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,7 +133,7 @@ impl List<'_> {
             .header(header)
             .column_spacing(GAP as u16)
             .render(area, buf);
-        if spark > 0 {
+        if spark.0 > 0 {
             let used: usize = widths.iter().map(|width| width + GAP).sum();
             self.pictures(&shown, (used, spark), look, area, buf);
         }
@@ -160,8 +162,8 @@ impl List<'_> {
         items
     }
 
-    /// The columns that fit, their widths, and the width of each picture or 0.
-    fn fit(&self, width: usize) -> (Vec<usize>, Vec<usize>, usize) {
+    /// The columns that fit, their widths, then how many pictures and the width of each.
+    fn fit(&self, width: usize) -> (Vec<usize>, Vec<usize>, (usize, usize)) {
         // By all rows, so that columns stay where they are while one scrolls.
         let wide = |column: usize| {
             let entries = self.items.iter().map(|item| &item.entries[column]);
@@ -172,36 +174,43 @@ impl List<'_> {
         };
         let mut kept: Vec<usize> = (0..self.columns.len()).collect();
         let sum = |kept: &[usize]| -> usize { kept.iter().map(|column| wide(*column) + GAP).sum() };
-        while sum(&kept).saturating_sub(GAP) > width {
-            let last = kept
-                .iter()
-                .enumerate()
-                .max_by_key(|(_, column)| self.columns[**column].rank);
-            match last {
-                Some((at, column)) if self.columns[*column].rank > 0 => drop(kept.remove(at)),
-                _ => break,
+        let picture = if self.sparks.is_empty() {
+            0
+        } else {
+            SPARK.0 + GAP
+        };
+        loop {
+            let ranks = kept.iter().map(|column| self.columns[*column].rank);
+            let Some((at, rank)) = ranks.enumerate().max_by_key(|(_, rank)| *rank) else {
+                break;
+            };
+            let picture = if rank > BEFORE_SPARK { picture } else { 0 };
+            if rank == 0 || (sum(&kept) + picture).saturating_sub(GAP) <= width {
+                break;
             }
+            kept.remove(at);
         }
         let widths: Vec<usize> = kept.iter().map(|column| wide(*column).min(width)).collect();
-        let room = width.saturating_sub(sum(&kept));
-        let each = (room + GAP) / self.sparks.len().max(1);
-        let spark = match each.saturating_sub(GAP) {
-            room if self.sparks.is_empty() || room < SPARK.0 => 0,
-            room => room.min(SPARK.1),
-        };
-        (kept, widths, spark)
+        let room = width.saturating_sub(sum(&kept)) + GAP;
+        let pictures = (room / (SPARK.0 + GAP)).min(self.sparks.len());
+        let each = room.checked_div(pictures).unwrap_or(0);
+        (
+            kept,
+            widths,
+            (pictures, each.saturating_sub(GAP).min(SPARK.1)),
+        )
     }
 
     /// The last values of the rows, right of them.
     fn pictures(
         &self,
         shown: &[&Item],
-        (left, width): (usize, usize),
+        (left, (pictures, width)): (usize, (usize, usize)),
         look: Look,
         area: Rect,
         buf: &mut Buffer,
     ) {
-        for (number, title) in self.sparks.iter().enumerate() {
+        for (number, title) in self.sparks.iter().take(pictures).enumerate() {
             let x = area.x + (left + number * (width + GAP)) as u16;
             let style = look.style(Tone::Dim).add_modifier(Modifier::BOLD);
             buf.set_stringn(x, area.y, title, width, style);
