@@ -113,6 +113,7 @@ const INSPECT_EXAMPLES: &str = "Examples:
 
 const PROBE_EXAMPLES: &str = "Examples:
   nicety probe                         on a new machine, before anything else
+  nicety probe --quick                 in two seconds, without booting a kernel on KVM
   nicety probe --json | jq -r '.abilities[] | select(.answer == \"no\").remedy'
 
 Engines and paths are tried in network namespaces that go with the program. Nothing is fetched,
@@ -224,6 +225,9 @@ pub struct ProbeArgs {
     /// ~/.cache/nicety.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
+    /// Boot no kernel to see whether KVM works. All else takes two seconds, this up to 90.
+    #[arg(long)]
+    pub quick: bool,
     /// Print the answers as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,

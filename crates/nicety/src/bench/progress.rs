@@ -17,6 +17,7 @@ use super::live::{Live, Shows};
 use crate::exit::Failure;
 use crate::lab::progress::Progress as Fetching;
 use crate::output;
+use crate::probe;
 use crate::sock::progress::figure;
 
 /// Progress of a run.
@@ -194,7 +195,8 @@ fn words(stage: Stage<'_>) -> String {
                 at_most.as_secs()
             )
         }
-        Stage::Accelerator(step) => step.to_owned(),
+        Stage::Trying(_, name) => format!("trying {name}"),
+        Stage::Accelerator(wait) => probe::proof_of_kvm(wait),
         Stage::Boot {
             guests,
             nic,
