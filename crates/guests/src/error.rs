@@ -161,7 +161,9 @@ impl QemuError {
             Self::Answer { what, text } => format!("{what} cannot be understood: {text:?}"),
             Self::NoModule { release, name } => format!("kernel {release} has no module {name}"),
             Self::NoKvm { why } => format!("KVM does not work here: {why}"),
-            Self::ProofSkipped => "KVM was not tried: the boot that proves it was skipped".to_owned(),
+            Self::ProofSkipped => {
+                "KVM was not tried: the boot that proves it was skipped".to_owned()
+            }
             Self::Ended {
                 what,
                 awaited,

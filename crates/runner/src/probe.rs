@@ -33,10 +33,7 @@ pub struct Request<'r> {
 ///
 /// # Errors
 /// When it cannot be found out who the user is.
-pub fn all(
-    request: &Request<'_>,
-    observer: &dyn Observer,
-) -> Result<ProbeReport, PrivilegeError> {
+pub fn all(request: &Request<'_>, observer: &dyn Observer) -> Result<ProbeReport, PrivilegeError> {
     let before = privilege::privilege()?;
     // All that is known of the host comes before a user namespace hides some of it.
     let measurer = Measurer {

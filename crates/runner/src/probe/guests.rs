@@ -124,7 +124,9 @@ fn kvm(device: io::Result<()>, tried: Tried) -> Ability {
                        each other only";
     const UNPROVED: &str = "a device that opens does not prove that guests run";
     match (device, tried) {
-        (Ok(()), Tried::Chosen(Accelerator::Kvm)) => ability("KVM", Answer::Yes, "a kernel boots on it"),
+        (Ok(()), Tried::Chosen(Accelerator::Kvm)) => {
+            ability("KVM", Answer::Yes, "a kernel boots on it")
+        }
         (Ok(()), Tried::Chosen(Accelerator::Tcg(why))) => {
             let why = why.unwrap_or_else(|| "no kernel boots on it".to_owned());
             ability("KVM", Answer::No, format!("{why}, using TCG"))
@@ -205,10 +207,17 @@ mod tests {
             "/dev/kvm opens, but no kernel boots on it, using TCG"
         );
         let refused = io::Error::from(io::ErrorKind::PermissionDenied);
-        assert!(kvm(Err(refused), Tried::NoKernel)
-            .remedy.unwrap().contains("usermod"));
+        assert!(
+            kvm(Err(refused), Tried::NoKernel)
+                .remedy
+                .unwrap()
+                .contains("usermod")
+        );
         let absent = io::Error::from(io::ErrorKind::NotFound);
-        assert_eq!(kvm(Err(absent), Tried::NoKernel).finding, "/dev/kvm does not exist");
+        assert_eq!(
+            kvm(Err(absent), Tried::NoKernel).finding,
+            "/dev/kvm does not exist"
+        );
     }
 
     #[test]
