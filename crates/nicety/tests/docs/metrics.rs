@@ -30,10 +30,16 @@ fn registered(source: &str) -> BTreeMap<String, String> {
 
 /// Rows of the tables: name without prefix and `_total`, and what the last column says.
 fn documented(page: &str) -> BTreeMap<String, String> {
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `nicety_police_"));
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `nicety_police_"));
     let rows = rows.map(|row| {
         let (name, rest) = row.split_once('`').unwrap();
-        let help = rest.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap();
+        let help = rest
+            .trim_end_matches([' ', '|'])
+            .rsplit(" | ")
+            .next()
+            .unwrap();
         let name = name.strip_suffix("_total").unwrap_or(name);
         (name.to_owned(), help.to_owned())
     });
@@ -45,11 +51,20 @@ fn the_page_has_every_metric_of_the_daemon() {
     let there = registered(&page::read(DAEMON));
     assert!(there.len() > 15, "{there:?}");
     let documented = documented(&page::read(PAGE));
-    let missing: Vec<_> = there.iter().filter(|(name, _)| !documented.contains_key(*name)).collect();
+    let missing: Vec<_> = there
+        .iter()
+        .filter(|(name, _)| !documented.contains_key(*name))
+        .collect();
     assert!(missing.is_empty(), "not in {PAGE}: {missing:#?}");
-    let gone: Vec<_> = documented.keys().filter(|name| !there.contains_key(*name)).collect();
+    let gone: Vec<_> = documented
+        .keys()
+        .filter(|name| !there.contains_key(*name))
+        .collect();
     assert!(gone.is_empty(), "in {PAGE} and not in {DAEMON}: {gone:?}");
     for (name, help) in there {
-        assert_eq!(documented[&name], help, "{PAGE}: {name} has the help that the daemon writes");
+        assert_eq!(
+            documented[&name], help,
+            "{PAGE}: {name} has the help that the daemon writes"
+        );
     }
 }

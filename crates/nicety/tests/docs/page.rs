@@ -72,7 +72,12 @@ impl Block<'_> {
         for line in self.text.lines() {
             match (line.strip_prefix("$ "), all.last_mut()) {
                 (Some(command), _) => all.push(Shown {
-                    command: command.split(" # ").next().unwrap_or(command).trim().to_owned(),
+                    command: command
+                        .split(" # ")
+                        .next()
+                        .unwrap_or(command)
+                        .trim()
+                        .to_owned(),
                     output: String::new(),
                 }),
                 (None, Some(last)) => {
@@ -142,7 +147,10 @@ pub fn shows(wanted: &str, told: &str) -> bool {
         let line = masked(line);
         let at = match anywhere {
             true => rest.iter().position(|one| *one == line),
-            false => rest.iter().position(|one| !one.is_empty()).filter(|at| rest[*at] == line),
+            false => rest
+                .iter()
+                .position(|one| !one.is_empty())
+                .filter(|at| rest[*at] == line),
         };
         let Some(at) = at else {
             return false;

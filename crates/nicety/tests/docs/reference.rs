@@ -25,11 +25,16 @@ struct Schema(Value);
 impl Schema {
     /// The definition that a part refers to, also through `anyOf` with null.
     fn definition<'a>(&'a self, part: &'a Value) -> (Option<&'a str>, &'a Value) {
-        if let Some(name) = part["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {
+        if let Some(name) = part["$ref"]
+            .as_str()
+            .and_then(|path| path.strip_prefix("#/$defs/"))
+        {
             return (Some(name), &self.0["$defs"][name]);
         }
         let choices = part["anyOf"].as_array().into_iter().flatten();
-        let first = choices.filter(|one| one["type"] != "null").find(|one| one["type"] != "array");
+        let first = choices
+            .filter(|one| one["type"] != "null")
+            .find(|one| one["type"] != "array");
         first.map_or((None, part), |first| self.definition(first))
     }
 
@@ -43,9 +48,13 @@ impl Schema {
     fn values(&self, part: &Value) -> String {
         let (name, found) = self.definition(part);
         let mut text = if let Some(choices) = found["oneOf"].as_array() {
-            let words = choices.iter().filter_map(|one| Some(format!("`\"{}\"`", one["const"].as_str()?)));
+            let words = choices
+                .iter()
+                .filter_map(|one| Some(format!("`\"{}\"`", one["const"].as_str()?)));
             words.collect::<Vec<_>>().join(", ")
-        } else if let (Some(low), Some(high)) = (found["minimum"].as_f64(), found["maximum"].as_f64()) {
+        } else if let (Some(low), Some(high)) =
+            (found["minimum"].as_f64(), found["maximum"].as_f64())
+        {
             format!("{} to {}", number(low), number(high))
         } else if let Some(low) = found["minimum"].as_f64() {
             format!("{} or more", number(low))
@@ -55,8 +64,12 @@ impl Schema {
                 kind => kind.as_str(),
             };
             match (name, kind) {
-                (Some("Time" | "Period" | "Burst"), _) => "duration with a unit, as in `\"30s\"`".to_owned(),
-                (Some("Rate" | "LimitRate"), _) => "rate with a unit, as in `\"500mbit\"`".to_owned(),
+                (Some("Time" | "Period" | "Burst"), _) => {
+                    "duration with a unit, as in `\"30s\"`".to_owned()
+                }
+                (Some("Rate" | "LimitRate"), _) => {
+                    "rate with a unit, as in `\"500mbit\"`".to_owned()
+                }
                 (_, Some("boolean")) => "`true`, `false`".to_owned(),
                 (_, Some("array")) => "list".to_owned(),
                 (_, kind) => kind.unwrap_or("text").replace("string", "text"),
@@ -71,10 +84,18 @@ impl Schema {
     /// The table of an object's keys, and the meaning of words that they take.
     fn table(&self, object: &Value, out: &mut String) {
         out.push_str("\n| Key | Value | Meaning |\n|---|---|---|\n");
-        let required: Vec<_> = object["required"].as_array().into_iter().flatten().collect();
+        let required: Vec<_> = object["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .collect();
         let keys = object["properties"].as_object().unwrap();
         for (key, part) in keys {
-            let must = if required.iter().any(|one| *one == key) { ", required" } else { "" };
+            let must = if required.iter().any(|one| *one == key) {
+                ", required"
+            } else {
+                ""
+            };
             let meaning = one_line(&part["description"]);
             writeln!(out, "| `{key}`{must} | {} | {meaning} |", self.values(part)).unwrap();
         }
@@ -85,7 +106,10 @@ impl Schema {
             };
             writeln!(out, "\n`{key}` is one of:\n").unwrap();
             for one in choices {
-                let (word, meaning) = (one["const"].as_str().unwrap(), one_line(&one["description"]));
+                let (word, meaning) = (
+                    one["const"].as_str().unwrap(),
+                    one_line(&one["description"]),
+                );
                 writeln!(out, "- `\"{word}\"`: {meaning}").unwrap();
             }
         }
@@ -101,7 +125,10 @@ fn number(value: f64) -> String {
 }
 
 fn one_line(text: &Value) -> String {
-    text.as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|")
+    text.as_str()
+        .unwrap_or_default()
+        .replace('\n', " ")
+        .replace('|', "\\|")
 }
 
 /// The page of a schema: a section for each of its tables.
@@ -139,16 +166,28 @@ fn golden(name: &str, text: &str) {
         return;
     }
     let there = fs::read_to_string(page::root().join(name)).unwrap_or_default();
-    let differs = there.lines().zip(text.lines()).find(|(old, new)| old != new);
-    assert!(there == text, "{name} is not what make golden writes; first difference: {differs:?}");
+    let differs = there
+        .lines()
+        .zip(text.lines())
+        .find(|(old, new)| old != new);
+    assert!(
+        there == text,
+        "{name} is not what make golden writes; first difference: {differs:?}"
+    );
 }
 
 #[test]
 fn the_plan_reference_is_that_of_the_schema() {
-    golden("docs/reference/plan.md", &rendered("schema/plan.schema.json", PLAN));
+    golden(
+        "docs/reference/plan.md",
+        &rendered("schema/plan.schema.json", PLAN),
+    );
 }
 
 #[test]
 fn the_policy_reference_is_that_of_the_schema() {
-    golden("docs/reference/policy.md", &rendered("schema/policy.schema.json", POLICY));
+    golden(
+        "docs/reference/policy.md",
+        &rendered("schema/policy.schema.json", POLICY),
+    );
 }

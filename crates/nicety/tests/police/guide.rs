@@ -165,7 +165,10 @@ fn the_page_about_sharing_a_link() {
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
             // What stands elsewhere is for another machine: eth1, 82576.
-            let Some(line) = line.strip_prefix("$ ").filter(|line| line.starts_with("nicety ")) else {
+            let Some(line) = line
+                .strip_prefix("$ ")
+                .filter(|line| line.starts_with("nicety "))
+            else {
                 continue;
             };
             let mut shown = String::new();
