@@ -10,5 +10,6 @@ mod commands;
 mod language;
 mod links;
 mod metrics;
+#[allow(dead_code, reason = "the tests that run commands use the rest")]
 mod page;
 mod reference;
