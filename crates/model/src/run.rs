@@ -22,6 +22,12 @@ use crate::verdict::Verdict;
 pub struct Fingerprint {
     /// Version of nicety.
     pub nicety: String,
+    /// Name of the host; absent when it is not to be published, and in runs older than it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hostname: Option<String>,
+    /// What the user calls this host or this run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub label: Option<String>,
     /// Whether the run had root's rights on the host, or only in its own user namespace.
     pub privileged: bool,
     /// Kernel release.
@@ -64,6 +70,39 @@ pub struct Fingerprint {
     pub interfaces: BTreeMap<String, InterfaceFacts>,
     /// BIOS or firmware version.
     pub bios: Option<String>,
+}
+
+/// What a host is called in results, so that those of several hosts can be told apart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Naming {
+    /// Its name; absent when it is not to be published.
+    pub hostname: Option<String>,
+    /// What the user calls it.
+    pub label: Option<String>,
+}
+
+impl Naming {
+    /// `web01 · nightly`: name and label, or the one that there is.
+    pub fn called(&self) -> Option<String> {
+        called([&self.hostname, &self.label])
+    }
+}
+
+fn called(words: [&Option<String>; 2]) -> Option<String> {
+    let words: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
+    (!words.is_empty()).then(|| words.join(" · "))
+}
+
+impl Fingerprint {
+    /// Takes the host's name and label.
+    pub fn name(&mut self, naming: Naming) {
+        (self.hostname, self.label) = (naming.hostname, naming.label);
+    }
+
+    /// As [`Naming::called`].
+    pub fn called(&self) -> Option<String> {
+        called([&self.hostname, &self.label])
+    }
 }
 
 /// Facts about one interface. Absent means unknown or not applicable.

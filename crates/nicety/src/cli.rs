@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use nicety_guests::bundle::{MIRROR, check_mirror};
+use nicety_host::fingerprint;
 use nicety_model::EngineChoice;
 use nicety_model::plan::{Preset, parse_duration};
+use nicety_model::run::Naming;
 use nicety_port::probes::Stamps;
 
 /// Measures, tunes and polices the network path of virtual machines.
@@ -192,6 +194,38 @@ pub struct BenchArgs {
     /// Print the results as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+    /// What the host is called.
+    #[command(flatten)]
+    pub naming: NamingArgs,
+}
+
+/// What a host is called in results and on pages.
+#[derive(Debug, Args)]
+pub struct NamingArgs {
+    /// Name this host or run in results and on pages, beside the host's own name.
+    #[arg(long, value_name = "TEXT", value_parser = label)]
+    pub label: Option<String>,
+    /// Leave the host's name out of results and pages, to publish them.
+    #[arg(long)]
+    pub no_hostname: bool,
+}
+
+impl NamingArgs {
+    /// The name and label that results get.
+    pub fn naming(&self) -> Naming {
+        Naming {
+            hostname: (!self.no_hostname).then(fingerprint::hostname).flatten(),
+            label: self.label.clone(),
+        }
+    }
+}
+
+fn label(text: &str) -> Result<String, String> {
+    let plain = !text.trim().is_empty() && text.chars().count() <= 80;
+    match plain && !text.chars().any(char::is_control) {
+        true => Ok(text.trim().to_owned()),
+        false => Err("write 1 to 80 characters on one line".to_owned()),
+    }
 }
 
 /// `nicety inspect`.
@@ -216,6 +250,9 @@ pub struct InspectArgs {
     /// Print the facts as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+    /// What the host is called.
+    #[command(flatten)]
+    pub naming: NamingArgs,
 }
 
 /// `nicety probe`.

@@ -16,6 +16,9 @@ pub fn status(state: &State, width: u16) -> String {
         Some(level) => format!("link full, {} per unit of weight", readable(level)),
         None => "link not full".to_owned(),
     };
+    if let Some(host) = &state.host {
+        page.line(host);
+    }
     page.line(&format!(
         "{}, process {}, every {} s: {} sent, {level}",
         state.policy,

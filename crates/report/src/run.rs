@@ -45,6 +45,7 @@ impl Report for Run {
         let run = self;
         let groups = pick::groups(run);
         let mut doc = Document::new(medium, &run.run.name);
+        doc.host = run.run.host.called();
         doc.answer = answer::paragraphs(run);
         match medium {
             Medium::Terminal => {}

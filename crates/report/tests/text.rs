@@ -498,3 +498,23 @@ fn details_are_those_of_a_visit_that_has_them() {
     // Runs without any of it have none of the columns.
     assert!(!text(|out| csv::render(&common::rich(), out)).contains("low_fps"));
 }
+
+#[test]
+fn every_rendering_names_the_host_unless_it_must_not() {
+    let mut run = common::rich();
+    let all = |run: &Run| {
+        [
+            table(run, 80, false),
+            text(|out| markdown(run, out)),
+            text(|out| html(run, out)),
+        ]
+    };
+    for rendered in all(&run) {
+        assert!(!rendered.contains("web01"));
+    }
+    run.run.host.hostname = Some("web01".to_owned());
+    run.run.host.label = Some("nightly".to_owned());
+    for rendered in all(&run) {
+        assert!(rendered.contains("web01 · nightly"), "{rendered}");
+    }
+}

@@ -54,6 +54,7 @@ impl Session {
     pub fn open(request: Request, stop: &Stop, observer: &dyn Observer) -> Result<Self, RunError> {
         let Request {
             mut plan,
+            naming,
             place,
             time_box,
             engine,
@@ -67,6 +68,7 @@ impl Session {
             privileged: false,
         };
         let mut facts = fingerprint::read(&Roots::live(), measurer);
+        facts.name(naming);
         let ports = plan.paths.iter().flat_map(PathPlan::interfaces).flatten();
         fingerprint::add_interfaces(&mut facts, ports);
         let guests = Guests::prepare(&plan, cache, mirror, observer);
