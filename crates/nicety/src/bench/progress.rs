@@ -33,7 +33,7 @@ impl Progress {
     /// threads, so namespaces must have been entered before.
     pub fn start(board: Board, web: Option<(TcpListener, String)>) -> Result<Self, Failure> {
         let started = Instant::now();
-        let planned = board.cells.len();
+        let planned = board.rows.iter().map(|row| row.cells.len()).sum();
         // A terminal that calls itself dumb cannot move its cursor up.
         let terminal = io::stderr().is_terminal()
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
