@@ -105,6 +105,16 @@ impl Fingerprint {
     }
 }
 
+crate::keywords::keywords! {
+    /// Why a run stopped before every cell had its result.
+    StoppedBy {
+        /// Its user stopped it.
+        Interruption = "interruption",
+        /// The rest did not fit in the time box.
+        TimeBox = "time-box",
+    }
+}
+
 /// Facts about one interface. Absent means unknown or not applicable.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceFacts {
@@ -223,6 +233,8 @@ pub struct RunHead {
     pub command: String,
     /// Whether every cell of the plan has a result.
     pub complete: bool,
+    /// Why it stopped before; absent when it did not, when it was killed, and in runs older than this key.
+    pub stopped_by: Option<StoppedBy>,
     /// The machine.
     pub host: Fingerprint,
     /// Said once for the whole run: what this user or machine gave up.

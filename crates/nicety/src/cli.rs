@@ -16,9 +16,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_host::fingerprint;
-use nicety_model::EngineChoice;
 use nicety_model::plan::{Preset, parse_duration};
 use nicety_model::run::Naming;
+use nicety_model::{EngineChoice, Verdict};
 use nicety_port::probes::Stamps;
 
 /// Measures, tunes and polices the network path of virtual machines.
@@ -191,6 +191,9 @@ pub struct BenchArgs {
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true,
         default_missing_value = "127.0.0.1:9470", value_parser = listen)]
     pub web: Option<SocketAddr>,
+    /// Which results make the exit code 1.
+    #[command(flatten)]
+    pub demand: DemandArgs,
     /// Print the results as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
@@ -226,6 +229,17 @@ fn label(text: &str) -> Result<String, String> {
         true => Ok(text.trim().to_owned()),
         false => Err("write 1 to 80 characters on one line".to_owned()),
     }
+}
+
+/// Which results make the exit code 1.
+#[derive(Debug, Args)]
+pub struct DemandArgs {
+    /// Exit with 1 also when a result has one of these verdicts, as in noisy,unstable.
+    #[arg(long, value_name = "VERDICTS", value_delimiter = ',', value_parser = verdict)]
+    pub fail_on: Vec<Verdict>,
+    /// Exit with 1 unless every cell has a result that is ok or wide.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// `nicety inspect`.
@@ -303,9 +317,18 @@ pub struct ReportArgs {
     /// Write OpenMetrics text for Prometheus; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub openmetrics: Option<PathBuf>,
+    /// Which results make the exit code 1.
+    #[command(flatten)]
+    pub demand: DemandArgs,
     /// Print the run as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `--fail-on`.
+fn verdict(text: &str) -> Result<Verdict, String> {
+    let words = || Verdict::WORDS.join(", ");
+    Verdict::of(text).ok_or_else(|| format!("unknown verdict {text:?}; write one of {}", words()))
 }
 
 /// A duration that is `wrong` outside of the bounds.

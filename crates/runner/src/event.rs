@@ -52,10 +52,10 @@ pub enum Event<'a> {
         /// What all visits of the cell come to, where they make one result, and how many are planned.
         so_far: Option<(&'a CellSummary, u32)>,
     },
-    /// A cell cannot be measured here.
+    /// Cells cannot be measured here, all for one reason.
     Skipped {
-        /// Its name.
-        cell: &'a str,
+        /// Their names.
+        cells: &'a [String],
         /// What is wrong.
         reason: &'a str,
     },
