@@ -321,7 +321,7 @@ fn the_live_page_works_in_a_browser() {
             &format!(
                 "<script>window.__errors = []; onerror = (e) => __errors.push(e);
                 const first = {state}; window.fetch = async () => ({{ ok: true, json: async () => first }});</script>
-                <script>{script}</script><script>setTimeout(() => {{
+                <script>{script}</script><script>setTimeout(async () => {{
                 const width = document.documentElement.clientWidth;
                 const kept = document.documentElement.dataset.periods > 1;
                 const other = structuredClone(first);
@@ -331,6 +331,7 @@ fn the_live_page_works_in_a_browser() {
                 other.state.tenants[0].limit_bps = 129e6;
                 other.state.tenants[0].bottleneck = {{ kind: 'link', with: ['p', 'q', 'r', 's'], more: 12 }};
                 take(other);
+                await new Promise((done) => setTimeout(done, 50));
                 const cards = document.querySelectorAll('#tenants article');
                 const said = cards[0].textContent;
                 const figure = cards[0].querySelector('figure');
