@@ -189,7 +189,7 @@ pub struct BenchArgs {
     /// Show how far the run is on a page as well, at this address. Everybody who can reach it may
     /// look.
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true,
-        default_missing_value = "127.0.0.1:9470", value_parser = listen)]
+        default_missing_value = "127.0.0.1:9470", value_parser = port_or_address)]
     pub web: Option<SocketAddr>,
     /// Which results make the exit code 1.
     #[command(flatten)]
@@ -369,6 +369,14 @@ fn shell(text: &str) -> Result<clap_complete::Shell, String> {
 fn seed(text: &str) -> Result<u64, String> {
     let wrong = "is no seed; write a whole number, as printed with the results";
     parsed(text, wrong)
+}
+
+/// `--web`: a port alone is one of this host's loopback.
+fn port_or_address(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port))),
+        Err(_) => listen(text),
+    }
 }
 
 /// An address to listen on.
