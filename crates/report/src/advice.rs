@@ -26,14 +26,18 @@ pub fn render(advice: &Advice, width: u16) -> String {
             .iter()
             .filter(|f| f.changes.is_empty())
             .count();
+        let by_hand = match later {
+            0 => String::new(),
+            1 => "; 1 finding needs you".to_owned(),
+            more => format!("; {more} findings need you"),
+        };
         page.wrap(
             0,
             format_args!(
-                "{} for {}: nicety can change {} now, {} by hand.",
+                "{} for {}: nicety can change {} now{by_hand}.",
                 plural(advice.findings.len(), "finding"),
                 advice.goal,
                 plural(changes.len(), "setting"),
-                plural(later, "finding"),
             ),
         );
     }
