@@ -3,6 +3,7 @@
 mod bench;
 mod cli;
 mod compare;
+mod demand;
 mod exit;
 mod explain;
 mod guest;

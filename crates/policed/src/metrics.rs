@@ -242,6 +242,7 @@ mod tests {
         let shown = Shown {
             state: State {
                 schema: SCHEMA,
+                host: None,
                 pid: 1,
                 born_ticks: 0,
                 netns: 1,

@@ -56,6 +56,7 @@ pub fn render(
         let lines = Block::List(picture.misplaced.clone());
         doc.section("misplaced", "Misplaced", vec![Block::text(why), lines]);
     }
+    doc.host = facts.host.called();
     doc.page.window = Some("Host");
     doc.page.eyebrow = "nicety inspect".to_owned();
     doc.page.data = json::compact("facts", facts)?;

@@ -34,6 +34,7 @@ pub mod policed;
 pub mod probe;
 mod ranking;
 mod run;
+pub mod skips;
 pub mod sock;
 mod threads;
 pub mod vf;

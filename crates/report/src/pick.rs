@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use nicety_model::cell::{self, SkippedCell};
+use nicety_model::cell;
 use nicety_model::run::CellSummary;
 use nicety_model::{
     CellKey, CellResult, Direction, Estimate, LatencySummary, LimitKey, Note, Purpose, Run,
@@ -266,11 +266,6 @@ pub fn verdicts(groups: &[Group<'_>]) -> Vec<(Verdict, usize)> {
     let cells = |of: Verdict| groups.iter().filter(|g| g.verdict() == of).count();
     let all = Verdict::ALL.map(|verdict| (verdict, cells(verdict)));
     all.into_iter().filter(|(_, cells)| *cells > 0).collect()
-}
-
-/// A skipped cell in one line: `NAME: REASON; REMEDY`.
-pub fn skipped_line(skipped: &SkippedCell) -> String {
-    format!("{}: {}; {}", skipped.cell, skipped.reason, skipped.remedy)
 }
 
 /// Notes of the cells in order of first appearance, each text once with the cells that have it.

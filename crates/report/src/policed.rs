@@ -81,6 +81,7 @@ impl Report for Policed {
     fn document(&self, medium: Medium) -> Result<Document, ReportError> {
         let run = self;
         let mut doc = Document::new(medium, &run.run.policy);
+        doc.host = run.host.called();
         doc.answer = answer(run)
             .into_iter()
             .map(|sentence| vec![sentence])

@@ -32,7 +32,7 @@ use crate::json;
 use crate::note;
 use crate::number::{self, plural};
 use crate::pick::{self, Group};
-use crate::sock;
+use crate::{skips, sock};
 use throughput::{Throughput, Unit};
 
 /// Cells from which the data in a page have shorter numbers.
@@ -45,6 +45,7 @@ impl Report for Run {
         let run = self;
         let groups = pick::groups(run);
         let mut doc = Document::new(medium, &run.run.name);
+        doc.host = run.run.host.called();
         doc.answer = answer::paragraphs(run);
         match medium {
             Medium::Terminal => {}
@@ -303,19 +304,14 @@ fn beside(doc: &mut Document, run: &Run) -> Result<(), ReportError> {
         let limits = Block::Text(format!("{} frames/s", limits.join(", ")));
         doc.section("limits", "The tester alone, without a path", vec![limits]);
     }
-    let skipped = run.skipped.iter().map(pick::skipped_line);
     doc.list(
         "missing",
         "Skipped: this machine cannot build them",
-        skipped.collect(),
+        skips::lines(run),
     );
     if !run.left_out.is_empty() {
         let cells = Block::Text(run.left_out.join(", "));
-        doc.section(
-            "left-out",
-            "Left out by the time box or an interruption",
-            vec![cells],
-        );
+        doc.section("left-out", skips::left_out(run), vec![cells]);
     }
     Ok(())
 }

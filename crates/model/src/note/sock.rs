@@ -58,6 +58,16 @@ notes! {
         "N132" "other-clients" Warning
         OtherClients
             => ("tests of other clients ran on this server at the same time: the figures are theirs too"),
+
+        "N133" "slept-between-requests" Caution
+        SleptBetween { p50_us: f64, p90_us: f64 }
+            => ("latency has two modes (p50 {p50_us:.1} µs, p90 {p90_us:.1} µs): the CPU probably slept between \
+                 requests; try --pin"),
+
+        "N134" "one-pair-slept" Caution
+        OnePairSlept { pairs: u32, ratio: f64 }
+            => ("{pairs} pairs carry {ratio:.0} times the rate of 1 pair: the CPU probably slept between the \
+                 requests of a single pair; try --pin"),
     }
 }
 

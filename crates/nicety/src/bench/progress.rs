@@ -10,6 +10,7 @@ use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
 use nicety_report::live::board::Board;
 use nicety_report::live::thousands;
+use nicety_report::skips;
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
 
@@ -17,12 +18,15 @@ use super::live::{Live, Shows};
 use crate::exit::Failure;
 use crate::lab::progress::Progress as Fetching;
 use crate::output;
+use crate::probe;
 use crate::sock::progress::figure;
 
 /// Progress of a run.
 pub struct Progress {
     live: Option<Live>,
     started: Instant,
+    /// Cells of the plan.
+    planned: usize,
 }
 
 impl Progress {
@@ -30,6 +34,7 @@ impl Progress {
     /// threads, so namespaces must have been entered before.
     pub fn start(board: Board, web: Option<(TcpListener, String)>) -> Result<Self, Failure> {
         let started = Instant::now();
+        let planned = board.rows.iter().map(|row| row.cells.len()).sum();
         // A terminal that calls itself dumb cannot move its cursor up.
         let terminal = io::stderr().is_terminal()
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
@@ -37,7 +42,11 @@ impl Progress {
             true => Some(Live::start(board, started, Shows { terminal, web })?),
             false => None,
         };
-        Ok(Self { live, started })
+        Ok(Self {
+            live,
+            started,
+            planned,
+        })
     }
 
     /// What is done before the first cell, and between cells.
@@ -83,10 +92,11 @@ impl Progress {
         ));
     }
 
-    /// A cell cannot be measured here.
-    fn skipped(&self, cell: &str, why: &str) {
-        self.change(|board| board.skipped(cell));
-        let line = format!("{cell}: skipped: {why}");
+    /// Cells cannot be measured here, all for one reason.
+    fn skipped(&self, cells: &[String], why: &str) {
+        self.change(|board| cells.iter().for_each(|cell| board.skipped(cell)));
+        let names: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let line = format!("{}: skipped: {why}", skips::named(&names, self.planned));
         match self.on_terminal() {
             true => self.say(&line),
             false => self.change(|board| board.log(&line)),
@@ -160,7 +170,7 @@ impl Observer for Progress {
                 board.trial(index, purpose, load.0, bounds);
             }),
             Event::Visited { result, so_far } => self.done(result, so_far),
-            Event::Skipped { cell, reason } => self.skipped(cell, reason),
+            Event::Skipped { cells, reason } => self.skipped(cells, reason),
             Event::Socket(event) => self.socket(event),
         }
     }
@@ -194,7 +204,8 @@ fn words(stage: Stage<'_>) -> String {
                 at_most.as_secs()
             )
         }
-        Stage::Accelerator(step) => step.to_owned(),
+        Stage::Trying(_, name) => format!("trying {name}"),
+        Stage::Accelerator(wait) => probe::proof_of_kvm(wait),
         Stage::Boot {
             guests,
             nic,

@@ -118,7 +118,10 @@ fn header(document: &Document) -> Markup {
     };
     html! {
         header {
-            p.eyebrow { (document.page.eyebrow) }
+            p.eyebrow {
+                @if let Some(host) = &document.host { strong.host { (host) } " · " }
+                (document.page.eyebrow)
+            }
             h1 { (document.title) }
             @if !lead.is_empty() { p.lead { (lead) } }
             @for text in std::iter::once(rest).chain(answer.map(|sentences| sentences.join(" "))) {
