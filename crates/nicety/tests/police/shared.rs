@@ -38,7 +38,9 @@ fn three_tenants_share_an_uplink() {
     daemon.until("the bottleneck of a", |_| {
         says("a", "held by the link, shared with b; fair share ")
     });
-    daemon.until("the demand of c", |_| says("c", "; nothing holds it back\n"));
+    daemon.until("the demand of c", |_| {
+        says("c", "; nothing holds it back\n")
+    });
     let nobody = uplink.police(&["explain", "d"]).run();
     nobody.assert_code(2);
     assert!(
