@@ -190,7 +190,7 @@ fn other_estimators_are_named_whatever_the_preset_is_called() {
     assert_eq!(comparison.differences[0].new, "edge/1");
     assert_eq!(
         comparison.notes[0].to_string(),
-        "estimator: whole trials before, edge/1 now; their numbers differ by method and do not compare more closely than 5 %"
+        "The runs judged loads differently: whole trials before, edge/1 now. Differences below 5 % may come from that. Repeat the older run with this version."
     );
     let alike = both(new(), new());
     assert!(alike.differences.is_empty());

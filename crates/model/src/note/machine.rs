@@ -208,7 +208,11 @@ fn rests(rest: Option<RestTimes>) -> String {
 
 fn measured(tried: &[RestTried]) -> String {
     let figure = |tried: &RestTried| match tried.rest {
-        Some(rest) => format!("{:.1} ms with pauses of {}", tried.lost_ms_per_s, times(rest)),
+        Some(rest) => format!(
+            "{:.1} ms with pauses of {}",
+            tried.lost_ms_per_s,
+            times(rest)
+        ),
         None => format!("{:.1} ms per second without pauses", tried.lost_ms_per_s),
     };
     let figures: Vec<String> = tried.iter().map(figure).collect();

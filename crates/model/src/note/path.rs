@@ -143,7 +143,7 @@ impl DpdkSwitch {
             several => format!(" with {several} queues each, read back"),
         });
         format!(
-            "DPDK without huge pages, {threads} on CPU {}, {interfaces}{queues}",
+            "{threads} on CPU {}. DPDK runs without huge pages, {interfaces}{queues}",
             joined(&self.polling_cpus, ", ")
         )
     }
