@@ -198,7 +198,7 @@ fn other_estimators_are_named_whatever_the_preset_is_called() {
         !alike
             .notes
             .iter()
-            .any(|note| note.to_string().contains("estimator"))
+            .any(|note| note.to_string().contains("judged loads differently"))
     );
 }
 

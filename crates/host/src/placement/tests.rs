@@ -244,7 +244,7 @@ fn the_nics_node_is_kept_while_it_has_cores() {
         placement
             .notes
             .iter()
-            .any(|note| note.to_string().contains("no CPU there may be used")),
+            .any(|note| note.to_string().contains("no CPU of the NIC's node")),
         "{placement:?}"
     );
 }
@@ -308,7 +308,7 @@ fn isolated_cpus_come_first_and_are_missed_when_out_of_reach() {
         placement
             .notes
             .iter()
-            .any(|note| note.to_string().contains("isolated CPUs 12-15")),
+            .any(|note| note.to_string().contains("Isolated CPUs 12-15")),
         "{placement:?}"
     );
 }
@@ -342,7 +342,7 @@ fn senders_rest_in_a_full_virtual_machine() {
         let said = placement
             .notes
             .iter()
-            .any(|note| note.to_string().contains("no CPU left over"));
+            .any(|note| note.to_string().contains("no spare CPU"));
         assert_eq!(said, placement.rests, "{:?}", placement.notes);
         placement.rests
     };

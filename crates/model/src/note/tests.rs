@@ -38,7 +38,7 @@ fn notes_are_short_sentences() {
             let words = sentence.split_whitespace().count();
             assert!(words <= 25, "{words} words: {sentence}");
         }
-        for word in [" cell", "died", "ledger", "stood still"] {
+        for word in [" cell ", "died", "ledger", "stood still"] {
             assert!(!text.contains(word), "{word}: {text}");
         }
     }

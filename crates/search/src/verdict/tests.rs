@@ -185,7 +185,7 @@ fn each_finding_has_its_verdict() {
             "drift",
             Evidence { drift, ..fine() },
             Verdict::Noisy,
-            "8.0 % (limit 5.0 %)",
+            "by 8.0 % during the run (limit 5.0 %)",
         ),
     ];
     for (name, evidence, verdict, words) in table {
@@ -268,7 +268,7 @@ fn loss_among_idle_cpus_is_explained() {
         idle_note(&cpu(&[(0.5, 0.1), (0.1, 0.1)]))
             .unwrap()
             .to_string()
-            .contains("no CPU full")
+            .contains("idle and none full")
     );
     assert_eq!(idle_note(&cpu(&[(0.9, 0.1), (0.9, 0.0)])), None);
     assert_eq!(idle_note(&CpuUse::default()), None);
