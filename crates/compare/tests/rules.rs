@@ -51,7 +51,7 @@ fn a_loss_of_ten_per_cent_is_worse() {
     assert!(
         comparison.notes[0]
             .to_string()
-            .contains("repeats of one run share")
+            .contains("Repeats within a run share")
     );
     let back = both(run(&[(A, &LOW)]), run(&[(A, &OLD)]));
     assert_eq!(back.cells[0].judgement, Judgement::Better);
