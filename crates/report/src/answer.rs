@@ -142,8 +142,9 @@ fn nothing(cells: &[&Group<'_>]) -> String {
     };
     let mut text = format!("{} gave no result", name(first));
     if let Some(note) = first.notes().first() {
-        text.push_str(": ");
-        text.push_str(note);
+        // Sentences of older versions have no full stop.
+        let note = note.reason();
+        text.push_str(&format!(": {}", note.trim_end_matches('.')));
     }
     text.push('.');
     text

@@ -19,6 +19,7 @@ mod trials;
 mod visits;
 
 use maud::{Markup, html};
+use nicety_model::note::List;
 use nicety_model::{Run, TrialRecord, Verdict};
 
 use crate::Report;
@@ -29,7 +30,6 @@ use crate::error::ReportError;
 use crate::figure::{self, DRAWN};
 use crate::guests;
 use crate::json;
-use crate::note;
 use crate::number::{self, plural};
 use crate::pick::{self, Group};
 use crate::{skips, sock};
@@ -54,12 +54,13 @@ impl Report for Run {
         }
         results(&mut doc, run, &groups)?;
         sock::section(&mut doc, &run.sockets, Vec::new())?;
-        doc.list("notes", "Notes", cells::notes(&groups));
+        let problems = cells::notes(run, &groups, List::Problem);
+        doc.list("problems", "Problems", problems);
         if doc.on_page() && !groups.is_empty() {
             doc.section("loss", "Loss against load", losses(run, &groups)?);
             doc.section("latency", "Latency", latencies(&groups)?);
             doc.section("cpu", "CPU time", cpus(&groups)?);
-            doc.section("ledger", "Where frames died", deaths(&groups)?);
+            doc.section("ledger", "Where frames were lost", deaths(&groups)?);
         }
         beside(&mut doc, run)?;
         let worth_telling = match medium {
@@ -74,7 +75,8 @@ impl Report for Run {
             };
             doc.section("verdicts", title, cells::verdicts(&groups, medium));
         }
-        doc.list("this-run", "This run", note::lines(&run.run.notes));
+        let conditions = cells::notes(run, &groups, List::Condition);
+        doc.list("conditions", "Conditions", conditions);
         if medium != Medium::Terminal {
             let machine = match medium {
                 Medium::Page => machine::fingerprint(run),

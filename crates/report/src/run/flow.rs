@@ -1,4 +1,4 @@
-//! Where frames died, drawn: a stream of lost frames that grows thinner at every place.
+//! Where frames were lost, drawn: a stream of lost frames that grows thinner at every place.
 
 use maud::{Markup, html};
 use nicety_model::LossEntry;
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_ends_where_the_last_frame_died() {
+    fn the_stream_ends_where_the_last_frame_was_lost() {
         let entry = |place: &str, frames| LossEntry {
             place: place.to_owned(),
             frames,
