@@ -60,7 +60,12 @@ pub(crate) fn link(id: &str, what: &str) -> Markup {
 /// A figure under its title, which can be linked to.
 pub(crate) fn figure(title: &str, about: &str, body: Markup) -> Markup {
     let about = html! { @if !about.is_empty() { " " span.muted { (about) } } };
-    titled(&anchor("chart", &title.replace(' ', "-")), title, about, body)
+    titled(
+        &anchor("chart", &title.replace(' ', "-")),
+        title,
+        about,
+        body,
+    )
 }
 
 /// A figure with an anchor of its own and more beside its title.
@@ -105,7 +110,7 @@ pub(crate) type Size = (f64, f64);
 
 /// Ticks that an x axis has room for.
 pub(crate) fn ticks((width, _): Size) -> u32 {
-    (width / 75.0) as u32
+    (width / 60.0) as u32
 }
 
 impl Room {
@@ -120,20 +125,22 @@ impl Room {
 
     /// The same drawing in the widths that this room can have; the style sheet shows the one that fits.
     pub(crate) fn draw(self, height: f64, draw: impl Fn(Size) -> Markup) -> Markup {
+        self.draw_tall(|width| draw((width, height)))
+    }
+
+    /// The same for drawings whose height follows from the width.
+    pub(crate) fn draw_tall(self, draw: impl Fn(f64) -> Markup) -> Markup {
         let widths: &[f64] = match self {
             Self::Whole => &[360.0, 640.0, 1060.0],
             Self::Half => &[360.0, 520.0],
             Self::Third => &[360.0],
         };
-        html! { div.forms { @for width in widths { (draw((*width, height))) } } }
+        html! { div.forms { @for width in widths { (draw(*width)) } } }
     }
 }
 
 /// The figures that there are, each drawn for the room it has among them.
-pub(crate) fn fill<T>(
-    things: &[T],
-    draw: impl Fn(&T, Room) -> Option<Markup>,
-) -> Vec<Markup> {
+pub(crate) fn fill<T>(things: &[T], draw: impl Fn(&T, Room) -> Option<Markup>) -> Vec<Markup> {
     let drawn = |room| -> Vec<Markup> {
         let all = things.iter().filter_map(|thing| draw(thing, room));
         all.take(DRAWN).collect()

@@ -194,7 +194,12 @@ fn figures(
     let drawn = figure::fill(groups, |group, room| {
         let body = html! { (draw(group, room)?) (below(group)) };
         let id = figure::anchor(kind, group.name);
-        Some(figure::titled(&id, group.name, badge(group.verdict()), body))
+        Some(figure::titled(
+            &id,
+            group.name,
+            badge(group.verdict()),
+            body,
+        ))
     });
     let rest = loss::not_all(drawn.len(), groups.len());
     (!drawn.is_empty()).then(|| html! { (figure::grid(&drawn)) (rest) })

@@ -90,7 +90,12 @@ impl Shape {
                 h = r * 1.75,
                 d = r * 2.0
             ),
-            Self::Square => format!("M{:.1} {:.1}h{d:.1}v{d:.1}h-{d:.1}Z", x - s, y - s, d = s * 2.0),
+            Self::Square => format!(
+                "M{:.1} {:.1}h{d:.1}v{d:.1}h-{d:.1}Z",
+                x - s,
+                y - s,
+                d = s * 2.0
+            ),
             Self::Diamond => format!("M{x:.1} {:.1}l{r} {r}l-{r} {r}l-{r} -{r}Z", y - r),
             Self::Cross => format!(
                 "M{:.1} {:.1}l{d} {d}m0 -{d}l-{d} {d}",
@@ -177,8 +182,16 @@ pub struct Plot<'a> {
 pub fn draw(frame: &Frame<'_>, body: impl FnOnce(&mut Plot<'_>)) -> Markup {
     let (width, height) = frame.size;
     let (x, y) = frame.axes;
-    let widest = y.ticks.iter().map(|(_, label)| wide(label)).fold(20.0, f64::max);
-    let below = if x.name.is_empty() { BOTTOM - 16.0 } else { BOTTOM };
+    let widest = y
+        .ticks
+        .iter()
+        .map(|(_, label)| wide(label))
+        .fold(20.0, f64::max);
+    let below = if x.name.is_empty() {
+        BOTTOM - 16.0
+    } else {
+        BOTTOM
+    };
     let top = if y.name.is_empty() { 10.0 } else { TOP };
     let mut plot = Plot {
         x,
@@ -356,7 +369,7 @@ impl Plot<'_> {
         if let Some((x, y)) = free {
             self.taken.push((x - half, y - high, x + half, y));
             self.add(html! {
-                text x=(format!("{x:.1}")) y=(format!("{y:.1}")) text-anchor="middle" font-size="10" fill=(Ink::Muted.css()) { (text) }
+                text x=(format!("{x:.1}")) y=(format!("{y:.1}")) text-anchor="middle" font-size="10" fill=(Ink::Muted.css()) stroke=(Ink::Paper.css()) stroke-width="2.5" paint-order="stroke" { (text) }
             });
         }
     }
@@ -364,7 +377,8 @@ impl Plot<'_> {
     /// Keeps the names of other points away from a point.
     pub fn occupied(&mut self, at: (f64, f64), radius: f64) {
         let (x, y) = self.place(at);
-        self.taken.push((x - radius, y - radius, x + radius, y + radius));
+        self.taken
+            .push((x - radius, y - radius, x + radius, y + radius));
     }
 
     /// A filled rectangle between two corners in axis coordinates, and what it says.

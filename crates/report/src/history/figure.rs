@@ -37,7 +37,11 @@ fn figure(trend: &Trend, (lowest, highest): (f64, f64), size: Size) -> Markup {
     let points = &trend.points;
     let ids = points.iter().map(|point| point.id.to_string());
     let x = Axis::places(ids, figure::ticks(size) as usize).named("run");
-    let what = format!("{}, {}", trend.metric.word(), trend.metric.unit(&trend.cell));
+    let what = format!(
+        "{}, {}",
+        trend.metric.word(),
+        trend.metric.unit(&trend.cell)
+    );
     let y = Axis::around(lowest, highest, 5, "").named(&what);
     let told: Vec<String> = points
         .iter()

@@ -115,7 +115,11 @@ pub fn together(run: &Policed, points: &[PeriodMean], shown: &[usize]) -> Markup
             Some(format!("{} {}", one.tenant, rate(bps)))
         };
         let each: Vec<String> = named.iter().filter_map(of).collect();
-        format!("{}, all together {}", each.join(", "), rate(point.total_bps))
+        format!(
+            "{}, all together {}",
+            each.join(", "),
+            rate(point.total_bps)
+        )
     };
     Room::Whole.draw(300.0, |size| {
         drawing.draw(size, told, |plot| {
@@ -159,7 +163,11 @@ pub fn alone(one: &PolicedSummary, points: &[PeriodMean], tenant: usize, room: R
         ),
     };
     let told = |point: &PeriodMean| match of(point) {
-        Some(rates) => format!("rate {}, limit {}", rate(rates.rate_bps), rate(rates.limit_bps)),
+        Some(rates) => format!(
+            "rate {}, limit {}",
+            rate(rates.rate_bps),
+            rate(rates.limit_bps)
+        ),
         None => "no value".to_owned(),
     };
     room.draw(220.0, |size| {
@@ -169,7 +177,12 @@ pub fn alone(one: &PolicedSummary, points: &[PeriodMean], tenant: usize, room: R
             let demand = |p: &PeriodMean| of(p)?.demand_bps.map(|bps| bps.min(most));
             let rate = |p: &PeriodMean| of(p).map(|t| t.rate_bps);
             line(plot, points, hard, (Ink::Muted, Stroke::Thin));
-            line(plot, points, |p| of(p)?.soft_bps, (Ink::Muted, Stroke::Dashed));
+            line(
+                plot,
+                points,
+                |p| of(p)?.soft_bps,
+                (Ink::Muted, Stroke::Dashed),
+            );
             line(plot, points, demand, (Ink::Series(1), Stroke::Dotted));
             line(plot, points, limit, (Ink::Goal, Stroke::Limit));
             line(plot, points, rate, (Ink::Series(0), Stroke::Thick));

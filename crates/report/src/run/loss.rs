@@ -5,7 +5,7 @@ use nicety_model::{Purpose, Run, TrialRecord};
 
 use crate::document::Block;
 use crate::document::html::badge;
-use crate::figure::axis::Axis;
+use crate::figure::axis::{self, Axis};
 use crate::figure::svg::{self, Frame, Ink, Look, Plot, Shape, Stroke};
 use crate::figure::{self, Size, key};
 use crate::number;
@@ -97,13 +97,12 @@ impl<'a, 'r> Curve<'a, 'r> {
             plot.upright(fps, Ink::Muted, Stroke::Dotted);
         }
         if let Some(goal) = self.goal {
-            let name = format!("goal {}", number::loss(goal));
+            let name = format!("goal {} %", axis::tick(goal * 100.0, goal * 10.0, ""));
             plot.level(goal.log10(), Ink::Goal, Stroke::Dashed, &name);
         }
         let at = |trial: &TrialRecord| (trial.load_fps, coordinate(trial.loss_ratio.0, self.y.min));
-        let search = |trial: &&&TrialRecord| {
-            trial.validity.is_valid() && trial.purpose == Purpose::Search
-        };
+        let search =
+            |trial: &&&TrialRecord| trial.validity.is_valid() && trial.purpose == Purpose::Search;
         let mut line: Vec<(f64, f64)> = self.trials.iter().filter(search).map(|t| at(t)).collect();
         line.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         plot.line(&line, Ink::Rule, Stroke::Thin);

@@ -23,7 +23,9 @@ type LatencyPoint = (f64, f64, String);
 /// has any.
 pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
     let known = load_shares(groups);
-    let by_percentile = drawn("percentiles", groups, |group| percentile_lines(group, &known));
+    let by_percentile = drawn("percentiles", groups, |group| {
+        percentile_lines(group, &known)
+    });
     if by_percentile.is_empty() {
         return Vec::new();
     }
@@ -69,7 +71,12 @@ fn drawn<'g>(
         let lines = lines(group)?;
         let drawn = room.draw(HEIGHT, |size| lines.draw(size));
         let id = figure::anchor(kind, group.name);
-        Some(figure::titled(&id, group.name, badge(group.verdict()), drawn))
+        Some(figure::titled(
+            &id,
+            group.name,
+            badge(group.verdict()),
+            drawn,
+        ))
     })
 }
 
@@ -169,8 +176,16 @@ fn words(lines: &[(usize, Vec<LatencyPoint>)]) -> String {
 
 impl Lines {
     fn draw(&self, size: Size) -> Markup {
-        let values = || self.lines.iter().flat_map(|(_, points)| points).map(|p| p.1);
-        let (min, max) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        let values = || {
+            self.lines
+                .iter()
+                .flat_map(|(_, points)| points)
+                .map(|p| p.1)
+        };
+        let (min, max) = (
+            values().fold(f64::INFINITY, f64::min),
+            values().fold(0.0, f64::max),
+        );
         let mut y = Axis::log(min * 1e-6, max * 1e-6, "s");
         y.name = "latency".to_owned();
         let frame = Frame {
