@@ -53,8 +53,7 @@ pub trait Report {
     /// What the report says, for where it is shown.
     ///
     /// # Errors
-    /// [`ReportError::Draw`] when a figure of a page cannot be drawn, [`ReportError::Json`] when its data
-    /// cannot be embedded.
+    /// [`ReportError::Json`] when the data of a page cannot be embedded.
     fn document(&self, medium: Medium) -> Result<Document, ReportError>;
 }
 
@@ -82,8 +81,8 @@ pub fn markdown(report: &impl Report, out: &mut impl Write) -> Result<(), Report
 /// Writes the report as one self-contained HTML file.
 ///
 /// # Errors
-/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Json`] when the data cannot be
-/// embedded, [`ReportError::Write`] when the writer fails.
+/// [`ReportError::Json`] when the data cannot be embedded, [`ReportError::Write`] when the writer
+/// fails.
 pub fn html(report: &impl Report, out: &mut impl Write) -> Result<(), ReportError> {
     document::html::write(&report.document(Medium::Page)?, out)
 }

@@ -41,7 +41,7 @@ pub(crate) fn section(
             "Two endpoints talk through ordinary sockets over the path. Rates of request/response are \
              transactions per second, those of streams are payload received.",
         ));
-        let figures = figure::figures(series)?;
+        let figures = figure::figures(series);
         if !figures.is_empty() {
             blocks.push(Block::Drawn(html! { (grid(&figures)) }));
         }

@@ -6,6 +6,7 @@ use nicety_model::{CellResult, Note, Run};
 use super::legend;
 use crate::document::table::Narrow::{Listed, Named};
 use crate::document::{Block, Cell, Document, Medium, Table, columns};
+use crate::figure;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::threads;
@@ -22,7 +23,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
         "Throughput of every cell",
         rows.iter().copied(),
         columns![|g|
-            "path" Name: path(g);
+            "path" Name: Cell::from(path(g)).anchored(figure::anchor("result", g.name), g.name);
             "direction" Text: g.key.direction;
             "bytes" Number: g.key.frame_size_bytes;
             "frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps()).interval(g.interval_text());

@@ -43,7 +43,7 @@ pub fn figure(group: &Group<'_>) -> Option<Markup> {
     let key = |(n, told): (usize, &String)| figure::key(&format!("s{}", n % SERIES), "■", told);
     let keys: Vec<Key> = told.iter().enumerate().map(key).collect();
     Some(html! {
-        svg.small viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(label) {
+        svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(label) {
             @for (n, part) in parts(&entries, total).iter().enumerate() {
                 path d=(part.stream) fill="var(--cpu-idle)" stroke="var(--rule)" {}
                 path d=(part.fall) fill={ "var(--s" (n % SERIES) ")" } {}
