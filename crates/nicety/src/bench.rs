@@ -11,6 +11,7 @@ use nicety_runner::{Ending, Session};
 use crate::cli::{BenchArgs, DemandArgs};
 use crate::exit::{Exit, Failure};
 use crate::signals::Signals;
+use crate::terminal::Stream;
 use crate::{demand, output, report};
 use progress::{Preparing, Progress};
 
@@ -23,12 +24,10 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         Err(error) if error.code() == ProblemCode::Interrupted => return Ok(Exit::Interrupted),
         opened => opened?,
     };
-    for note in session.notes() {
-        output::say(&format!("note: {note}"));
-    }
+    say_notes(&session);
     let plan = session.plan_name().to_owned();
     let web = request.web.map(|listener| (listener, plan));
-    let mut progress = Progress::start(board(&session), web)?;
+    let mut progress = Progress::start(board(&session), web, &signals)?;
     let ending = session.measure(&progress);
     progress.finish();
     let ending = ending?;
@@ -57,6 +56,22 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         output::say(&why);
     }
     Ok(exit)
+}
+
+/// Notes are part of the report. On a terminal they would fill the screen before anything is measured.
+fn say_notes(session: &Session) {
+    let notes = session.notes();
+    if notes.is_empty() {
+        return;
+    }
+    if Stream::Error.can_move() {
+        let plural = if notes.len() == 1 { "note" } else { "notes" };
+        output::say(&format!("{} {plural}: see the report", notes.len()));
+        return;
+    }
+    for note in notes {
+        output::say(&format!("note: {note}"));
+    }
 }
 
 /// The cells of a session, and what is known of them.

@@ -17,6 +17,7 @@ mod report;
 mod runs;
 mod signals;
 mod sock;
+mod terminal;
 mod tune;
 mod usage;
 mod vf;

@@ -2,15 +2,13 @@
 //! where it is asked for.
 
 use std::cell::RefCell;
-use std::io::{self, IsTerminal};
 use std::net::TcpListener;
 use std::time::Instant;
 
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
 use nicety_report::live::board::Board;
-use nicety_report::live::thousands;
-use nicety_report::skips;
+use nicety_report::{short, skips};
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
 
@@ -19,7 +17,9 @@ use crate::exit::Failure;
 use crate::lab::progress::Progress as Fetching;
 use crate::output;
 use crate::probe;
+use crate::signals::Signals;
 use crate::sock::progress::figure;
+use crate::terminal::Stream;
 
 /// Progress of a run.
 pub struct Progress {
@@ -32,13 +32,15 @@ pub struct Progress {
 impl Progress {
     /// Starts to show `board`, and on a page named after the plan where somebody may ask. Starts
     /// threads, so namespaces must have been entered before.
-    pub fn start(board: Board, web: Option<(TcpListener, String)>) -> Result<Self, Failure> {
+    pub fn start(
+        board: Board,
+        web: Option<(TcpListener, String)>,
+        signals: &Signals,
+    ) -> Result<Self, Failure> {
         let started = Instant::now();
         let planned = board.rows.iter().map(|row| row.cells.len()).sum();
-        // A terminal that calls itself dumb cannot move its cursor up.
-        let terminal = io::stderr().is_terminal()
-            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let live = match terminal || web.is_some() {
+        let terminal = Stream::Error.can_move().then(|| signals.clone());
+        let live = match terminal.is_some() || web.is_some() {
             true => Some(Live::start(board, started, Shows { terminal, web })?),
             false => None,
         };
@@ -67,9 +69,9 @@ impl Progress {
             self.say(&format!(
                 "{}: {} frames/s ({}–{}, {} of {} visits)",
                 result.cell,
-                thousands(estimate.fps),
-                thousands(estimate.low_fps),
-                thousands(estimate.high_fps),
+                short(estimate.fps),
+                short(estimate.low_fps),
+                short(estimate.high_fps),
                 estimate.visits,
                 // Further visits, and ten seconds that count as one, come on top.
                 visits.max(estimate.visits)
@@ -82,7 +84,7 @@ impl Progress {
             ""
         };
         let found = match result.throughput_fps {
-            Some(fps) => format!("{} frames/s", thousands(fps)),
+            Some(fps) => format!("{} frames/s", short(fps)),
             None => "no result".to_owned(),
         };
         self.change(|board| board.done(result, None));
@@ -152,7 +154,7 @@ impl Observer for Progress {
             Event::Fetching(_) | Event::Fetched | Event::Restored(_) => {}
             Event::Stage(stage) => self.stage(&words(stage)),
             Event::Left(left) => {
-                self.change(|board| board.end = Some(self.started.elapsed() + left));
+                self.change(|board| board.left(self.started.elapsed(), left));
             }
             Event::Cell { name, control } => self.change(|board| board.cell(name, control)),
             Event::Trial {

@@ -53,12 +53,12 @@ pub fn serve(
 }
 
 fn update(plan: &str, board: &Board, elapsed: Duration) -> Answer {
-    let left = board.end.map(|end| end.saturating_sub(elapsed));
+    let elapsed_s = elapsed.as_secs_f64();
     web::json(&Update {
         plan,
         unix_s: clock::unix_time().as_secs_f64(),
-        elapsed_s: elapsed.as_secs_f64(),
-        left_s: left.map(|left| left.as_secs_f64()),
+        elapsed_s,
+        left_s: board.end.map(|end| (end.end_s - elapsed_s).max(0.0)),
         board,
     })
 }
