@@ -5,6 +5,7 @@ mod cli;
 mod compare;
 mod exit;
 mod explain;
+mod exposition;
 mod guest;
 mod inspect;
 mod lab;
