@@ -101,7 +101,8 @@ fn latencies(groups: &[Group<'_>]) -> [Family; 2] {
                 [] => group.shown.latency_us.as_slice(),
                 all => all,
             };
-            all.iter().map(|latency| (load_labels(group, latency), latency))
+            all.iter()
+                .map(|latency| (load_labels(group, latency), latency))
         })
     };
     let percentiles = all().flat_map(|(base, latency)| {
