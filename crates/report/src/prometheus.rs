@@ -28,8 +28,8 @@ const CELLS: &[CellGauge] = gauges![|group|
     "nicety_throughput_frames_per_second":
         "Highest load within the loss goal, per direction: median of visits or mean of repeats."
         => group.throughput_fps();
-    "nicety_throughput_l1_bits_per_second": "The same on the wire, with preamble and gap."
-        => group.l1_mbps().map(|mbps| mbps * 1e6);
+    "nicety_throughput_l1_bytes_per_second": "The same on the wire, with preamble and gap."
+        => group.l1_mbps().map(|mbps| mbps * 1e6 / 8.0);
     "nicety_throughput_low_frames_per_second": "Lower end of the interval of the throughput."
         => Some(group.interval()?.0);
     "nicety_throughput_high_frames_per_second": "Upper end of the interval of the throughput."
