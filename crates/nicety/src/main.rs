@@ -3,8 +3,10 @@
 mod bench;
 mod cli;
 mod compare;
+mod demand;
 mod exit;
 mod explain;
+mod exposition;
 mod guest;
 mod inspect;
 mod lab;

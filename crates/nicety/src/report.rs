@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use nicety_model::{Note, Run};
-use nicety_report::{ReportError, csv, html, json, junit, markdown, openmetrics, sock, table};
+use nicety_report::{ReportError, csv, html, json, junit, markdown, prometheus, sock, table};
 use nicety_runner::assemble;
 use nicety_store::{RunContents, StoreError};
 
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::{demand, exposition, output};
 
 /// Writes one kind of file.
 type Render<R> = fn(&R, &mut Box<dyn Write>) -> Result<(), ReportError>;
@@ -31,13 +31,16 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         (&args.sock_csv, |run, out| sock::csv::render(run, out)),
         (&args.md, |run, out| markdown(run, out)),
         (&args.junit, |run, out| junit::render(run, out)),
-        (&args.openmetrics, |run, out| openmetrics::render(run, out)),
+        (&args.prometheus, |run, out| {
+            exposition::write(prometheus::families(run), out)
+        }),
     ];
     if args.runs.len() > 1 && (args.json || files.iter().any(|(file, _)| file.is_some())) {
         return Err(Failure::usage(anyhow!(
             "files and --json hold one run; give one run directory at a time"
         )));
     }
+    let mut exit = Exit::Done;
     for path in &args.runs {
         if nicety_store::is_policed(path) {
             policed::run(path, args)?;
@@ -45,13 +48,20 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         }
         let run = read(path, RunContents::read_for_reports)?;
         let wrote = write_all(&run, &files)?;
+        // A stored run is judged only when that is asked for: to render it is all a plain report does.
+        let judged = args.demand.strict || !args.demand.fail_on.is_empty();
+        let why = judged.then(|| demand::line(&run, &args.demand)).flatten();
         if args.json {
             print_json(run)?;
         } else if !wrote {
             print_table(&run)?;
         }
+        if let Some(why) = why {
+            output::say(&why);
+            exit = Exit::Negative;
+        }
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Writes the files that were asked for; false when none was.

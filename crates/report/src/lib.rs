@@ -23,17 +23,20 @@ pub mod json;
 pub mod junit;
 pub mod live;
 pub mod measured;
+pub mod metric;
 mod note;
 mod number;
-pub mod openmetrics;
+
 pub mod page;
 mod pick;
 mod place;
 pub mod police;
 pub mod policed;
 pub mod probe;
+pub mod prometheus;
 mod ranking;
 mod run;
+pub mod skips;
 pub mod sock;
 mod threads;
 pub mod vf;
@@ -52,8 +55,7 @@ pub trait Report {
     /// What the report says, for where it is shown.
     ///
     /// # Errors
-    /// [`ReportError::Draw`] when a figure of a page cannot be drawn, [`ReportError::Json`] when its data
-    /// cannot be embedded.
+    /// [`ReportError::Json`] when the data of a page cannot be embedded.
     fn document(&self, medium: Medium) -> Result<Document, ReportError>;
 }
 
@@ -81,8 +83,8 @@ pub fn markdown(report: &impl Report, out: &mut impl Write) -> Result<(), Report
 /// Writes the report as one self-contained HTML file.
 ///
 /// # Errors
-/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Json`] when the data cannot be
-/// embedded, [`ReportError::Write`] when the writer fails.
+/// [`ReportError::Json`] when the data cannot be embedded, [`ReportError::Write`] when the writer
+/// fails.
 pub fn html(report: &impl Report, out: &mut impl Write) -> Result<(), ReportError> {
     document::html::write(&report.document(Medium::Page)?, out)
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
 use nicety_report::live::board::Board;
-use nicety_report::short;
+use nicety_report::{short, skips};
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
 
@@ -16,6 +16,7 @@ use super::live::{Live, Shows};
 use crate::exit::Failure;
 use crate::lab::progress::Progress as Fetching;
 use crate::output;
+use crate::probe;
 use crate::signals::Signals;
 use crate::sock::progress::figure;
 use crate::terminal::Stream;
@@ -24,6 +25,8 @@ use crate::terminal::Stream;
 pub struct Progress {
     live: Option<Live>,
     started: Instant,
+    /// Cells of the plan.
+    planned: usize,
 }
 
 impl Progress {
@@ -35,12 +38,17 @@ impl Progress {
         signals: &Signals,
     ) -> Result<Self, Failure> {
         let started = Instant::now();
+        let planned = board.rows.iter().map(|row| row.cells.len()).sum();
         let terminal = Stream::Error.can_move().then(|| signals.clone());
         let live = match terminal.is_some() || web.is_some() {
             true => Some(Live::start(board, started, Shows { terminal, web })?),
             false => None,
         };
-        Ok(Self { live, started })
+        Ok(Self {
+            live,
+            started,
+            planned,
+        })
     }
 
     /// What is done before the first cell, and between cells.
@@ -86,10 +94,11 @@ impl Progress {
         ));
     }
 
-    /// A cell cannot be measured here.
-    fn skipped(&self, cell: &str, why: &str) {
-        self.change(|board| board.skipped(cell));
-        let line = format!("{cell}: skipped: {why}");
+    /// Cells cannot be measured here, all for one reason.
+    fn skipped(&self, cells: &[String], why: &str) {
+        self.change(|board| cells.iter().for_each(|cell| board.skipped(cell)));
+        let names: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let line = format!("{}: skipped: {why}", skips::named(&names, self.planned));
         match self.on_terminal() {
             true => self.say(&line),
             false => self.change(|board| board.log(&line)),
@@ -163,7 +172,7 @@ impl Observer for Progress {
                 board.trial(index, purpose, load.0, bounds);
             }),
             Event::Visited { result, so_far } => self.done(result, so_far),
-            Event::Skipped { cell, reason } => self.skipped(cell, reason),
+            Event::Skipped { cells, reason } => self.skipped(cells, reason),
             Event::Socket(event) => self.socket(event),
         }
     }
@@ -197,7 +206,8 @@ fn words(stage: Stage<'_>) -> String {
                 at_most.as_secs()
             )
         }
-        Stage::Accelerator(step) => step.to_owned(),
+        Stage::Trying(_, name) => format!("trying {name}"),
+        Stage::Accelerator(wait) => probe::proof_of_kvm(wait),
         Stage::Boot {
             guests,
             nic,
