@@ -121,7 +121,7 @@ fn recorded(out: &Path) {
     let torn = nicety(["report", name]).run();
     torn.assert_code(0);
     assert!(
-        torn.stderr.contains("the last line was torn"),
+        torn.stderr.contains("is incomplete"),
         "{}",
         torn.stderr
     );
