@@ -30,7 +30,7 @@ install() (
     fi
     apt_install "$@" || exit 1
     have systemctl || exit 0
-    for service in openvswitch-switch irqbalance prometheus postgresql tuned; do
+    for service in openvswitch-switch irqbalance prometheus prometheus-node-exporter postgresql tuned; do
         if [[ " $* " == *" $service "* ]]; then
             systemctl disable --quiet "$service.service" >&2 || true
         fi
@@ -108,7 +108,9 @@ if [ "$purpose" = test ]; then
     fi
     have chromium || have chromium-browser || have google-chrome ||
         wish "pages will not be tried in a browser" chromium
+    have tmux || wish "live views will not be tried on a terminal" tmux
     have prometheus || wish "metrics will not be scraped" prometheus
+    have prometheus-node-exporter || wish "metrics of a run will not be read by node_exporter" prometheus-node-exporter
     compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null ||
         wish "runs will not be kept on a server" postgresql
 fi

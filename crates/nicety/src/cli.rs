@@ -314,9 +314,9 @@ pub struct ReportArgs {
     /// Write JUnit XML, a test case per cell; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Write OpenMetrics text for Prometheus; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub openmetrics: Option<PathBuf>,
+    /// Write metrics for Prometheus, by node_exporter's textfile collector; `-` is standard output.
+    #[arg(long, value_name = "FILE", alias = "openmetrics")]
+    pub prometheus: Option<PathBuf>,
     /// Which results make the exit code 1.
     #[command(flatten)]
     pub demand: DemandArgs,

@@ -6,6 +6,7 @@ mod compare;
 mod demand;
 mod exit;
 mod explain;
+mod exposition;
 mod guest;
 mod inspect;
 mod lab;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use nicety_model::{Note, Run};
-use nicety_report::{ReportError, csv, html, json, junit, markdown, openmetrics, sock, table};
+use nicety_report::{ReportError, csv, html, json, junit, markdown, prometheus, sock, table};
 use nicety_runner::assemble;
 use nicety_store::{RunContents, StoreError};
 
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
-use crate::{demand, output};
+use crate::{demand, exposition, output};
 
 /// Writes one kind of file.
 type Render<R> = fn(&R, &mut Box<dyn Write>) -> Result<(), ReportError>;
@@ -31,7 +31,9 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         (&args.sock_csv, |run, out| sock::csv::render(run, out)),
         (&args.md, |run, out| markdown(run, out)),
         (&args.junit, |run, out| junit::render(run, out)),
-        (&args.openmetrics, |run, out| openmetrics::render(run, out)),
+        (&args.prometheus, |run, out| {
+            exposition::write(prometheus::families(run), out)
+        }),
     ];
     if args.runs.len() > 1 && (args.json || files.iter().any(|(file, _)| file.is_some())) {
         return Err(Failure::usage(anyhow!(

@@ -32,7 +32,7 @@ const REPORTS: [(&str, &[&str]); 5] = [
 /// Reports of runs of cells; those in CSV where there is anything in them.
 const CELLS: [(&str, &[&str]); 6] = [
     ("report.junit.xml", &["--junit", "-"]),
-    ("report.openmetrics.txt", &["--openmetrics", "-"]),
+    ("report.prom", &["--prometheus", "-"]),
     ("guests.csv", &["--guest-csv", "-"]),
     ("ranking.csv", &["--ranking-csv", "-"]),
     ("directions.csv", &["--direction-csv", "-"]),

@@ -23,15 +23,17 @@ pub mod json;
 pub mod junit;
 pub mod live;
 pub mod measured;
+pub mod metric;
 mod note;
 mod number;
-pub mod openmetrics;
+
 pub mod page;
 mod pick;
 mod place;
 pub mod police;
 pub mod policed;
 pub mod probe;
+pub mod prometheus;
 mod ranking;
 mod run;
 pub mod skips;

@@ -14,7 +14,7 @@
 mod common;
 
 use nicety_model::Run;
-use nicety_report::{Options, csv, junit, openmetrics, table};
+use nicety_report::{Options, csv, junit, prometheus, table};
 
 fn check(file: &str, text: &[u8]) {
     common::golden(file, std::str::from_utf8(text).expect("reports are UTF-8"));
@@ -70,8 +70,7 @@ fn guests_that_share_a_path() {
     assert_eq!(none.iter().filter(|byte| **byte == b'\n').count(), 1);
 }
 
-/// What both formats forbid: XML 1.0 has no control characters, OpenMetrics no NaN that nobody
-/// measured.
+/// What both formats forbid: XML 1.0 has no control characters, metrics no NaN that nobody measured.
 #[test]
 fn exports_of_odd_runs_hold_to_their_formats() {
     for run in [
@@ -89,12 +88,14 @@ fn exports_of_odd_runs_hold_to_their_formats() {
             xml.matches("</testcase>").count()
         );
         assert!(!xml.contains("<script") && !xml.contains("NaN") && !xml.contains("inf\""));
-        let text = String::from_utf8(rendered(|out| openmetrics::render(&run, out))).unwrap();
-        assert!(text.ends_with("\n# EOF\n"));
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let value = line.rsplit(' ').next().unwrap();
-            assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
+        let mut names = std::collections::BTreeSet::new();
+        for family in prometheus::families(&run) {
+            assert!(names.insert(family.name), "{} twice", family.name);
+            assert!(family.help.ends_with('.'), "{}", family.name);
+            let finite = family.samples.iter().all(|sample| sample.value.is_finite());
+            assert!(finite, "{family:?}");
         }
+        assert!(names.contains("nicety_run_info"));
     }
 }
 
@@ -104,14 +105,22 @@ fn limits_of_the_tester_have_a_label_for_each_thing() {
     for key in ["64", "64/bi", "1518/bi/af_packet"] {
         run.tester_limit_fps.insert(key.parse().unwrap(), 5e5);
     }
-    let text = String::from_utf8(rendered(|out| openmetrics::render(&run, out))).unwrap();
+    let families = prometheus::families(&run);
+    let mut families = families.iter();
+    let limits = families.find(|one| one.name == "nicety_tester_limit_frames_per_second");
+    let samples = &limits.unwrap().samples;
     for labels in [
-        r#"{frame_size_bytes="64",direction="uni"}"#,
-        r#"{frame_size_bytes="64",direction="bi"}"#,
-        r#"{frame_size_bytes="1518",direction="bi",engine="af_packet"}"#,
+        &[("frame_size_bytes", "64"), ("direction", "uni")][..],
+        &[("frame_size_bytes", "64"), ("direction", "bi")],
+        &[
+            ("frame_size_bytes", "1518"),
+            ("direction", "bi"),
+            ("engine", "af_packet"),
+        ],
     ] {
-        let sample = format!("nicety_tester_limit_frames_per_second{labels} ");
-        assert!(text.contains(&sample), "{labels} in {text}");
+        let labels: Vec<_> = labels.iter().map(|(n, v)| (*n, (*v).to_owned())).collect();
+        let there = samples.iter().any(|sample| sample.labels == labels);
+        assert!(there, "{labels:?} in {samples:?}");
     }
 }
 

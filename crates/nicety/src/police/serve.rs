@@ -4,15 +4,15 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hyper::header::ACCEPT;
 use hyper::{Request, StatusCode};
 use nicety_host::clock;
 use nicety_police::report::State;
 use nicety_policed::board::{Board, HistoryPoint};
-use nicety_policed::metrics::{self, plain};
+use nicety_policed::metrics;
 use serde::Serialize;
 
 use crate::exit::Failure;
+use crate::exposition;
 use crate::web::{self, Answer, page, text, with};
 
 const PAGE: &str = include_str!("serve/page.html");
@@ -57,8 +57,8 @@ fn answer(request: &Request<()>, board: &Board) -> Answer {
         "/page.js" => page("text/javascript; charset=utf-8", SCRIPT),
         "/uplot.css" => page("text/css; charset=utf-8", web::CHARTS_STYLE),
         "/uplot.js" => page("text/javascript; charset=utf-8", web::CHARTS),
-        "/metrics" => match board.last().as_deref().map(metrics::render) {
-            Some(body) => exposed(request, body),
+        "/metrics" => match board.last().as_deref().map(metrics::families) {
+            Some(families) => with(exposition::CONTENT_TYPE, exposition::text(families)),
             None => unready("no period has ended yet".to_owned()),
         },
         "/health" => match board.health() {
@@ -69,23 +69,6 @@ fn answer(request: &Request<()>, board: &Board) -> Answer {
         _ => text(
             StatusCode::NOT_FOUND,
             "not here; see /, /metrics, /health, /state.json\n".to_owned(),
-        ),
-    }
-}
-
-/// Metrics as OpenMetrics for those who ask for it, as Prometheus does; in the older text format for
-/// all others.
-fn exposed(request: &Request<()>, metrics: String) -> Answer {
-    let accepts = request.headers().get_all(ACCEPT).iter();
-    let mut accepts = accepts.filter_map(|value| value.to_str().ok());
-    match accepts.any(plain::wants_openmetrics) {
-        true => with(
-            "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            metrics,
-        ),
-        false => with(
-            "text/plain; version=0.0.4; charset=utf-8",
-            plain::from_openmetrics(&metrics),
         ),
     }
 }

@@ -21,7 +21,7 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         ("--direction-csv", &args.direction_csv),
         ("--sock-csv", &args.sock_csv),
         ("--junit", &args.junit),
-        ("--openmetrics", &args.openmetrics),
+        ("--prometheus", &args.prometheus),
     ];
     if let Some((option, _)) = cells.iter().find(|(_, file)| file.is_some()) {
         return Err(Failure::usage(anyhow!(

@@ -1,6 +1,11 @@
-//! `nicety report` for other programs: JUnit XML and OpenMetrics.
+//! `nicety report` for other programs: JUnit XML and metrics for Prometheus.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::harness::nicety;
 use crate::made::Made;
@@ -16,7 +21,7 @@ fn a_run_for_a_build_server_and_for_prometheus() {
         "run",
         "--junit",
         "run.xml",
-        "--openmetrics",
+        "--prometheus",
         "run.prom",
     ];
     let ended = nicety(words).dir(dir.path()).run();
@@ -29,10 +34,104 @@ fn a_run_for_a_build_server_and_for_prometheus() {
     );
     let metrics = fs::read_to_string(dir.path().join("run.prom")).unwrap();
     let sample = "nicety_throughput_frames_per_second{cell=\"bridge/1518/uni\",path=\"bridge\",\
-                  frame_size_bytes=\"1518\",direction=\"uni\",flows=\"1\"} 90000";
+                  frame_size_bytes=\"1518\",direction=\"uni\",flows=\"1\"} 90000.0";
     assert!(metrics.lines().any(|line| line == sample), "{metrics}");
     let piped = nicety(["report", "run", "--openmetrics", "-"])
         .dir(dir.path())
         .run();
     assert_eq!(piped.assert_code(0).stdout, metrics);
+}
+
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// A run's metrics in a directory, as `run.prom`.
+fn metrics_of_a_run(dir: &Path) -> String {
+    let mut made = Made::new(1, &[(64, &[1e5, 1.01e5]), (1518, &[9e4])]);
+    made.name = "a \"nightly\" run of C:\\nicety".to_owned();
+    made.write(dir, "run");
+    let words = ["report", "run", "--prometheus", "run.prom"];
+    nicety(words).dir(dir).run().assert_code(0);
+    fs::read_to_string(dir.join("run.prom")).unwrap()
+}
+
+#[test]
+fn promtool_finds_no_fault_in_the_metrics_of_a_run() {
+    let test = "promtool_finds_no_fault_in_the_metrics_of_a_run";
+    if !has("promtool") {
+        println!("SKIP {test}: no promtool here; on Debian: apt-get install prometheus");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let metrics = metrics_of_a_run(dir.path());
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "metrics"]);
+    promtool.stdin(fs::File::open(dir.path().join("run.prom")).unwrap());
+    let said = promtool.output().unwrap();
+    assert!(said.status.success(), "{said:?}\n{metrics}");
+}
+
+/// Killed and reaped when dropped.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // Fails only when it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a server on loopback has at `/metrics`; none while nobody listens.
+fn scraped(port: u16) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    let request = "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n";
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+#[test]
+fn node_exporter_reads_the_metrics_of_a_run() {
+    let test = "node_exporter_reads_the_metrics_of_a_run";
+    if !has("prometheus-node-exporter") {
+        println!(
+            "SKIP {test}: no prometheus-node-exporter here; on Debian: apt-get install prometheus-node-exporter"
+        );
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    metrics_of_a_run(dir.path());
+    // A port that was free a moment ago.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let mut exporter = Command::new("prometheus-node-exporter");
+    exporter.args(["--collector.disable-defaults", "--collector.textfile"]);
+    exporter.arg(format!(
+        "--collector.textfile.directory={}",
+        dir.path().display()
+    ));
+    exporter.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+    exporter.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut exporter = Ends(exporter.spawn().unwrap());
+    let page = loop {
+        if let Some(page) = scraped(port) {
+            break page;
+        }
+        let ended = exporter.0.try_wait().unwrap();
+        assert!(ended.is_none(), "node_exporter has ended: {ended:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    for start in [
+        "node_textfile_scrape_error 0",
+        "nicety_run_info{",
+        "nicety_throughput_frames_per_second{cell=\"bridge/1518/uni\",",
+    ] {
+        let there = page.lines().any(|line| line.starts_with(start));
+        assert!(there, "no {start} in\n{page}");
+    }
 }

@@ -280,7 +280,9 @@ fn rates_are_watched() {
         .inside(nicety(["vf", "watch", "p0", "--every", "100ms"]))
         .start();
     let mut endless = endless;
-    endless.until("a sample", |running| running.stdout().contains("seen from their owners"));
+    endless.until("a sample", |running| {
+        running.stdout().contains("seen from their owners")
+    });
     endless.signal(rustix::process::Signal::INT);
     endless.wait().assert_code(0);
     rig.lab
