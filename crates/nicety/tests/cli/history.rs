@@ -185,7 +185,7 @@ fn a_directory_that_is_no_run_keeps_no_other_out() {
     assert!(
         runs(dir.path(), &["show", "2"])
             .stdout
-            .contains("the last line was torn")
+            .contains("is incomplete")
     );
     // A run that went on is brought up to date.
     fs::write(torn.join("cells.jsonl"), &cells).unwrap();

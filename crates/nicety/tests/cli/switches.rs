@@ -306,7 +306,7 @@ fn a_short_time_box_leaves_out_only_what_could_be_built() {
         let notes = names("notes", |entry| &entry["text"]);
         let short: Vec<_> = notes
             .iter()
-            .filter(|note| note.contains("too short for a single cell"))
+            .filter(|note| note.contains("too short for one result"))
             .collect();
         assert_eq!(short.len(), 1, "{notes:?}");
     }

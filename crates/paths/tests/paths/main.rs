@@ -184,7 +184,7 @@ fn namespace_guests(_: Privilege) {
             .iter()
             .any(|note| note.to_string().starts_with(words))
     };
-    assert!(said("3 guests share the tester's interfaces: "));
+    assert!(said("3 guests share the tester's interfaces, "));
     assert!(said("guest2 is a network namespace with macvlan: "));
 }
 
@@ -282,7 +282,7 @@ fn says_where(privilege: Privilege) {
         .notes
         .iter()
         .map(Note::to_string)
-        .partition(|note| note.starts_with("bridge netfilter is on"));
+        .partition(|note| note.starts_with("The module br_netfilter is loaded"));
     let loaded = std::path::Path::new("/proc/sys/net/bridge").exists();
     assert_eq!(netfilter.len(), usize::from(loaded), "{netfilter:?}");
     if privilege == Privilege::Privileged {
