@@ -4,6 +4,8 @@
 pub mod undo;
 pub mod words;
 
+use std::collections::BTreeSet;
+
 use nicety_model::journal::{Journal, Phase};
 use nicety_model::knob::Change;
 
@@ -175,6 +177,7 @@ impl Meant {
 /// so that nothing is meant by those.
 pub fn meant(all: &[(u32, Journal)], purpose: Purpose, here: Here<'_>) -> Meant {
     let mut meant = Meant::default();
+    let mut gone = BTreeSet::new();
     for (id, journal) in all.iter().rev() {
         if !purpose.fits(journal.phase()) {
             continue;
@@ -188,8 +191,11 @@ pub fn meant(all: &[(u32, Journal)], purpose: Purpose, here: Here<'_>) -> Meant 
                 meant.passed_over.push((*id, PassedOver::Namespace(netns)));
             }
             Ok(()) if undoes && journal.removes_files() => {
+                gone.extend(changes(journal).map(|change| change.knob));
                 meant.passed_over.push((*id, PassedOver::Removal));
             }
+            // A later removal, which is passed over, has taken all of its files away already.
+            Ok(()) if undoes && changes(journal).all(|change| gone.contains(&change.knob)) => {}
             Ok(()) => meant.ids.push(*id),
         }
     }
@@ -386,6 +392,8 @@ mod tests {
             change.to.clear();
         }
         let all = [
+            // Its file is the one that went with the fourth.
+            (0, journal("a", 5, true, confirmed())),
             (1, journal("b", 4, false, confirmed())),
             (2, journal("b", 5, false, confirmed())),
             (3, journal("b", 4, false, confirmed())),
@@ -405,7 +413,7 @@ mod tests {
         let active: Vec<u32> = (all.iter().filter(|(_, journal)| is_active(journal, HERE)))
             .map(|(id, _)| *id)
             .collect();
-        assert_eq!(active, [1, 3]);
+        assert_eq!(active, [0, 1, 3]);
     }
 
     #[test]

@@ -250,7 +250,7 @@ fn a_container_with_half_a_cpu_is_told_so() {
     let facts = fingerprint::read(&tree.roots(), measurer());
     assert_eq!(facts.kernel, UNKNOWN);
     assert_eq!(facts.cpus_allowed, [3]);
-    assert_eq!(facts.hypervisor.as_deref(), Some("unnamed (CPU flag)"));
+    assert_eq!(facts.hypervisor.as_deref(), Some("an unknown hypervisor"));
     assert_eq!(facts.os, None);
     assert_eq!(facts.smt, None);
     assert!(facts.numa.is_empty() && facts.governor.is_empty());

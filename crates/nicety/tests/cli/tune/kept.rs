@@ -66,7 +66,7 @@ fn what_is_confirmed_stays_and_can_be_undone() {
     assert!(
         late.assert_code(1)
             .stderr
-            .contains("cannot be confirmed any more")
+            .contains("can no longer be confirmed")
     );
 }
 
