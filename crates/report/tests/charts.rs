@@ -32,7 +32,7 @@ fn texts(document: &Html, selector: &str) -> Vec<String> {
 /// The narrowest drawing of the throughput.
 const THROUGHPUT: &str = "#chart-Throughput .off svg:first-child";
 
-/// Each result of a run with this share of one frame in ten thousand lost.
+/// A page of every kind that has charts.
 fn every_page() -> Vec<(&'static str, Html)> {
     let compared: nicety_model::compare::Comparison =
         serde_json::from_str(include_str!("golden/compare-rich.json")).unwrap();
@@ -320,4 +320,45 @@ fn figures_fill_their_row() {
     assert_eq!(widths(&common::many(1)), ["360", "640", "1060"]);
     assert_eq!(widths(&common::many(2)), ["360", "520"]);
     assert_eq!(widths(&common::many(7)), ["360"]);
+}
+
+/// WCAG 2.2, 1.4.3 and 1.4.11: lines and marks stand out three to one, words in a colour four and a half.
+#[test]
+fn colours_stand_out_in_light_and_dark() {
+    let style = include_str!("../src/document/page.css");
+    let (light, rest) = style
+        .split_once("@media screen and (prefers-color-scheme:dark){")
+        .unwrap();
+    let (dark, _) = rest.split_once("*{box-sizing").unwrap();
+    for (scheme, style) in [("light", light), ("dark", dark)] {
+        let luminance = |name: &str| {
+            let (_, value) = style.split_once(&format!("--{name}:#")).unwrap();
+            let digits: String = value.chars().take_while(char::is_ascii_hexdigit).collect();
+            let digits = match digits.len() {
+                3 => digits.chars().flat_map(|digit| [digit, digit]).collect(),
+                _ => digits,
+            };
+            let linear = |at: usize| {
+                let part = u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+                let part = f64::from(part) / 255.0;
+                match part <= 0.040_45 {
+                    true => part / 12.92,
+                    false => ((part + 0.055) / 1.055).powf(2.4),
+                }
+            };
+            0.2126 * linear(0) + 0.7152 * linear(2) + 0.0722 * linear(4)
+        };
+        let contrast = |a: &str, b: &str| {
+            let (a, b) = (luminance(a), luminance(b));
+            (a.max(b) + 0.05) / (a.min(b) + 0.05)
+        };
+        for n in 0..8 {
+            let ratio = contrast(&format!("s{n}"), "paper");
+            assert!(ratio >= 3.0, "{scheme}: s{n} {ratio:.2}");
+        }
+        for name in ["muted", "goal", "bad", "ink"] {
+            let ratio = contrast(name, "paper");
+            assert!(ratio >= 4.5, "{scheme}: {name} {ratio:.2}");
+        }
+    }
 }

@@ -44,6 +44,7 @@ pub(super) fn drawing(row: &ComparedCell, reach: f64, margin: f64) -> Markup {
     let words = format!("{}, {}", row::change(row), row::interval(row));
     html! {
         svg.interval viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(words) {
+            title { (words) }
             rect x=(left) y="0" width=(format!("{band:.1}")) height=(height) fill="var(--grid)" {}
             line x1=(x(1.0)) x2=(x(1.0)) y1="0" y2=(height) stroke="var(--rule)" {}
             @if let Some(ratio) = row.ratio.filter(|ratio| ratio.ratio.is_finite()) {

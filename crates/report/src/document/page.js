@@ -232,7 +232,9 @@ const alone = (figure) => {
   for (const [key, value] of [["x", pad], ["y", y], ["width", width], ["height", height]]) inside.setAttribute(key, value);
   for (const [key, value] of [["width", size[0]], ["height", size[1]], ["viewBox", `0 0 ${size[0]} ${size[1]}`]]) out.setAttribute(key, value);
   out.append(make("rect", { width: size[0], height: size[1], fill: "var(--paper)" }), ...parts, inside);
-  return { text: colour(new XMLSerializer().serializeToString(out)), size, name: `nicety-${figure.id || "chart"}`.replaceAll(/[^\w.-]+/g, "-") };
+  // XML has no control characters.
+  const text = colour(new XMLSerializer().serializeToString(out)).replaceAll(/[\0-\x08\v\f\x0e-\x1f]/g, "\ufffd");
+  return { text, size, name: `nicety-${figure.id || "chart"}`.replaceAll(/[^\w.-]+/g, "-") };
 };
 // Twice as large as on the page, for screens and print.
 const png = ({ text, size: [width, height] }) =>

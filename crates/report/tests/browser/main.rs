@@ -12,6 +12,7 @@
 )]
 
 mod cdp;
+mod charts;
 #[path = "../common/mod.rs"]
 mod common;
 mod live;
@@ -186,7 +187,7 @@ fn a_keyboard_is_enough() {
         browser.open(&page, 1280, "light");
         // What can be reached, in the document's order; folded parts only with their summary.
         let wanted = browser.value(
-            r##"window.__all = [...document.querySelectorAll("a[href], button, summary, [tabindex='0']")]
+            r##"window.__all = [...document.querySelectorAll("a[href], button, summary, input, [tabindex='0']")]
               .filter((e) => e.checkVisibility({ visibilityProperty: true }));
             window.__all.length"##,
         );
