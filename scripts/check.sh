@@ -16,10 +16,10 @@ step "layers"
 layers
 step "lints"
 cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-step "cases, and tests of the pure crates"
+step "cases, documentation, and tests of the pure crates"
 packages=()
 for crate in "${pure[@]}"; do
     packages+=(-p "$crate")
 done
 cargo test --quiet --locked "${packages[@]}" --lib --bins --tests -- "$@"
-cargo test --quiet --locked -p nicety --test cases -- "$@"
+cargo test --quiet --locked -p nicety --test cases --test docs -- "$@"

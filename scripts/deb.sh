@@ -62,6 +62,8 @@ install -D -m 644 -t "$doc/plans" plans/*.toml
 install -D -m 644 -t "$doc/policies" policies/*.toml
 install -D -m 644 -t "$doc/examples" packaging/examples/*
 install -D -m 644 -t "$doc/dashboards" packaging/dashboards/*.json
+install -D -m 644 -t "$doc" docs/*.md
+install -D -m 644 -t "$doc/quickstart" docs/quickstart/*.md
 install -D -m 644 -t "$doc/guide" docs/guide/*.md
 install -D -m 644 -t "$doc/methodology" docs/methodology/*.md
 install -D -m 644 -t "$doc/reference" docs/reference/*.md

@@ -119,7 +119,7 @@ pub struct CellResult {
     pub engine: String,
     /// Goal: highest allowed loss ratio.
     pub loss_goal: f64,
-    /// Result: conditional throughput (draft-ietf-bmwg-mlrsearch), per direction.
+    /// Result: conditional throughput (RFC 9971), per direction.
     pub throughput_fps: Option<f64>,
     /// Bounds of the search.
     #[serde(flatten)]

@@ -1,5 +1,8 @@
 //! Manual pages and shell completions, made of the command line's own definition.
 
+#[cfg(test)]
+mod reference;
+
 use std::fs;
 use std::io;
 use std::path::Path;

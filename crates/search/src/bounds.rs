@@ -1,4 +1,4 @@
-//! Relevant bounds (draft-ietf-bmwg-mlrsearch, "Relevant Upper Bound", "Relevant Lower Bound").
+//! Relevant bounds (RFC 9971, "Relevant Upper Bound", "Relevant Lower Bound").
 
 use crate::classify::Class;
 

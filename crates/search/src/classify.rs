@@ -1,4 +1,4 @@
-//! Load classification (draft-ietf-bmwg-mlrsearch, appendix "Load Classification Code").
+//! Load classification (RFC 9971, appendix "Load Classification Code").
 
 /// Rounding allowed when sums of durations are compared, in seconds.
 const EPSILON_S: f64 = 1e-9;
@@ -104,7 +104,7 @@ impl Sums {
 mod tests {
     use super::*;
 
-    /// The draft's four goals: RFC2544, TST009, 1s final, 20% exceed.
+    /// The RFC's four goals: RFC2544, TST009, 1s final, 20% exceed.
     const GOALS: [Rule; 4] = [
         rule(60.0, 60.0, 0.0, 0.0),
         rule(60.0, 120.0, 0.0, 0.5),
@@ -131,10 +131,10 @@ mod tests {
         sums
     }
 
-    /// Tables of the draft's appendix "Load Classification Computations". Points 5 and 6 are
-    /// left out for the last goal: its tables there contradict the draft's own rule.
+    /// Tables of the RFC's appendix "Load Classification Computations". Points 5 and 6 are
+    /// left out for the last goal: its tables there contradict the RFC's own rule.
     #[test]
-    fn the_drafts_example() {
+    fn the_rfcs_example() {
         use Class::{Lower, Undecided, Upper};
         let shorts = |good, bad| vec![(good, 1.0, 0.0), (bad, 1.0, 0.01)];
         let mut bad_long = shorts(60, 60);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn effective_sums_are_those_of_the_draft() {
+    fn effective_sums_are_those_of_the_rfc() {
         let exceed20 = &GOALS[3];
         let at3 = sums(exceed20, &[(59, 1.0, 0.0), (60, 1.0, 0.01)]);
         assert!((at3.effective_bad(exceed20) - 45.25).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! What a search is asked to find (draft-ietf-bmwg-mlrsearch, "Search Goal").
+//! What a search is asked to find (RFC 9971, "Search Goal").
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! MLRsearch: multiple loss ratio search (draft-ietf-bmwg-mlrsearch).
+//! MLRsearch: multiple loss ratio search (RFC 9971).
 //!
 //! Trials at discrete loads classify each load for each goal; strategies choose loads that
 //! bring the relevant bounds of every goal within its width.

@@ -1,4 +1,4 @@
-//! Conditional throughput (draft-ietf-bmwg-mlrsearch, appendix "Conditional Throughput Code").
+//! Conditional throughput (RFC 9971, appendix "Conditional Throughput Code").
 
 use crate::classify::Rule;
 
@@ -15,7 +15,7 @@ pub fn conditional_loss(rule: &Rule, trials: &[(f64, f64)]) -> f64 {
         .collect();
     long.sort_by(|a, b| a.1.total_cmp(&b.1));
     let sum: f64 = long.iter().map(|(duration, _)| duration).sum();
-    // The draft's prose leaves the duration sum out here; its code has it.
+    // The RFC's prose leaves the duration sum out here; its code has it.
     let mut remaining = sum.max(rule.duration_sum_s) * (1.0 - rule.exceed_ratio);
     let mut loss = 1.0;
     for (duration, ratio) in long {
@@ -41,9 +41,9 @@ mod tests {
         }
     }
 
-    /// The draft's appendix "Conditional Throughput Computations", goals 2 to 4.
+    /// The RFC's appendix "Conditional Throughput Computations", goals 2 to 4.
     #[test]
-    fn the_drafts_example() {
+    fn the_rfcs_example() {
         let mut trials = vec![(1.0, 0.0); 60];
         trials.extend(vec![(1.0, 0.01); 60]);
         trials.extend([(60.0, 0.001), (60.0, 0.0)]);

@@ -5,49 +5,36 @@ use std::path::Path;
 
 use crate::harness::{LONG, alone, nicety, once, open_dir};
 use crate::leftovers::Before;
-
-/// A fenced block: what stands behind the fence, and its text.
-fn blocks(page: &str) -> Vec<(&str, &str)> {
-    let mut rest = page;
-    let mut found = Vec::new();
-    while let Some((_, after)) = rest.split_once("\n```") {
-        let Some((info, after)) = after.split_once('\n') else {
-            break;
-        };
-        let Some((text, after)) = after.split_once("\n```") else {
-            break;
-        };
-        found.push((info, text));
-        rest = after;
-    }
-    found
-}
+use crate::page;
 
 /// Writes the files of a page and runs its commands, in order. Returns the number of commands.
 fn follow(page: &str, dir: &Path) -> usize {
     let mut commands = 0;
-    for (info, text) in blocks(page) {
-        if let Some(file) = info.strip_prefix("toml ") {
-            fs::write(dir.join(file), text).unwrap();
+    for block in page::blocks(page) {
+        if let Some(file) = block.file() {
+            fs::write(dir.join(file), &block.text).unwrap();
         }
-        for line in text.lines().filter(|_| info == "sh") {
+        if !block.is_console() || block.not_run().is_some() {
+            continue;
+        }
+        for shown in block.commands() {
+            let line = &shown.command;
             let words: Vec<&str> = line.split_whitespace().collect();
-            let [program, arguments @ ..] = words.as_slice() else {
-                continue;
-            };
-            assert_eq!(*program, "nicety", "{line}");
-            let ended = nicety(arguments).dir(dir).limit(LONG).run();
+            assert_eq!(words[0], "nicety", "{line}");
+            let ended = nicety(&words[1..]).dir(dir).limit(LONG).run();
             // A machine that is not quiet may leave a cell without a result: exit code 1.
             assert!(
                 matches!(ended.status.code(), Some(0 | 1)),
                 "{line}: {ended:?}"
             );
+            let silent = ["--html", "--junit", "--prometheus", "runs add", "--capture"];
             assert!(
-                !ended.stdout.is_empty()
-                    || line.contains("--html")
-                    || line.contains("--junit")
-                    || line.contains("runs add"),
+                !ended.stdout.is_empty() || silent.iter().any(|word| line.contains(word)),
                 "{line}"
+            );
+            assert!(
+                page::shows(&shown.output, &ended.stdout),
+                "{line} shows something else than the page: {ended:?}"
             );
             commands += 1;
         }
@@ -122,30 +109,6 @@ fn the_page_about_tuning() {
     before.check();
 }
 
-/// Files that a page links to are there, and every ready plan of a publication has its place.
-#[test]
-fn the_page_about_published_experiments() {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
-    let page = fs::read_to_string(guide.join("experiments.md")).unwrap();
-    let linked = page
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split(')').next());
-    let linked: Vec<_> = linked.collect();
-    assert!(linked.len() >= 10, "{linked:?}");
-    for file in linked {
-        assert!(guide.join(file).exists(), "{file}");
-    }
-    for words in commands(&page) {
-        let plans = words
-            .iter()
-            .filter(|w| w.starts_with("plans/") || w.starts_with("policies/"));
-        for plan in plans {
-            assert!(guide.join("../..").join(plan).exists(), "{plan}");
-        }
-    }
-}
-
 /// Ready plans can be read, and each of their cells can be built or says why not.
 #[test]
 fn the_ready_plans() {
@@ -173,86 +136,20 @@ fn the_ready_plans() {
     }
 }
 
-/// Commands of the documentation, without what only a reader understands.
-fn commands(page: &str) -> Vec<Vec<&str>> {
-    blocks(page)
-        .iter()
-        .flat_map(|(_, text)| text.lines())
-        .flat_map(|line| line.split(['#', ';']))
-        .map(|command| command.split_whitespace().collect::<Vec<_>>())
-        .filter(|words| words.len() > 1 && words[0] == "nicety")
-        .collect()
-}
-
 #[test]
-fn every_page_is_followed_and_every_command_there_is() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let guide = fs::read_dir(root.join("docs/guide")).unwrap();
-    let mut pages: Vec<_> = guide.map(|entry| entry.unwrap().path()).collect();
-    pages.sort();
-    // Those below and that of guests, which is followed where guests boot.
-    let followed = [
-        "bench.md",
-        "paths.md",
-        "probe.md",
-        "sockets.md",
-        "tune.md",
-        "vm.md",
-    ];
-    let mut known = 0;
-    for page in pages.iter().chain([&root.join("README.md")]) {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        let text = fs::read_to_string(page).unwrap();
-        let runs = blocks(&text).iter().any(|(info, _)| *info == "sh");
-        assert!(
-            !runs || followed.contains(&name),
-            "{name} is followed by no test"
-        );
-        for words in commands(&text) {
-            let own = words.iter().position(|word| *word == "--");
-            let words = &words[1..own.unwrap_or(words.len())];
-            let option = |word: &&&str| word.starts_with("--");
-            let names = words.iter().take_while(|word| !option(word));
-            let help = nicety(names.chain(&["--help"])).run();
-            help.assert_code(0);
-            for option in words.iter().filter(option) {
-                let option = option.split('=').next().unwrap();
-                assert!(
-                    help.stdout.contains(option),
-                    "{name}: {words:?}: no {option}"
-                );
-            }
-            known += 1;
-        }
+fn the_quickstarts_of_testers_and_operators() {
+    let _alone = alone();
+    if !once("the_quickstarts_of_testers_and_operators") {
+        return;
     }
-    assert!(known > 30, "{known}");
-}
-
-/// Pictures of Markdown: what is said in their place, and the file.
-fn pictures(page: &str) -> Vec<(&str, &str)> {
-    page.split("![")
-        .skip(1)
-        .filter_map(|rest| rest.split_once("]("))
-        .filter_map(|(said, rest)| Some((said, rest.split_once(')')?.0)))
-        .collect()
-}
-
-#[test]
-fn pictures_are_there_and_say_what_they_show() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = fs::read_to_string(root.join("README.md")).unwrap();
-    let all = pictures(&page);
-    assert!(all.len() >= 3, "{all:?}");
-    let mut bytes = 0;
-    for (said, file) in &all {
-        let picture = fs::read(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        assert_eq!(picture[..8], *b"\x89PNG\r\n\x1a\n", "{file}");
-        // More than a name: somebody who cannot see it learns what it shows.
-        assert!(said.split_whitespace().count() >= 8, "{file}: {said}");
-        bytes += picture.len();
+    let dir = open_dir();
+    let before = Before::now(dir.path());
+    let page = include_str!("../../../../docs/quickstart/tester.md");
+    assert_eq!(follow(page, dir.path()), 5);
+    let page = include_str!("../../../../docs/quickstart/operator.md");
+    assert_eq!(follow(page, dir.path()), 4);
+    for file in ["first.html", "host.html", "host.json"] {
+        assert!(dir.path().join(file).exists(), "{file}");
     }
-    assert!(bytes < 200_000, "{bytes} bytes of pictures");
-    // None that no page shows.
-    let files = fs::read_dir(root.join("docs/pictures")).unwrap();
-    assert_eq!(files.count(), all.len(), "{all:?}");
+    before.check();
 }

@@ -25,6 +25,9 @@ mod leftovers;
 mod live_page;
 mod made;
 mod package;
+#[path = "../docs/page.rs"]
+#[allow(dead_code, reason = "the tests of the documentation use the rest")]
+mod page;
 mod probe;
 mod refused;
 mod runs;

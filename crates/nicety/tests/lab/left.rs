@@ -15,8 +15,11 @@ fn follow_the_page(run: &dyn Fn(&[&str]) -> Ended) {
     let [calls, functions] = blocks[..] else {
         panic!("{} blocks, this test follows two", blocks.len());
     };
-    let calls = calls.lines().flat_map(|line| {
-        let command = line.split('#').next().unwrap_or_default();
+    // The first line is what stands behind the fence.
+    let functions = functions.split_once('\n').unwrap().1;
+    let calls = calls.lines().skip(1).flat_map(|line| {
+        let command = line.trim_start_matches("$ ");
+        let command = command.split('#').next().unwrap_or_default();
         command.split(';').map(str::trim).collect::<Vec<_>>()
     });
     let calls: Vec<&str> = calls.filter(|call| !call.is_empty()).collect();

@@ -165,11 +165,14 @@ fn the_page_about_sharing_a_link() {
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
             // What stands elsewhere is for another machine: eth1, 82576.
-            if !line.starts_with("nicety ") {
+            let Some(line) = line
+                .strip_prefix("$ ")
+                .filter(|line| line.starts_with("nicety "))
+            else {
                 continue;
-            }
+            };
             let mut shown = String::new();
-            while let Some(next) = lines.next_if(|next| !next.starts_with("nicety ")) {
+            while let Some(next) = lines.next_if(|next| !next.starts_with("$ ")) {
                 shown.push_str(next);
                 shown.push('\n');
             }

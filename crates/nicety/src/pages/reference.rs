@@ -1,0 +1,133 @@
+//! The reference of the command line in the documentation, made of the command line's own
+//! definition. `make golden` writes it.
+
+use std::fmt::Write;
+use std::fs;
+
+use clap::{Arg, Command, CommandFactory};
+
+use crate::cli::Cli;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+
+const HEAD: &str = "# Command line reference\n\nEvery command with its options, as `nicety COMMAND --help` and \
+the manual pages print them.\nThis page is generated. Examples in context: the guides.\n";
+
+/// Signs that Markdown takes for its own, and line ends.
+fn plain(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    one_line.replace('<', "\\<").replace('*', "\\*")
+}
+
+/// `--out DIR`, `-o`, or `PLAN`.
+fn names(arg: &Arg) -> String {
+    let mut names: Vec<String> = arg
+        .get_short()
+        .map(|short| format!("-{short}"))
+        .into_iter()
+        .collect();
+    names.extend(arg.get_long().map(|long| format!("--{long}")));
+    let values = arg.get_value_names().into_iter().flatten();
+    let values: Vec<&str> = values
+        .filter(|_| arg.get_action().takes_values())
+        .map(clap::builder::Str::as_str)
+        .collect();
+    let values = values.join(" ");
+    match names.is_empty() {
+        true => format!("`{values}`"),
+        false => {
+            format!("`{} {values}", names.join("`, `"))
+                .trim_end()
+                .to_owned()
+                + "`"
+        }
+    }
+}
+
+/// Arguments, one to a list item.
+fn arguments(command: &Command, out: &mut String) {
+    let shown =
+        |arg: &&Arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version");
+    for (title, positional) in [("Arguments", true), ("Options", false)] {
+        let all: Vec<&Arg> = command
+            .get_arguments()
+            .filter(shown)
+            .filter(|arg| arg.is_positional() == positional)
+            .collect();
+        if all.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{title}:\n").unwrap();
+        for arg in all {
+            let help = arg
+                .get_long_help()
+                .or(arg.get_help())
+                .map(|help| plain(&help.to_string()));
+            write!(out, "- {}: {}", names(arg), help.unwrap_or_default()).unwrap();
+            let defaults: Vec<_> = arg
+                .get_default_values()
+                .iter()
+                .filter_map(|value| value.to_str())
+                .collect();
+            if !defaults.is_empty()
+                && !arg.is_hide_default_value_set()
+                && arg.get_action().takes_values()
+            {
+                write!(out, " Default: `{}`.", defaults.join(" ")).unwrap();
+            }
+            let values = arg.get_possible_values();
+            let words: Vec<_> = values
+                .iter()
+                .filter(|value| !value.is_hide_set())
+                .map(|value| format!("`{}`", value.get_name()))
+                .collect();
+            if !words.is_empty()
+                && !arg.is_hide_possible_values_set()
+                && arg.get_action().takes_values()
+            {
+                write!(out, " One of {}.", words.join(", ")).unwrap();
+            }
+            out.push('\n');
+        }
+    }
+}
+
+/// The section of `command`, called `name`, and those of its commands.
+fn sections(command: &Command, name: &str, out: &mut String) {
+    let about = command
+        .get_about()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    writeln!(out, "\n## {name}\n\n{}\n", plain(&about)).unwrap();
+    let usage = command.clone().bin_name(name).render_usage().to_string();
+    let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
+    writeln!(out, "```text\n{usage}\n```").unwrap();
+    arguments(command, out);
+    if let Some(after) = command.get_after_long_help().or(command.get_after_help()) {
+        writeln!(out, "\n```text\n{after}\n```").unwrap();
+    }
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        sections(sub, &format!("{name} {}", sub.get_name()), out);
+    }
+}
+
+#[test]
+fn the_reference_of_commands_is_theirs() {
+    let mut text = HEAD.to_owned();
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    sections(&command, "nicety", &mut text);
+    if std::env::var_os("NICETY_UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        fs::write(FILE, text).unwrap();
+        return;
+    }
+    let there = fs::read_to_string(FILE).unwrap_or_default();
+    let differs = there
+        .lines()
+        .zip(text.lines())
+        .find(|(old, new)| old != new);
+    assert!(
+        there == text,
+        "docs/reference/cli.md is not what make golden writes; first difference: {differs:?}"
+    );
+}
