@@ -75,6 +75,10 @@ gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
     cat LICENSE-MIT
     echo
     echo "The Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0."
+    echo
+    echo "The live pages contain uPlot:"
+    echo
+    cat crates/nicety/src/web/uplot/LICENSE
 } >"$doc/copyright"
 
 mkdir -p "$root/DEBIAN"

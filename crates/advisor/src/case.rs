@@ -236,13 +236,11 @@ impl<'a> Case<'a> {
         (total >= least.max(1)).then(|| (busiest.cpu, busiest.processed as f64 / total as f64))
     }
 
-    /// The window, or `None` after saying what the rule could not look at.
+    /// The window, or `None` after saying that the rule needs one to count `what`.
     pub fn window(&self, report: &mut Report, what: &str) -> Option<&'a WindowFacts> {
         if self.facts.window.is_none() {
-            report.wait(&format!(
-                "{what}: one reading of the counters does not tell when; look on with --window 10s, \
-                 under the load that matters"
-            ));
+            let needs = format!("Rerun with --window 10s under your real load; it counts {what}.");
+            report.undecided(&needs, Some("--window 10s"));
         }
         self.facts.window.as_ref()
     }

@@ -1,12 +1,15 @@
 //! Findings as rules write them.
 
-use nicety_model::finding::{Certainty, Effect, Finding, Risk, Waiting};
+use nicety_model::finding::{Certainty, Effect, Finding, Gain, Risk, Waiting};
 use nicety_model::knob::{Change, Knob};
+
+use crate::rule::Rule;
 
 /// What the rules have said so far.
 #[derive(Debug, Default)]
 pub struct Report {
     rule: (&'static str, &'static str),
+    gain: Option<Gain>,
     findings: Vec<Finding>,
     waiting: Vec<Waiting>,
 }
@@ -14,18 +17,24 @@ pub struct Report {
 /// Why something should be otherwise, and what that costs: the part of a finding that does not
 /// depend on numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reason {
-    pub(crate) why: &'static str,
-    pub(crate) source: &'static str,
-    pub(crate) cost: &'static str,
-    pub(crate) risk: Risk,
-    pub(crate) certainty: Certainty,
+pub struct Reason {
+    /// Why.
+    pub why: &'static str,
+    /// Where that is written.
+    pub source: &'static str,
+    /// What it costs and whom it may hit.
+    pub cost: &'static str,
+    /// How much can go wrong.
+    pub risk: Risk,
+    /// How sure the rule is that it helps.
+    pub certainty: Certainty,
 }
 
 impl Report {
     /// What follows is said by this rule.
-    pub(crate) fn enter(&mut self, id: &'static str, name: &'static str) {
-        self.rule = (id, name);
+    pub(crate) fn enter(&mut self, rule: &Rule) {
+        self.rule = (rule.id, rule.name);
+        self.gain = Some(rule.gain);
     }
 
     /// Adds a finding without changes, that takes effect at once; returns it to be completed.
@@ -48,6 +57,7 @@ impl Report {
             cost: reason.cost.to_owned(),
             risk: reason.risk,
             certainty: reason.certainty,
+            gain: self.gain,
             effect: Effect::Now,
             changes: Vec::new(),
             advice: Vec::new(),
@@ -57,12 +67,14 @@ impl Report {
         &mut self.findings[last]
     }
 
-    /// Says what the rule waits for.
-    pub(crate) fn wait(&mut self, needs: &str) {
+    /// Says why the rule cannot decide and what to do; `option` is the one of `nicety tune plan` that
+    /// helps, if any.
+    pub(crate) fn undecided(&mut self, needs: &str, option: Option<&str>) {
         self.waiting.push(Waiting {
             id: self.rule.0.to_owned(),
             rule: self.rule.1.to_owned(),
             needs: needs.to_owned(),
+            option: option.map(str::to_owned),
         });
     }
 

@@ -5,6 +5,7 @@
 //! never proposes less than what runs.
 
 mod case;
+pub mod catalogue;
 mod draft;
 #[cfg(test)]
 mod fixture;
@@ -19,10 +20,10 @@ mod stacks;
 pub mod transaction;
 
 use nicety_model::HostFacts;
-use nicety_model::finding::{Advice, Goal};
+use nicety_model::finding::{Advice, Goal, Risk};
 
 pub use case::{Case, Wishes};
-pub use draft::Report;
+pub use draft::{Reason, Report};
 pub use picture::picture;
 pub use rule::{RULES, Rule};
 
@@ -31,7 +32,7 @@ pub fn advise(facts: &HostFacts, goal: Goal, wishes: Wishes) -> Advice {
     let case = Case::new(facts, goal, wishes);
     let mut report = Report::default();
     for rule in RULES {
-        report.enter(rule.id, rule.name);
+        report.enter(rule);
         (rule.check)(&case, &mut report);
     }
     let (mut findings, waiting) = report.into_parts();
@@ -41,6 +42,7 @@ pub fn advise(facts: &HostFacts, goal: Goal, wishes: Wishes) -> Advice {
         goal,
         boot_id: None,
         peer: wishes.peer.map(|probe| probe.peer),
+        checked: catalogue::ids(|_| true).len(),
         findings,
         waiting,
     }
@@ -58,6 +60,14 @@ pub fn keep_rules(advice: &mut Advice, rules: &[String]) {
     advice
         .waiting
         .retain(|waiting| wanted(&waiting.id, &waiting.rule));
+    if advice.checked > 0 {
+        advice.checked = catalogue::ids(|rule| wanted(rule.id, rule.name)).len();
+    }
+}
+
+/// Keeps the findings of at most this risk.
+pub fn keep_risk(advice: &mut Advice, most: Risk) {
+    advice.findings.retain(|finding| finding.risk <= most);
 }
 
 #[cfg(test)]

@@ -99,6 +99,9 @@ fn memory(case: &Case<'_>, node: Option<u32>) -> Option<u64> {
 fn about(net: &NetFacts) -> String {
     let driver = net.link.driver.as_deref().unwrap_or("no driver known");
     match net.link.speed_mbps {
+        Some(mbps) if mbps >= 1000 && mbps % 100 == 0 => {
+            format!("{driver}, {} Gbit/s", f64::from(mbps) / 1000.0)
+        }
         Some(mbps) => format!("{driver}, {mbps} Mbit/s"),
         None => driver.to_owned(),
     }
@@ -120,7 +123,8 @@ fn add(
     let misplaced = case.has_nodes() && home.is_some() && there.iter().any(|node| *node != home);
     if let (true, Some(net), Some(home)) = (misplaced, net, home) {
         picture.misplaced.push(format!(
-            "{name} runs on CPUs {}, {} is on node {home}",
+            "{name} runs on {} {}, {} is on node {home}",
+            if cpus.len() == 1 { "CPU" } else { "CPUs" },
             format_cpu_list(cpus),
             net.name()
         ));
@@ -129,6 +133,7 @@ fn add(
         kind,
         name,
         misplaced,
+        nic: net.map(|net| net.name().to_owned()),
     };
     let place = match (cpus, there.first()) {
         ([cpu], _) => cpu_of(picture, *cpu).map(|cpu| &mut cpu.marks),
@@ -178,13 +183,13 @@ mod tests {
     #[test]
     fn what_is_far_from_its_nic_is_misplaced() {
         let far = host(2, 0, &[0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(far.nodes[1].nics[0].about, "no driver known, 10000 Mbit/s");
+        assert_eq!(far.nodes[1].nics[0].about, "no driver known, 10 Gbit/s");
         assert!(far.nodes[0].cores[0][0].marks[0].misplaced);
         assert_eq!(far.anywhere[0].name, "web vCPU 0");
         assert_eq!(
             far.misplaced,
             [
-                "eth0-TxRx-0 runs on CPUs 0, eth0 is on node 1",
+                "eth0-TxRx-0 runs on CPU 0, eth0 is on node 1",
                 "web vCPU 0 runs on CPUs 0-7, eth0 is on node 1",
             ]
         );

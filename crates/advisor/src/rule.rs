@@ -36,61 +36,69 @@ mod vhost_placement;
 mod xps;
 mod zerocopy;
 
-use crate::case::Case;
-use crate::draft::Report;
+use nicety_model::finding::Gain;
 
-/// A rule.
+use crate::case::Case;
+use crate::draft::{Reason, Report};
+
+/// A rule: what `nicety tune rules` and `explain` say of it, and what it asks.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Id: `T04`.
+    /// Id: `T04`. Rules about the same thing share one.
     pub id: &'static str,
     /// Name: that of its file.
     pub name: &'static str,
+    /// What is so on a host that needs no change.
+    pub checks: &'static str,
+    /// When it finds something.
+    pub fires: &'static str,
+    /// The settings that nicety changes; `None` where a person has to act.
+    pub writes: Option<&'static str>,
+    /// What a change usually brings where the rule fires.
+    pub gain: Gain,
+    /// Why, by which source, at what cost: one for each kind of finding.
+    pub reasons: &'static [Reason],
     /// What it asks.
     pub check: fn(&Case<'_>, &mut Report),
 }
 
-const fn rule(id: &'static str, name: &'static str, check: fn(&Case<'_>, &mut Report)) -> Rule {
-    Rule { id, name, check }
-}
-
-/// All rules. Later ones may look at what earlier ones found.
+/// All rules, in the order in which they are asked. Later ones may look at what earlier ones found.
 pub const RULES: &[Rule] = &[
-    rule("T01", "host-cpus", host_cpus::check),
-    rule("T02", "vcpu-placement", vcpu_placement::check),
-    rule("T03", "vhost-placement", vhost_placement::check),
-    rule("T04", "irq-affinity", irq_affinity::check),
-    rule("T05", "irqbalance", irqbalance::check),
-    rule("T06", "rps", rps::check),
-    rule("T07", "rfs", rfs::check),
-    rule("T08", "xps", xps::check),
-    rule("T09", "ring", ring::check),
-    rule("T10", "channels", channels::check),
-    rule("T10", "rss", rss::check),
-    rule("T11", "coalescing", coalescing::check),
-    rule("T12", "lro", lro::check),
-    rule("T13", "offload", offload::check),
-    rule("T14", "mtu", mtu::check),
-    rule("T15", "backlog", backlog::check),
-    rule("T16", "napi-budget", napi_budget::check),
-    rule("T17", "socket-buffer", socket_buffer::check),
-    rule("T18", "moderate-rcvbuf", moderate_rcvbuf::check),
-    rule("T19", "tcp-buffer", tcp_buffer::check),
-    rule("T20", "never-lower", never_lower::check),
-    rule("T21", "bridge-netfilter", bridge_netfilter::check),
-    rule("T22", "qdisc", qdisc::check),
-    rule("T23", "governor", governor::check),
-    rule("T24", "cstate", cstate::check),
-    rule("T25", "hugepages", hugepages::check),
-    rule("T26", "vhost-net", vhost_net::check),
-    rule("T27", "zerocopy", zerocopy::check),
-    rule("T28", "multiqueue", multiqueue::check),
-    rule("T29", "iommu", iommu::check),
-    rule("T30", "halt-poll", halt_poll::check),
-    rule("T31", "mitigations", mitigations::check),
-    rule("T32", "driver-binding", driver_binding::check),
-    rule("T33", "rival-owner", rival_owner::check),
-    rule("T34", "tuned-dynamic", tuned_dynamic::check),
+    host_cpus::RULE,
+    vcpu_placement::RULE,
+    vhost_placement::RULE,
+    irq_affinity::RULE,
+    irqbalance::RULE,
+    rps::RULE,
+    rfs::RULE,
+    xps::RULE,
+    ring::RULE,
+    channels::RULE,
+    rss::RULE,
+    coalescing::RULE,
+    lro::RULE,
+    offload::RULE,
+    mtu::RULE,
+    backlog::RULE,
+    napi_budget::RULE,
+    socket_buffer::RULE,
+    moderate_rcvbuf::RULE,
+    tcp_buffer::RULE,
+    never_lower::RULE,
+    bridge_netfilter::RULE,
+    qdisc::RULE,
+    governor::RULE,
+    cstate::RULE,
+    hugepages::RULE,
+    vhost_net::RULE,
+    zerocopy::RULE,
+    multiqueue::RULE,
+    iommu::RULE,
+    halt_poll::RULE,
+    mitigations::RULE,
+    driver_binding::RULE,
+    rival_owner::RULE,
+    tuned_dynamic::RULE,
 ];
 
 #[cfg(test)]
@@ -104,5 +112,26 @@ mod tests {
         ids.dedup();
         let catalogue: Vec<String> = (1..=34).map(|number| format!("T{number:02}")).collect();
         assert_eq!(ids, catalogue);
+    }
+
+    #[test]
+    fn sentences_of_rules_are_short_and_whole() {
+        for rule in RULES {
+            let reasons = rule.reasons.iter();
+            let texts = reasons.flat_map(|reason| [reason.why, reason.cost]);
+            for text in texts.chain([rule.fires]) {
+                assert!(text.ends_with('.'), "{}: {text}", rule.name);
+                for sentence in text.split(". ") {
+                    let words = sentence.split_whitespace().count();
+                    assert!(words <= 25, "{}: {words} words: {sentence}", rule.name);
+                }
+            }
+            assert!(!rule.reasons.is_empty(), "{}", rule.name);
+            assert!(
+                !rule.checks.ends_with('.'),
+                "{}: a line of a table",
+                rule.name
+            );
+        }
     }
 }

@@ -34,8 +34,8 @@ impl Cause {
     pub fn words(self) -> &'static str {
         match self {
             Self::NotConfirmed => "not confirmed in time",
-            Self::DiedApplying => "the program ended while it applied",
-            Self::DiedUndoing => "the program ended while it undid",
+            Self::DiedApplying => "nicety ended while it applied",
+            Self::DiedUndoing => "nicety ended while it undid",
         }
     }
 }
@@ -143,10 +143,72 @@ impl Purpose {
     }
 }
 
-/// The transaction meant when none is named: the last one that fits.
-pub fn meant(all: &[(u32, Phase)], purpose: Purpose) -> Option<u32> {
-    let last = all.iter().rev().find(|(_, phase)| purpose.fits(*phase));
-    last.map(|(id, _)| *id)
+/// Why a transaction is passed over when none is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassedOver {
+    /// Its settings are those of the network namespace with this inode.
+    Namespace(u64),
+    /// It took kept files away, which would come back.
+    Removal,
+}
+
+/// The transactions meant when none is named.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Meant {
+    /// Their numbers, the newest first.
+    pub ids: Vec<u32>,
+    /// Those that would fit but are passed over, the newest first.
+    pub passed_over: Vec<(u32, PassedOver)>,
+}
+
+impl Meant {
+    /// The newest one alone, with what is passed over on the way to it.
+    pub fn newest(mut self) -> Self {
+        self.ids.truncate(1);
+        let chosen = self.ids.first().copied().unwrap_or(0);
+        self.passed_over.retain(|(id, _)| *id > chosen);
+        self
+    }
+}
+
+/// The transactions that `purpose` means when none is named. Settings of an earlier boot went with it,
+/// so that nothing is meant by those.
+pub fn meant(all: &[(u32, Journal)], purpose: Purpose, here: Here<'_>) -> Meant {
+    let mut meant = Meant::default();
+    for (id, journal) in all.iter().rev() {
+        if !purpose.fits(journal.phase()) {
+            continue;
+        }
+        let undoes = matches!(purpose, Purpose::Rollback { .. });
+        match is_here(journal, here) {
+            // Who confirms needs no settings.
+            _ if purpose == Purpose::Confirm => meant.ids.push(*id),
+            Err(Elsewhere::Boot) => {}
+            Err(Elsewhere::Namespace(netns)) => {
+                meant.passed_over.push((*id, PassedOver::Namespace(netns)));
+            }
+            Ok(()) if undoes && journal.removes_files() => {
+                meant.passed_over.push((*id, PassedOver::Removal));
+            }
+            Ok(()) => meant.ids.push(*id),
+        }
+    }
+    meant
+}
+
+/// What is changed here now: confirmed, or waiting for its confirmation.
+pub fn is_active(journal: &Journal, here: Here<'_>) -> bool {
+    Purpose::Verify.fits(journal.phase())
+        && is_here(journal, here).is_ok()
+        && !journal.removes_files()
+}
+
+/// Seconds until a transaction is undone unless it is confirmed.
+pub fn rolls_back_in(journal: &Journal, now_s: f64) -> Option<f64> {
+    match need(journal.phase(), now_s) {
+        Need::Wait(left_s) => Some(left_s),
+        Need::Nothing | Need::Undo(_) => None,
+    }
 }
 
 /// One that is not finished: the next one's old values would be its new ones.
@@ -216,6 +278,7 @@ mod tests {
                 boot_id: boot_id.to_owned(),
                 netns,
                 confirm_within_s: 60.0,
+                origin: None,
             },
             Event::Intent {
                 change: crate::draft::change(knob, "1", "2"),
@@ -292,21 +355,66 @@ mod tests {
 
     #[test]
     fn a_transaction_is_meant_by_what_is_wanted() {
-        let waiting = Phase::Unconfirmed { deadline_s: 1.0 };
-        let all = [(1, Phase::Confirmed), (2, waiting), (3, Phase::RolledBack)];
+        let confirmed = || vec![Event::Confirmed];
+        let of = |rest| journal("b", 4, false, rest);
+        let all = [
+            (1, of(confirmed())),
+            (2, of(applied(1.0))),
+            (3, of(vec![Event::RolledBack])),
+        ];
         let undo = |force| Purpose::Rollback { force };
         for (purpose, expected) in [
-            (Purpose::Confirm, Some(2)),
-            (Purpose::Verify, Some(2)),
-            (undo(false), Some(2)),
-            (undo(true), Some(3)),
+            (Purpose::Confirm, &[2][..]),
+            (Purpose::Verify, &[2, 1]),
+            (undo(false), &[2, 1]),
+            (undo(true), &[3, 2, 1]),
         ] {
-            assert_eq!(meant(&all, purpose), expected, "{purpose:?}");
+            assert_eq!(meant(&all, purpose, HERE).ids, expected, "{purpose:?}");
         }
-        assert_eq!(meant(&all[2..], Purpose::Verify), None);
+        assert_eq!(meant(&all[2..], Purpose::Verify, HERE), Meant::default());
+        let all = all.map(|(id, journal)| (id, journal.phase()));
         assert_eq!(unfinished(&all), Some(2));
         assert_eq!(unfinished(&[all[0], all[2]]), None);
         assert_eq!(unfinished(&[(1, Phase::Undoing)]), Some(1));
+    }
+
+    #[test]
+    fn what_does_not_fit_here_is_passed_over() {
+        let confirmed = || vec![Event::Confirmed];
+        let mut removal = journal("b", 4, true, confirmed());
+        if let Some(Event::Intent { change }) = removal.events.get_mut(1) {
+            change.to.clear();
+        }
+        let all = [
+            (1, journal("b", 4, false, confirmed())),
+            (2, journal("b", 5, false, confirmed())),
+            (3, journal("b", 4, false, confirmed())),
+            (4, removal),
+            (5, journal("b", 5, false, confirmed())),
+            (6, journal("a", 4, false, confirmed())),
+        ];
+        let undo = Purpose::Rollback { force: false };
+        let meant = meant(&all, undo, HERE);
+        assert_eq!(meant.ids, [3, 1]);
+        let elsewhere = PassedOver::Namespace(5);
+        let passed = [(5, elsewhere), (4, PassedOver::Removal), (2, elsewhere)];
+        assert_eq!(meant.passed_over, passed);
+        let newest = meant.newest();
+        assert_eq!(newest.ids, [3]);
+        assert_eq!(newest.passed_over, passed[..2]);
+        let active: Vec<u32> = (all.iter().filter(|(_, journal)| is_active(journal, HERE)))
+            .map(|(id, _)| *id)
+            .collect();
+        assert_eq!(active, [1, 3]);
+    }
+
+    #[test]
+    fn what_waits_is_undone_in_time() {
+        let waiting = journal("b", 4, false, applied(50.0));
+        assert_eq!(rolls_back_in(&waiting, 10.0), Some(40.0));
+        assert_eq!(rolls_back_in(&waiting, 60.0), None);
+        let kept = journal("b", 4, false, vec![Event::Confirmed]);
+        assert_eq!(rolls_back_in(&kept, 10.0), None);
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn a_loss_of_ten_per_cent_is_worse() {
     assert!(
         comparison.notes[0]
             .to_string()
-            .contains("repeats of one run share")
+            .contains("Repeats within a run share")
     );
     let back = both(run(&[(A, &LOW)]), run(&[(A, &OLD)]));
     assert_eq!(back.cells[0].judgement, Judgement::Better);
@@ -190,7 +190,7 @@ fn other_estimators_are_named_whatever_the_preset_is_called() {
     assert_eq!(comparison.differences[0].new, "edge/1");
     assert_eq!(
         comparison.notes[0].to_string(),
-        "estimator: whole trials before, edge/1 now; their numbers differ by method and do not compare more closely than 5 %"
+        "The runs judged loads differently: whole trials before, edge/1 now. Differences below 5 % may come from that. Repeat the older run with this version."
     );
     let alike = both(new(), new());
     assert!(alike.differences.is_empty());
@@ -198,7 +198,7 @@ fn other_estimators_are_named_whatever_the_preset_is_called() {
         !alike
             .notes
             .iter()
-            .any(|note| note.to_string().contains("estimator"))
+            .any(|note| note.to_string().contains("judged loads differently"))
     );
 }
 

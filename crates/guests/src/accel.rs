@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -35,25 +36,40 @@ impl fmt::Display for Accelerator {
     }
 }
 
+/// How long a kernel has been awaited that is booted to see whether KVM works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProofWait {
+    /// Time since the boot began.
+    pub elapsed: Duration,
+    /// When it is given up; grows once the kernel has begun to speak.
+    pub at_most: Duration,
+}
+
+/// Sees the wait every 20 ms, the first time before the boot; a break skips it.
+pub type Watch<'w> = dyn FnMut(ProofWait) -> ControlFlow<()> + 'w;
+
 impl Accelerator {
-    /// Decides what is given to who asked for this. `progress` is told when a kernel is booted for it.
+    /// Chooses how guests run for someone who asked for `asked`. `watch` sees the boot of a kernel that
+    /// proves KVM; it is not called where the answer is known.
     ///
     /// # Errors
-    /// [`QemuError::NoKvm`] when KVM was asked for and does not work.
+    /// [`QemuError::NoKvm`] when KVM was asked for and does not work, [`QemuError::ProofSkipped`] when
+    /// `watch` skipped the boot.
     pub fn choose(
         asked: VmAccel,
         bundle: &Bundle,
-        progress: &mut dyn FnMut(&str),
+        watch: &mut Watch<'_>,
     ) -> Result<Self, QemuError> {
         if asked == VmAccel::Tcg {
             return Ok(Self::Tcg(None));
         }
-        match (why_not(bundle, asked == VmAccel::Kvm, progress), asked) {
+        match (why_not(bundle, asked == VmAccel::Kvm, watch)?, asked) {
             (None, _) => Ok(Self::Kvm),
             (Some(why), VmAccel::Kvm) => Err(QemuError::NoKvm { why }),
             (Some(why), _) => Ok(Self::Tcg(Some(why))),
         }
     }
+
     /// QEMU's arguments for it. The CPU can run guests of its own: SVM is emulated under TCG.
     pub fn arguments(&self) -> [&'static str; 4] {
         match self {
@@ -90,10 +106,15 @@ struct Answer {
     said: Option<String>,
 }
 
-/// Why KVM does not work; absent when it does. `anew` asks again what is known.
-fn why_not(bundle: &Bundle, anew: bool, progress: &mut dyn FnMut(&str)) -> Option<String> {
+/// Why KVM does not work; absent when it does. `anew` asks again what is known. An answer is kept, a
+/// boot that was skipped is not.
+fn why_not(
+    bundle: &Bundle,
+    anew: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Option<String>, QemuError> {
     if let Err(error) = fs::OpenOptions::new().read(true).write(true).open(DEVICE) {
-        return Some(format!("open {DEVICE}: {error}"));
+        return Ok(Some(format!("open {DEVICE}: {error}")));
     }
     let path = bundle.cache.join(MEMORY);
     let asked = Answer {
@@ -107,11 +128,13 @@ fn why_not(bundle: &Bundle, anew: bool, progress: &mut dyn FnMut(&str)) -> Optio
         said: None,
     };
     if let Some(known) = remembered(&path, &asked).filter(|_| !anew) {
-        return known.why_not;
+        return Ok(known.why_not);
     }
-    progress("booting a kernel to see whether KVM works");
     let limit = if anew { PATIENT_LIMIT } else { PROOF_LIMIT };
-    let said = proof(bundle, limit).err().map(|error| error.to_string());
+    let said = match proof(bundle, limit, watch) {
+        Err(QemuError::ProofSkipped) => return Err(QemuError::ProofSkipped),
+        proved => proved.err().map(|error| error.to_string()),
+    };
     let why_not = said
         .is_some()
         .then(|| format!("{DEVICE} opens, but no kernel boots on it"));
@@ -123,7 +146,7 @@ fn why_not(bundle: &Bundle, anew: bool, progress: &mut dyn FnMut(&str)) -> Optio
             ..asked
         },
     );
-    why_not
+    Ok(why_not)
 }
 
 fn remembered(path: &Path, asked: &Answer) -> Option<Answer> {
@@ -158,11 +181,19 @@ impl Answer {
 }
 
 /// A kernel that boots. One that spoke and died is given another chance, see `VmPath`.
-fn proof(bundle: &Bundle, limit: Duration) -> Result<(), QemuError> {
+fn proof(bundle: &Bundle, limit: Duration, watch: &mut Watch<'_>) -> Result<(), QemuError> {
+    let start = Instant::now();
     let mut tried = 1;
     loop {
         let mut spoke = false;
-        match boot(bundle, limit, &mut spoke) {
+        let mut watched = |now: Instant, end: Instant| {
+            let wait = ProofWait {
+                elapsed: now - start,
+                at_most: end - start,
+            };
+            watch(wait).is_break()
+        };
+        match boot(bundle, limit, &mut spoke, &mut watched) {
             Err(QemuError::Ended { .. }) if spoke && tried < BOOTS => tried += 1,
             booted => return booted,
         }
@@ -170,7 +201,12 @@ fn proof(bundle: &Bundle, limit: Duration) -> Result<(), QemuError> {
 }
 
 /// Boots the kernel until it finds no root file system; whether it said anything.
-fn boot(bundle: &Bundle, mut limit: Duration, spoke: &mut bool) -> Result<(), QemuError> {
+fn boot(
+    bundle: &Bundle,
+    mut limit: Duration,
+    spoke: &mut bool,
+    skipped: &mut dyn FnMut(Instant, Instant) -> bool,
+) -> Result<(), QemuError> {
     let mut arguments: Vec<_> = Accelerator::Kvm.arguments().map(Into::into).to_vec();
     arguments.extend(["-machine", "q35", "-bios", QBOOT, "-m", "256", "-kernel"].map(Into::into));
     arguments.push(bundle.kernel.image.clone().into_os_string());
@@ -181,9 +217,15 @@ fn boot(bundle: &Bundle, mut limit: Duration, spoke: &mut bool) -> Result<(), Qe
         inherit: Vec::new(),
         left_in: None,
     };
-    let mut machine = Machine::start(&bundle.emulator, spec)?;
     let mut end = Instant::now() + limit;
+    if skipped(Instant::now(), end) {
+        return Err(QemuError::ProofSkipped);
+    }
+    let mut machine = Machine::start(&bundle.emulator, spec)?;
     loop {
+        if skipped(Instant::now(), end) {
+            return Err(QemuError::ProofSkipped);
+        }
         let ended = machine.ended()?.is_some();
         if ended {
             machine.finish_console();

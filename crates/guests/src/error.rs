@@ -80,6 +80,8 @@ pub enum QemuError {
         /// The reason.
         why: String,
     },
+    /// The boot that proves KVM was skipped, so nothing is known.
+    ProofSkipped,
     /// The machine ended before it was asked to.
     Ended {
         /// Which machine.
@@ -159,6 +161,9 @@ impl QemuError {
             Self::Answer { what, text } => format!("{what} cannot be understood: {text:?}"),
             Self::NoModule { release, name } => format!("kernel {release} has no module {name}"),
             Self::NoKvm { why } => format!("KVM does not work here: {why}"),
+            Self::ProofSkipped => {
+                "KVM was not tried: the boot that proves it was skipped".to_owned()
+            }
             Self::Ended {
                 what,
                 awaited,
@@ -192,6 +197,7 @@ impl QemuError {
             Self::Answer { .. } => "please report this",
             Self::NoModule { .. } => "remove the cache directory to fetch another kernel",
             Self::NoKvm { .. } => "use --accel tcg (slower), or --accel auto",
+            Self::ProofSkipped => "run it again and let the boot end, or use --accel tcg (slower)",
             Self::Ended { last, .. } => what_to_do(last),
             Self::TimedOut { .. } => "is this machine overloaded?",
             Self::Io { .. } | Self::Qmp { .. } => return None,

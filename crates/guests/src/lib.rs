@@ -22,7 +22,7 @@ mod root;
 pub mod virtio_ports;
 pub mod wire;
 
-pub use accel::Accelerator;
+pub use accel::{Accelerator, ProofWait, Watch};
 pub use bundle::{Bundle, BundleSpec, Kernel};
 pub use emulator::{Emulator, Purpose};
 pub use error::QemuError;

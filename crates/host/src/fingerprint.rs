@@ -1,7 +1,8 @@
 //! The machine in facts, for `host.json` (RFC 8204 §3.3).
 //!
 //! What cannot be read is absent. A fingerprint is made to be published: it holds no serial
-//! number, asset tag, machine id or host name, and of the kernel command line only the
+//! number, asset tag or machine id, the host's name only where the caller adds it (see
+//! [`Fingerprint::name`]), and of the kernel command line only the
 //! kernel's own part, with addresses and identifiers blanked (see [`public_cmdline`]).
 //! Interfaces are added by [`add_interfaces`].
 
@@ -26,6 +27,14 @@ pub use sysctl::SYSCTLS;
 
 /// What stands in fields that a fingerprint must have when they cannot be read.
 pub const UNKNOWN: &str = "unknown";
+
+/// The name of the running host, as uname(2) has it; absent when it has none.
+pub fn hostname() -> Option<String> {
+    let uname = rustix::system::uname();
+    let name = uname.nodename().to_string_lossy().into_owned();
+    let has_one = !name.is_empty() && name != "(none)";
+    has_one.then_some(name)
+}
 
 /// Who measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +64,8 @@ pub fn read(roots: &Roots, measurer: Measurer<'_>) -> Fingerprint {
     let or_unknown = |value: Option<String>| value.unwrap_or_else(|| UNKNOWN.to_owned());
     Fingerprint {
         nicety: measurer.version.to_owned(),
+        hostname: None,
+        label: None,
         privileged: measurer.privileged,
         kernel: or_unknown(proc.text("sys/kernel/osrelease")),
         cmdline: or_unknown(proc.text_as("cmdline", public_cmdline)),

@@ -86,7 +86,7 @@ pub(crate) fn hypervisor(sys: &SysRoot, cpuinfo: &str) -> Option<String> {
     let virtual_name = VIRTUAL_WORDS.iter().any(|word| name.contains(word));
     match flagged {
         Some(false) => None,
-        Some(true) if name.is_empty() => Some("unnamed (CPU flag)".to_owned()),
+        Some(true) if name.is_empty() => Some("an unknown hypervisor".to_owned()),
         Some(true) => Some(name),
         None => virtual_name.then_some(name),
     }

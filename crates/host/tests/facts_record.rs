@@ -313,7 +313,7 @@ fn nonsense_is_no_fact() {
     ]);
     assert!(facts.interfaces.is_empty());
     assert!(
-        facts.notes[0].to_string().contains("not understood"),
+        facts.notes[0].to_string().contains("cannot be read"),
         "{:?}",
         facts.notes
     );

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use nicety_guests::bundle::{self, Progress};
-use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose, QemuError};
+use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose, QemuError, Watch};
 use nicety_model::path::VmAccel;
 
 use crate::spec::LabSpec;
@@ -39,14 +39,14 @@ pub struct Setup {
 
 impl Setup {
     /// Fetches what is not there, and finds out about KVM. `fetching` is told how far fetching has
-    /// come, once more without a step when it is over; `booting` when a kernel is booted to try KVM.
+    /// come, once more without a step when it is over; `booting` sees the boot of a kernel that proves KVM.
     ///
     /// # Errors
     /// When QEMU or the kernel cannot be had, or KVM was asked for and does not work.
     pub fn get(
         request: LabRequest,
         fetching: &mut dyn FnMut(Option<Progress<'_>>),
-        booting: &mut dyn FnMut(&str),
+        booting: &mut Watch<'_>,
     ) -> Result<Self, QemuError> {
         let cache = match request.cache {
             Some(cache) => cache,

@@ -1,5 +1,7 @@
 //! What is found wrong with a host, and what would be right.
 
+use std::cmp::Reverse;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -29,6 +31,18 @@ crate::keywords::keywords! {
         Medium = "medium",
         /// May cut connections or weaken protection.
         High = "high",
+    }
+}
+
+crate::keywords::keywords! {
+    /// What a change usually brings where its rule fires. It ranks findings and is no measurement.
+    Gain {
+        /// A few per cent, or safety for later.
+        Small = "small",
+        /// Plainly measurable.
+        Medium = "medium",
+        /// Often the bottleneck itself.
+        Large = "large",
     }
 }
 
@@ -90,6 +104,9 @@ pub struct Finding {
     pub risk: Risk,
     /// How sure.
     pub certainty: Certainty,
+    /// What the change usually brings; absent in plans of older versions.
+    #[serde(default)]
+    pub gain: Option<Gain>,
     /// When it takes effect.
     pub effect: Effect,
     /// What can be changed now, in no order.
@@ -102,14 +119,18 @@ pub struct Finding {
 }
 
 /// A rule that could not decide.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiting {
     /// Id of the rule.
     pub id: String,
     /// Name of the rule.
     pub rule: String,
-    /// What it waits for.
+    /// What it lacks and what to do, in sentences.
     pub needs: String,
+    /// The option of `nicety tune plan` that lets it decide.
+    #[serde(default)]
+    pub option: Option<String>,
 }
 
 /// What the rules say about a host.
@@ -124,13 +145,33 @@ pub struct Advice {
     pub boot_id: Option<String>,
     /// Who has to answer packets of a larger MTU for it to stay.
     pub peer: Option<std::net::IpAddr>,
+    /// Number of rules that were asked; 0 in plans of older versions.
+    #[serde(default)]
+    pub checked: usize,
     /// Findings by rule.
     pub findings: Vec<Finding>,
     /// Rules that could not decide.
     pub waiting: Vec<Waiting>,
 }
 
+impl Finding {
+    /// Whether a change of it has an effect at all.
+    pub fn is_actionable(&self) -> bool {
+        !matches!(self.effect, Effect::Nothing)
+    }
+}
+
 impl Advice {
+    /// All findings, those that bring most first, then those of least risk.
+    pub fn ranked(&self) -> Vec<&Finding> {
+        let mut ranked: Vec<&Finding> = self.findings.iter().collect();
+        ranked.sort_by_key(|finding| {
+            let brings = (finding.is_actionable(), finding.gain);
+            (Reverse(brings), finding.risk, Reverse(finding.certainty))
+        });
+        ranked
+    }
+
     /// All changes in the order in which they are made, each setting once.
     pub fn changes(&self) -> Vec<&Change> {
         let mut changes: Vec<&Change> = self.findings.iter().flat_map(|f| &f.changes).collect();
@@ -148,4 +189,56 @@ impl std::str::FromStr for Goal {
         Self::of(text)
             .ok_or_else(|| format!("{text:?} is no goal; write throughput, latency or forwarding"))
     }
+}
+
+impl std::str::FromStr for Risk {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::of(text).ok_or_else(|| format!("{text:?} is no risk; write low, medium or high"))
+    }
+}
+
+/// A rule, for who wants to know what it is about.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleReport {
+    /// Id: `T04`.
+    pub id: String,
+    /// Name: `irq-affinity`.
+    pub name: String,
+    /// What is so on a host that needs no change.
+    pub checks: String,
+    /// When it finds something.
+    pub fires: String,
+    /// The settings that nicety changes; absent where a person has to act.
+    pub writes: Option<String>,
+    /// What a change usually brings.
+    pub gain: Gain,
+    /// Why: one for each kind of finding.
+    pub reasons: Vec<RuleReason>,
+    /// How a change is undone.
+    pub undo: String,
+}
+
+/// Why a rule wants something otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleReason {
+    /// Why.
+    pub why: String,
+    /// Where that is written.
+    pub source: String,
+    /// What it costs and whom it may hit.
+    pub cost: String,
+    /// How much can go wrong.
+    pub risk: Risk,
+}
+
+/// Rules as `nicety tune rules` and `explain` list them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleReports {
+    /// Schema version.
+    pub schema: u32,
+    /// By id.
+    pub rules: Vec<RuleReport>,
 }

@@ -28,6 +28,9 @@ pub enum Event {
         netns: u64,
         /// Seconds it waits for confirmation.
         confirm_within_s: f64,
+        /// Who began it, when, and how; absent in journals of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     },
     /// A setting is about to be written.
     Intent {
@@ -60,6 +63,17 @@ pub enum Event {
     },
     /// Everything was looked at again: the end.
     RolledBack,
+}
+
+/// Who began a transaction, when, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Origin {
+    /// Time in UTC, RFC 3339: `2026-11-24T10:02:07Z`.
+    pub time: String,
+    /// Name of the user, of whoever used sudo where somebody did.
+    pub user: String,
+    /// Arguments of the program: `tune apply --only T04`.
+    pub command: String,
 }
 
 /// What became of a setting that was to be undone.
@@ -163,6 +177,14 @@ impl Journal {
         }
     }
 
+    /// Who began it, when, and how.
+    pub fn origin(&self) -> Option<&Origin> {
+        match self.events.first()? {
+            Event::Begin { origin, .. } => origin.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Where it stands.
     pub fn phase(&self) -> Phase {
         let phase = self.events.iter().rev().find_map(|event| match event {
@@ -217,6 +239,13 @@ impl Journal {
         !steps.is_empty() && steps.iter().all(|step| step.change.knob.outlives_boot())
     }
 
+    /// Whether all it did was to take away files that were kept: to undo it brings them back.
+    pub fn removes_files(&self) -> bool {
+        let steps = self.steps();
+        let removes = |step: &Step| step.change.knob.outlives_boot() && step.change.to.is_empty();
+        !steps.is_empty() && steps.iter().all(removes)
+    }
+
     /// What became of a setting when it was undone last.
     pub fn outcome(&self, setting: &Knob) -> Option<&Outcome> {
         self.events.iter().rev().find_map(|event| match event {
@@ -235,6 +264,7 @@ impl Journal {
 }
 
 /// A transaction as `nicety tune` tells it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TransactionReport {
     /// Schema version.
@@ -243,6 +273,21 @@ pub struct TransactionReport {
     pub transaction: u32,
     /// `applying`, `unconfirmed`, `confirmed`, `undoing` or `rolled-back`.
     pub phase: String,
+    /// When it began, in UTC, RFC 3339; absent in journals of older versions, as the next two are.
+    #[serde(default)]
+    pub time: Option<String>,
+    /// Who began it.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// The command that did.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// Why it was undone last.
+    #[serde(default)]
+    pub why_undone: Option<String>,
+    /// Seconds until it is undone unless confirmed, when that was asked.
+    #[serde(default)]
+    pub rolls_back_in_s: Option<u64>,
     /// Settings in the order they were changed.
     pub settings: Vec<SettingReport>,
 }
@@ -273,10 +318,16 @@ impl TransactionReport {
             to: step.change.to,
             found: None,
         });
+        let origin = journal.origin().cloned();
         Self {
             schema: SCHEMA,
             transaction: id,
             phase: journal.phase().word().to_owned(),
+            time: origin.as_ref().map(|origin| origin.time.clone()),
+            user: origin.as_ref().map(|origin| origin.user.clone()),
+            command: origin.map(|origin| origin.command),
+            why_undone: journal.why_undone().map(str::to_owned),
+            rolls_back_in_s: None,
             settings: settings.collect(),
         }
     }
@@ -357,6 +408,7 @@ mod tests {
                 boot_id: "b".to_owned(),
                 netns: 4,
                 confirm_within_s: 60.0,
+                origin: None,
             },
             Event::Intent {
                 change: change("a"),
@@ -412,6 +464,49 @@ mod tests {
                 assert_eq!(Journal::parse(&torn).unwrap(), journal, "{count} torn");
             }
         }
+    }
+
+    #[test]
+    fn who_began_it_is_optional() {
+        let old = Journal::parse(&text(&events()[..1])).unwrap();
+        assert_eq!(old.origin(), None);
+        let report = TransactionReport::new(7, &old);
+        assert_eq!((report.time, report.user), (None, None));
+        let origin = Origin {
+            time: "2026-11-24T10:02:07Z".to_owned(),
+            user: "ada".to_owned(),
+            command: "tune apply".to_owned(),
+        };
+        let mut events = events();
+        let Event::Begin { origin: new, .. } = &mut events[0] else {
+            panic!("the first event is no begin");
+        };
+        *new = Some(origin.clone());
+        let journal = Journal::parse(&text(&events)).unwrap();
+        assert_eq!(journal.origin(), Some(&origin));
+        let report = TransactionReport::new(7, &journal);
+        assert_eq!(report.user.as_deref(), Some("ada"));
+        assert_eq!(report.why_undone.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn only_files_that_went_make_a_removal() {
+        let file = |to: &str| Event::Intent {
+            change: Change {
+                knob: Knob::File {
+                    path: "/etc/x".to_owned(),
+                },
+                from: "1".to_owned(),
+                to: to.to_owned(),
+            },
+        };
+        let removes = |events: Vec<Event>| Journal { events }.removes_files();
+        assert!(removes(vec![file("")]));
+        assert!(!removes(vec![file(""), file("2")]));
+        assert!(!removes(vec![Event::Intent {
+            change: change("a")
+        }]));
+        assert!(!removes(Vec::new()));
     }
 
     #[test]

@@ -28,3 +28,33 @@ pub struct LatencySummary {
     /// Frames in the histogram.
     pub samples: u64,
 }
+
+/// Samples beyond a percentile that make it one: with fewer it is the largest value or close to it.
+const BEYOND: f64 = 10.0;
+
+impl LatencySummary {
+    /// Whether there are samples enough for the percentile that the share `beyond` exceeds, 0 to 1: 0.001
+    /// for the 99.9th, which needs 10,000.
+    pub fn knows(&self, beyond: f64) -> bool {
+        self.samples as f64 * beyond >= BEYOND * (1.0 - 1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_ten_samples_beyond_it() {
+        for (beyond, least) in [(0.5, 20), (0.1, 100), (0.01, 1000), (0.001, 10_000)] {
+            let of = |samples| LatencySummary {
+                samples,
+                ..LatencySummary::default()
+            };
+            assert!(
+                of(least).knows(beyond) && !of(least - 1).knows(beyond),
+                "{beyond}"
+            );
+        }
+    }
+}

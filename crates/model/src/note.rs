@@ -30,7 +30,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-pub use code::{Code, RECORDED, Severity};
+pub use code::{Code, List, RECORDED, Severity};
 pub use compare::CompareNote;
 pub use facts::FactsNote;
 pub use guest::{GuestNic, GuestNote, Shared, ThreadPlace};
@@ -68,7 +68,7 @@ macro_rules! areas {
                 }
             }
 
-            /// The sentence without what it advises.
+            /// The sentences without those that advise.
             pub fn reason(&self) -> Cow<'_, str> {
                 match self {
                     Self::Recorded(text) => text.into(),
@@ -76,7 +76,7 @@ macro_rules! areas {
                 }
             }
 
-            /// What to do, where the note says so.
+            /// What to do, where the note says so: a sentence of its own.
             pub fn advice(&self) -> Option<&'static str> {
                 match self {
                     Self::Recorded(_) => None,
@@ -140,6 +140,14 @@ impl Note {
         }
     }
 
+    /// Which of a report's lists it stands in; one of an end of a socket test where the note itself does.
+    pub fn list(&self) -> List {
+        match self {
+            Self::Sock(SockNote::At { note, .. }) => note.list(),
+            _ => self.code().list,
+        }
+    }
+
     /// The sentences of `notes`.
     pub fn texts(notes: &[Self]) -> Vec<String> {
         notes.iter().map(Self::to_string).collect()
@@ -148,8 +156,14 @@ impl Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::problem::write_line(f, &self.reason(), self.advice())
+        write_sentences(f, &self.reason(), self.advice())
     }
+}
+
+/// Writes the sentences, those that advise last.
+fn write_sentences(f: &mut fmt::Formatter<'_>, reason: &str, advice: Option<&str>) -> fmt::Result {
+    f.write_str(reason)?;
+    advice.map_or(Ok(()), |advice| write!(f, " {advice}"))
 }
 
 impl Serialize for Note {
@@ -197,7 +211,7 @@ impl JsonSchema for Note {
                 "code": { "type": "string", "pattern": "^N[0-9]{3}$" },
                 "name": { "type": "string" },
                 "severity": severity,
-                "text": { "type": "string", "description": "The sentence." },
+                "text": { "type": "string", "description": "The sentences." },
             },
             "required": ["code", "name", "severity", "text"],
         })

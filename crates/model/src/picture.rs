@@ -64,4 +64,6 @@ pub struct Mark {
     pub name: String,
     /// Away from the node of its NIC.
     pub misplaced: bool,
+    /// The NIC that it works for; absent where nothing tells.
+    pub nic: Option<String>,
 }

@@ -63,7 +63,7 @@ pub struct PolicedPeriod {
     pub at_s: f64,
     /// Rate of all ports together.
     pub total_bps: f64,
-    /// What a weight of one gets; absent when all demand fits.
+    /// What a weight of one gets; absent when the link is not full.
     pub level_bps: Option<f64>,
     /// The tenants, in the order of the head.
     pub tenants: Vec<PolicedRates>,

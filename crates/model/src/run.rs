@@ -22,6 +22,12 @@ use crate::verdict::Verdict;
 pub struct Fingerprint {
     /// Version of nicety.
     pub nicety: String,
+    /// Name of the host; absent when it is not to be published, and in runs older than it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hostname: Option<String>,
+    /// What the user calls this host or this run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub label: Option<String>,
     /// Whether the run had root's rights on the host, or only in its own user namespace.
     pub privileged: bool,
     /// Kernel release.
@@ -64,6 +70,49 @@ pub struct Fingerprint {
     pub interfaces: BTreeMap<String, InterfaceFacts>,
     /// BIOS or firmware version.
     pub bios: Option<String>,
+}
+
+/// What a host is called in results, so that those of several hosts can be told apart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Naming {
+    /// Its name; absent when it is not to be published.
+    pub hostname: Option<String>,
+    /// What the user calls it.
+    pub label: Option<String>,
+}
+
+impl Naming {
+    /// `web01 · nightly`: name and label, or the one that there is.
+    pub fn called(&self) -> Option<String> {
+        called([&self.hostname, &self.label])
+    }
+}
+
+fn called(words: [&Option<String>; 2]) -> Option<String> {
+    let words: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
+    (!words.is_empty()).then(|| words.join(" · "))
+}
+
+impl Fingerprint {
+    /// Takes the host's name and label.
+    pub fn name(&mut self, naming: Naming) {
+        (self.hostname, self.label) = (naming.hostname, naming.label);
+    }
+
+    /// As [`Naming::called`].
+    pub fn called(&self) -> Option<String> {
+        called([&self.hostname, &self.label])
+    }
+}
+
+crate::keywords::keywords! {
+    /// Why a run stopped before every cell had its result.
+    StoppedBy {
+        /// Its user stopped it.
+        Interruption = "interruption",
+        /// The rest did not fit in the time box.
+        TimeBox = "time-box",
+    }
 }
 
 /// Facts about one interface. Absent means unknown or not applicable.
@@ -184,6 +233,8 @@ pub struct RunHead {
     pub command: String,
     /// Whether every cell of the plan has a result.
     pub complete: bool,
+    /// Why it stopped before; absent when it did not, when it was killed, and in runs older than this key.
+    pub stopped_by: Option<StoppedBy>,
     /// The machine.
     pub host: Fingerprint,
     /// Said once for the whole run: what this user or machine gave up.

@@ -101,10 +101,22 @@ fn or_root(remedy: &str) -> String {
     format!("run as root, or {remedy}")
 }
 
+/// What the kernel lets the process open and load, see capabilities(7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rights {
+    /// Packet sockets on interfaces of this network namespace.
+    pub packet_sockets: bool,
+    /// BPF programs at interfaces, and the kernel's packet generator: rights in the initial user
+    /// namespace.
+    pub programs: bool,
+}
+
 // Bit numbers of include/uapi/linux/capability.h.
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
 const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
 
 const STATUS: &str = "/proc/self/status";
 const UID_MAP: &str = "/proc/self/uid_map";
@@ -114,11 +126,37 @@ const UID_MAP: &str = "/proc/self/uid_map";
 /// # Errors
 /// When /proc cannot be read.
 pub fn privilege() -> Result<Privilege, PrivilegeError> {
-    let status = read(STATUS)?;
-    let effective = status_field(&status, "CapEff")
+    Ok(classify(effective()?, &read(UID_MAP)?))
+}
+
+/// What the process may open and load now.
+///
+/// # Errors
+/// When /proc cannot be read.
+pub fn rights() -> Result<Rights, PrivilegeError> {
+    Ok(allowed(effective()?, &read(UID_MAP)?))
+}
+
+/// The capabilities in force.
+fn effective() -> Result<u64, PrivilegeError> {
+    status_field(&read(STATUS)?, "CapEff")
         .and_then(|hex| u64::from_str_radix(hex, 16).ok())
-        .ok_or(PrivilegeError::Status { field: "CapEff" })?;
-    Ok(classify(effective, &read(UID_MAP)?))
+        .ok_or(PrivilegeError::Status { field: "CapEff" })
+}
+
+/// Only the initial user namespace maps every id to itself (kernel/user.c, init_user_ns).
+fn initial(uid_map: &str) -> bool {
+    uid_map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+fn allowed(effective: u64, uid_map: &str) -> Rights {
+    let has = |bit: u32| effective & (1 << bit) != 0;
+    // CAP_SYS_ADMIN stands for CAP_BPF and CAP_PERFMON (include/linux/capability.h, bpf_capable).
+    let programs = has(CAP_SYS_ADMIN) || (has(CAP_BPF) && has(CAP_PERFMON));
+    Rights {
+        packet_sockets: has(CAP_NET_RAW),
+        programs: initial(uid_map) && has(CAP_NET_ADMIN) && programs,
+    }
 }
 
 fn classify(effective: u64, uid_map: &str) -> Privilege {
@@ -126,8 +164,7 @@ fn classify(effective: u64, uid_map: &str) -> Privilege {
     if !(has(CAP_NET_ADMIN) && has(CAP_NET_RAW) && has(CAP_SYS_ADMIN)) {
         return Privilege::Ordinary;
     }
-    // Only the initial user namespace maps every id to itself (kernel/user.c, init_user_ns).
-    if uid_map.split_whitespace().eq(["0", "0", "4294967295"]) {
+    if initial(uid_map) {
         Privilege::Privileged
     } else {
         Privilege::UserNamespace
@@ -277,6 +314,26 @@ mod tests {
         }
         assert_eq!(classify(ALL, INITIAL), Privilege::Privileged);
         assert_eq!(classify(ALL, "0 65534 1\n"), Privilege::UserNamespace);
+    }
+
+    #[test]
+    fn programs_need_rights_in_the_initial_user_namespace() {
+        let bits = |bits: &[u32]| bits.iter().fold(0, |all, bit| all | 1 << bit);
+        let few = bits(&[CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON]);
+        for (effective, map, packet_sockets, programs) in [
+            (0, INITIAL, false, false),
+            (ALL, INITIAL, true, true),
+            (ALL, "0 65534 1\n", true, false),
+            (few, INITIAL, true, true),
+            (few & !(1 << CAP_BPF), INITIAL, true, false),
+            (bits(&[CAP_NET_RAW]), INITIAL, true, false),
+        ] {
+            let expected = Rights {
+                packet_sockets,
+                programs,
+            };
+            assert_eq!(allowed(effective, map), expected, "{effective:x} {map}");
+        }
     }
 
     #[test]

@@ -4,15 +4,15 @@ mod live;
 mod progress;
 mod request;
 
-use nicety_model::sock::Ending::Faulty;
-use nicety_model::{Coded, ProblemCode, Run, Verdict};
+use nicety_model::{Coded, ProblemCode, Run};
 use nicety_report::live::board::Board;
 use nicety_runner::{Ending, Session};
 
-use crate::cli::BenchArgs;
+use crate::cli::{BenchArgs, DemandArgs};
 use crate::exit::{Exit, Failure};
 use crate::signals::Signals;
-use crate::{output, report};
+use crate::terminal::Stream;
+use crate::{demand, output, report};
 use progress::{Preparing, Progress};
 
 /// Runs the command.
@@ -24,18 +24,17 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         Err(error) if error.code() == ProblemCode::Interrupted => return Ok(Exit::Interrupted),
         opened => opened?,
     };
-    for note in session.notes() {
-        output::say(&format!("note: {note}"));
-    }
+    say_notes(&session);
     let plan = session.plan_name().to_owned();
     let web = request.web.map(|listener| (listener, plan));
-    let mut progress = Progress::start(board(&session), web)?;
+    let mut progress = Progress::start(board(&session), web, &signals)?;
     let ending = session.measure(&progress);
     progress.finish();
     let ending = ending?;
     let dir = session.dir().to_owned();
     let run = session.close(ending)?;
-    let exit = exit(ending, &run);
+    let (exit, why) = exit(ending, &run, &args.demand);
+    let first = run.cells.is_empty() && run.sockets.is_empty();
     if request.json {
         report::print_json(run)?
     } else {
@@ -43,12 +42,36 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     output::say(&format!("report: {}", dir.join("report.html").display()));
     if ending == Ending::Interrupted {
+        let before = if first {
+            " before the first result"
+        } else {
+            ""
+        };
         output::say(&format!(
-            "interrupted; go on with: nicety bench --resume {}",
+            "Interrupted{before}. Resume with: nicety bench --resume {}",
             dir.display()
         ));
     }
+    if let Some(why) = why {
+        output::say(&why);
+    }
     Ok(exit)
+}
+
+/// Notes are part of the report. On a terminal they would fill the screen before anything is measured.
+fn say_notes(session: &Session) {
+    let notes = session.notes();
+    if notes.is_empty() {
+        return;
+    }
+    if Stream::Error.can_move() {
+        let plural = if notes.len() == 1 { "note" } else { "notes" };
+        output::say(&format!("{} {plural}: see the report", notes.len()));
+        return;
+    }
+    for note in notes {
+        output::say(&format!("note: {note}"));
+    }
 }
 
 /// The cells of a session, and what is known of them.
@@ -62,20 +85,22 @@ fn board(session: &Session) -> Board {
     board
 }
 
-/// What a session that ended so, and the run so far, mean for a script.
-fn exit(ending: Ending, run: &Run) -> Exit {
+/// What a session that ended so, and the run so far, mean for a script; and the line that says why.
+fn exit(ending: Ending, run: &Run, asked: &DemandArgs) -> (Exit, Option<String>) {
     let nothing = run.cells.is_empty() && run.sockets.is_empty();
-    let tests = run.sockets.iter().flat_map(|series| &series.results);
-    let failed = run
-        .summary
-        .iter()
-        .any(|cell| cell.verdict == Verdict::Failed)
-        || tests.into_iter().any(|test| test.ending == Faulty);
     match ending {
-        Ending::Interrupted => Exit::Interrupted,
-        Ending::OutOfTime if nothing => Exit::Negative,
-        _ if nothing && !run.skipped.is_empty() => Exit::Environment,
-        _ if failed => Exit::Negative,
-        _ => Exit::Done,
+        Ending::Interrupted => (Exit::Interrupted, None),
+        Ending::OutOfTime if nothing => {
+            let why = "exit 1: the time box ended before the first result";
+            (Exit::Negative, Some(why.to_owned()))
+        }
+        _ if nothing && !run.skipped.is_empty() => {
+            let why = "exit 3: this machine can build none of the cells";
+            (Exit::Environment, Some(why.to_owned()))
+        }
+        _ => match demand::line(run, asked) {
+            Some(why) => (Exit::Negative, Some(why)),
+            None => (Exit::Done, None),
+        },
     }
 }

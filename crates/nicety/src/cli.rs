@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use nicety_guests::bundle::{MIRROR, check_mirror};
-use nicety_model::EngineChoice;
+use nicety_host::fingerprint;
 use nicety_model::plan::{Preset, parse_duration};
+use nicety_model::run::Naming;
+use nicety_model::{EngineChoice, Verdict};
 use nicety_port::probes::Stamps;
 
 /// Measures, tunes and polices the network path of virtual machines.
@@ -113,6 +115,7 @@ const INSPECT_EXAMPLES: &str = "Examples:
 
 const PROBE_EXAMPLES: &str = "Examples:
   nicety probe                         on a new machine, before anything else
+  nicety probe --quick                 in two seconds, without booting a kernel on KVM
   nicety probe --json | jq -r '.abilities[] | select(.answer == \"no\").remedy'
 
 Engines and paths are tried in network namespaces that go with the program. Nothing is fetched,
@@ -186,11 +189,57 @@ pub struct BenchArgs {
     /// Show how far the run is on a page as well, at this address. Everybody who can reach it may
     /// look.
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true,
-        default_missing_value = "127.0.0.1:9470", value_parser = listen)]
+        default_missing_value = "127.0.0.1:9470", value_parser = port_or_address)]
     pub web: Option<SocketAddr>,
+    /// Which results make the exit code 1.
+    #[command(flatten)]
+    pub demand: DemandArgs,
     /// Print the results as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+    /// What the host is called.
+    #[command(flatten)]
+    pub naming: NamingArgs,
+}
+
+/// What a host is called in results and on pages.
+#[derive(Debug, Args)]
+pub struct NamingArgs {
+    /// Name this host or run in results and on pages, beside the host's own name.
+    #[arg(long, value_name = "TEXT", value_parser = label)]
+    pub label: Option<String>,
+    /// Leave the host's name out of results and pages, to publish them.
+    #[arg(long)]
+    pub no_hostname: bool,
+}
+
+impl NamingArgs {
+    /// The name and label that results get.
+    pub fn naming(&self) -> Naming {
+        Naming {
+            hostname: (!self.no_hostname).then(fingerprint::hostname).flatten(),
+            label: self.label.clone(),
+        }
+    }
+}
+
+fn label(text: &str) -> Result<String, String> {
+    let plain = !text.trim().is_empty() && text.chars().count() <= 80;
+    match plain && !text.chars().any(char::is_control) {
+        true => Ok(text.trim().to_owned()),
+        false => Err("write 1 to 80 characters on one line".to_owned()),
+    }
+}
+
+/// Which results make the exit code 1.
+#[derive(Debug, Args)]
+pub struct DemandArgs {
+    /// Exit with 1 also when a result has one of these verdicts, as in noisy,unstable.
+    #[arg(long, value_name = "VERDICTS", value_delimiter = ',', value_parser = verdict)]
+    pub fail_on: Vec<Verdict>,
+    /// Exit with 1 unless every cell has a result that is ok or wide.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// `nicety inspect`.
@@ -215,6 +264,9 @@ pub struct InspectArgs {
     /// Print the facts as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+    /// What the host is called.
+    #[command(flatten)]
+    pub naming: NamingArgs,
 }
 
 /// `nicety probe`.
@@ -224,6 +276,9 @@ pub struct ProbeArgs {
     /// ~/.cache/nicety.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
+    /// Boot no kernel to see whether KVM works. All else takes two seconds, this up to 90.
+    #[arg(long)]
+    pub quick: bool,
     /// Print the answers as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
@@ -262,9 +317,18 @@ pub struct ReportArgs {
     /// Write metrics for Prometheus, by node_exporter's textfile collector; `-` is standard output.
     #[arg(long, value_name = "FILE", alias = "openmetrics")]
     pub prometheus: Option<PathBuf>,
+    /// Which results make the exit code 1.
+    #[command(flatten)]
+    pub demand: DemandArgs,
     /// Print the run as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `--fail-on`.
+fn verdict(text: &str) -> Result<Verdict, String> {
+    let words = || Verdict::WORDS.join(", ");
+    Verdict::of(text).ok_or_else(|| format!("unknown verdict {text:?}; write one of {}", words()))
 }
 
 /// A duration that is `wrong` outside of the bounds.
@@ -305,6 +369,14 @@ fn shell(text: &str) -> Result<clap_complete::Shell, String> {
 fn seed(text: &str) -> Result<u64, String> {
     let wrong = "is no seed; write a whole number, as printed with the results";
     parsed(text, wrong)
+}
+
+/// `--web`: a port alone is one of this host's loopback.
+fn port_or_address(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port))),
+        Err(_) => listen(text),
+    }
 }
 
 /// An address to listen on.

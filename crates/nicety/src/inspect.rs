@@ -20,10 +20,14 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     if let Some(record) = &args.record {
         source = source.recording(record).map_err(Failure::usage)?;
     }
-    let facts = match &args.capture {
+    let mut facts = match &args.capture {
         Some(file) => capture(source, file, args.window)?,
         None => read(&source, args.window),
     };
+    let mut naming = args.naming.naming();
+    // A recorded host is another one, whose name was not recorded.
+    naming.hostname = naming.hostname.filter(|_| args.sysroot.is_none());
+    facts.host.name(naming);
     if let Some(path) = &args.html {
         return picture(&facts, path);
     }

@@ -3,6 +3,7 @@
 mod bench;
 mod cli;
 mod compare;
+mod demand;
 mod exit;
 mod explain;
 mod exposition;
@@ -17,6 +18,7 @@ mod report;
 mod runs;
 mod signals;
 mod sock;
+mod terminal;
 mod tune;
 mod usage;
 mod vf;

@@ -38,6 +38,7 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
     }
     let options = Options {
         directory,
+        naming: args.naming.naming(),
         absent_ok: args.absent_ok,
         keep: args.keep,
         periods: args.periods,

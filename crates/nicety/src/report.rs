@@ -14,7 +14,7 @@ use nicety_store::{RunContents, StoreError};
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::exposition;
-use crate::output;
+use crate::{demand, output};
 
 /// Writes one kind of file.
 type Render<R> = fn(&R, &mut Box<dyn Write>) -> Result<(), ReportError>;
@@ -41,6 +41,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             "files and --json hold one run; give one run directory at a time"
         )));
     }
+    let mut exit = Exit::Done;
     for path in &args.runs {
         if nicety_store::is_policed(path) {
             policed::run(path, args)?;
@@ -48,13 +49,20 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         }
         let run = read(path, RunContents::read_for_reports)?;
         let wrote = write_all(&run, &files)?;
+        // A stored run is judged only when that is asked for: to render it is all a plain report does.
+        let judged = args.demand.strict || !args.demand.fail_on.is_empty();
+        let why = judged.then(|| demand::line(&run, &args.demand)).flatten();
         if args.json {
             print_json(run)?;
         } else if !wrote {
             print_table(&run)?;
         }
+        if let Some(why) = why {
+            output::say(&why);
+            exit = Exit::Negative;
+        }
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Writes the files that were asked for; false when none was.

@@ -52,11 +52,12 @@ pub fn line(error: &Error) -> Option<String> {
     })
 }
 
-/// A piece of what clap knows about the error; of a list, the first item.
+/// A piece of what clap knows about the error; of a list, the last item: clap sorts what it suggests by
+/// likeness, the nearest last.
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(list) => list.first().cloned(),
+        ContextValue::Strings(list) => list.last().cloned(),
         _ => None,
     }
 }

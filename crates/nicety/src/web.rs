@@ -31,6 +31,16 @@ const WHOLE: Duration = Duration::from_secs(60);
 /// Largest head of a request in bytes.
 const HEAD_BYTES: usize = 16 << 10;
 
+/// Draws charts, for every live page, with its licence on top.
+pub const CHARTS: &str = concat!(
+    "/*\n",
+    include_str!("web/uplot/LICENSE"),
+    "*/\n",
+    include_str!("web/uplot/uPlot.iife.min.js")
+);
+/// Style of the charts.
+pub const CHARTS_STYLE: &str = include_str!("web/uplot/uPlot.min.css");
+
 /// An answer, whole.
 pub type Answer = Response<Full<Bytes>>;
 

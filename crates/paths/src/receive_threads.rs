@@ -132,7 +132,7 @@ mod tests {
         );
         assert_eq!(
             Note::texts(&notes),
-            ["the scheduler places the receive threads of d0 and d1: only root"]
+            ["The receive threads of d0 and d1 are not pinned: only root."]
         );
     }
 
@@ -147,13 +147,13 @@ mod tests {
             queue_words("d0", 3, &[on(&[2]), on(&[4]), on(&[2])])
                 .unwrap()
                 .to_string(),
-            "d0: 3 receive queues, threads on CPUs 2, 4, 2; a frame's flow decides its queue"
+            "d0 has 3 receive queues, with threads on CPUs 2, 4, 2. A frame's flow decides its queue."
         );
         assert_eq!(
             queue_words("d0", 2, &[on(&[0, 1]), on(&[0, 1])])
                 .unwrap()
                 .to_string(),
-            "d0: 2 receive queues, threads where the scheduler puts them; a frame's flow decides its queue"
+            "d0 has 2 receive queues, with threads where the scheduler puts them. A frame's flow decides its queue."
         );
     }
 }

@@ -56,7 +56,7 @@ pub struct Decision {
     pub tenants: Vec<TenantDecision>,
     /// Ports to write, by index: decreases before increases.
     pub writes: Vec<usize>,
-    /// What one unit of weight gets in bits per second; absent when all demand fits.
+    /// What one unit of weight gets in bits per second; absent when the link is not full.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub level_bps: Option<f64>,
     /// What the guarantees were multiplied with; below 1 is an alarm.

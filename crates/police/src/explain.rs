@@ -50,7 +50,7 @@ pub struct Explanation {
     /// What is set at them together, where that is less because limits did not hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub set_bps: Option<f64>,
-    /// Bits per second for a weight of one; absent when all demand fits.
+    /// Bits per second for a weight of one; absent when the link is not full.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub level_bps: Option<f64>,
     /// Weight.
@@ -178,6 +178,16 @@ pub fn readable(bps: f64) -> String {
     }
 }
 
+/// Below this rate in bits per second nobody sends anything to speak of: an ARP request now and then.
+const IDLE_BPS: f64 = 1000.0;
+
+impl Explanation {
+    /// It sends nothing and asks for nothing: the demand that it has is room to begin.
+    pub fn is_idle(&self) -> bool {
+        self.rate_bps < IDLE_BPS && self.bottleneck == Bottleneck::OwnDemand
+    }
+}
+
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.tenant;
@@ -190,39 +200,45 @@ impl fmt::Display for Explanation {
             }
             _ => {}
         }
-        write!(f, "{name}: sends {}, wants ", readable(self.rate_bps))?;
-        match self.demand_bps {
-            Some(demand) => write!(f, "at most {}", readable(demand))?,
-            None => write!(f, "more than it gets")?,
+        match (self.is_idle(), self.demand_bps) {
+            (true, _) => write!(f, "{name}: idle")?,
+            (false, demand) => {
+                write!(f, "{name}: sends {}, wants ", readable(self.rate_bps))?;
+                match demand {
+                    Some(demand) => write!(f, "at most {}", readable(demand))?,
+                    None => write!(f, "more")?,
+                }
+            }
         }
         write!(f, ", may send {}", readable(self.limit_bps))?;
         if let Some(set) = self.set_bps {
-            write!(f, ", {} set as its limit did not hold", readable(set))?;
+            write!(f, ", set to {} because its limit leaked", readable(set))?;
         }
         match &self.bottleneck {
-            Bottleneck::OwnDemand => write!(f, "; gets all it asks for"),
-            Bottleneck::Cap => write!(f, "; its cap is the bottleneck"),
-            Bottleneck::SoftLimit => write!(f, "; its own soft limit is the bottleneck"),
+            Bottleneck::OwnDemand if self.is_idle() => Ok(()),
+            Bottleneck::OwnDemand => write!(f, "; nothing holds it back"),
+            Bottleneck::Cap => write!(f, "; held by its cap"),
+            Bottleneck::SoftLimit => write!(f, "; held by the soft limit it set itself"),
             Bottleneck::Link { with, more } => {
-                write!(f, "; the link is the bottleneck, ")?;
+                write!(f, "; held by the link, ")?;
                 let (first, rest) = with.split_at(with.len().min(3));
                 match (first, rest.len() + more) {
-                    ([], _) => write!(f, "the others' guarantees and demands leave it no more")?,
+                    ([], _) => write!(f, "which the others' guarantees and demands fill")?,
                     (names, 0) => write!(f, "shared with {}", names.join(", "))?,
                     (names, more) => write!(f, "shared with {} and {more} more", names.join(", "))?,
                 }
                 match self.level_bps {
-                    Some(0.0) => write!(f, "; guarantees do not fit and are scaled down"),
+                    Some(0.0) => write!(f, "; the guarantees exceed the link and are scaled down"),
                     Some(level) if self.limit_bps > level * self.weight * 1.000_001 => {
                         write!(
                             f,
-                            "; has its guarantee, above its fair share of {}",
+                            "; its guarantee is above its fair share of {}",
                             readable(level * self.weight)
                         )
                     }
                     Some(level) => write!(
                         f,
-                        "; level {} for each unit of weight, its weight is {}",
+                        "; fair share {} per unit of weight, weight {}",
                         readable(level),
                         self.weight
                     ),

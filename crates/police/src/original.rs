@@ -135,6 +135,7 @@ mod tests {
             boot_id: "boot".to_owned(),
             netns,
             confirm_within_s: 0.0,
+            origin: None,
         };
         Journal {
             events: std::iter::once(begin).chain(rest).collect(),

@@ -13,6 +13,9 @@ use crate::policy::PortName;
 pub struct State {
     /// Schema version.
     pub schema: u32,
+    /// What the host is called; absent when it is not to be published.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<String>,
     /// The daemon's process.
     pub pid: u32,
     /// When the process was started, in ticks since boot: its number may be another's later.

@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use nicety_host::journal::{Lock, StateDir};
+use nicety_model::run::Naming;
 use nicety_netdev::net_error::NetError;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::liveness::answer_timeout;
@@ -39,6 +40,8 @@ pub use crate::originals::Restored;
 pub struct Options {
     /// Directory of the journal and state.
     pub directory: PathBuf,
+    /// What the host is called.
+    pub naming: Naming,
     /// Start although a port of the policy is not there yet.
     pub absent_ok: bool,
     /// Leave the last limits when stopped.
@@ -159,7 +162,12 @@ impl Daemon {
     /// # Errors
     /// When the directory is there already or cannot be written.
     pub fn record(&mut self, dir: &Path, policy: &PolicyFile) -> Result<(), Error> {
-        self.record = Some(Recorder::start(dir, policy, &self.log)?);
+        self.record = Some(Recorder::start(
+            dir,
+            policy,
+            self.options.naming.clone(),
+            &self.log,
+        )?);
         Ok(())
     }
 

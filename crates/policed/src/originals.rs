@@ -72,6 +72,7 @@ impl Originals {
             boot_id: boot,
             netns,
             confirm_within_s: 0.0,
+            origin: None,
         })?;
         Ok(Self {
             values: BTreeMap::new(),

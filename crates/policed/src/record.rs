@@ -11,6 +11,7 @@ use std::time::{Instant, SystemTime};
 use nicety_host::fingerprint::{self, Measurer};
 use nicety_host::roots::Roots;
 use nicety_model::policed::{Policed, PolicedPeriod};
+use nicety_model::run::Naming;
 use nicety_police::Decision;
 use nicety_police::event::Event;
 use nicety_police::record::{self, summary};
@@ -38,14 +39,20 @@ impl Recorder {
     ///
     /// # Errors
     /// When the directory is there already or cannot be written.
-    pub fn start(dir: &Path, policy: &PolicyFile, log: &Log) -> Result<Self, Error> {
+    pub fn start(
+        dir: &Path,
+        policy: &PolicyFile,
+        naming: Naming,
+        log: &Log,
+    ) -> Result<Self, Error> {
         let started = nicety_store::rfc3339(SystemTime::now());
         let head = record::head(&policy.policy, &policy.file, started, again(dir));
         let measurer = Measurer {
             version: env!("CARGO_PKG_VERSION"),
             privileged: rustix::process::geteuid().is_root(),
         };
-        let host = fingerprint::read(&Roots::live(), measurer);
+        let mut host = fingerprint::read(&Roots::live(), measurer);
+        host.name(naming);
         let dir = PolicedDir::create(dir, &policy.text, &head, &host)?;
         let (to, from) = sync_channel(WAITING);
         let writer = std::thread::Builder::new()

@@ -2,6 +2,7 @@
 
 use nicety_model::finding::{Advice, Certainty, Effect, Finding};
 
+use crate::number::plural;
 use crate::page::clean;
 
 /// Indent of what belongs to a finding.
@@ -18,23 +19,33 @@ pub fn render(advice: &Advice, width: u16) -> String {
     }
     let changes = advice.changes();
     if advice.findings.is_empty() {
-        page.wrap(0, format_args!("Nothing found for {}.", advice.goal));
+        page.wrap(0, format_args!("Nothing to change for {}.", advice.goal));
     } else {
         let later = advice
             .findings
             .iter()
             .filter(|f| f.changes.is_empty())
             .count();
-        page.wrap(0, format_args!("{} findings for {}: {} settings can be changed now, {later} findings need a person.",
-                advice.findings.len(),
+        let by_hand = match later {
+            0 => String::new(),
+            1 => "; 1 finding needs you".to_owned(),
+            more => format!("; {more} findings need you"),
+        };
+        page.wrap(
+            0,
+            format_args!(
+                "{} for {}: nicety can change {} now{by_hand}.",
+                plural(advice.findings.len(), "finding"),
                 advice.goal,
-                changes.len(),));
+                plural(changes.len(), "setting"),
+            ),
+        );
     }
     for waiting in &advice.waiting {
         page.wrap(
             0,
             format_args!(
-                "{} {} waits for {}",
+                "{} {}: undecided. {}",
                 waiting.id, waiting.rule, waiting.needs
             ),
         );
@@ -85,7 +96,7 @@ fn one(page: &mut Page, finding: &Finding) {
 
 fn certainty(certainty: Certainty) -> &'static str {
     match certainty {
-        Certainty::Guess => "a guess to be measured",
+        Certainty::Guess => "a guess: measure it",
         Certainty::Likely => "likely to help",
         Certainty::Certain => "certain",
     }
@@ -95,9 +106,9 @@ fn effect(effect: Effect) -> &'static str {
     match effect {
         Effect::Now => "takes effect at once",
         Effect::Reboot => "takes effect at the next boot",
-        Effect::VmRestart => "takes effect when the virtual machine restarts",
-        Effect::ModuleReload => "takes effect when the module is loaded again",
-        Effect::Never => "the kernel does not let it be changed",
+        Effect::VmRestart => "takes effect when the guest restarts",
+        Effect::ModuleReload => "takes effect when the module reloads",
+        Effect::Never => "the kernel does not allow the change",
         Effect::Nothing => "nothing to change",
     }
 }

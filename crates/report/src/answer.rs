@@ -5,9 +5,9 @@ mod trust;
 
 use nicety_model::{Direction, Run, Verdict};
 
-use crate::number::{self, plural};
+use crate::number;
 use crate::pick::{self, Group};
-use crate::sock;
+use crate::{skips, sock};
 
 /// Paths told of; more are counted.
 const TOLD: usize = 6;
@@ -28,7 +28,7 @@ pub(crate) fn paragraphs(run: &Run) -> Vec<Vec<String>> {
         return of_sockets.collect();
     }
     if groups.is_empty() {
-        return vec![vec![without_number(run)]];
+        return vec![vec![skips::without_result(run)]];
     }
     let series = pick::series(&groups);
     let reliable = trust::reliable(&groups).map(|sentence| vec![sentence]);
@@ -45,21 +45,6 @@ pub(crate) fn paragraphs(run: &Run) -> Vec<Vec<String>> {
     told.extend(trust::wide(&groups).map(|sentence| vec![sentence]));
     told.extend(of_sockets);
     told
-}
-
-/// Why there is no number at all.
-fn without_number(run: &Run) -> String {
-    let skipped = plural(run.skipped.len(), "cell");
-    let no_time = "interrupted before the first result was finished, or the time box was too short";
-    match (run.skipped.is_empty(), run.left_out.is_empty()) {
-        (true, true) => "Nothing was measured.".to_owned(),
-        // A run does not say which of the two it was.
-        (true, false) => format!("Nothing was measured: {no_time}."),
-        (false, true) => format!("Nothing was measured: this machine cannot build {skipped}."),
-        (false, false) => {
-            format!("Nothing was measured: {no_time}. This machine cannot build {skipped}.")
-        }
-    }
 }
 
 /// The first path of the same direction and flows as a yardstick, at the smallest frame size
@@ -157,8 +142,9 @@ fn nothing(cells: &[&Group<'_>]) -> String {
     };
     let mut text = format!("{} gave no result", name(first));
     if let Some(note) = first.notes().first() {
-        text.push_str(": ");
-        text.push_str(note);
+        // Sentences of older versions have no full stop.
+        let note = note.reason();
+        text.push_str(&format!(": {}", note.trim_end_matches('.')));
     }
     text.push('.');
     text

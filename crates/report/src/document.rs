@@ -28,6 +28,8 @@ pub struct Document {
     pub(crate) medium: Medium,
     /// Its heading; a terminal shows none.
     pub(crate) title: String,
+    /// What the host is called, above everything else.
+    pub(crate) host: Option<String>,
     /// Level of the heading in Markdown, from 1.
     pub(crate) level: usize,
     /// The answer in paragraphs of sentences, the most important sentence first.
@@ -89,6 +91,7 @@ impl Document {
         Self {
             medium,
             title: title.into(),
+            host: None,
             level: 1,
             answer: Vec::new(),
             opening: Vec::new(),

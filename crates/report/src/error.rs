@@ -32,14 +32,6 @@ pub enum ReportError {
         /// What the serialiser said.
         source: serde_json::Error,
     },
-    /// A figure of the HTML page could not be drawn.
-    #[error("cannot draw the figure \"{figure}\": {reason}; the other formats do not need it")]
-    Draw {
-        /// Title of the figure.
-        figure: String,
-        /// What the drawing library said.
-        reason: String,
-    },
 }
 
 impl ReportError {

@@ -32,6 +32,9 @@ fn machine(page: &mut Page, facts: &HostFacts) {
     let host = &facts.host;
     let sockets = host.sockets.unwrap_or(1) as usize;
     let cores = facts.cpu.cpus.iter().filter(|s| s.cpu == s.core).count();
+    if let Some(called) = host.called() {
+        page.line(&called);
+    }
     page.line(&format!(
         "{}, {} CPUs: {}, {cores} cores, {}",
         host.cpu_model,

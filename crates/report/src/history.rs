@@ -67,7 +67,7 @@ impl Report for Trend {
         );
         let mut runs = runs(trend, medium);
         if medium == Medium::Page {
-            doc.page.figure = Some(figure::figures(trend)?);
+            doc.page.figure = Some(figure::figures(trend));
             doc.page.eyebrow = "nicety runs trend".to_owned();
             doc.page.footer = how;
             doc.page.data = json::compact("trend", trend)?;

@@ -106,7 +106,7 @@ fn socket_case(page: &mut String, series: &SockSeries) {
 
 fn cell_case(page: &mut String, group: &Group<'_>) {
     let time: f64 = group.repeats.iter().map(|cell| cell.search_s).sum();
-    let (verdict, notes) = (group.verdict(), group.notes());
+    let (verdict, notes) = (group.verdict(), note::lines(&group.notes()));
     let mut told = figures(group);
     told.push(format!("verdict {verdict}: {}", verdict.meaning()));
     let failed = (verdict == Verdict::Failed).then(|| {

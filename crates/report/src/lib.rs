@@ -36,6 +36,7 @@ pub mod probe;
 pub mod prometheus;
 mod ranking;
 mod run;
+pub mod skips;
 pub mod sock;
 mod threads;
 pub mod vf;
@@ -46,7 +47,7 @@ use document::{Document, Medium};
 
 pub use document::terminal::Options;
 pub use error::ReportError;
-pub use number::first_few;
+pub use number::{first_few, short};
 
 /// Results that have a report: a run, a comparison, a trend, a list of runs, socket workloads, a record
 /// of the police.
@@ -54,8 +55,7 @@ pub trait Report {
     /// What the report says, for where it is shown.
     ///
     /// # Errors
-    /// [`ReportError::Draw`] when a figure of a page cannot be drawn, [`ReportError::Json`] when its data
-    /// cannot be embedded.
+    /// [`ReportError::Json`] when the data of a page cannot be embedded.
     fn document(&self, medium: Medium) -> Result<Document, ReportError>;
 }
 
@@ -83,8 +83,8 @@ pub fn markdown(report: &impl Report, out: &mut impl Write) -> Result<(), Report
 /// Writes the report as one self-contained HTML file.
 ///
 /// # Errors
-/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Json`] when the data cannot be
-/// embedded, [`ReportError::Write`] when the writer fails.
+/// [`ReportError::Json`] when the data cannot be embedded, [`ReportError::Write`] when the writer
+/// fails.
 pub fn html(report: &impl Report, out: &mut impl Write) -> Result<(), ReportError> {
     document::html::write(&report.document(Medium::Page)?, out)
 }

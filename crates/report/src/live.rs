@@ -1,8 +1,23 @@
-//! How far a run is, drawn on a few lines of a terminal.
+//! Live views of a terminal: a run under way, drawn into a buffer of cells.
+//!
+//! Nothing here touches a terminal. The application owns it, hands over keys as [`keys::Key`] and shows
+//! the buffer.
 
 pub mod board;
+mod cells;
+mod cpus;
 mod draw;
-mod span;
+mod grid;
+pub(crate) mod help;
+pub mod keys;
+pub mod left;
+pub(crate) mod list;
+pub(crate) mod look;
+mod searched;
 
-pub use draw::{Canvas, Marks, draw, thousands};
-pub use span::text;
+#[cfg(test)]
+pub(crate) mod drawn;
+
+pub(crate) use draw::filter;
+pub use draw::{Frame, full, height, inline};
+pub use look::Look;

@@ -11,8 +11,8 @@ use crate::document::Kind::{Name, Number, Text};
 use crate::document::{Block, Cell, Document, Medium, Table, Tone, columns};
 use crate::error::ReportError;
 use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, Shape};
-use crate::figure::{self, DRAWN};
+use crate::figure::svg::{self, Frame, Ink, Look, Stroke};
+use crate::figure::{self, Room};
 use crate::json;
 use crate::number;
 
@@ -22,17 +22,16 @@ const NO_LOSS: f64 = 1e-6;
 /// Writes the page. `verdict` is the decision in a line.
 ///
 /// # Errors
-/// [`ReportError::Draw`] when a figure cannot be drawn, [`ReportError::Write`] when the writer
+/// [`ReportError::Json`] when the data cannot be embedded, [`ReportError::Write`] when the writer
 /// fails.
 pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Result<(), ReportError> {
-    let mut figures = Vec::new();
-    for cell in measured.cells.iter().take(DRAWN) {
+    let figures = figure::fill(&measured.cells, |cell, room| {
         let drawn = match cell.rates_before.is_empty() {
-            true => losses(cell)?,
-            false => rates(cell)?,
+            true => losses(cell, room),
+            false => rates(cell, room),
         };
-        figures.push(figure::figure(&cell.cell, "", drawn));
-    }
+        Some(figure::figure(&cell.cell, "", drawn))
+    });
     let tone = match measured.decision {
         MeasuredDecision::Kept => Tone::Good,
         MeasuredDecision::NoEffect => Tone::Info,
@@ -94,7 +93,7 @@ fn curves(measured: &Measured, figures: &[Markup]) -> Vec<Block> {
     blocks
 }
 
-fn losses(cell: &MeasuredCell) -> Result<Markup, ReportError> {
+fn losses(cell: &MeasuredCell, room: Room) -> Markup {
     let points = |curve: &[CurvePoint]| -> Vec<(f64, f64)> {
         let usable = curve
             .iter()
@@ -106,19 +105,36 @@ fn losses(cell: &MeasuredCell) -> Result<Markup, ReportError> {
     let curves = [points(&cell.curve_before), points(&cell.curve_after)];
     let loads = || curves.iter().flatten().map(|(load, _)| *load);
     let highest = loads().fold(0.0, f64::max);
-    let x = Axis::around(loads().fold(highest, f64::min), highest, 5, |fps| {
-        format!("{} k", (fps / 10.0).round() / 100.0)
-    });
-    let y = Axis::log(NO_LOSS, 1.0, |loss| match loss <= NO_LOSS {
-        true => "0".to_owned(),
-        false => format!("{} %", loss * 100.0),
-    });
+    let lowest = loads().fold(highest, f64::min);
+    let zero = (NO_LOSS.log10(), "0".to_owned());
+    let percent = |decade: i32| {
+        let decimals = (-decade - 2).max(0) as usize;
+        format!("{:.decimals$} %", 10_f64.powi(decade) * 100.0)
+    };
+    let decades = (-5..=0).map(|decade| (f64::from(decade), percent(decade)));
+    let ticks = std::iter::once(zero).chain(decades).collect();
+    let mut y = Axis::linear(NO_LOSS.log10(), 0.15, ticks);
+    y.name = "frames lost".to_owned();
     let label = format!("Loss against load of {}, before and after", cell.cell);
-    let frame = Frame::small(210, 66, (&x, &y), &label);
-    two(&frame, &curves, true)
+    let told = |(load, loss): (f64, f64)| {
+        let loss = match loss > NO_LOSS.log10() {
+            true => number::loss(10_f64.powf(loss)),
+            false => "0 %".to_owned(),
+        };
+        format!("{} frames/s, loss {loss}", number::grouped(load))
+    };
+    room.draw(240.0, |size| {
+        let x = Axis::around(lowest, highest, figure::ticks(size), "").named("load, frames/s");
+        let frame = Frame {
+            size,
+            axes: (&x, &y),
+            label: &label,
+        };
+        two(&frame, &curves, true, told)
+    })
 }
 
-fn rates(cell: &MeasuredCell) -> Result<Markup, ReportError> {
+fn rates(cell: &MeasuredCell, room: Room) -> Markup {
     let points = |rates: &[RatePoint]| -> Vec<(f64, f64)> {
         let usable = rates.iter().filter(|point| point.rate.is_finite());
         usable
@@ -133,14 +149,24 @@ fn rates(cell: &MeasuredCell) -> Result<Markup, ReportError> {
     };
     let (few, many) = span(|point| point.0);
     let (low, high) = span(|point| point.1);
-    let x = Axis::around(few, many, 3, |pairs| format!("{pairs:.0}"));
-    let y = Axis::around(low, high, 5, number::grouped);
+    let y = Axis::around(low, high, 5, "").named(unit(cell.unit));
     let label = format!(
         "Rate against pairs at once of {}, before and after",
         cell.cell
     );
-    let frame = Frame::small(210, 66, (&x, &y), &label);
-    two(&frame, &curves, few < many)
+    let told = |(pairs, rate): (f64, f64)| {
+        let pairs = number::plural(pairs as usize, "pair");
+        format!("{pairs}: {} {}", number::rate(rate), unit(cell.unit))
+    };
+    room.draw(240.0, |size| {
+        let x = Axis::around(few, many, 3, "").named("pairs at once");
+        let frame = Frame {
+            size,
+            axes: (&x, &y),
+            label: &label,
+        };
+        two(&frame, &curves, few < many, told)
+    })
 }
 
 /// Before hollow and dashed, after filled; `joined` by lines.
@@ -148,17 +174,22 @@ fn two(
     frame: &Frame<'_>,
     curves: &[Vec<(f64, f64)>; 2],
     joined: bool,
-) -> Result<Markup, ReportError> {
+    told: impl Fn((f64, f64)) -> String,
+) -> Markup {
     svg::draw(frame, |plot| {
         for (n, points) in curves.iter().enumerate() {
+            let (side, stroke) = match n {
+                0 => ("before", Stroke::Dashed),
+                _ => ("after", Stroke::Thin),
+            };
             if joined {
-                plot.line(points, Ink::Series(n), 1, n == 0)?;
+                plot.line(points, Ink::Series(n), stroke);
             }
             for point in points {
-                plot.mark(*point, Shape::of_series(n), Ink::Series(n), 3, n == 0)?;
+                let look = Look::of_series(n, 3.0, n == 0);
+                plot.mark(*point, look, &format!("{side}: {}", told(*point)));
             }
         }
-        Ok(())
     })
 }
 

@@ -1,15 +1,15 @@
 //! Picks what belongs together out of a run: the repeats of a cell, the series of a figure.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use nicety_model::cell::{self, SkippedCell};
+use nicety_model::cell;
+use nicety_model::note::List;
 use nicety_model::run::CellSummary;
 use nicety_model::{
     CellKey, CellResult, Direction, Estimate, LatencySummary, LimitKey, Note, Purpose, Run,
     TrialRecord, Verdict,
 };
-
-use crate::note;
 
 /// A cell with its repeats.
 pub struct Group<'a> {
@@ -91,14 +91,11 @@ impl Group<'_> {
     }
 
     /// Why the verdict is what it is, then the notes of all repeats, each text once.
-    pub fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<&Note> {
         let mut seen = BTreeSet::new();
-        let notes = self
-            .repeats
-            .iter()
-            .flat_map(|cell| note::lines(&cell.notes));
-        let mut notes: Vec<String> = note::lines(self.why()).into_iter().chain(notes).collect();
-        notes.retain(|note| seen.insert(note.clone()));
+        let notes = self.repeats.iter().flat_map(|cell| &cell.notes);
+        let mut notes: Vec<&Note> = self.why().iter().chain(notes).collect();
+        notes.retain(|note| seen.insert(note.to_string()));
         notes
     }
 }
@@ -268,17 +265,17 @@ pub fn verdicts(groups: &[Group<'_>]) -> Vec<(Verdict, usize)> {
     all.into_iter().filter(|(_, cells)| *cells > 0).collect()
 }
 
-/// A skipped cell in one line: `NAME: REASON; REMEDY`.
-pub fn skipped_line(skipped: &SkippedCell) -> String {
-    format!("{}: {}; {}", skipped.cell, skipped.reason, skipped.remedy)
-}
-
-/// Notes of the cells in order of first appearance, each text once with the cells that have it.
-pub fn notes<'a>(groups: &'a [Group<'_>]) -> Vec<(String, Vec<&'a str>)> {
-    together(groups.iter().flat_map(|group| {
+/// Notes of the cells that stand in `list`, each text once with the cells that have it: those that
+/// leave no number first, else in order of first appearance.
+pub fn notes<'a>(groups: &'a [Group<'_>], list: List) -> Vec<(String, Vec<&'a str>)> {
+    let all = groups.iter().flat_map(|group| {
         let notes = group.notes().into_iter();
         notes.map(move |note| (note, group.name))
-    }))
+    });
+    let mut told: Vec<(&Note, &str)> = all.filter(|(note, _)| note.list() == list).collect();
+    told.sort_by_key(|(note, _)| Reverse(note.severity()));
+    let told = told.into_iter();
+    together(told.map(|(note, name)| (note.to_string(), name)))
 }
 
 /// Names of cells in a line: the first three and how many more.

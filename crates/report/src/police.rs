@@ -1,10 +1,11 @@
 //! What the police daemon sees and does, for a terminal.
 
 use nicety_police::controller::{Enforcement, PortDecision};
-use nicety_police::explain::readable;
+use nicety_police::explain::{Explanation, readable};
 use nicety_police::report::State;
 
 use crate::document::columns;
+use crate::number::{ABSENT, plural};
 use crate::page::Page;
 
 /// Everybody who shares the link, and the ports.
@@ -12,9 +13,12 @@ pub fn status(state: &State, width: u16) -> String {
     let decision = &state.decision;
     let mut page = Page::new(width);
     let level = match decision.level_bps {
-        Some(level) => format!("level {} for each unit of weight", readable(level)),
-        None => "all demand fits".to_owned(),
+        Some(level) => format!("link full, {} per unit of weight", readable(level)),
+        None => "link not full".to_owned(),
     };
+    if let Some(host) = &state.host {
+        page.line(host);
+    }
     page.line(&format!(
         "{}, process {}, every {} s: {} sent, {level}",
         state.policy,
@@ -23,11 +27,17 @@ pub fn status(state: &State, width: u16) -> String {
         readable(decision.total_bps)
     ));
     page.line(&format!(
-        "{} periods, {} limits written, {} errors",
-        state.periods, state.writes, state.errors
+        "{}, {} written, {}",
+        plural(count(state.periods), "period"),
+        plural(count(state.writes), "limit"),
+        plural(count(state.errors), "error"),
     ));
     let soft = |bps: Option<f64>| bps.map_or("none".to_owned(), readable);
-    let demand = |bps: Option<f64>| bps.map_or("more".to_owned(), readable);
+    let demand = |tenant: &Explanation| match (tenant.is_idle(), tenant.demand_bps) {
+        (true, _) => ABSENT.to_owned(),
+        (false, Some(bps)) => readable(bps),
+        (false, None) => "more".to_owned(),
+    };
     page.rows(
         "tenants",
         state.tenants.iter().zip(&decision.tenants),
@@ -38,7 +48,7 @@ pub fn status(state: &State, width: u16) -> String {
             "hard" Number: readable(decided.cap_bps);
             "soft" Number: soft(decided.soft_bps);
             "sends" Number: readable(tenant.rate_bps);
-            "wants" Number: demand(tenant.demand_bps);
+            "wants" Number: demand(tenant);
             "may send" Number: readable(tenant.limit_bps);
         ],
     );
@@ -55,6 +65,10 @@ pub fn status(state: &State, width: u16) -> String {
         ],
     );
     page.into_text()
+}
+
+fn count(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
 }
 
 fn holds(port: &PortDecision) -> String {

@@ -12,7 +12,7 @@ use crate::document::Kind::{Number, Place};
 use crate::document::{Block, Cell, Document, Medium, Table, columns};
 use crate::error::ReportError;
 use crate::figure::svg::SERIES;
-use crate::figure::{DRAWN, Key, grid, key, legend, not_all};
+use crate::figure::{Key, fill, grid, key, legend, not_all, series};
 use crate::json;
 use crate::note;
 use crate::number::{self, plural};
@@ -81,6 +81,7 @@ impl Report for Policed {
     fn document(&self, medium: Medium) -> Result<Document, ReportError> {
         let run = self;
         let mut doc = Document::new(medium, &run.run.policy);
+        doc.host = run.host.called();
         doc.answer = answer(run)
             .into_iter()
             .map(|sentence| vec![sentence])
@@ -123,7 +124,7 @@ impl Report for Policed {
 fn page(doc: &mut Document, run: &Policed) -> Result<(), ReportError> {
     let points = means::points(run);
     let shown = most(run);
-    doc.page.figure = Some(together(run, &points, &shown)?);
+    doc.page.figure = Some(together(run, &points, &shown));
     doc.page.generator = Some(format!("nicety {}", run.host.nicety));
     doc.page.eyebrow = "nicety police run".to_owned();
     doc.page.footer = format!(
@@ -136,7 +137,7 @@ fn page(doc: &mut Document, run: &Policed) -> Result<(), ReportError> {
         doc.section(
             "limits",
             "Rates and limits",
-            vec![Block::Drawn(limits(run, &points)?)],
+            vec![Block::Drawn(limits(run, &points))],
         );
         let periods = vec![Block::Table(periods(run, &points, &shown))];
         let folded = Block::Folded("Rates and limits as numbers".to_owned(), periods);
@@ -200,16 +201,16 @@ fn means(run: &Policed) -> String {
     }
 }
 
-fn together(run: &Policed, points: &[PeriodMean], shown: &[usize]) -> Result<Markup, ReportError> {
+fn together(run: &Policed, points: &[PeriodMean], shown: &[usize]) -> Markup {
     if points.is_empty() {
-        return Ok(html! { p { "No period was recorded, so nothing is drawn." } });
+        return html! { p { "No period was recorded, so nothing is drawn." } };
     }
     let named = shown
         .iter()
         .filter_map(|tenant| run.run.tenants.get(*tenant))
         .enumerate();
     let mut keys: Vec<Key> = named
-        .map(|(place, tenant)| key(&format!("s{place}"), "━", &tenant.name))
+        .map(|(place, tenant)| series(place, &tenant.name))
         .collect();
     keys.push(key("dash-line", "", "all together"));
     keys.push(key("rule-line", "", "the link"));
@@ -217,30 +218,29 @@ fn together(run: &Policed, points: &[PeriodMean], shown: &[usize]) -> Result<Mar
     let (more, all) = (run.run.tenants.len() - shown.len(), run.run.tenants.len());
     let body = html! {
         (legend(&keys))
-        (figure::together(run, points, shown)?)
+        (figure::together(run, points, shown))
         @if more > 0 {
             p.muted { "Drawn for the " (shown.len()) " of " (all) " tenants that sent most." }
         }
     };
-    let about = format!("Mbit/s on the wire over time; {}", means(run));
-    Ok(crate::figure::figure("Who sent how much", &about, body))
+    crate::figure::figure("Who sent how much", &means(run), body)
 }
 
-fn limits(run: &Policed, points: &[PeriodMean]) -> Result<Markup, ReportError> {
-    let mut figures = Vec::new();
-    for (tenant, one) in run.summary.iter().enumerate().take(DRAWN) {
-        let about = format!("Mbit/s; held {} of the time", number::share(one.held_ratio));
-        let drawn = figure::alone(one, points, tenant)?;
-        figures.push(crate::figure::figure(&one.tenant, &about, drawn));
-    }
+fn limits(run: &Policed, points: &[PeriodMean]) -> Markup {
+    let tenants: Vec<(usize, &PolicedSummary)> = run.summary.iter().enumerate().collect();
+    let figures = fill(&tenants, |(tenant, one), room| {
+        let about = format!("held {} of the time", number::share(one.held_ratio));
+        let drawn = figure::alone(one, points, *tenant, room);
+        Some(crate::figure::figure(&one.tenant, &about, drawn))
+    });
     let keys = [
         key("s0", "━", "rate"),
-        key("s1", "━", "demand, where it is less than everything"),
+        key("s1", "┄", "demand, where it is less than everything"),
         key("goal-line", "", "limit in force"),
         key("rule-line", "", "hard limit: the cap, else the link"),
         key("dash-line", "", "soft limit, set by the guest"),
     ];
-    Ok(html! { (legend(&keys)) (grid(&figures)) (not_all(run.summary.len(), "tenants")) })
+    html! { (legend(&keys)) (grid(&figures)) (not_all(run.summary.len(), "tenants")) }
 }
 
 fn periods(run: &Policed, points: &[PeriodMean], shown: &[usize]) -> Table {

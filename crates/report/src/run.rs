@@ -19,20 +19,20 @@ mod trials;
 mod visits;
 
 use maud::{Markup, html};
-use nicety_model::{Run, TrialRecord, Verdict};
+use nicety_model::note::List;
+use nicety_model::{Run, Verdict};
 
 use crate::Report;
 use crate::answer;
 use crate::document::html::badge;
 use crate::document::{Block, Document, Medium};
 use crate::error::ReportError;
-use crate::figure::{self, DRAWN};
+use crate::figure::{self, Room};
 use crate::guests;
 use crate::json;
-use crate::note;
 use crate::number::{self, plural};
 use crate::pick::{self, Group};
-use crate::sock;
+use crate::{skips, sock};
 use throughput::{Throughput, Unit};
 
 /// Cells from which the data in a page have shorter numbers.
@@ -45,22 +45,24 @@ impl Report for Run {
         let run = self;
         let groups = pick::groups(run);
         let mut doc = Document::new(medium, &run.run.name);
+        doc.host = run.run.host.called();
         doc.answer = answer::paragraphs(run);
         match medium {
             Medium::Terminal => {}
             Medium::Markdown => doc.opening.push(Block::Text(how(run))),
             Medium::Page => page(&mut doc, run, &groups)?,
         }
-        results(&mut doc, run, &groups)?;
+        results(&mut doc, run, &groups);
         sock::section(&mut doc, &run.sockets, Vec::new())?;
-        doc.list("notes", "Notes", cells::notes(&groups));
+        let problems = cells::notes(run, &groups, List::Problem);
+        doc.list("problems", "Problems", problems);
         if doc.on_page() && !groups.is_empty() {
-            doc.section("loss", "Loss against load", losses(run, &groups)?);
-            doc.section("latency", "Latency", latencies(&groups)?);
-            doc.section("cpu", "CPU time", cpus(&groups)?);
-            doc.section("ledger", "Where frames died", deaths(&groups)?);
+            doc.section("loss", "Loss against load", loss::blocks(run, &groups));
+            doc.section("latency", "Latency", latency::blocks(&groups));
+            doc.section("cpu", "CPU time", cpus(&groups));
+            doc.section("ledger", "Where frames were lost", deaths(&groups));
         }
-        beside(&mut doc, run)?;
+        beside(&mut doc, run);
         let worth_telling = match medium {
             Medium::Terminal => groups.iter().any(|group| group.verdict() != Verdict::Ok),
             _ => run.sockets.is_empty() || !groups.is_empty(),
@@ -73,7 +75,8 @@ impl Report for Run {
             };
             doc.section("verdicts", title, cells::verdicts(&groups, medium));
         }
-        doc.list("this-run", "This run", note::lines(&run.run.notes));
+        let conditions = cells::notes(run, &groups, List::Condition);
+        doc.list("conditions", "Conditions", conditions);
         if medium != Medium::Terminal {
             let machine = match medium {
                 Medium::Page => machine::fingerprint(run),
@@ -116,7 +119,7 @@ fn page(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Repor
     doc.opening
         .push(Block::Drawn(key_figures::worth(run, groups)));
     let figure = match Throughput::new(run, groups) {
-        Some(throughput) => throughput.figure(Unit::Fps, "Throughput")?,
+        Some(throughput) => throughput.figure(Unit::Fps, "Throughput"),
         None => html! {},
     };
     doc.page.figure = Some(html! { (figure) (key_figures::tiles(groups)) });
@@ -144,7 +147,7 @@ fn page(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Repor
 }
 
 /// The table of cells and what follows from it.
-fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), ReportError> {
+fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     let mut blocks = Vec::new();
     let throughput = Throughput::new(run, groups).filter(|_| doc.on_page());
     if doc.on_page() && throughput.is_none() && (run.sockets.is_empty() || !groups.is_empty()) {
@@ -155,7 +158,7 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Re
     }
     if let Some(throughput) = throughput {
         blocks.extend(visits::how(run, groups));
-        blocks.push(Block::Drawn(throughput.figure(Unit::L1, "Bit rate")?));
+        blocks.push(Block::Drawn(throughput.figure(Unit::L1, "Bit rate")));
         blocks.push(Block::Remark(throughput.remarks()));
     }
     doc.main("throughput", "Throughput", blocks);
@@ -182,82 +185,32 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Re
         doc.tables("directions", "One direction and both", directions.collect());
     }
     doc.list("guests", guests::HEADING, guests::lines(groups));
-    Ok(())
 }
 
 /// Figures of the first cells that have one, in a grid, each under its name and verdict.
 fn figures(
+    kind: &str,
     groups: &[Group<'_>],
-    draw: impl Fn(&Group<'_>) -> Result<Option<Markup>, ReportError>,
+    draw: impl Fn(&Group<'_>, Room) -> Option<Markup>,
     below: impl Fn(&Group<'_>) -> Markup,
-) -> Result<Option<Markup>, ReportError> {
-    let mut drawn = Vec::new();
-    for group in groups {
-        if drawn.len() == DRAWN {
-            break;
-        }
-        if let Some(figure) = draw(group)? {
-            drawn.push(html! {
-                figure {
-                    figcaption { strong { (group.name) } (badge(group.verdict())) }
-                    (figure)
-                    (below(group))
-                }
-            });
-        }
-    }
-    let all = if drawn.len() == DRAWN {
-        groups.len()
-    } else {
-        0
-    };
-    let grid = || html! { (figure::grid(&drawn)) (figure::not_all(all, "cells")) };
-    Ok((!drawn.is_empty()).then(grid))
+) -> Option<Markup> {
+    let drawn = figure::fill(groups, |group, room| {
+        let body = html! { (draw(group, room)?) (below(group)) };
+        let id = figure::anchor(kind, group.name);
+        Some(figure::titled(
+            &id,
+            group.name,
+            badge(group.verdict()),
+            body,
+        ))
+    });
+    let rest = loss::not_all(drawn.len(), groups.len());
+    (!drawn.is_empty()).then(|| html! { (figure::grid(&drawn)) (rest) })
 }
 
-fn losses(run: &Run, groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
-    let by_cell = pick::trials_by_cell(run);
-    let none: Vec<&TrialRecord> = Vec::new();
-    let grid = figures(
-        groups,
-        |group| loss::figure(group, by_cell.get(group.name).unwrap_or(&none)),
-        |_| html! {},
-    )?;
-    Ok(match grid {
-        Some(grid) => vec![
-            Block::text(
-                "Every trial of the search: intended load in frames/s against the share of frames lost, \
-                 on a logarithmic scale with zero on a line of its own.",
-            ),
-            Block::Drawn(html! { (loss::legend()) (grid) }),
-        ],
-        None => vec![Block::text(
-            "The trials are not at hand, so no curve is drawn.",
-        )],
-    })
-}
-
-fn latencies(groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
-    let known = latency::load_shares(groups);
-    let grid = figures(groups, |group| latency::figure(group, &known), |_| html! {})?;
-    let Some(grid) = grid else {
-        return Ok(vec![Block::text("Latency was not measured.")]);
-    };
-    let mut blocks = vec![
-        Block::text(
-            "One-way, from the stamp of sending to the receiver’s clock on the same machine, on a \
-             logarithmic scale.",
-        ),
-        Block::Drawn(html! { (latency::legend(&known)) (grid) }),
-        Block::Table(latency::table(groups)),
-    ];
-    blocks.extend(hardware::table(groups).map(Block::Table));
-    Ok(blocks)
-}
-
-fn cpus(groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
+fn cpus(groups: &[Group<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if let Some(grid) = figures(groups, cpu::figure, cpu::who)? {
+    if let Some(grid) = figures("cpu", groups, cpu::figure, cpu::who) {
         blocks.push(Block::text(
             "Share of each core’s time while the confirm trial sent at the throughput.",
         ));
@@ -267,12 +220,12 @@ fn cpus(groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
         Some(table) => Block::Table(table),
         None => Block::text("CPU time was not read."),
     });
-    Ok(blocks)
+    blocks
 }
 
-fn deaths(groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
+fn deaths(groups: &[Group<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if let Some(grid) = figures(groups, |group| Ok(flow::figure(group)), |_| html! {})? {
+    if let Some(grid) = figures("lost", groups, |group, _| flow::figure(group), |_| html! {}) {
         blocks.push(Block::text(
             "The lost frames of a cell as a stream, from left to right the way they went: at every \
              place some fall out, with their share of all that were lost.",
@@ -280,19 +233,15 @@ fn deaths(groups: &[Group<'_>]) -> Result<Vec<Block>, ReportError> {
         blocks.push(Block::Drawn(grid));
     }
     blocks.extend(ledger::blocks(groups));
-    Ok(blocks)
+    blocks
 }
 
 /// The control cell, the tester alone, and what has no result.
-fn beside(doc: &mut Document, run: &Run) -> Result<(), ReportError> {
+fn beside(doc: &mut Document, run: &Run) {
     if let Some(control) = &run.control {
         let mut blocks = vec![Block::Text(control::words(control))];
-        let figure = control::figure(control)?.filter(|_| doc.on_page());
-        blocks.extend(figure.map(|figure| {
-            let about = "frames/s in order of time";
-            let figure = figure::figure("Throughput of each visit", about, figure);
-            Block::Drawn(figure::grid(&[figure]))
-        }));
+        let figure = control::figure(control).filter(|_| doc.on_page());
+        blocks.extend(figure.map(Block::Drawn));
         doc.section("control", "Control cell", blocks);
     }
     let limits = run.tester_limit_fps.iter();
@@ -303,19 +252,13 @@ fn beside(doc: &mut Document, run: &Run) -> Result<(), ReportError> {
         let limits = Block::Text(format!("{} frames/s", limits.join(", ")));
         doc.section("limits", "The tester alone, without a path", vec![limits]);
     }
-    let skipped = run.skipped.iter().map(pick::skipped_line);
     doc.list(
         "missing",
         "Skipped: this machine cannot build them",
-        skipped.collect(),
+        skips::lines(run),
     );
     if !run.left_out.is_empty() {
         let cells = Block::Text(run.left_out.join(", "));
-        doc.section(
-            "left-out",
-            "Left out by the time box or an interruption",
-            vec![cells],
-        );
+        doc.section("left-out", skips::left_out(run), vec![cells]);
     }
-    Ok(())
 }

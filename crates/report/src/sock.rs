@@ -41,7 +41,7 @@ pub(crate) fn section(
             "Two endpoints talk through ordinary sockets over the path. Rates of request/response are \
              transactions per second, those of streams are payload received.",
         ));
-        let figures = figure::figures(series)?;
+        let figures = figure::figures(series);
         if !figures.is_empty() {
             blocks.push(Block::Drawn(html! { (grid(&figures)) }));
         }
@@ -86,6 +86,11 @@ fn transactions(rows: &[Row<'_>]) -> Table {
     let latency = |r: &SockResult, of: fn(&LatencySummary) -> f64| {
         Cell::number(r.latency_us.as_ref().map(of), number::micros)
     };
+    // The largest of a few values is no percentile.
+    let beyond = |r: &SockResult, share: f64, of: fn(&LatencySummary) -> f64| {
+        let known = r.latency_us.as_ref().filter(|latency| latency.knows(share));
+        Cell::number(known.map(of), number::micros)
+    };
     Table::of(
         "Socket workloads: transactions",
         rows.iter().copied(),
@@ -94,10 +99,10 @@ fn transactions(rows: &[Row<'_>]) -> Table {
             "per second" Number: Cell::number(headline(series, r.transactions_per_s), number::grouped);
             "min µs" Number: latency(r, |l| l.min);
             "mean" Number: latency(r, |l| l.mean);
-            "p50" Number: latency(r, |l| l.p50);
-            "p90" Number: latency(r, |l| l.p90);
-            "p99" Number: latency(r, |l| l.p99);
-            "p99.9" Number: latency(r, |l| l.p999);
+            "p50" Number: beyond(r, 0.5, |l| l.p50);
+            "p90" Number: beyond(r, 0.1, |l| l.p90);
+            "p99" Number: beyond(r, 0.01, |l| l.p99);
+            "p99.9" Number: beyond(r, 0.001, |l| l.p999);
             "max" Number: latency(r, |l| l.max);
             "lost" Number: loss(r);
             "neighbours" Number: neighbours(r);
@@ -175,7 +180,8 @@ fn rate(series: &SockSeries) -> Option<(String, Option<String>)> {
     if !result.spec.test.has_transactions() {
         return Some((number::bit_rate(rate), None));
     }
-    let p99 = result.latency_us.map(|l| number::micros(l.p99));
+    let known = result.latency_us.filter(|latency| latency.knows(0.01));
+    let p99 = known.map(|l| number::micros(l.p99));
     Some((
         format!("{} transactions/s", number::grouped(rate)),
         p99.map(|p99| format!("p99 {p99} µs")),
@@ -196,8 +202,12 @@ const TOLD: usize = 3;
 
 /// Both hosts' figures, or the one of the host they share.
 fn demand(result: &SockResult, of: fn(&ServiceDemand) -> (Option<f64>, Option<f64>)) -> String {
-    let three =
-        |value: Option<f64>| value.map_or(ABSENT.to_owned(), |value| number::significant(value, 3));
+    // Time below the kernel's tick is not measured, not nothing.
+    let measured = |value: &f64| *value > 0.0;
+    let three = |value: Option<f64>| {
+        let value = value.filter(measured);
+        value.map_or(ABSENT.to_owned(), |value| number::significant(value, 3))
+    };
     match result.service_demand.as_ref() {
         None => ABSENT.to_owned(),
         Some(demand) if demand.shared_host => three(of(demand).0),
@@ -300,6 +310,7 @@ mod tests {
             latency_us: test.has_transactions().then_some(LatencySummary {
                 p50: 7.25,
                 p99: 31.0,
+                samples: 12_345,
                 ..LatencySummary::default()
             }),
             requests: None,
@@ -345,6 +356,30 @@ mod tests {
         assert!(text.contains("12,345") && text.contains("7.2") && text.contains("9.41 Gbit/s"));
         for absent in ["lost", "retrans", "ended", "CPU"] {
             assert!(!text.contains(absent), "{absent}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_largest_of_501_samples_is_no_percentile() {
+        let mut few = result(SockTest::TcpRr);
+        few.latency_us = Some(LatencySummary {
+            p50: 4.5,
+            p90: 75.0,
+            p99: 88.0,
+            p999: 93.0,
+            max: 93.5,
+            samples: 501,
+            ..LatencySummary::default()
+        });
+        few.service_demand = Some(ServiceDemand {
+            client_us_per_transaction: Some(0.0),
+            shared_host: true,
+            ..ServiceDemand::default()
+        });
+        let text = text(vec![few]);
+        assert!(text.contains("75.0") && text.contains("93.5"), "{text}");
+        for unknown in ["p99", "93.0", "CPU"] {
+            assert!(!text.contains(unknown), "{unknown}: {text}");
         }
     }
 

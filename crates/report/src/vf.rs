@@ -1,13 +1,12 @@
-//! Functions and ports as tables, their rates as bars, and what became of a limit.
+//! Functions and ports as tables, their rates on a screen, and what became of a limit.
 
-mod bars;
 pub mod limit;
 pub mod pacing;
+pub mod watch;
 
 use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
 use nicety_police::explain::readable;
 
-pub use self::bars::Rates;
 use crate::document::columns;
 use crate::page::Page;
 

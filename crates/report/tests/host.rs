@@ -25,6 +25,7 @@ fn mark(kind: MarkKind, name: &str, misplaced: bool) -> Mark {
         kind,
         name: name.to_owned(),
         misplaced,
+        nic: Some("eth0".to_owned()),
     }
 }
 

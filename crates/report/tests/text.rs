@@ -7,6 +7,7 @@ mod common;
 
 use std::io::{self, Write};
 
+use nicety_model::run::StoppedBy;
 use nicety_model::{Run, Verdict, WhoUse};
 use nicety_report::{Options, ReportError, answer, csv, html, json, markdown};
 
@@ -195,26 +196,32 @@ fn the_summary_says_what_the_limit_was() {
 #[test]
 fn the_summary_of_nothing_says_so() {
     assert_eq!(answer::summary(&common::empty()), ["Nothing was measured."]);
-    let mut skipped = common::empty();
-    skipped.skipped = common::rich().skipped;
-    assert_eq!(
-        answer::summary(&skipped),
-        ["Nothing was measured: this machine cannot build 1 cell."]
-    );
-    skipped.left_out = vec!["bridge/64/uni".to_owned()];
-    assert_eq!(
-        answer::summary(&skipped),
-        [
-            "Nothing was measured: interrupted before the first result was finished, or the time box was too short. This machine cannot build 1 cell."
-        ]
-    );
-    skipped.skipped.clear();
-    assert_eq!(
-        answer::summary(&skipped),
-        [
-            "Nothing was measured: interrupted before the first result was finished, or the time box was too short."
-        ]
-    );
+    let mut run = common::empty();
+    let says = |run: &Run, text: &str| assert_eq!(answer::summary(run), [text]);
+    run.skipped = common::rich().skipped;
+    let cannot = "This machine cannot build 1 cell.";
+    says(&run, &format!("Nothing was measured. {cannot}"));
+    run.left_out = vec!["bridge/64/uni".to_owned()];
+    for (stopped_by, text) in [
+        (
+            None,
+            "The run was interrupted, or its time box ended, before the first result.",
+        ),
+        (
+            Some(StoppedBy::Interruption),
+            "Interrupted before the first result.",
+        ),
+        (
+            Some(StoppedBy::TimeBox),
+            "The time box ended before the first result.",
+        ),
+    ] {
+        run.run.stopped_by = stopped_by;
+        says(&run, &format!("{text} {cannot}"));
+        let skipped = std::mem::take(&mut run.skipped);
+        says(&run, text);
+        run.skipped = skipped;
+    }
 }
 
 struct Gone;
@@ -497,4 +504,24 @@ fn details_are_those_of_a_visit_that_has_them() {
     assert_eq!(&confirmed[at("held_fps")], "690700");
     // Runs without any of it have none of the columns.
     assert!(!text(|out| csv::render(&common::rich(), out)).contains("low_fps"));
+}
+
+#[test]
+fn every_rendering_names_the_host_unless_it_must_not() {
+    let mut run = common::rich();
+    let all = |run: &Run| {
+        [
+            table(run, 80, false),
+            text(|out| markdown(run, out)),
+            text(|out| html(run, out)),
+        ]
+    };
+    for rendered in all(&run) {
+        assert!(!rendered.contains("web01"));
+    }
+    run.run.host.hostname = Some("web01".to_owned());
+    run.run.host.label = Some("nightly".to_owned());
+    for rendered in all(&run) {
+        assert!(rendered.contains("web01 · nightly"), "{rendered}");
+    }
 }

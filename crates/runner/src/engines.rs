@@ -286,8 +286,8 @@ mod tests {
         assert_eq!(note(EngineName::Xdp, &[]), None);
         assert_eq!(
             note(EngineName::AfPacket, &refused).unwrap().to_string(),
-            "engine: af_packet; the faster xdp was not taken: no; the faster af_xdp was not \
-             taken: never"
+            "The engine is af_packet. The faster xdp was refused: no. The faster af_xdp was refused: \
+             never."
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Why a run ends without results.
 
 use nicety_host::roots::FactError;
-use nicety_model::{Coded, PlanError, ProblemCode};
+use nicety_model::{Coded, EngineName, PlanError, ProblemCode};
 use nicety_netdev::privilege::PrivilegeError;
 use nicety_report::ReportError;
 use nicety_search::GoalError;
@@ -16,6 +16,16 @@ pub enum RunError {
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
+    /// The user lacks what the engine needs.
+    #[error(
+        "engine {0} needs root: run as root, or measure with --engine af_packet, which needs no rights but sends fewer frames"
+    )]
+    EngineNeedsRoot(EngineName),
+    /// The user lacks what existing interfaces need.
+    #[error(
+        "ports {0} need root: run as root or with CAP_NET_RAW, or leave out --ports to measure a bridge made for you"
+    )]
+    PortsNeedRoot(String),
     /// Paths may not be built here.
     #[error(transparent)]
     Privilege(#[from] PrivilegeError),
@@ -55,6 +65,7 @@ impl Coded for RunError {
     fn code(&self) -> ProblemCode {
         match self {
             Self::Interrupted => ProblemCode::Interrupted,
+            Self::EngineNeedsRoot(_) | Self::PortsNeedRoot(_) => ProblemCode::NoPrivilege,
             Self::Privilege(error) => error.code(),
             Self::Facts(_) => ProblemCode::KernelRefused,
             Self::Setup(error) => error.code(),

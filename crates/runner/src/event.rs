@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use nicety_guests::bundle;
+use nicety_guests::{ProofWait, bundle};
 use nicety_model::path::VmNic;
+use nicety_model::probe::Area;
 use nicety_model::run::CellSummary;
 use nicety_model::{CellResult, Direction, Fps, FrameSize, Purpose, SearchBounds};
 
@@ -51,10 +52,10 @@ pub enum Event<'a> {
         /// What all visits of the cell come to, where they make one result, and how many are planned.
         so_far: Option<(&'a CellSummary, u32)>,
     },
-    /// A cell cannot be measured here.
+    /// Cells cannot be measured here, all for one reason.
     Skipped {
-        /// Its name.
-        cell: &'a str,
+        /// Their names.
+        cells: &'a [String],
         /// What is wrong.
         reason: &'a str,
     },
@@ -79,8 +80,10 @@ pub enum Stage<'a> {
         /// Longest wait.
         at_most: Duration,
     },
-    /// It is tried how guests can run, step by step.
-    Accelerator(&'a str),
+    /// Something is tried to see whether it works here.
+    Trying(Area, &'a str),
+    /// A kernel is booted to see whether KVM works. A run is told once, `probe` every 20 ms.
+    Accelerator(ProofWait),
     /// Guests boot.
     Boot {
         /// How many.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use nicety_guests::wire::Serve;
@@ -167,9 +168,15 @@ fn accelerator<'a>(
         Entry::Occupied(known) => return Ok(known.into_mut()),
         Entry::Vacant(untried) => untried,
     };
-    let mut booted = |step: &str| observer.on(Event::Stage(Stage::Accelerator(step)));
+    let mut told = false;
+    let mut watch = |wait| {
+        if !std::mem::replace(&mut told, true) {
+            observer.on(Event::Stage(Stage::Accelerator(wait)));
+        }
+        ControlFlow::Continue(())
+    };
     let chosen =
-        Accelerator::choose(ask.accel, bundle, &mut booted).map_err(|error| match &error {
+        Accelerator::choose(ask.accel, bundle, &mut watch).map_err(|error| match &error {
             QemuError::NoKvm { .. } => PathError::Guest {
                 why: error.what(),
                 remedy: Remedy::plan("write accel = \"tcg\" (slower) or accel = \"auto\""),

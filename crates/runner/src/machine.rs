@@ -146,15 +146,15 @@ mod tests {
         };
         assert_eq!(
             rests(None, Some(&choice)).to_string(),
-            "senders take no rests: with all CPUs at work, the one that stood still most lost 1.3 ms per second without rests"
+            "This VM has no spare CPU, but the sender needs no pauses. Before the run, the CPU stopped most lost 1.3 ms per second without pauses."
         );
         choice.tried[0].cpus[0].lost_ms_per_s = 80.0;
         choice.tried.push(tried(Some(Rest::SHORT), 3.0));
         assert_eq!(
             rests(Some(Rest::SHORT), Some(&choice)).to_string(),
-            "senders rest 0.2 ms in every 5 ms, faster in between, except at loads that leave the path's CPUs idle for more than 10 %: with all CPUs at work, the one that stood still most lost 80.0 ms per second without rests, 3.0 with rests of 0.2 ms in every 5 ms"
+            "This VM has no spare CPU, so the sender pauses 0.2 ms in every 5 ms to avoid being throttled by the hypervisor. Loads are averages. Before the run, the CPU stopped most lost 80.0 ms per second without pauses, 3.0 ms with pauses of 0.2 ms in every 5 ms."
         );
         let unmeasured = rests(Some(Rest::LONG), None).to_string();
-        assert!(unmeasured.ends_with("was not measured"));
+        assert!(unmeasured.ends_with("was not measured."));
     }
 }

@@ -19,12 +19,21 @@ use nicety_netdev::privilege::{self, Privilege, PrivilegeError};
 
 use crate::event::Observer;
 
-/// Looks at everything; guests are looked for in `cache`, or the user's own. No thread may run yet: an
-/// ordinary user's process enters a user namespace.
+/// What is asked for.
+pub struct Request<'r> {
+    /// Where guests are looked for; without it the user's own cache.
+    pub cache: Option<PathBuf>,
+    /// Boot no kernel to see whether KVM works: all else takes two seconds, this up to 90.
+    pub quick: bool,
+    /// Whether the boot is to be skipped now; asked every 20 ms.
+    pub skip: &'r dyn Fn() -> bool,
+}
+
+/// Looks at everything. No thread may run yet: an ordinary user's process enters a user namespace.
 ///
 /// # Errors
 /// When it cannot be found out who the user is.
-pub fn all(cache: Option<PathBuf>, observer: &dyn Observer) -> Result<ProbeReport, PrivilegeError> {
+pub fn all(request: &Request<'_>, observer: &dyn Observer) -> Result<ProbeReport, PrivilegeError> {
     let before = privilege::privilege()?;
     // All that is known of the host comes before a user namespace hides some of it.
     let measurer = Measurer {
@@ -40,8 +49,8 @@ pub fn all(cache: Option<PathBuf>, observer: &dyn Observer) -> Result<ProbeRepor
     };
     match entered {
         Ok(()) => {
-            abilities.extend(paths::built(before));
-            abilities.extend(engines::all());
+            abilities.extend(paths::built(before, observer));
+            abilities.extend(engines::all(observer));
             abilities.extend(
                 NetNs::create("probe")
                     .map(|ns| guests::nics(&ns))
@@ -51,7 +60,7 @@ pub fn all(cache: Option<PathBuf>, observer: &dyn Observer) -> Result<ProbeRepor
         Err(error) => abilities.push(paths::no_namespaces(&error)),
     }
     abilities.extend(paths::switches());
-    abilities.extend(guests::accelerator(cache, observer));
+    abilities.extend(guests::accelerator(request, observer));
     abilities.sort_by_key(|ability| ability.area);
     Ok(ProbeReport {
         schema: SCHEMA,

@@ -47,6 +47,7 @@ impl Record {
         let line_mbps = speeds.filter(|mbps| *mbps > 0).min().map(f64::from);
         let mut meta = contents.meta;
         meta.left_out.clear();
+        meta.stopped_by = None;
         // What an earlier session could not build may be there now.
         meta.skipped = refused;
         let too_short = |note: &Note| matches!(note, Note::Run(RunNote::TimeBoxTooShort { .. }));

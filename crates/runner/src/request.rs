@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use nicety_model::run::Naming;
 use nicety_model::{EngineChoice, Plan};
 use nicety_port::probes::Stamps;
 use nicety_store::StoreError;
@@ -13,6 +14,8 @@ use nicety_store::StoreError;
 pub struct Request {
     /// What to measure.
     pub plan: Plan,
+    /// What this host is called in the results; a run that is resumed keeps its first name.
+    pub naming: Naming,
     /// Where the results go.
     pub place: Place,
     /// Wall time for the whole run.

@@ -54,6 +54,7 @@ impl Session {
     pub fn open(request: Request, stop: &Stop, observer: &dyn Observer) -> Result<Self, RunError> {
         let Request {
             mut plan,
+            naming,
             place,
             time_box,
             engine,
@@ -61,12 +62,14 @@ impl Session {
             cache,
             mirror,
         } = request;
+        setup::rights(&plan, engine)?;
         // Facts first: some are hidden once the user namespace is entered.
         let measurer = Measurer {
             version: env!("CARGO_PKG_VERSION"),
             privileged: false,
         };
         let mut facts = fingerprint::read(&Roots::live(), measurer);
+        facts.name(naming);
         let ports = plan.paths.iter().flat_map(PathPlan::interfaces).flatten();
         fingerprint::add_interfaces(&mut facts, ports);
         let guests = Guests::prepare(&plan, cache, mirror, observer);
@@ -101,6 +104,7 @@ impl Session {
                     command: command.clone(),
                     elapsed_s: 0.0,
                     complete: false,
+                    stopped_by: None,
                     notes,
                     skipped: refused.clone(),
                     left_out: Vec::new(),
@@ -194,6 +198,7 @@ impl Session {
     /// When that cannot be written, or what was written cannot be read.
     pub fn close(mut self, ending: Ending) -> Result<Run, RunError> {
         self.record.meta.complete = ending == Ending::Complete;
+        self.record.meta.stopped_by = ending.stopped_by();
         self.record.save(self.clock)?;
         self.record.report()
     }

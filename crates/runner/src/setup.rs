@@ -5,7 +5,7 @@ use nicety_host::roots::{FactError, Roots};
 use nicety_host::topology::Topology;
 use nicety_model::note::MachineNote;
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, Direction, EngineName, FrameSize, Note};
+use nicety_model::{CellKey, Direction, EngineChoice, EngineName, FrameSize, Note, Plan};
 use nicety_netdev::link::{Links, Mac};
 use nicety_netdev::privilege::{self, Privilege, PrivilegeError};
 use nicety_packet::{MacAddr, VlanTag};
@@ -17,29 +17,57 @@ use nicety_port::xdp::XdpSenders;
 use nicety_port::xdp_receive::{Opening, Senders, XdpReceiveEngine};
 use nicety_port::{Engine, Stop};
 
+use crate::error::RunError;
 use crate::event::Observer;
 use crate::setup_error::SetupError;
 use crate::{builder, links};
 
+/// Whether what the user asked for needs rights that this process lacks. Looks at nothing else, so that
+/// it is said before any work is done.
+pub fn rights(plan: &Plan, choice: EngineChoice) -> Result<(), RunError> {
+    if plan.buildable_cells().next().is_none() {
+        return Ok(());
+    }
+    let (privilege, rights) = (privilege::privilege()?, privilege::rights()?);
+    let ports = plan.paths.iter().flat_map(PathPlan::interfaces).flatten();
+    let ports: Vec<&str> = ports.collect();
+    let builds = builds(&plan.paths);
+    if !rights.packet_sockets && !builds {
+        return Err(RunError::PortsNeedRoot(ports.join(" and ")));
+    }
+    // A user namespace of its own, where paths are built, takes the host's rights away.
+    let programs = rights.programs && !(builds && privilege != Privilege::Privileged);
+    match choice {
+        EngineChoice::Only(engine) if engine != EngineName::AfPacket && !programs => {
+            Err(RunError::EngineNeedsRoot(engine))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes sure that paths may be built, as root or in a user namespace. Must be called before
 /// any thread is started. Returns what an ordinary user gives up, to be said once.
 pub fn acquire(paths: &[PathPlan]) -> Result<(bool, Option<Note>), PrivilegeError> {
+    match privilege::privilege()? {
+        Privilege::Privileged => Ok((true, None)),
+        Privilege::UserNamespace => Ok((false, None)),
+        Privilege::Ordinary if builds(paths) => {
+            privilege::enter_user_namespace()?;
+            Ok((false, Some(MachineNote::UserNamespace.into())))
+        }
+        Privilege::Ordinary => Ok((false, None)),
+    }
+}
+
+/// Whether a path is built here.
+fn builds(paths: &[PathPlan]) -> bool {
     let built = |path: &PathPlan| {
         matches!(
             path,
             PathPlan::Bridge | PathPlan::Switch { .. } | PathPlan::Vm { .. }
         )
     };
-    let builds = paths.iter().any(built);
-    match privilege::privilege()? {
-        Privilege::Privileged => Ok((true, None)),
-        Privilege::UserNamespace => Ok((false, None)),
-        Privilege::Ordinary if builds => {
-            privilege::enter_user_namespace()?;
-            Ok((false, Some(MachineNote::UserNamespace.into())))
-        }
-        Privilege::Ordinary => Ok((false, None)),
-    }
+    paths.iter().any(built)
 }
 
 /// Workers of the tester.

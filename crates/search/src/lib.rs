@@ -11,6 +11,7 @@ pub mod binary;
 pub mod bounds;
 pub mod cell;
 pub mod classify;
+pub mod demand;
 pub mod edge;
 pub mod engine;
 pub mod goal;

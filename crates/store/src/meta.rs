@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nicety_model::cell::SkippedCell;
-use nicety_model::run::RunHead;
+use nicety_model::run::{RunHead, StoppedBy};
 use nicety_model::{Fingerprint, LimitKey, Note, SCHEMA, limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ pub struct RunMeta {
     /// Whether every cell of the plan has a result.
     #[serde(default)]
     pub complete: bool,
+    /// Why it stopped before, see [`RunHead::stopped_by`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stopped_by: Option<StoppedBy>,
     /// Said once for the whole run.
     #[serde(default)]
     pub notes: Vec<Note>,
@@ -58,6 +61,7 @@ impl RunMeta {
             loss_goal: self.loss_goal,
             command: self.command.clone(),
             complete: self.complete,
+            stopped_by: self.stopped_by,
             host,
             notes: self.notes.clone(),
         }

@@ -215,8 +215,7 @@ fn a_torn_line_is_noted_with_its_size() {
     bytes.extend([0; 5]);
     fs::write(path.join(file::CELLS), bytes).unwrap();
     let (_dir, contents) = RunDir::open(&path).unwrap();
-    let note =
-        "cells.jsonl: the last line was torn (5 bytes), as when a run is killed; it is left out";
+    let note = "The last line of cells.jsonl is incomplete (5 bytes), as when a run is killed. It was left out.";
     assert_eq!(Note::texts(&contents.notes), [note]);
     assert_eq!(contents.cells, [cell(1)]);
 }

@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(
             Note::texts(&record.notes),
             [
-                "hardware time stamps are not used: the NICs' clocks cannot be compared: the system's \
-              clock was stepped meanwhile"
+                "Hardware time stamps were not used: the NICs' clocks cannot be compared: the system's \
+              clock was stepped meanwhile."
             ]
         );
         let order = TrialOrder {

@@ -76,8 +76,8 @@ pub(crate) fn of_facts(
 
 const PLAN: Expected = Expected {
     too_large: |bytes| format!("is no plan: {bytes} bytes"),
-    other: |error| format!("is no plan ({error}); write one with nicety tune plan --json"),
-    newer: "is of a newer nicety; plan again",
+    other: |error| format!("is no plan ({error}); make one with nicety tune plan --json"),
+    newer: "was written by a newer nicety; make a new plan",
 };
 
 /// A plan that `nicety tune plan --json` wrote, in this boot where one is given.
@@ -89,12 +89,12 @@ pub fn read_plan(path: &Path, only: &[String], boot_id: Option<&str>) -> Result<
     if boot_id.is_some() && advice.boot_id.as_deref() != boot_id {
         return Err(bad(
             path,
-            "was made on another host or before the last boot; plan again",
+            "was made on another host or before the last boot; make a new plan",
         ));
     }
     if let Some(change) = advice.changes().iter().find(|c| c.knob.outlives_boot()) {
         let why = format!(
-            "changes the file {}, which no plan does; plan again",
+            "changes the file {}, which no plan may do; make a new plan",
             change.knob
         );
         return Err(bad(path, why));

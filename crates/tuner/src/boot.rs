@@ -14,11 +14,9 @@ use crate::{TuneError, Work};
 const KEPT_FILE: Expected = Expected {
     too_large: |_| "is no list of settings".to_owned(),
     other: |error| {
-        format!(
-            "is not what nicety wrote there ({error}); nicety tune persist --remove takes it away"
-        )
+        format!("is not what nicety wrote ({error}); nicety tune persist --remove deletes it")
     },
-    newer: "is of a newer nicety; use that one",
+    newer: "was written by a newer nicety; use that one",
 };
 
 /// What is kept; `None` when there is no such file.

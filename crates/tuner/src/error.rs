@@ -32,10 +32,10 @@ pub enum TuneError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// Nobody says where an ordinary user's state is.
-    #[error("neither XDG_STATE_HOME nor HOME is set; give --state a directory")]
+    #[error("neither XDG_STATE_HOME nor HOME is set; name a directory with --state")]
     NoStateDirectory,
     /// A peer cannot be asked by a recorded host.
-    #[error("--peer is asked by the running host; leave --sysroot or --peer away")]
+    #[error("a recorded host cannot ask --peer; use --peer without --sysroot")]
     PeerOfRecord,
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
@@ -54,14 +54,14 @@ pub enum TuneError {
         why: String,
     },
     /// Nothing is kept.
-    #[error("{} is not there, nothing is kept; nicety tune persist keeps settings", path.display())]
+    #[error("nothing is kept for the next boot: there is no {}; nicety tune persist writes it", path.display())]
     NothingKept {
         /// File that would hold it.
         path: PathBuf,
     },
     /// A file where a folder is needed.
     #[error(
-        "{} is a file; persist writes below a folder, as nicety inspect --record makes one",
+        "{} is a file; name a folder, as nicety inspect --record writes one",
         path.display()
     )]
     NoFolder {
@@ -78,8 +78,8 @@ pub enum TuneError {
     },
     /// No transaction has this number, or none fits.
     #[error(
-        "there is no {} in {}; see nicety tune history",
-        id.map_or_else(|| "such transaction".to_owned(), |id| format!("transaction {id}")),
+        "there is no {} in {}; nicety tune history lists all",
+        id.map_or_else(|| "open or active transaction".to_owned(), |id| format!("transaction {id}")),
         path.display()
     )]
     NoTransaction {
@@ -90,7 +90,7 @@ pub enum TuneError {
     },
     /// A transaction's settings went with an earlier boot.
     #[error(
-        "transaction {id} belongs to an earlier boot, its settings went with it; nicety tune boot --check looks at what persist keeps"
+        "transaction {id} ended with an earlier boot, nothing is left to undo; nicety tune boot --check compares what is kept"
     )]
     OtherBoot {
         /// Transaction.
@@ -98,7 +98,7 @@ pub enum TuneError {
     },
     /// A transaction's settings are another network namespace's.
     #[error(
-        "transaction {id} belongs to another network namespace (inode {netns}); enter it with nsenter or ip netns exec"
+        "transaction {id} changed another network namespace (inode {netns}); enter it with nsenter or ip netns exec"
     )]
     OtherNamespace {
         /// Transaction.
@@ -108,20 +108,20 @@ pub enum TuneError {
     },
     /// One transaction waits at a time.
     #[error(
-        "transaction {id} is not finished; run nicety tune confirm {id} or nicety tune rollback {id} first"
+        "transaction {id} waits for an answer; first run nicety tune confirm {id} or nicety tune rollback {id}"
     )]
     Unfinished {
         /// The one that waits.
         id: u32,
     },
     /// The host is not as the plan says.
-    #[error("{settings} settings are not as the plan says, nothing was changed; plan again")]
+    #[error("{} not as the plan says, so nothing was changed; make a new plan", are(*settings))]
     Moved {
         /// How many.
         settings: usize,
     },
     /// A transaction that was undone does not hold.
-    #[error("transaction {id} is {}; there is nothing to verify", phase.word())]
+    #[error("transaction {id} is {}, so there is nothing to verify", phase.word())]
     NothingToVerify {
         /// Transaction.
         id: u32,
@@ -130,7 +130,7 @@ pub enum TuneError {
     },
     /// Only what is confirmed here can be kept.
     #[error(
-        "transaction {id} is {} or of another boot or network namespace; only what is confirmed here can be kept",
+        "transaction {id} is {}, or of another boot or network namespace; persist keeps only what is confirmed here",
         phase.word()
     )]
     NotToBeKept {
@@ -140,10 +140,10 @@ pub enum TuneError {
         phase: Phase,
     },
     /// There is no change to keep.
-    #[error("there is nothing to keep; nicety tune apply and confirm change settings")]
+    #[error("there is nothing to keep; first run nicety tune apply and nicety tune confirm")]
     NothingToKeep,
     /// The peer does not answer before a change, so it would tell nothing after it.
-    #[error("{0}: the path cannot be tried, nothing was changed")]
+    #[error("{0}, so the path cannot be tested; nothing was changed")]
     DeadPath(PathProbe),
     /// The program's own file is not found.
     #[error("cannot find this program: {0}")]
@@ -157,7 +157,7 @@ pub enum TuneError {
         source: std::io::Error,
     },
     /// The guard ended before it was ready.
-    #[error("the guard that would undo the changes did not start; nothing was changed")]
+    #[error("the guard that undoes unconfirmed changes did not start; nothing was changed")]
     NoGuard,
     /// An apply stopped and was undone.
     #[error("{stop}; {}", taken_back(undone))]
@@ -192,7 +192,7 @@ pub enum Stop {
     #[error(transparent)]
     Setting(#[from] KnobError),
     /// A setting kept another value.
-    #[error("{knob}: {to} was written, the kernel says {found}")]
+    #[error("{knob}: wrote {to}, but the kernel reports {found}")]
     ReadBack {
         /// Setting.
         knob: Knob,
@@ -252,9 +252,20 @@ impl Coded for TuneError {
     }
 }
 
+/// `1 setting is`, `2 settings are`.
+fn are(settings: usize) -> String {
+    match settings {
+        1 => "1 setting is".to_owned(),
+        more => format!("{more} settings are"),
+    }
+}
+
 fn taken_back(undone: &Result<Vec<(Step, Outcome)>, JournalError>) -> String {
     match undone {
-        Ok(outcomes) => format!("everything is as it was{}", words::left(outcomes)),
-        Err(journal) => format!("the settings were put back, but {journal}"),
+        Ok(outcomes) => format!(
+            "all settings have their old values{}",
+            words::left(outcomes)
+        ),
+        Err(journal) => format!("the settings have their old values, but {journal}"),
     }
 }

@@ -9,6 +9,7 @@
 //! What is decided is decided in `nicety_advisor`; what is worth saying is returned, or told as a
 //! [`TuneEvent`].
 
+pub mod active;
 pub mod advice;
 pub mod apply;
 pub mod boot;
@@ -17,6 +18,7 @@ mod event;
 pub mod guard;
 mod json_file;
 pub mod measure;
+mod origin;
 mod path_mtu;
 pub mod persist;
 #[cfg(test)]

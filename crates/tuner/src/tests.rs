@@ -150,7 +150,7 @@ fn a_journal_killed_at_its_begin_is_closed() {
     let none = work.pick(None, Purpose::Confirm).unwrap_err();
     assert!(
         none.to_string()
-            .starts_with("there is no such transaction in ")
+            .starts_with("there is no open or active transaction in ")
     );
 }
 

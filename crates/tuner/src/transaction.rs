@@ -9,8 +9,8 @@ use nicety_model::SCHEMA;
 use nicety_model::journal::{Event, Journal, TransactionReport, same_value};
 use nicety_model::knob::Change;
 
-use crate::Work;
 use crate::error::Stop;
+use crate::{Work, origin};
 
 /// A transaction under the lock.
 #[derive(Debug)]
@@ -38,6 +38,7 @@ impl<'w> Transaction<'w> {
             boot_id: work.boot_id.clone(),
             netns: work.knobs.namespace(),
             confirm_within_s: confirm_within.as_secs_f64(),
+            origin: Some(origin::now()),
         })?;
         Ok(new)
     }

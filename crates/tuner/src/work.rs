@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nicety_advisor::transaction::{self, Elsewhere, Here, Purpose, Recovery};
+use nicety_advisor::transaction::{self, Elsewhere, Here, Meant, Purpose, Recovery};
 use nicety_host::journal::{JournalError, Lock, StateDir, boot_id, since_boot};
 use nicety_host::knob::Knobs;
 use nicety_host::roots::ProcRoot;
@@ -103,7 +103,7 @@ impl Work {
             Recovery::GoneWithBoot => {
                 let mut file = self.state.append_to(id)?;
                 file.append(&Event::Undoing {
-                    why: "the machine has booted since, and the settings went with it".to_owned(),
+                    why: "the host has rebooted".to_owned(),
                 })?;
                 file.append(&Event::RolledBack)?;
                 Ok(Some(TuneEvent::GoneWithBoot { id }))
@@ -127,6 +127,15 @@ impl Work {
         Ok(all.map(|(id, journal)| (id, journal.phase())).collect())
     }
 
+    /// The transactions that `purpose` means when none is named, the newest first.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn meant(&self, purpose: Purpose) -> Result<Meant, JournalError> {
+        let all = self.state.journals()?.readable;
+        Ok(transaction::meant(&all, purpose, self.here()))
+    }
+
     /// The transaction meant by `named`, or the last one that fits.
     ///
     /// # Errors
@@ -135,7 +144,7 @@ impl Work {
         let there = named.filter(|id| self.state.ids().is_ok_and(|ids| ids.contains(id)));
         let id = match named {
             Some(_) => there,
-            None => transaction::meant(&self.phases()?, purpose),
+            None => self.meant(purpose)?.ids.first().copied(),
         };
         let id = id.ok_or_else(|| self.no_transaction(named))?;
         let journal = self.state.read(id)?;

@@ -4,7 +4,7 @@ use nicety_model::note::{End, SockNote};
 use nicety_model::sock::{
     EndReport, Ending, Family, ServiceDemand, SockResult, SockSpec, SockTest,
 };
-use nicety_model::{LossRatio, Note, SCHEMA};
+use nicety_model::{LatencySummary, LossRatio, Note, SCHEMA};
 
 /// A finished test as both ends saw it.
 #[derive(Debug, Clone)]
@@ -172,8 +172,19 @@ fn demand(
     })
 }
 
+/// Ninety percent of requests within this many times the median are one mode.
+const MODES_APART: f64 = 5.0;
+
+/// Two modes in the latency of requests: a CPU that sleeps between them.
+fn slept(latency: Option<&LatencySummary>) -> Option<SockNote> {
+    let latency = latency.filter(|latency| latency.knows(0.1) && latency.p50 > 0.0)?;
+    let (p50_us, p90_us) = (latency.p50, latency.p90);
+    (p90_us > MODES_APART * p50_us).then_some(SockNote::SleptBetween { p50_us, p90_us })
+}
+
 /// What both ends have to say.
 fn notes(client: &EndReport, server: Option<&EndReport>) -> Vec<Note> {
+    let slept = slept(client.latency_us.as_ref()).map(Note::from);
     let ends = [(End::Client, Some(client)), (End::Server, server)];
     let reports = ends
         .into_iter()
@@ -187,6 +198,7 @@ fn notes(client: &EndReport, server: Option<&EndReport>) -> Vec<Note> {
                 .chain(notes.map(move |note| SockNote::At { end, note }))
         })
         .map(Note::from)
+        .chain(slept)
         .collect()
 }
 
@@ -197,6 +209,26 @@ mod tests {
     use nicety_model::sock::{DatagramCounts, EndCpu, RequestCounts, Second, TcpEnd, TcpSample};
 
     use super::*;
+
+    #[test]
+    fn two_modes_of_latency_are_told() {
+        let of = |p50, p90, samples| {
+            slept(Some(&LatencySummary {
+                p50,
+                p90,
+                samples,
+                ..LatencySummary::default()
+            }))
+        };
+        let told = SockNote::SleptBetween {
+            p50_us: 4.5,
+            p90_us: 75.0,
+        };
+        assert_eq!(of(4.5, 75.0, 100), Some(told));
+        assert_eq!(of(4.5, 75.0, 99), None);
+        assert_eq!(of(20.0, 75.0, 100), None);
+        assert_eq!(slept(None), None);
+    }
 
     fn ends(client: EndReport, server: Option<EndReport>) -> Ends {
         Ends {

@@ -1,10 +1,13 @@
 //! How many pairs fill the path: more until the rate stops growing.
 
+use nicety_model::note::SockNote;
 use nicety_model::sock::CurvePoint;
 
 /// Growth of the rate that counts as growth: below it two steps in a row end the search, so that
 /// one unlucky step does not.
 const GROWTH: f64 = 1.05;
+/// More than this many times as much per pair as a single pair is no gain of the path's.
+const BEYOND_PAIRS: f64 = 2.0;
 /// Steps without growth that end it.
 const PATIENCE: u32 = 2;
 
@@ -46,6 +49,19 @@ impl Saturation {
         self.best = self.best.max(point.rate);
         let doubled = point.parallel.saturating_mul(2).min(self.most);
         self.next = (doubled > point.parallel && self.flat < PATIENCE).then_some(doubled);
+    }
+
+    /// A step from one pair to the next that no path explains: a single pair left its CPU asleep.
+    pub fn note(&self) -> Option<SockNote> {
+        let [one, next, ..] = self.curve.as_slice() else {
+            return None;
+        };
+        let ratio = next.rate / one.rate;
+        let most = f64::from(next.parallel) * BEYOND_PAIRS;
+        (one.parallel == 1 && ratio.is_finite() && ratio > most).then_some(SockNote::OnePairSlept {
+            pairs: next.parallel,
+            ratio,
+        })
     }
 
     /// Every step.
@@ -95,6 +111,17 @@ mod tests {
         let search = run(1000, |pairs| f64::from(pairs.min(8)) * 1000.0);
         assert_eq!(steps(&search), [1, 2, 4, 8, 16, 32]);
         assert_eq!(search.saturated_at(), Some(8));
+    }
+
+    #[test]
+    fn a_leap_from_one_pair_to_two_is_told() {
+        let leap = |one: f64, more: f64| run(4, |pairs| if pairs == 1 { one } else { more }).note();
+        let Some(SockNote::OnePairSlept { pairs: 2, ratio }) = leap(25_307.0, 435_516.0) else {
+            panic!("not told");
+        };
+        assert!((ratio - 17.2).abs() < 0.1, "{ratio}");
+        assert_eq!(leap(100.0, 390.0), None);
+        assert_eq!(leap(0.0, 390.0), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One test after another of the same series: how often, with how many pairs, and when it is
 //! enough. A pure machine, so that results of an earlier session can be fed to it again.
 
+use nicety_model::Note;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{CurvePoint, SockResult, SockSeries};
 
@@ -100,12 +101,14 @@ impl Steps {
             curve: Vec::new(),
             saturated_at: None,
         };
+        let mut leap = None;
         match self.how {
             How::Times(_) => {}
             How::Until(repeats) => series.confidence = Some(repeats.outcome()),
             How::Saturate(search) => {
                 series.curve = search.curve().to_vec();
                 series.saturated_at = search.saturated_at();
+                leap = search.note();
             }
         }
         // The row of the table is that of the saturated path.
@@ -114,6 +117,9 @@ impl Steps {
         {
             let result = series.results.remove(at);
             series.results.push(result);
+        }
+        if let Some(result) = series.results.last_mut() {
+            result.notes.extend(leap.map(Note::from));
         }
         series
     }

@@ -160,6 +160,7 @@ mod tests {
                 loss_goal: 0.0,
                 command: String::new(),
                 complete: true,
+                stopped_by: None,
                 host: Default::default(),
                 notes: Vec::new(),
             },

@@ -1,27 +1,39 @@
 //! The backlog between interrupt and protocol work (T15).
 
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 use nicety_model::total;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T15",
+    name: "backlog",
+    checks: "The per-CPU backlog holds a burst",
+    fires: "Fires when a full backlog drops frames in the window, or when rate × round trip time \
+            is 125 MB or more.",
+    writes: Some("net.core.netdev_max_backlog: doubled, at most 30000; 300000 on long fast paths"),
+    gain: Gain::Medium,
+    reasons: &[LONGER, FAR],
+    check,
+};
 
 const LONGER: Reason = Reason {
-    why: "Frames that come by steering, veth or tunnel queue per CPU; beyond this number they are \
-          dropped.",
+    why: "Frames from steering, veth and tunnels wait in a queue per CPU. A full queue drops them.",
     source: "Linux Documentation/admin-guide/sysctl/net.rst, netdev_max_backlog",
-    cost: "A longer queue is a longer wait when it fills.",
+    cost: "A longer queue adds delay when it fills.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
 
 const FAR: Reason = Reason {
-    why: "A window of this size may arrive at once after a pause of the receiver.",
+    why: "A receiver that pauses can get a whole window at once. A short backlog drops part of it.",
     source: "Oracle VM 3 10GbE network performance tuning (2013), figure 1: 300000 for 10 Gbit/s \
              and 100 ms",
-    cost: "A longer queue is a longer wait when it fills; does nothing without steering, veth or \
-           tunnels.",
+    cost: "A longer queue adds delay when it fills. Without steering, veth or tunnels it has no \
+           effect.",
     risk: Risk::Low,
     certainty: Certainty::Guess,
 };
@@ -33,7 +45,7 @@ const MOST: u64 = 30_000;
 const FAR_BYTES: u64 = 125_000_000;
 const FAR_FRAMES: u64 = 300_000;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let Some(now) = case.facts.sysctl_number(SYSCTL) else {
         return;
     };
@@ -68,7 +80,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 in_seconds(window),
                 dropped as f64 / window.seconds
             ),
-            format!("{wanted}, doubled again if it still drops, at most {MOST}"),
+            format!("{wanted}; double it again while frames are dropped, at most {MOST}"),
             &LONGER,
         );
         finding.formula = Some(format!("2 × {now}, at most {MOST} = {wanted}"));

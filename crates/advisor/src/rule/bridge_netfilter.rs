@@ -2,19 +2,31 @@
 
 use nicety_model::HostFacts;
 use nicety_model::facts::{FirewallChain, InterfaceClass};
-use nicety_model::finding::{Certainty, Risk};
+use nicety_model::finding::{Certainty, Gain, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T21",
+    name: "bridge-netfilter",
+    checks: "Bridged frames skip the host firewall",
+    fires: "Fires when a bridge has ports and a net.bridge.bridge-nf-call-* setting is on.",
+    writes: Some("net.bridge.bridge-nf-call-iptables, -ip6tables and -arptables: 0"),
+    gain: Gain::Large,
+    reasons: &[OFF],
+    check,
+};
 
 const OFF: Reason = Reason {
-    why: "Every frame from guest to guest walks the host's iptables, and is dropped by rules that \
-          were written for the host.",
-    source: "Linux net/bridge/br_netfilter_hooks.c: 1 whenever the module loads; Oracle VM 3 10GbE \
-             network performance tuning (2013), bridge netfilter",
-    cost: "Rules that filter guests through the host's tables (libvirt nwfilter, physdev matches, \
-           security groups) stop working: look at the rule list first.",
+    why: "Every bridged frame goes through the host firewall. That costs CPU time, and rules \
+          meant for the host drop guest traffic.",
+    source: "Linux net/bridge/br_netfilter_hooks.c: 1 whenever the module loads; Oracle VM 3 \
+             10GbE network performance tuning (2013), bridge netfilter",
+    cost: "Rules that filter guests on the host stop working: libvirt nwfilter, physdev matches, \
+           security groups. Check the rules first.",
     risk: Risk::High,
     certainty: Certainty::Certain,
 };
@@ -28,7 +40,7 @@ const NAMES: [&str; 3] = [
 /// Chains that are named.
 const MOST_CHAINS: usize = 3;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let facts = case.facts;
     let bridges: Vec<&str> = facts
         .interfaces
@@ -53,8 +65,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     );
     if let Some(own) = physdev(facts) {
         finding.advice.push(format!(
-            "{own} rules ask for the port of a bridge (physdev) and need it on: filter in nftables' \
-             family bridge first, or leave it"
+            "{own} firewall rules match the bridge port (physdev) and need this setting. Move them to \
+             nftables' bridge family first, or leave it on."
         ));
         return;
     }
@@ -66,8 +78,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         .collect();
     if !users.is_empty() {
         finding.advice.push(format!(
-            "{} runs here and needs it on: move the guests to another host, or their bridge to \
-             another network namespace",
+            "{} runs here and needs this setting. Move the guests to another host, or their bridge \
+             to another network namespace.",
             users.join(" and ")
         ));
         return;
@@ -80,8 +92,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         })
         .collect();
     finding.advice.push(
-        "to keep it: a udev rule on ACTION==\"add\", SUBSYSTEM==\"module\", \
-         KERNEL==\"br_netfilter\"; sysctl.d alone comes too early"
+        "Keep it with nicety tune persist: it writes a udev rule that runs when br_netfilter loads. \
+         sysctl.d alone runs too early."
             .to_owned(),
     );
 }
@@ -109,7 +121,7 @@ fn called<'a>(facts: &'a HostFacts, on: &[&str]) -> impl Iterator<Item = &'a Fir
 /// What every bridged frame is shown to, largest first.
 fn rules_seen(facts: &HostFacts, on: &[&str]) -> String {
     if facts.firewall.is_none() {
-        return "the firewall's rules could not be read (as root, with nft)".to_owned();
+        return "the firewall rules are unknown (reading them needs root and nft)".to_owned();
     }
     let mut chains: Vec<&FirewallChain> = called(facts, on).collect();
     chains.sort_by_key(|chain| std::cmp::Reverse(chain.rules));
@@ -120,11 +132,9 @@ fn rules_seen(facts: &HostFacts, on: &[&str]) -> String {
         .map(|c| format!("{} in {} {} {}", c.rules, c.family, c.table, c.chain))
         .collect();
     match most.as_slice() {
-        [] => {
-            "no rules now, but connections are tracked and hooks called for every frame".to_owned()
-        }
+        [] => "no rules, but every frame still passes hooks and connection tracking".to_owned(),
         _ => format!(
-            "bridged frames are shown to {rules} rules ({})",
+            "bridged frames pass {rules} firewall rules ({})",
             most.join(", ")
         ),
     }
@@ -175,27 +185,24 @@ mod tests {
         .one("bridge-netfilter");
         assert!(
             finding.is.ends_with(
-                "shown to 403 rules (400 in ip filter FORWARD, 3 in inet filter PREROUTING)"
+                "pass 403 firewall rules (400 in ip filter FORWARD, 3 in inet filter PREROUTING)"
             ),
             "{}",
             finding.is
         );
         assert_eq!(finding.changes.len(), 1);
         let none = host(Vec::new()).one("bridge-netfilter");
-        assert!(none.is.contains("no rules now"), "{}", none.is);
+        assert!(none.is.contains("no rules, but"), "{}", none.is);
         let unknown = host(Vec::new()).facts_with(|f| f.firewall = None);
-        assert!(
-            unknown
-                .one("bridge-netfilter")
-                .is
-                .contains("could not be read")
-        );
+        assert!(unknown.one("bridge-netfilter").is.contains("are unknown"));
     }
 
     #[test]
     fn rules_that_need_it_are_a_reason_to_leave_it() {
         let finding = host(vec![chain("ip", "forward", 400, 2)]).one("bridge-netfilter");
-        assert!(finding.changes.is_empty() && finding.advice[0].starts_with("2 rules ask"));
+        assert!(
+            finding.changes.is_empty() && finding.advice[0].starts_with("2 firewall rules match")
+        );
     }
 
     #[test]

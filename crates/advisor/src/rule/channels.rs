@@ -1,17 +1,29 @@
 //! As many channels as the goal needs (T10).
 
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::{Knob, Side};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T10",
+    name: "channels",
+    checks: "The NIC has as many channels as the goal needs",
+    fires: "Fires when a NIC has more channels than nearby cores, or too few for the goal.",
+    writes: Some("Combined channels of the NIC (ethtool -L): at most the cores of its node"),
+    gain: Gain::Medium,
+    reasons: &[FIT],
+    check,
+};
 
 const FIT: Reason = Reason {
-    why: "Queues beyond the cores near the NIC only add interrupts; for short response times each \
-          core wants its own; one queue bounds all receive work to one core.",
+    why: "Each channel adds an interrupt. More channels than nearby cores add only interrupts; a \
+          single channel limits receive work to one core.",
     source: "Linux Documentation/networking/scaling.rst, RSS: as few queues as do not overflow, \
              not more than physical cores",
-    cost: "The link goes down for a moment; interrupts, steering and the RSS table start anew.",
+    cost: "The link drops for a moment. Interrupts, steering and the RSS table are reset.",
     risk: Risk::Medium,
     certainty: Certainty::Guess,
 };
@@ -19,7 +31,7 @@ const FIT: Reason = Reason {
 /// Share of one CPU above which a single queue is too few.
 const CROWDED: f64 = 0.8;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     for net in case.nics() {
         let queues = &net.link.queues;
         let (Some(now), Some(max)) = (queues.combined, queues.combined_max) else {
@@ -45,7 +57,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         }
         let finding = report.find(
             net.name(),
-            format!("{now} of {max} channels, {cores} cores near"),
+            format!("{now} of {max} channels, {cores} nearby cores"),
             format!("{wanted} channels"),
             &FIT,
         );
@@ -53,12 +65,17 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             Goal::Latency => format!("min({cores} cores, {max}) = {most}"),
             _ if now > cores => format!("at most {cores} physical cores"),
             _ => {
-                format!("one CPU takes most frames: twice {now}, at most min({cores} cores, {max})")
+                format!(
+                    "one CPU receives most frames: 2 × {now}, at most min({cores} cores, {max})"
+                )
             }
         });
         if let Some(vfs) = net.vfs.as_ref().filter(|vfs| vfs.count > 0) {
             finding.risk = Risk::High;
-            finding.cost = format!("{} Its {} virtual functions reset.", FIT.cost, vfs.count);
+            finding.cost = format!(
+                "{} Its {} virtual functions are reset too.",
+                FIT.cost, vfs.count
+            );
         }
         let knob = Knob::Channels {
             interface: net.link.name.clone(),

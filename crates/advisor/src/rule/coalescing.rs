@@ -1,26 +1,38 @@
 //! Interrupts soon enough for the goal (T11).
 
 use nicety_model::facts::WindowFacts;
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::{CoalesceParameter, Knob};
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T11",
+    name: "coalescing",
+    checks: "Interrupt coalescing fits the goal",
+    fires: "Fires for latency when the NIC delays interrupts over 10 µs or adapts. Else when a \
+            CPU takes over 50000 interrupts a second.",
+    writes: Some("rx-usecs and adaptive-rx of the NIC (ethtool -C)"),
+    gain: Gain::Medium,
+    reasons: &[SOON, GATHERED],
+    check,
+};
 
 const SOON: Reason = Reason {
-    why: "A frame waits for the interrupt as long as the NIC is told to collect: that time is part \
-          of every response.",
+    why: "The NIC holds a frame back until its interrupt timer ends. Each response waits that \
+          long.",
     source: "ethtool(8), --coalesce",
-    cost: "More interrupts, so less throughput with many small frames.",
+    cost: "More interrupts. Throughput of small frames drops.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
 
 const GATHERED: Reason = Reason {
-    why: "A CPU that is interrupted for every few frames spends its time on coming and going; \
-          frames that wait for each other share one interrupt.",
+    why: "Each interrupt costs CPU time. A longer timer lets more frames share one interrupt.",
     source: "ethtool(8), --coalesce; design rule: above 50000 interrupts a second and core",
-    cost: "Every response waits as much longer: not where response times count.",
+    cost: "Each response waits up to that much longer. Leave it where response time matters.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
@@ -34,7 +46,7 @@ const SHORT_US: u32 = 10;
 /// What is proposed, in µs.
 const WANTED_US: u32 = 8;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal == Goal::Latency {
         soon(case, report);
     } else if let Some(window) = case.window(report, "interrupts per second") {
@@ -54,15 +66,11 @@ fn soon(case: &Case<'_>, report: &mut Report) {
         let finding = report.find(
             net.name(),
             format!(
-                "the NIC waits {} µs{}",
+                "the NIC delays interrupts {} µs{}",
                 now.rx_usecs,
-                if now.adaptive_rx {
-                    ", adapted by the driver"
-                } else {
-                    ""
-                }
+                if now.adaptive_rx { ", adaptive" } else { "" }
             ),
-            format!("at most {WANTED_US} µs, not adapted"),
+            format!("at most {WANTED_US} µs, not adaptive"),
             &SOON,
         );
         let knob = |parameter| Knob::Coalesce {
@@ -116,7 +124,7 @@ fn gather(case: &Case<'_>, window: &WindowFacts, report: &mut Report) {
         let finding = report.find(
             net.name(),
             format!(
-                "{rate:.0} interrupts a second on CPU {cpu} {}, the NIC waits {} µs",
+                "{rate:.0} interrupts a second on CPU {cpu} {}, the NIC delays them {} µs",
                 in_seconds(window),
                 now.rx_usecs
             ),

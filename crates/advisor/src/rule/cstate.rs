@@ -2,19 +2,30 @@
 
 use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::IdleState;
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
 use crate::rule::governor::data_cpus;
 
+pub(super) const RULE: Rule = Rule {
+    id: "T24",
+    name: "cstate",
+    checks: "CPUs that carry frames wake up fast",
+    fires: "Fires for latency when such a CPU uses an idle state that takes over 10 µs to leave.",
+    writes: Some("pm_qos_resume_latency_us of these CPUs: 10"),
+    gain: Gain::Medium,
+    reasons: &[LIGHT],
+    check,
+};
+
 const LIGHT: Reason = Reason {
-    why: "A frame that finds its CPU in a deep state waits for it to wake up, often longer than all \
-          its other work takes.",
-    source: "Linux Documentation/admin-guide/pm/cpuidle.rst; Documentation/ABI/testing/\
-             sysfs-devices-power, pm_qos_resume_latency_us",
-    cost: "Heat; the other thread of the core loses some turbo speed.",
+    why: "A CPU in a deep idle state takes long to wake up. A frame that arrives then waits.",
+    source: "Linux Documentation/admin-guide/pm/cpuidle.rst; \
+             Documentation/ABI/testing/sysfs-devices-power, pm_qos_resume_latency_us",
+    cost: "More heat. The other thread of the core loses some turbo speed.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
@@ -22,7 +33,7 @@ const LIGHT: Reason = Reason {
 /// Longest wake-up that is allowed, in µs.
 const LIMIT_US: u32 = 10;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal != Goal::Latency {
         return;
     }
@@ -55,7 +66,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             worst.name,
             worst.latency_us
         ),
-        format!("wake-up within {LIMIT_US} µs on these"),
+        format!("wake up within {LIMIT_US} µs"),
         &LIGHT,
     );
     finding.changes = deep

@@ -1,22 +1,35 @@
 //! A driver that is gone after the next boot (T32).
 
 use nicety_model::facts::{OwnerKind, UserFunction};
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T32",
+    name: "driver-binding",
+    checks: "User-space drivers are bound again at boot",
+    fires: "Fires when a function is bound to a user-space driver and no configuration repeats \
+            that at boot.",
+    writes: None,
+    gain: Gain::Medium,
+    reasons: &[FORGOTTEN],
+    check,
+};
 
 const FORGOTTEN: Reason = Reason {
-    why: "Nothing names this driver for the next boot: then the kernel's own driver takes the \
-          function, and the program that lives on it does not start.",
+    why: "Nothing binds this driver at boot. After a reboot the kernel driver takes the function, \
+          and the program that needs it fails to start.",
     source: "DPDK Linux drivers guide: dpdk-devbind binds until the next boot; driverctl(8): \
              set-override holds over boots",
-    cost: "While it is bound to user space the kernel has no interface for it.",
+    cost: "While a function is bound to user space, the kernel has no interface for it.",
     risk: Risk::Medium,
     certainty: Certainty::Certain,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     for function in &case.facts.user_functions {
         if of_guest(case, function) || is_kept(case, function) {
             continue;

@@ -3,17 +3,29 @@
 use std::collections::BTreeSet;
 
 use nicety_model::cpu_list::format_cpu_list;
-use nicety_model::finding::{Certainty, Risk};
+use nicety_model::finding::{Certainty, Gain, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T23",
+    name: "governor",
+    checks: "CPUs that carry frames run at full speed",
+    fires: "Fires when such a CPU uses a governor other than performance.",
+    writes: Some("scaling_governor of these CPUs: performance"),
+    gain: Gain::Medium,
+    reasons: &[FAST],
+    check,
+};
 
 const FAST: Reason = Reason {
-    why: "Receive work comes in bursts shorter than the governor looks at, so the CPU is still slow \
-          when they are over.",
+    why: "Bursts of frames are shorter than the governor's interval. The CPU is still slow when \
+          the burst is over.",
     source: "Linux Documentation/admin-guide/pm/cpufreq.rst",
-    cost: "Power and heat, on these CPUs only.",
+    cost: "More power and heat on these CPUs.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
@@ -33,7 +45,7 @@ pub(super) fn data_cpus(case: &Case<'_>, report: &Report) -> BTreeSet<u32> {
     now.chain(proposed).chain(case.pinned_cpus()).collect()
 }
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let cpu = &case.facts.cpu;
     let slow: Vec<u32> = data_cpus(case, report)
         .into_iter()
@@ -56,10 +68,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let finding = report.find(
         "host",
         format!(
-            "CPUs {} carry frames under governor {governor}",
+            "CPUs {} carry frames with governor {governor}",
             format_cpu_list(&slow)
         ),
-        "performance on these",
+        "performance",
         &FAST,
     );
     finding.changes = slow

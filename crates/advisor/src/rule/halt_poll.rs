@@ -1,28 +1,40 @@
 //! A halted vCPU looks around before it sleeps (T30).
 
 use nicety_model::facts::VmKind;
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T30",
+    name: "halt-poll",
+    checks: "KVM polls as long as the host can afford",
+    fires: "Fires for latency when halt_poll_ns is below 400000, or when polling takes time on a \
+            host over 80 % busy.",
+    writes: Some("halt_poll_ns of the kvm module: 400000, or 50000 on a busy host"),
+    gain: Gain::Small,
+    reasons: &[LONGER, SHORTER],
+    check,
+};
 
 const LONGER: Reason = Reason {
-    why: "A frame that comes while KVM still polls finds its vCPU awake; later it pays for the \
-          host's scheduler.",
+    why: "KVM polls before it puts a halted vCPU to sleep. A frame that arrives meanwhile needs \
+          no wake-up.",
     source: "Linux Documentation/virt/kvm/halt-polling.rst",
-    cost: "Idle vCPUs use host CPU time; measure before and after. Guests that set their own limit \
-           ignore it.",
+    cost: "Idle vCPUs use host CPU time: measure before and after. Guests with a limit of their \
+           own ignore it.",
     risk: Risk::Low,
     certainty: Certainty::Guess,
 };
 
 const SHORTER: Reason = Reason {
-    why: "vCPUs that poll while they have nothing to do take CPU time from those that have: the host \
-          has none to give away.",
+    why: "Halted vCPUs poll and take CPU time from running ones. This host has none to spare.",
     source: "Linux Documentation/virt/kvm/halt-polling.rst; design rule: host busier than 80 %",
-    cost: "A frame for a halted vCPU waits for the host's scheduler more often. Guests that set their \
-           own limit ignore it.",
+    cost: "A frame for a halted vCPU waits for the scheduler more often. Guests with a limit of \
+           their own ignore it.",
     risk: Risk::Low,
     certainty: Certainty::Guess,
 };
@@ -33,7 +45,7 @@ const LITTLE_NS: u64 = 50_000;
 const KEY: &str = "kvm.halt_poll_ns";
 const WANTED_NS: u64 = 400_000;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let guests = case
         .facts
         .vms

@@ -1,31 +1,44 @@
 //! CPUs for the host itself (T01): Xen's first domain on one socket; under KVM, cores left over.
 
 use nicety_model::cpu_list::format_cpu_list;
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T01",
+    name: "host-cpus",
+    checks: "The host has CPUs of its own",
+    fires: "Fires when Xen's first domain spans sockets. Under KVM, when pinned vCPUs leave too \
+            few CPUs to the host.",
+    writes: None,
+    gain: Gain::Large,
+    reasons: &[XEN, KVM],
+    check,
+};
 
 const XEN: Reason = Reason {
-    why: "The first domain moves every frame of every guest. On all sockets its data structures \
-          are fetched from far memory; on one they stay in that socket's cache.",
+    why: "The first domain moves every frame of every guest. Spread over sockets, it fetches its \
+          data from remote memory.",
     source: "Oracle VM 3 10GbE network performance tuning (2013), number of dom0 CPUs; Xen wiki, \
              Network Throughput and Performance Guide",
-    cost: "Needs a boot; the first domain has fewer CPUs for disks and management too.",
+    cost: "It needs a reboot. Disks and management get fewer CPUs too.",
     risk: Risk::High,
     certainty: Certainty::Likely,
 };
 
 const KVM: Reason = Reason {
-    why: "Interrupts, vhost threads and the host's own programs need CPUs that no vCPU is pinned \
-          to; otherwise they take them from a guest in the middle of its work.",
+    why: "Interrupts, vhost threads and host programs need CPUs. Without free ones they interrupt \
+          a guest at work.",
     source: "Red Hat Virtualization Tuning and Optimization Guide, CPU pinning",
     cost: "One or more guests move.",
     risk: Risk::Medium,
     certainty: Certainty::Likely,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.facts.xen.is_some() {
         xen(case, report);
     } else {
@@ -37,7 +50,10 @@ fn xen(case: &Case<'_>, report: &mut Report) {
     let Some(xen) = &case.facts.xen else { return };
     let (Some(cpus), Some(nodes), Some(threads)) = (xen.cpus, xen.nodes, xen.threads_per_socket())
     else {
-        report.wait("the machine's sockets and nodes: xl info must work");
+        report.undecided(
+            "Run it as root where xl info works: the rule needs the sockets and nodes of the machine.",
+            None,
+        );
         return;
     };
     let vcpus = xen.dom0_vcpus.len() as u32;
@@ -64,7 +80,7 @@ fn xen(case: &Case<'_>, report: &mut Report) {
     ));
     finding.effect = Effect::Reboot;
     finding.advice.push(format!(
-        "add to Xen's command line: dom0_max_vcpus={wanted} dom0_vcpus_pin"
+        "Add to Xen's command line: dom0_max_vcpus={wanted} dom0_vcpus_pin"
     ));
 }
 
@@ -106,7 +122,7 @@ fn kvm(case: &Case<'_>, report: &mut Report) {
     ));
     finding
         .advice
-        .push("give the guests fewer CPUs, or set AllowedCPUs= of machine.slice".to_owned());
+        .push("Give the guests fewer CPUs, or set AllowedCPUs= of machine.slice.".to_owned());
 }
 
 #[cfg(test)]

@@ -1,30 +1,43 @@
 //! Huge pages for guests whose frames a program moves (T25).
 
-use nicety_model::finding::{Certainty, Effect, Goal, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T25",
+    name: "hugepages",
+    checks: "Guests of a user-space switch use huge pages",
+    fires: "Fires when a vhost-user guest has small pages. For latency, when transparent huge \
+            pages are always on.",
+    writes: Some("transparent_hugepage/enabled: madvise (latency only)"),
+    gain: Gain::Medium,
+    reasons: &[HUGE, MADVISE],
+    check,
+};
 
 const HUGE: Reason = Reason {
-    why: "A user-space switch reads guest memory itself; with small pages every frame costs a miss \
-          of the address cache, and vhost-user needs memory it can share.",
+    why: "A user-space switch reads guest memory itself. Small pages cost it a TLB miss for each \
+          frame, and vhost-user needs shared memory.",
     source: "DPDK, Getting Started Guide for Linux, hugepages; libvirt domain XML, <hugepages>",
-    cost: "The memory is gone for everything else.",
+    cost: "Nothing else can use that memory.",
     risk: Risk::Medium,
     certainty: Certainty::Likely,
 };
 
 const MADVISE: Reason = Reason {
-    why: "The kernel compacts memory to make huge pages while a program waits for its page.",
+    why: "The kernel compacts memory to build huge pages. A program waits for its page meanwhile.",
     source: "Linux Documentation/admin-guide/mm/transhuge.rst",
     cost: "Programs that do not ask for huge pages get none.",
     risk: Risk::Low,
     certainty: Certainty::Guess,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     for vm in &case.facts.vms {
         let user = vm
             .nics
@@ -48,8 +61,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         finding.formula = Some(format!("{memory} MiB / 1 GiB = {pages} pages"));
         finding.effect = Effect::VmRestart;
         finding.advice.push(format!(
-            "boot with default_hugepagesz=1G hugepagesz=1G hugepages={pages}, and <hugepages> in \
-             the domain's XML"
+            "Boot with default_hugepagesz=1G hugepagesz=1G hugepages={pages}, then add <hugepages> to \
+             the domain's XML."
         ));
     }
     let always = case.facts.memory.transparent.as_deref() == Some("always");

@@ -1,20 +1,33 @@
 //! The IOMMU out of the host's own way (T29).
 
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T29",
+    name: "iommu",
+    checks: "The IOMMU does not slow the host's own devices",
+    fires: "Fires when the host uses virtual functions or passthrough and the IOMMU translates \
+            for host devices.",
+    writes: None,
+    gain: Gain::Medium,
+    reasons: &[IDENTITY],
+    check,
+};
 
 const IDENTITY: Reason = Reason {
-    why: "With translation for the host's own devices every buffer is mapped and unmapped; only \
-          devices given to guests need it.",
+    why: "The IOMMU maps and unmaps every buffer of the host's own devices. Only devices given to \
+          guests need that.",
     source: "Linux Documentation/admin-guide/kernel-parameters.txt, iommu=pt",
-    cost: "The host's own devices may reach all memory: less protection against a bad device.",
+    cost: "The host's devices can reach all memory: less protection against a faulty device.",
     risk: Risk::High,
     certainty: Certainty::Likely,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let passthrough = case
         .facts
         .vms
@@ -37,13 +50,13 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let finding = report.find(
         "host",
         format!("{translated} IOMMU groups translate (DMA)"),
-        "identity for what the host uses itself",
+        "identity mapping for the host's own devices",
         &IDENTITY,
     );
     finding.effect = Effect::Reboot;
     finding
         .advice
-        .push("boot with iommu=pt (Intel: intel_iommu=on iommu=pt)".to_owned());
+        .push("Boot with iommu=pt (Intel: intel_iommu=on iommu=pt).".to_owned());
 }
 
 #[cfg(test)]

@@ -4,21 +4,32 @@ use std::collections::BTreeMap;
 
 use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::{IrqFacts, NetFacts};
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 use nicety_model::knob::Knob;
 use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
 use crate::place::irq_cpus;
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T04",
+    name: "irq-affinity",
+    checks: "Queue interrupts run near the NIC, one per core",
+    fires: "Fires when queue interrupts run on another node, share a CPU, or land on a busy CPU 0.",
+    writes: Some("smp_affinity_list of each queue interrupt: one core of the NIC's node each"),
+    gain: Gain::Large,
+    reasons: &[SPREAD],
+    check,
+};
 
 const SPREAD: Reason = Reason {
-    why: "The CPU that takes a queue's interrupt does its receive work. Far from the NIC it \
-          fetches every descriptor from another node; shared with another queue or with the \
-          interrupts of other devices it becomes the narrowest place.",
+    why: "The CPU that takes a queue's interrupt also receives its frames. On another node, or \
+          shared with other queues, that CPU is the bottleneck.",
     source: "Linux Documentation/networking/scaling.rst; Oracle VM 3 10GbE network performance \
              tuning (2013), port interrupt affinity",
-    cost: "None to speak of; a queue's frames in flight may be reordered once.",
+    cost: "Almost none: frames of a queue may be reordered once.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
@@ -28,7 +39,7 @@ const CROWDED: f64 = 0.25;
 /// With fewer CPUs near the NIC there is nothing to spread to.
 const FEWEST_CPUS: usize = 4;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     for net in case.nics() {
         nic(case, net, report);
     }
@@ -61,13 +72,13 @@ fn nic(case: &Case<'_>, net: &NetFacts, report: &mut Report) {
     );
     if let Some(node) = case.node_of(net).filter(|_| case.has_nodes()) {
         finding.formula = Some(format!(
-            "queue i → core i of node {node}, without CPU 0, isolated CPUs and those of pinned vCPUs"
+            "queue i → core i of node {node}, except CPU 0, isolated CPUs and CPUs of pinned vCPUs"
         ));
     }
     if managed {
         finding.effect = Effect::Never;
         finding.advice.push(
-            "the kernel places these interrupts: change the number of channels, or boot with \
+            "The kernel places these interrupts itself. Change the number of channels, or boot with \
              isolcpus=managed_irq,…"
                 .to_owned(),
         );
@@ -101,7 +112,7 @@ fn problem(case: &Case<'_>, irqs: &[&IrqFacts], local: &[u32], room: usize) -> O
         .collect();
     if !far.is_empty() {
         return Some(format!(
-            "go to CPUs {}, far from the NIC",
+            "on CPUs {}, not on the NIC's node",
             format_cpu_list(&far)
         ));
     }
@@ -110,14 +121,14 @@ fn problem(case: &Case<'_>, irqs: &[&IrqFacts], local: &[u32], room: usize) -> O
     if let Some((cpu, &count)) = crowd
         && count > fair
     {
-        return Some(format!("{count} of {} go to CPU {cpu}", irqs.len()));
+        return Some(format!("{count} of {} on CPU {cpu}", irqs.len()));
     }
     let rx = total(case.softnet().iter().filter_map(|cpu| cpu.net_rx));
     let first = case.softnet().iter().find(|cpu| cpu.cpu == 0)?.net_rx?;
     let share = first as f64 / rx.max(1) as f64;
     (on.contains_key(&0) && share > CROWDED).then(|| {
         format!(
-            "one goes to CPU 0, which has {:.0} % of all receive work {}",
+            "one on CPU 0, which does {:.0} % of all receive work {}",
             share * 100.0,
             case.softnet_time()
         )

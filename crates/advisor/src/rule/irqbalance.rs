@@ -1,14 +1,26 @@
 //! irqbalance must leave alone what is placed by hand (T05).
 
-use nicety_model::finding::{Certainty, Risk};
+use nicety_model::finding::{Certainty, Gain, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T05",
+    name: "irqbalance",
+    checks: "irqbalance leaves placed interrupts alone",
+    fires: "Fires when irqbalance runs and rule T04 places interrupts.",
+    writes: None,
+    gain: Gain::Medium,
+    reasons: &[LEAVE],
+    check,
+};
 
 const LEAVE: Reason = Reason {
-    why: "irqbalance looks at all interrupts every 10 s and moves them where it likes; it goes on \
-          doing good work for the others.",
+    why: "irqbalance moves interrupts every 10 s and undoes the placement. It still does useful \
+          work for the others.",
     source: "irqbalance(1), --banirq; github.com/Irqbalance/irqbalance issues 297 and 202: bans \
              need checking",
     cost: "irqbalance restarts once.",
@@ -16,7 +28,7 @@ const LEAVE: Reason = Reason {
     certainty: Certainty::Certain,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let services = &case.facts.services;
     let placed: Vec<u32> = report
         .so_far()
@@ -41,14 +53,14 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let finding = report.find(
         "irqbalance",
         format!(
-            "runs and may move {} interrupts placed by rule T04",
+            "runs and may move {} interrupts that rule T04 places",
             missing.len()
         ),
-        "told to leave exactly these alone; the service stays on",
+        "ban these interrupts; keep the service running",
         &LEAVE,
     );
     finding.advice.push(format!(
-        "in /etc/default/irqbalance: IRQBALANCE_ARGS=\"{}\", then restart irqbalance",
+        "Write IRQBALANCE_ARGS=\"{}\" in /etc/default/irqbalance, then restart irqbalance.",
         missing.join(" ")
     ));
 }

@@ -1,23 +1,35 @@
 //! TCP sizes its receive buffers itself (T18).
 
-use nicety_model::finding::{Certainty, Risk};
+use nicety_model::finding::{Certainty, Gain, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T18",
+    name: "moderate-rcvbuf",
+    checks: "TCP sizes its receive buffers itself",
+    fires: "Fires when net.ipv4.tcp_moderate_rcvbuf is 0.",
+    writes: Some("net.ipv4.tcp_moderate_rcvbuf: 1"),
+    gain: Gain::Large,
+    reasons: &[ON],
+    check,
+};
 
 const ON: Reason = Reason {
     why: "Without it every connection keeps the default window, whatever the maximum allows.",
     source: "Linux Documentation/networking/ip-sysctl.rst; Oracle VM 3 10GbE network performance \
              tuning (2013), figure 1",
-    cost: "None: it is the kernel's default.",
+    cost: "None: 1 is the kernel's default.",
     risk: Risk::Low,
     certainty: Certainty::Certain,
 };
 
 const SYSCTL: &str = "net.ipv4.tcp_moderate_rcvbuf";
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.facts.sysctl_number(SYSCTL) != Some(0) {
         return;
     }

@@ -1,18 +1,32 @@
 //! Frames of 9000 bytes where the whole path takes them (T14).
 
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 use nicety_model::path_mtu::Carried;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T14",
+    name: "mtu",
+    checks: "The MTU is 9000 where the whole path takes it",
+    fires: "Fires for throughput when a link of 10 Gbit/s or more has an MTU below 9000.",
+    writes: Some(
+        "MTU of the NIC and what is stacked on it: 9000, only with --peer or --jumbo-path",
+    ),
+    gain: Gain::Medium,
+    reasons: &[JUMBO],
+    check,
+};
 
 const JUMBO: Reason = Reason {
-    why: "Work is per frame: at 10 Gbit/s frames of 1500 bytes come every 1.2 µs, of 9000 every \
-          7.2 µs.",
+    why: "Each frame costs the same work. At 10 Gbit/s a 1500-byte frame arrives every 1.2 µs, a \
+          9000-byte frame every 7.2 µs.",
     source: "Oracle VM 3 10GbE network performance tuning (2013), jumbo frames",
-    cost: "One device on the path that does not take them (switch, router, peer, guest) loses \
-           every large frame in silence: try it with ping -M do -s 8972 first, both ways.",
+    cost: "A switch, router, peer or guest that cannot take them drops large frames silently. \
+           Test with ping -M do -s 8972, both ways.",
     risk: Risk::High,
     certainty: Certainty::Guess,
 };
@@ -21,7 +35,7 @@ const WANTED: u32 = 9000;
 /// Below this speed a core keeps up with small frames.
 const FAST_MBPS: u32 = 10_000;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal != Goal::Throughput {
         return;
     }
@@ -45,7 +59,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             &JUMBO,
         );
         finding.advice.push(
-            "set net.ipv4.tcp_mtu_probing = 1 as a safety net; give the guests the same MTU"
+            "Set net.ipv4.tcp_mtu_probing = 1 as a safety net. Give the guests the same MTU."
                 .to_owned(),
         );
         let tried = tried(case);
@@ -78,22 +92,22 @@ fn tried(case: &Case<'_>) -> Tried {
         Some(probe) if probe.carried == Carried::Yes => (
             true,
             Some(format!(
-                "{probe}; apply tries {WANTED} with it, and undoes the change when they do not come \
-                 through"
+                "{probe}. nicety tune apply tries {WANTED} with it, and undoes the change if they do \
+                 not arrive."
             )),
         ),
         Some(probe) => (
             false,
             Some(format!(
-                "{probe}: with it the path cannot be tried, so nothing is changed"
+                "{probe}, so the path cannot be tested. nicety changes nothing."
             )),
         ),
         None if case.wishes.jumbo_path => (true, None),
         None => (
             false,
             Some(
-                "nothing is changed until --peer names a host with which apply tries the path, or \
-                 --jumbo-path says that it has been tried"
+                "nicety changes nothing yet. Test the path with --peer ADDRESS, or pass --jumbo-path if \
+                 you have tested it."
                     .to_owned(),
             ),
         ),
@@ -132,7 +146,7 @@ mod tests {
         });
         let mute = mute.one("mtu");
         assert!(mute.changes.is_empty());
-        assert!(mute.advice.iter().any(|a| a.contains("cannot be tried")));
+        assert!(mute.advice.iter().any(|a| a.contains("cannot be tested")));
         host.goal(Goal::Latency).none("mtu");
         Host::new(1, 4).nic("eth0", 1_000, 0).none("mtu");
         Host::new(1, 4)

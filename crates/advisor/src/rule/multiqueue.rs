@@ -3,16 +3,29 @@
 use std::collections::BTreeSet;
 
 use nicety_model::facts::VmFacts;
-use nicety_model::finding::{Certainty, Effect, Finding, Goal, Risk};
+use nicety_model::finding::{Certainty, Effect, Finding, Gain, Goal, Risk};
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T28",
+    name: "multiqueue",
+    checks: "A virtio NIC has queues for its vCPUs",
+    fires: "Fires when a guest NIC has one queue for several vCPUs, or more queues than vCPUs. \
+            Not for latency.",
+    writes: None,
+    gain: Gain::Medium,
+    reasons: &[QUEUES],
+    check,
+};
 
 const QUEUES: Reason = Reason {
-    why: "One queue is one vhost thread and one vCPU for all frames of the guest.",
-    source: "Linux drivers/net/virtio_net.c; github.com/virtio-win/kvm-guest-drivers-windows issue \
-             237: a Linux guest gained (15 to 25 Gbit/s), a Windows guest lost (4.3 to 2.3)",
-    cost: "The guest restarts; more vhost threads on the host.",
+    why: "One queue means one vhost thread and one vCPU for all frames of the guest.",
+    source: "Linux drivers/net/virtio_net.c; github.com/virtio-win/kvm-guest-drivers-windows \
+             issue 237: a Linux guest gained (15 to 25 Gbit/s), a Windows guest lost (4.3 to 2.3)",
+    cost: "The guest restarts. The host runs more vhost threads.",
     risk: Risk::Medium,
     certainty: Certainty::Guess,
 };
@@ -22,7 +35,7 @@ const FULL: f64 = 0.9;
 /// More queues than this have not been seen to help.
 const MOST: usize = 8;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal == Goal::Latency {
         return;
     }
@@ -44,10 +57,9 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 format!("{wanted} queues"),
                 &QUEUES,
             );
-            finding.why =
-                "A guest has no vCPU for queues beyond their number, and sets them not up: \
-                           the host keeps their memory and vhost threads for nothing."
-                    .to_owned();
+            finding.why = "A guest sets up at most one queue per vCPU. The host wastes memory and \
+                           vhost threads on the rest."
+                .to_owned();
             finding.formula = Some(formula.clone());
             set(finding, wanted);
         }
@@ -66,7 +78,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             let finding = report.find(
                 &vm.name,
                 format!("1 queue for {} vCPUs{full}", vm.vcpus.len()),
-                format!("{wanted} queues, kept only if measured to be better"),
+                format!("{wanted} queues, if a measurement shows a gain"),
                 &QUEUES,
             );
             finding.formula = Some(format!("{formula}; vectors 2 × {wanted} + 2"));

@@ -1,17 +1,29 @@
 //! Time for one round of receive work (T16).
 
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 use nicety_model::total;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T16",
+    name: "napi-budget",
+    checks: "A round of receive work has enough budget",
+    fires: "Fires when over 0.1 % of frames in the window end a round early. Not for latency.",
+    writes: Some("net.core.netdev_budget: 600; net.core.netdev_budget_usecs: 16000"),
+    gain: Gain::Small,
+    reasons: &[MORE],
+    check,
+};
 
 const MORE: Reason = Reason {
-    why: "The round ended with frames left: they wait for the next one, behind other work.",
-    source: "Linux Documentation/admin-guide/sysctl/net.rst, netdev_budget and netdev_budget_usecs; \
-             /proc/net/softnet_stat column 3",
-    cost: "A round may keep a CPU twice as long from programs: check the slowest responses.",
+    why: "The budget ran out with frames left. They wait for the next round, behind other work.",
+    source: "Linux Documentation/admin-guide/sysctl/net.rst, netdev_budget and \
+             netdev_budget_usecs; /proc/net/softnet_stat column 3",
+    cost: "A round may keep a CPU from programs twice as long. Check the slowest responses.",
     risk: Risk::Low,
     certainty: Certainty::Guess,
 };
@@ -23,12 +35,12 @@ const WANTED: [(&str, u64); 2] = [
     ("net.core.netdev_budget_usecs", 16_000),
 ];
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal == Goal::Latency {
         return;
     }
     let before = total(case.facts.softnet.iter().map(|cpu| cpu.time_squeeze));
-    let what = format!("rounds cut short ({before} since boot)");
+    let what = format!("rounds that ran out of budget ({before} since boot)");
     let Some(window) = case.window(report, &what) else {
         return;
     };
@@ -50,10 +62,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let finding = report.find(
         "host",
         format!(
-            "{squeezed} rounds cut short for {processed} frames {}",
+            "{squeezed} rounds ran out of budget for {processed} frames {}",
             in_seconds(window)
         ),
-        "twice the budget, once",
+        "twice the budget",
         &MORE,
     );
     finding.formula = Some(format!("{squeezed} / {processed} > {OFTEN}"));

@@ -1,13 +1,25 @@
 //! Files that will lower a better running value (T20).
 
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T20",
+    name: "never-lower",
+    checks: "No file lowers a better running value",
+    fires: "Fires when a file sets a network limit below the value that runs now.",
+    writes: None,
+    gain: Gain::Small,
+    reasons: &[LOWER],
+    check,
+};
 
 const LOWER: Reason = Reason {
-    why: "Kernels have grown their defaults; a value from an old guide then makes things worse at \
-          the next boot.",
+    why: "Kernel defaults have grown. A value from an old guide makes things worse at the next \
+          boot.",
     source: "Linux net/ipv4/tcp.c, defaults by memory size; tuned's network-throughput profile \
              sets tcp_rmem to 16 MiB where Linux 6.18 has 32 MiB",
     cost: "None.",
@@ -26,7 +38,7 @@ const GROWING: [&str; 7] = [
     "net.ipv4.tcp_wmem",
 ];
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     for owner in &case.facts.owners {
         if !GROWING.contains(&owner.key.as_str()) {
             continue;
@@ -44,14 +56,14 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         }
         let finding = report.find(
             &owner.file,
-            format!("sets {} = {}, {runs} runs", owner.key, owner.value),
-            "keep what runs: take the line out",
+            format!("sets {} = {}, but {runs} runs now", owner.key, owner.value),
+            "remove the line, keep the running value",
             &LOWER,
         );
         finding.effect = Effect::Reboot;
         finding
             .advice
-            .push(format!("remove {} from {}", owner.key, owner.file));
+            .push(format!("Remove {} from {}.", owner.key, owner.file));
     }
 }
 

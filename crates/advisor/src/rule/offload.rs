@@ -1,17 +1,29 @@
 //! Offloads that save work stay on (T13).
 
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T13",
+    name: "offload",
+    checks: "Offloads that save work are on",
+    fires: "Fires for throughput when a checksum or segmentation offload, or GRO, is off.",
+    writes: Some("Features of the NIC (ethtool -K): on"),
+    gain: Gain::Large,
+    reasons: &[ON],
+    check,
+};
 
 const ON: Reason = Reason {
-    why: "Segmentation and gluing in one place save the whole stack's work per frame; through \
-          bridge and virtio they reach into the guest.",
+    why: "Each offload handles many segments at once, and saves the stack's work per frame. \
+          Through bridge and virtio that reaches into the guest.",
     source: "Linux Documentation/networking/segmentation-offloads.rst; advice to switch GRO off \
              is about Xen before Linux 3",
-    cost: "None known; measure before and after.",
+    cost: "None known. Measure before and after.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
@@ -24,7 +36,7 @@ const NAMES: [(&str, &str); 5] = [
     ("rx-gro", "GRO"),
 ];
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     // With small UDP frames neither helps, and a tester may have switched them off on purpose.
     if case.goal != Goal::Throughput {
         return;

@@ -1,25 +1,39 @@
 //! Queueing disciplines that pace (T22).
 
 use nicety_model::facts::InterfaceClass;
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T22",
+    name: "qdisc",
+    checks: "Queueing disciplines pace long paths and limit nobody by accident",
+    fires: "Fires for throughput over 1 ms of round trip with pfifo_fast, and when a guest's tap \
+            has htb or hfsc.",
+    writes: None,
+    gain: Gain::Small,
+    reasons: &[PACED, LEFT],
+    check,
+};
 
 const PACED: Reason = Reason {
-    why: "Over a long round trip a sender's window leaves as one burst that overflows the queue of \
-          some switch; fq spreads it over the round trip.",
+    why: "On a long path a whole window leaves as one burst and overflows a switch queue. fq \
+          spreads it over the round trip.",
     source: "tc-fq(8); Linux Documentation/admin-guide/sysctl/net.rst, default_qdisc",
-    cost: "A little CPU time per frame. New interfaces only; set the present ones with tc.",
+    cost: "A little CPU time per frame. The sysctl affects new interfaces only; set existing ones \
+           with tc.",
     risk: Risk::Low,
     certainty: Certainty::Guess,
 };
 
 const LEFT: Reason = Reason {
-    why: "A classful discipline on a guest's tap limits it; libvirt and Open vSwitch put it there, \
-          and sometimes leave it behind.",
+    why: "A classful discipline on a tap limits its guest. libvirt and Open vSwitch add one, and \
+          sometimes leave it behind.",
     source: "tc-htb(8); github.com/openvswitch/ovs-issues issue 210",
-    cost: "A limit somebody wanted would go: ask its owner.",
+    cost: "Removing it drops a limit that somebody may want. Ask its owner first.",
     risk: Risk::Medium,
     certainty: Certainty::Guess,
 };
@@ -28,7 +42,7 @@ const LEFT: Reason = Reason {
 const FAR_MS: f64 = 1.0;
 const SYSCTL: &str = "net.core.default_qdisc";
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let default = case.facts.sysctl.get(SYSCTL).map(String::as_str);
     let far = case.rtt_ms().is_some_and(|rtt| rtt > FAR_MS);
     if case.goal == Goal::Throughput && far && default == Some("pfifo_fast") {
@@ -58,11 +72,11 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             let finding = report.find(
                 net.name(),
                 format!("{} on a guest's tap", qdisc.kind),
-                "as its owner wants",
+                "ask its owner whether the limit is wanted",
                 &LEFT,
             );
             finding.advice.push(format!(
-                "tc -s class show dev {}; nothing is changed here",
+                "Look at it with tc -s class show dev {}. nicety changes nothing.",
                 net.name()
             ));
         }

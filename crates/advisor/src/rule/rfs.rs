@@ -1,14 +1,26 @@
 //! Receive flow steering (T07): to the CPU of the program that reads.
 
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T07",
+    name: "rfs",
+    checks: "Steered frames reach the CPU of their program",
+    fires: "Fires when receive steering is on without flow tables and traffic ends on this host.",
+    writes: Some("net.core.rps_sock_flow_entries: 32768; rps_flow_cnt of each steered queue"),
+    gain: Gain::Small,
+    reasons: &[FOLLOW],
+    check,
+};
 
 const FOLLOW: Reason = Reason {
-    why: "Steering by hash alone lands on a random CPU; with flow tables the protocol work runs \
-          where the program reads, with its data in the cache.",
+    why: "Steering by hash picks any CPU. With flow tables the CPU of the program does the \
+          protocol work, with the data in its cache.",
     source: "Linux Documentation/networking/scaling.rst, RFS: 32768 entries for a busy server, \
              divided by the queues",
     cost: "A few hundred KiB of memory.",
@@ -19,7 +31,7 @@ const FOLLOW: Reason = Reason {
 const ENTRIES: u64 = 32_768;
 const SYSCTL: &str = "net.core.rps_sock_flow_entries";
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let Some(entries) = case.facts.sysctl_number(SYSCTL) else {
         return;
     };

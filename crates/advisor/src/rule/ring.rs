@@ -1,19 +1,32 @@
 //! Descriptor rings long enough for a pause of the receiver (T09).
 
 use nicety_model::facts::NetFacts;
-use nicety_model::finding::{Certainty, Risk};
+use nicety_model::finding::{Certainty, Gain, Risk};
 use nicety_model::knob::{Knob, Side};
 use nicety_model::total;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T09",
+    name: "ring",
+    checks: "Receive rings outlast a pause of the CPU",
+    fires: "Fires when a NIC drops frames in the window because its ring is full, and the ring \
+            can grow.",
+    writes: Some("Receive ring of the NIC (ethtool -G): what arrives in 200 µs, next power of two"),
+    gain: Gain::Medium,
+    reasons: &[LONGER],
+    check,
+};
 
 const LONGER: Reason = Reason {
-    why: "The NIC drops what comes while all descriptors are full: the ring must hold what a line \
-          of small frames brings while the CPU is away.",
+    why: "The NIC drops frames while its receive ring is full. The ring must hold what arrives \
+          while the CPU is away.",
     source: "Linux Documentation/networking/statistics.rst (rx_missed_errors, rx_fifo_errors); \
              design rule: not to the maximum blindly, a ring beyond the cache costs latency",
-    cost: "The link goes down for a moment.",
+    cost: "The link drops for a moment.",
     risk: Risk::Medium,
     certainty: Certainty::Likely,
 };
@@ -21,11 +34,11 @@ const LONGER: Reason = Reason {
 /// Longest pause of the receive work that is planned for, in µs.
 const PAUSE_US: f64 = 200.0;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let before = total(case.nics().map(NetFacts::ring_drops));
     let Some(window) = case.window(
         report,
-        &format!("drops for want of descriptors ({before} since boot)"),
+        &format!("frames dropped by full rings ({before} since boot)"),
     ) else {
         return;
     };
@@ -37,7 +50,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             continue;
         }
         let Some(speed) = net.link.speed_mbps else {
-            report.wait("the link speed, to know how fast a ring fills");
+            report.undecided(
+                "The link speed is unknown, so the time to fill a ring is unknown too.",
+                None,
+            );
             continue;
         };
         let queues = net.link.queues.receiving();
@@ -54,7 +70,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         let finding = report.find(
             net.name(),
             format!(
-                "{drops} frames dropped for want of descriptors {} ({:.0} a second), ring {} of {}",
+                "the full ring dropped {drops} frames {} ({:.0} a second); ring {} of {}",
                 in_seconds(window),
                 drops as f64 / window.seconds,
                 rings.rx,

@@ -3,14 +3,26 @@
 use std::collections::BTreeMap;
 
 use nicety_model::facts::OwnerKind;
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T33",
+    name: "rival-owner",
+    checks: "One file sets each setting",
+    fires: "Fires when sysctl files or tuned set one sysctl to different values.",
+    writes: None,
+    gain: Gain::Small,
+    reasons: &[ONE],
+    check,
+};
 
 const ONE: Reason = Reason {
-    why: "Which value holds depends on who wrote last: after a boot, a restart of a service or a \
-          package update it is the other one.",
+    why: "The last writer wins. After a boot, a service restart or a package update the other \
+          value holds.",
     source: "sysctl.d(5): the last file by name wins; github.com/NVIDIA/nodewright-packages pull \
              109: tuned loses to sysctl.d with reapply_sysctl",
     cost: "None.",
@@ -18,7 +30,7 @@ const ONE: Reason = Reason {
     certainty: Certainty::Certain,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let mut by_key: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     let owners = case.facts.owners.iter();
     let setters = owners.filter(|owner| matches!(owner.kind, OwnerKind::Sysctl | OwnerKind::Tuned));
@@ -41,13 +53,18 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             .facts
             .sysctl
             .get(key)
-            .map(|value| format!("; {value} runs"))
+            .map(|value| format!("; {value} runs now"))
             .unwrap_or_default();
-        let finding = report.find(key, format!("{}{runs}", said.join(", ")), "one owner", &ONE);
+        let finding = report.find(
+            key,
+            format!("{}{runs}", said.join(", ")),
+            "one file sets it",
+            &ONE,
+        );
         finding.effect = Effect::Reboot;
         finding
             .advice
-            .push("keep one of these lines and remove the others".to_owned());
+            .push("Keep one of these lines, remove the others.".to_owned());
     }
 }
 

@@ -1,25 +1,41 @@
 //! Receive packet steering (T06): spreads one queue's work, or is in the way.
 
 use nicety_model::cpu_list::format_cpu_list;
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
 use crate::place::mask;
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T06",
+    name: "rps",
+    checks: "Software steering helps where queues are few",
+    fires: "Fires when one CPU receives over 80 % of frames with few queues, or when steering is \
+            on with a queue per core.",
+    writes: Some(
+        "rps_cpus of each receive queue: CPUs of the NIC's node without those of its \
+                  interrupts; or none",
+    ),
+    gain: Gain::Medium,
+    reasons: &[STEER, REDUNDANT],
+    check,
+};
 
 const STEER: Reason = Reason {
-    why: "With fewer queues than cores one CPU does all receive work; steering gives the protocol \
-          work of each flow to another core.",
+    why: "With few queues one CPU does all receive work. Steering moves the protocol work of each \
+          flow to another core.",
     source: "Linux Documentation/networking/scaling.rst, RPS",
-    cost: "One interrupt between CPUs per batch; off again for forwarding tests.",
+    cost: "One interrupt between CPUs per batch. Switch it off for forwarding tests.",
     risk: Risk::Low,
     certainty: Certainty::Guess,
 };
 
 const REDUNDANT: Reason = Reason {
-    why: "With a queue per core the hardware has spread the flows already; steering moves them \
-          once more for nothing.",
+    why: "With a queue per core the NIC has spread the flows already. Steering moves them again \
+          for nothing.",
     source: "Linux Documentation/networking/scaling.rst, RPS: redundant with enough queues",
     cost: "None.",
     risk: Risk::Low,
@@ -29,7 +45,7 @@ const REDUNDANT: Reason = Reason {
 /// Share of one CPU above which the others should help.
 const CROWDED: f64 = 0.8;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let online = case.facts.cpu.cpus.len();
     for net in case.nics().filter(|net| !net.rx_steering.is_empty()) {
         let queues = net.rx_steering.len();
@@ -49,7 +65,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             let finding = report.find(
                 net.name(),
                 format!(
-                    "{} of {queues} queues steered, {cores} cores near",
+                    "{} of {queues} queues steered, {cores} nearby cores",
                     steered.len()
                 ),
                 "no steering",
@@ -82,11 +98,11 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         let finding = report.find(
             net.name(),
             format!(
-                "{queues} queues, CPU {cpu} took {:.0} % of all frames {}",
+                "{queues} queues, CPU {cpu} received {:.0} % of all frames {}",
                 share * 100.0,
                 case.softnet_time()
             ),
-            format!("steered to CPUs {}", format_cpu_list(&helpers)),
+            format!("steer to CPUs {}", format_cpu_list(&helpers)),
             &STEER,
         );
         finding.formula = Some(format!(

@@ -1,34 +1,47 @@
 //! Flows spread evenly over the queues (T10).
 
 use nicety_model::facts::NetFacts;
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::total;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T10",
+    name: "rss",
+    checks: "Flows spread evenly over the queues",
+    fires: "Fires when the RSS table is uneven, or one queue takes over 1.3 times the mean in the \
+            window. For forwarding, when UDP ports are not hashed.",
+    writes: None,
+    gain: Gain::Medium,
+    reasons: &[EVEN, PORTS, SPREAD],
+    check,
+};
 
 const EVEN: Reason = Reason {
-    why: "A queue with more entries of the table gets more flows, so its CPU is full before the \
-          others.",
+    why: "A queue with more table entries gets more flows. Its CPU is full before the others.",
     source: "Linux Documentation/networking/scaling.rst, RSS indirection table",
-    cost: "Flows in flight change queues and may be reordered once.",
+    cost: "Flows change queues and may be reordered once.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
 
 const PORTS: Reason = Reason {
-    why: "The hash of UDP takes addresses only: all flows between two hosts (a VXLAN tunnel, a \
-          tester) land on one queue.",
+    why: "UDP is hashed by addresses only. All flows between two hosts (a VXLAN tunnel, a tester) \
+          land on one queue.",
     source: "ethtool(8), rx-flow-hash; Linux Documentation/networking/scaling.rst",
-    cost: "Fragments of one datagram may take another queue than its first part and be reordered.",
+    cost: "Fragments of a datagram may take another queue than its first part, and arrive out of \
+           order.",
     risk: Risk::Low,
     certainty: Certainty::Guess,
 };
 
 const SPREAD: Reason = Reason {
-    why: "The CPU of the queue that most frames take is full while those of the others wait.",
+    why: "The CPU of the busiest queue is full while the others wait.",
     source: "Linux Documentation/networking/scaling.rst; design rule: at most 1.3 times the mean",
-    cost: "Flows in flight change queues and may be reordered once.",
+    cost: "Flows change queues and may be reordered once.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
@@ -40,7 +53,7 @@ const MATTERS_PER_S: f64 = 10_000.0;
 /// Largest difference to an even table that is tolerated.
 const SKEW: f64 = 0.1;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     for net in case.nics() {
         let Some(rss) = &net.link.rss else { continue };
         let queues = net.link.queues.receiving();
@@ -54,7 +67,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                     "one queue has {most} of {} entries, {queues} queues",
                     rss.entries
                 ),
-                "the same number for each",
+                "the same number for each queue",
                 &EVEN,
             );
             finding.formula = Some(format!("{} / {queues} = {fair:.1}", rss.entries));
@@ -66,7 +79,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         if queues > 1 && case.goal == Goal::Forwarding && rss.udp4_ports == Some(false) {
             let finding = report.find(
                 net.name(),
-                "UDP flows are spread by addresses",
+                "UDP flows are hashed by addresses",
                 "by addresses and ports",
                 &PORTS,
             );
@@ -120,8 +133,8 @@ fn spread(
         finding.advice.push(by_ports(net));
     }
     finding.advice.push(
-        "few flows stay on few queues, whatever the table: more flows, or steering by software (RPS, \
-         RFS), spread them"
+        "Few flows stay on few queues, whatever the table. Use more flows, or software steering \
+         (RPS, RFS)."
             .to_owned(),
     );
 }

@@ -1,31 +1,43 @@
 //! Buffers that programs may ask for (T17).
 
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::{Case, in_seconds};
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
 use crate::rule::tcp_buffer;
 
+pub(super) const RULE: Rule = Rule {
+    id: "T17",
+    name: "socket-buffer",
+    checks: "Programs may ask for large socket buffers",
+    fires: "Fires when rmem_max or wmem_max is below rate × round trip time.",
+    writes: Some("net.core.rmem_max, net.core.wmem_max: rate × round trip time, next power of two"),
+    gain: Gain::Small,
+    reasons: &[LARGER],
+    check,
+};
+
 const LARGER: Reason = Reason {
-    why: "A program that sets its buffer itself gets no more than this, and with it no more than \
-          one such window per round trip.",
-    source: "Linux Documentation/admin-guide/sysctl/net.rst; Oracle VM 3 10GbE network performance \
-             tuning (2013), figure 1",
-    cost: "Memory: each such socket may use as much.",
+    why: "A program that sets its own buffer gets at most this. It then sends at most one such \
+          window per round trip.",
+    source: "Linux Documentation/admin-guide/sysctl/net.rst; Oracle VM 3 10GbE network \
+             performance tuning (2013), figure 1",
+    cost: "Memory: each such socket may use that much.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal == Goal::Forwarding {
         return;
     }
     let Some(wanted) = tcp_buffer::wanted(case) else {
         if let Some(dropped) = dropped(case) {
-            report.wait(&format!(
-                "the round trip time (--rtt): UDP sockets dropped {dropped} for want of buffer"
-            ));
+            let needs =
+                format!("Rerun with --rtt TIME: UDP sockets with full buffers dropped {dropped}.");
+            report.undecided(&needs, Some("--rtt TIME"));
         }
         return;
     };

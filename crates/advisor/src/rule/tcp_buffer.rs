@@ -1,17 +1,32 @@
 //! TCP windows as large as rate and round trip need (T19).
 
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T19",
+    name: "tcp-buffer",
+    checks: "TCP windows fill the path",
+    fires: "Fires when tcp_rmem or tcp_wmem is below rate × round trip time.",
+    writes: Some(
+        "net.ipv4.tcp_rmem, net.ipv4.tcp_wmem: maximum of rate × round trip time, next \
+                  power of two",
+    ),
+    gain: Gain::Large,
+    reasons: &[LARGER],
+    check,
+};
 
 const LARGER: Reason = Reason {
-    why: "A connection sends at most one window per round trip; below rate × round trip time it \
-          waits for acknowledgements.",
+    why: "A connection sends at most one window per round trip. With a smaller window it waits \
+          for acknowledgements.",
     source: "Linux Documentation/networking/ip-sysctl.rst; Oracle VM 3 10GbE network performance \
              tuning (2013), TCP parameters and figure 1",
-    cost: "Memory: each connection that is fast and far may use as much; net.ipv4.tcp_mem bounds \
+    cost: "Memory: each fast and distant connection may use that much. net.ipv4.tcp_mem limits \
            the sum.",
     risk: Risk::Medium,
     certainty: Certainty::Likely,
@@ -43,15 +58,22 @@ pub(super) fn formula(case: &Case<'_>, wanted: u64) -> Option<String> {
     ))
 }
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal == Goal::Forwarding {
         return;
     }
     let Some(wanted) = wanted(case) else {
-        report.wait(match case.rtt_ms() {
-            None => "the round trip time of the connections that matter: --rtt, or one that has carried 100 MB",
-            Some(_) => "the link speed: --rate",
-        });
+        let (needs, option) = match case.rtt_ms() {
+            None => (
+                "Rerun with --rtt TIME, the round trip of the connections that matter.",
+                "--rtt TIME",
+            ),
+            Some(_) => (
+                "Rerun with --rate MBITS: the link speed is unknown.",
+                "--rate MBITS",
+            ),
+        };
+        report.undecided(needs, Some(option));
         return;
     };
     for name in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
@@ -91,9 +113,9 @@ fn all_together(case: &Case<'_>, wanted: u64) -> Option<String> {
     let needed = busy.saturating_mul(wanted / 4);
     (needed > shared).then(|| {
         format!(
-            "net.ipv4.tcp_mem = {limits} lets all connections share {shared} bytes, {busy} busy ones \
-             with a quarter of a window each need {needed}: raise its second and third number to at \
-             least {} pages, or use fewer connections",
+            "net.ipv4.tcp_mem = {limits} lets all connections share {shared} bytes. {busy} busy ones \
+             with a quarter of a window each need {needed}. Raise its second and third number to \
+             {} pages or more, or use fewer connections.",
             needed.div_ceil(PAGE)
         )
     })

@@ -4,25 +4,38 @@ use std::collections::BTreeMap;
 
 use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::{NetFacts, VmFacts, VmKind};
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 use nicety_model::knob::Knob;
 use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
 use crate::place::vm_cpus;
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T02",
+    name: "vcpu-placement",
+    checks: "vCPUs and memory of guests are on the NIC's node",
+    fires: "Fires when vCPUs, or over a tenth of a guest's memory, are off the node of its NIC.",
+    writes: Some("CPUs of each vCPU thread: one core of the NIC's node each"),
+    gain: Gain::Large,
+    reasons: &[NEAR],
+    check,
+};
 
 const NEAR: Reason = Reason {
-    why: "Frames are copied by threads that share data structures with the NIC's driver; on \
-          another node each access crosses the interconnect.",
+    why: "Frames are copied between guest and NIC. On another node every access crosses the \
+          interconnect.",
     source: "Oracle VM 3 10GbE network performance tuning (2013), process affinity; Red Hat \
              Virtualization Tuning and Optimization Guide, NUMA",
-    cost: "The other nodes' CPUs stay unused by this guest: for guests whose network matters most.",
+    cost: "The guest no longer uses CPUs of other nodes. Do it for guests whose network matters \
+           most.",
     risk: Risk::Medium,
     certainty: Certainty::Likely,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let far = case.has_nodes()
         || case
             .facts
@@ -36,7 +49,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     for vm in &case.facts.vms {
         let Some(net) = case.nic_of(vm) else { continue };
         if case.facts.xen.is_none() && case.node_of(net).is_none() {
-            report.wait("the NUMA node of the NIC: the firmware does not tell it");
+            report.undecided(
+                "The firmware does not report the NUMA node of the NIC.",
+                None,
+            );
             return;
         }
         match vm.kind {
@@ -70,7 +86,7 @@ fn xen(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, report: &mut Report) {
         .advice
         .push(format!("xl vcpu-pin {} all {wanted}", vm.name));
     finding.advice.push(format!(
-        "to keep it: cpus = \"{wanted}\" in the domain's configuration"
+        "Keep it with cpus = \"{wanted}\" in the domain's configuration."
     ));
 }
 
@@ -122,12 +138,12 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
             })
             .collect();
         finding.advice.push(format!(
-            "to keep it under libvirt: <vcpupin> of {} to {target}",
+            "Keep it under libvirt: set <vcpupin> of {} to {target}.",
             vm.name
         ));
     } else {
         finding.advice.push(format!(
-            "a guest of fewer vCPUs, or another guest moved off node {node}"
+            "Give the guest fewer vCPUs, or move another guest off node {node}."
         ));
     }
     assigned
@@ -158,7 +174,7 @@ fn memory(vm: &VmFacts, node: u32, net: &NetFacts, report: &mut Report) {
     if let Some(pid) = vm.pid {
         finding
             .advice
-            .push(format!("or move it now: migratepages {pid} all {node}"));
+            .push(format!("Or move it now: migratepages {pid} all {node}"));
     }
 }
 

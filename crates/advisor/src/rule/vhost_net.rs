@@ -1,13 +1,25 @@
 //! Frames of a tap moved in the kernel (T26).
 
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T26",
+    name: "vhost-net",
+    checks: "The kernel moves the frames of a tap (vhost)",
+    fires: "Fires when a guest NIC on a tap has no vhost.",
+    writes: None,
+    gain: Gain::Large,
+    reasons: &[KERNEL],
+    check,
+};
 
 const KERNEL: Reason = Reason {
-    why: "Without vhost every frame goes through QEMU: two more copies of control and a system call \
-          per batch.",
+    why: "Without vhost every frame goes through QEMU. That adds copies and a system call per \
+          batch.",
     source: "Linux drivers/vhost/net.c; Internet Week 2011 S9, forwarding of virtual machines: \
              vhost-net above virtio-net in every row",
     cost: "The guest restarts once.",
@@ -15,7 +27,7 @@ const KERNEL: Reason = Reason {
     certainty: Certainty::Likely,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     for vm in &case.facts.vms {
         for nic in vm
             .nics
@@ -36,7 +48,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             );
             finding.effect = Effect::VmRestart;
             finding.advice.push(
-                "modprobe vhost_net; <driver name='vhost'/> in the interface's XML, or vhost=on"
+                "Run modprobe vhost_net, then set <driver name='vhost'/> in the interface's XML, or vhost=on."
                     .to_owned(),
             );
         }

@@ -3,24 +3,37 @@
 use std::collections::BTreeSet;
 
 use nicety_model::cpu_list::format_cpu_list;
-use nicety_model::finding::{Certainty, Risk};
+use nicety_model::finding::{Certainty, Gain, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
 use crate::place::vm_cpus;
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T03",
+    name: "vhost-placement",
+    checks: "vhost threads have CPUs of their own near the NIC",
+    fires: "Fires when a vhost thread may leave the NIC's node, or shares a CPU with a vCPU or \
+            interrupts.",
+    writes: Some("CPUs of the vhost thread: a free core of the NIC's node"),
+    gain: Gain::Medium,
+    reasons: &[APART],
+    check,
+};
 
 const APART: Reason = Reason {
-    why: "A vhost thread copies every frame between guest and host. On its guest's CPU or on one \
-          that takes the NIC's interrupts it waits for them, or they for it.",
+    why: "A vhost thread copies every frame between guest and host. On a CPU with vCPUs or \
+          interrupts they wait for each other.",
     source: "Red Hat Virtualization Tuning and Optimization Guide, emulatorpin and vhost-net; \
              Linux kernel/vhost_task.c",
-    cost: "A new vhost thread (device reset, hot-plug) starts unpinned.",
+    cost: "A new vhost thread (device reset, hot-plug) starts without a fixed CPU.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let mut given: BTreeSet<u32> = BTreeSet::new();
     let pinned: BTreeSet<u32> = case
         .facts
@@ -64,7 +77,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 if far {
                     format!(", not only near {}", net.name())
                 } else {
-                    ", with a vCPU or interrupts".to_owned()
+                    ", shared with a vCPU or interrupts".to_owned()
                 }
             );
             let should = match free {
@@ -83,7 +96,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                     .push(change(knob, format_cpu_list(&thread.cpus), cpu));
                 finding
                     .advice
-                    .push("to keep it under libvirt: <emulatorpin>".to_owned());
+                    .push("Keep it under libvirt: set <emulatorpin>.".to_owned());
             }
         }
     }

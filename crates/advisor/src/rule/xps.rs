@@ -3,23 +3,35 @@
 use std::collections::BTreeSet;
 
 use nicety_model::facts::{NetFacts, QueueSteering};
-use nicety_model::finding::{Certainty, Goal, Risk};
+use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
 use crate::place::mask;
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T08",
+    name: "xps",
+    checks: "Each CPU sends on a queue of its own",
+    fires: "Fires when several transmit queues have no map, or CPUs of two nodes share one.",
+    writes: Some("xps_cpus of each transmit queue: CPU i of the NIC's node → queue i mod queues"),
+    gain: Gain::Small,
+    reasons: &[OWN],
+    check,
+};
 
 const OWN: Reason = Reason {
-    why: "Without a map the queue is chosen by hash, so CPUs take each other's queue locks and a \
-          sent frame is freed on another CPU.",
+    why: "Without a map CPUs share queues and wait for each other's locks. Sent frames are freed \
+          on another CPU.",
     source: "Linux Documentation/networking/scaling.rst, XPS",
-    cost: "None to speak of.",
+    cost: "Almost none.",
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let online = case.facts.cpu.cpus.len();
     for net in case.nics() {
         let queues = &net.tx_steering;
@@ -34,14 +46,14 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             (true, _) => format!("{} transmit queues without a map", queues.len()),
             (false, 0) => continue,
             (false, some) => format!(
-                "{some} of {} transmit queues are used by CPUs of several nodes",
+                "CPUs of several nodes share {some} of {} transmit queues",
                 queues.len()
             ),
         };
         let finding = report.find(
             net.name(),
             is,
-            "every CPU near the NIC has one queue, in turn",
+            "one queue for each CPU near the NIC, in turn",
             &OWN,
         );
         finding.formula = Some("CPU i → queue i mod queues".to_owned());
@@ -97,7 +109,7 @@ mod tests {
         // CPUs 0 to 3 are near, 4 to 7 are not.
         let host = Host::new(2, 4).nic("eth0", 10_000, 0);
         let finding = host.clone().tx_queues(&[&[0, 4], &[1]]).one("xps");
-        assert!(finding.is.starts_with("1 of 2 "), "{}", finding.is);
+        assert!(finding.is.contains("share 1 of 2 "), "{}", finding.is);
         let to: Vec<&str> = finding.changes.iter().map(|c| c.to.as_str()).collect();
         assert_eq!(
             (finding.changes[0].from.as_str(), to),

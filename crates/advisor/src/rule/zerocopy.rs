@@ -1,21 +1,33 @@
 //! Zero-copy transmission of vhost (T27): off unless it was measured.
 
-use nicety_model::finding::{Certainty, Effect, Risk};
+use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
 use crate::draft::{Reason, Report};
+use crate::rule::Rule;
+
+pub(super) const RULE: Rule = Rule {
+    id: "T27",
+    name: "zerocopy",
+    checks: "vhost zero-copy is off unless it was measured",
+    fires: "Fires when vhost_net runs with experimental_zcopytx = 1.",
+    writes: None,
+    gain: Gain::Small,
+    reasons: &[OFF],
+    check,
+};
 
 const OFF: Reason = Reason {
-    why: "Zero-copy helps large frames to the outside only; between guests the frame is copied \
-          later and a slow receiver holds the sender's memory.",
-    source: "Linux drivers/vhost/net.c: experimental, 0 by default, read-only at run time; Red Hat \
-             Virtualization Tuning and Optimization Guide 5.4.1",
-    cost: "All guests with vhost stop while the module is loaded again.",
+    why: "Zero-copy helps only large frames that leave the host. Between guests the frame is \
+          copied later, and a slow receiver blocks the sender's memory.",
+    source: "Linux drivers/vhost/net.c: experimental, 0 by default, read-only at run time; Red \
+             Hat Virtualization Tuning and Optimization Guide 5.4.1",
+    cost: "All guests with vhost stop while the module reloads.",
     risk: Risk::Medium,
     certainty: Certainty::Guess,
 };
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+fn check(case: &Case<'_>, report: &mut Report) {
     let value = case
         .facts
         .module_parameters
@@ -30,7 +42,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         &OFF,
     );
     finding.effect = Effect::ModuleReload;
-    finding.advice.push("options vhost_net experimental_zcopytx=0 in /etc/modprobe.d, then load it again without guests".to_owned());
+    finding.advice.push("Write options vhost_net experimental_zcopytx=0 in /etc/modprobe.d. Reload the module while no guest runs.".to_owned());
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use nicety_model::journal::{Outcome, Step, TransactionReport};
 use nicety_model::knob::Knob;
 
+use super::PassedOver;
+
 /// What was left, for the end of a sentence; nothing when all is as it was.
 pub fn left(outcomes: &[(Step, Outcome)]) -> String {
     let left = outcomes
@@ -11,12 +13,26 @@ pub fn left(outcomes: &[(Step, Outcome)]) -> String {
     left.map(|words| format!("; {words}")).collect()
 }
 
+/// Why a transaction is passed over when none is named, and how it is undone all the same.
+pub fn passed_over(id: u32, why: PassedOver) -> String {
+    match why {
+        PassedOver::Namespace(netns) => format!(
+            "skipped transaction {id}: it changed another network namespace (inode {netns}); \
+             undo it there with nicety tune rollback {id}"
+        ),
+        PassedOver::Removal => format!(
+            "skipped transaction {id}: it removed kept files; nicety tune rollback {id} brings \
+             them back"
+        ),
+    }
+}
+
 /// What became of a setting that has not its old value.
 pub fn outcome(knob: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Restored | Outcome::Untouched => None,
         Outcome::Foreign { found } => Some(format!(
-            "{knob} was changed{} by somebody else and is left alone (--force overwrites it)",
+            "somebody else changed {knob}{}, so it stays (--force overwrites it)",
             // The text of a file is no word for a line.
             if found.contains('\n') {
                 String::new()
@@ -24,7 +40,7 @@ pub fn outcome(knob: &str, outcome: &Outcome) -> Option<String> {
                 format!(" to {found}")
             }
         )),
-        Outcome::Gone => Some(format!("{knob} is not there any more")),
+        Outcome::Gone => Some(format!("{knob} is gone")),
         Outcome::Failed { why } => Some(format!("{knob} could not be restored: {why}")),
     }
 }
@@ -51,7 +67,7 @@ pub fn verified(report: &TransactionReport) -> String {
         let verdict = if setting.holds() { "holds" } else { "drifted" };
         let found = setting.found.as_deref().unwrap_or_default();
         let (set, now) = (value(knob, &setting.to), value(knob, found));
-        format!("{knob}: {verdict}: {set} set, {now} now\n")
+        format!("{knob}: {verdict}: set to {set}, now {now}\n")
     });
     lines.collect()
 }
@@ -81,10 +97,9 @@ mod tests {
         assert_eq!(left(&[(step("a"), Outcome::Restored)]), "");
         assert_eq!(
             left(&[(step("a"), Outcome::Gone), (step("b"), foreign("9"))]),
-            "; a is not there any more; b was changed to 9 by somebody else and is left alone \
-             (--force overwrites it)"
+            "; a is gone; somebody else changed b to 9, so it stays (--force overwrites it)"
         );
         let file = outcome("/etc/x", &foreign("one\ntwo\n"));
-        assert!(file.is_some_and(|words| words.starts_with("/etc/x was changed by somebody")));
+        assert!(file.is_some_and(|words| words.starts_with("somebody else changed /etc/x, so")));
     }
 }

@@ -83,15 +83,15 @@ fn notes_say_who_shares_what() {
     let first = |topology: &Topology, wants| place(topology, wants).notes[0].to_string();
     assert_eq!(
         first(&machine(1, 1, 1), wants(2, 2)),
-        "1 CPU: transmit, receive and the path share CPU 0; rates are those of all three together"
+        "1 CPU: sender, receiver and path share CPU 0, so rates are those of all three together. Give the machine two CPUs or more."
     );
     assert_eq!(
         first(&machine(1, 2, 1), wants(2, 1)),
-        "2 CPUs: transmit and receive share CPU 1; the path has CPU 0"
+        "2 CPUs: sender and receiver share CPU 1; the path runs on CPU 0."
     );
     assert_eq!(
         first(&machine(1, 8, 1), wants(2, 2)),
-        "8 CPUs: transmit has CPU 3, receive CPU 4; the path has CPUs 1-2"
+        "8 CPUs: the sender runs on CPU 3, the receiver on CPU 4; the path runs on CPUs 1-2."
     );
     let has = |placement: &Placement, words: &str| {
         placement
@@ -102,10 +102,10 @@ fn notes_say_who_shares_what() {
     let quiet = place(&machine(1, 8, 1), wants(2, 2));
     assert_eq!(quiet.notes.len(), 1, "{:?}", quiet.notes);
     let two = place(&machine(1, 2, 1), wants(2, 2));
-    assert!(has(&two, "the path's 2 workers share CPU 0"), "{two:?}");
+    assert!(has(&two, "The path's 2 workers share CPU 0"), "{two:?}");
     assert!(has(&two, "housekeeping"), "{two:?}");
     let one_core = place(&machine(1, 1, 2), wants(2, 1));
-    assert!(has(&one_core, "the tester and the path slow each other"));
+    assert!(has(&one_core, "The tester and the path slow each other"));
     let inner = place(&machine(1, 2, 2), wants(2, 2));
     assert!(has(&inner, "not across tester and path"), "{inner:?}");
 }
@@ -244,7 +244,7 @@ fn the_nics_node_is_kept_while_it_has_cores() {
         placement
             .notes
             .iter()
-            .any(|note| note.to_string().contains("no CPU there may be used")),
+            .any(|note| note.to_string().contains("no CPU of the NIC's node")),
         "{placement:?}"
     );
 }
@@ -308,7 +308,7 @@ fn isolated_cpus_come_first_and_are_missed_when_out_of_reach() {
         placement
             .notes
             .iter()
-            .any(|note| note.to_string().contains("isolated CPUs 12-15")),
+            .any(|note| note.to_string().contains("Isolated CPUs 12-15")),
         "{placement:?}"
     );
 }
@@ -342,7 +342,7 @@ fn senders_rest_in_a_full_virtual_machine() {
         let said = placement
             .notes
             .iter()
-            .any(|note| note.to_string().contains("no CPU left over"));
+            .any(|note| note.to_string().contains("no spare CPU"));
         assert_eq!(said, placement.rests, "{:?}", placement.notes);
         placement.rests
     };

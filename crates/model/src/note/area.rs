@@ -1,9 +1,10 @@
 //! How the notes of one area are declared.
 
-/// The notes of one area: code, name and severity, the data, the sentence, and behind a `+` what it advises.
+/// The notes of one area: code, name, severity and list, the data, the sentence, and behind a `+` what it
+/// advises.
 macro_rules! notes {
     ($(#[$about:meta])* $area:ident {
-        $($code:literal $name:literal $severity:ident
+        $($code:literal $name:literal $severity:ident $list:ident
             $variant:ident $({ $($field:ident: $type:ty),* $(,)? })?
             => ($($text:tt)+) $(+ $advice:literal)?,)+
     }) => {
@@ -25,6 +26,7 @@ macro_rules! notes {
                 code: $code,
                 name: $name,
                 severity: $crate::note::Severity::$severity,
+                list: $crate::note::List::$list,
             }),+];
 
             #[allow(unused_variables)]
@@ -65,7 +67,7 @@ macro_rules! notes {
 
         impl std::fmt::Display for $area {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                $crate::problem::write_line(f, &self.reason(), self.advice())
+                $crate::note::write_sentences(f, &self.reason(), self.advice())
             }
         }
     };

@@ -12,6 +12,16 @@ crate::keywords::keywords! {
     }
 }
 
+crate::keywords::keywords! {
+    /// Which of a report's two lists a note stands in.
+    List {
+        /// Something to put right: it makes the number worse, wider or absent.
+        Problem = "problem",
+        /// A fact of the run: somebody who repeats it needs to know it.
+        Condition = "condition",
+    }
+}
+
 /// A kind of note. Numbers and names stay for ever: a kind that goes leaves its number unused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, derive_more::Display)]
 #[display("{code} {name}")]
@@ -22,6 +32,8 @@ pub struct Code {
     pub name: &'static str,
     /// What it does to the number.
     pub severity: Severity,
+    /// Which list of a report it stands in.
+    pub list: List,
 }
 
 /// Sentences that have no code of their own.
@@ -29,4 +41,5 @@ pub const RECORDED: Code = Code {
     code: "N000",
     name: "recorded",
     severity: Severity::Info,
+    list: List::Problem,
 };

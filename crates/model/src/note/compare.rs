@@ -5,34 +5,42 @@ use super::words::joined;
 notes! {
     /// Runs beside each other.
     CompareNote {
-        "N160" "estimators-differ" Caution
+        "N160" "estimators-differ" Caution Problem
         EstimatorsDiffer { old: Vec<String>, new: Vec<String> }
-            => ("estimator: {} before, {} now; their numbers differ by method and do not compare more closely \
-                 than 5 %", joined(old, " | "), joined(new, " | ")),
+            => ("The runs judged loads differently: {} before, {} now. Differences below 5 % may come from that.",
+                joined(old, " | "), joined(new, " | "))
+            + "Repeat the older run with this version.",
 
-        "N161" "one-run-each" Caution
+        "N161" "one-run-each" Caution Problem
         OneRunEach
-            => ("repeats of one run share the state of the machine: the intervals do not know how much runs \
-                 differ") + "two or more runs on each side would",
+            => ("Each side is one run. Repeats within a run share the state of the machine, so the intervals do \
+                 not show how much runs differ.")
+            + "Compare two or more runs on each side.",
 
-        "N162" "borrowed-spread" Caution
+        "N162" "borrowed-spread" Caution Problem
         BorrowedSpread { rows: usize, all: usize }
-            => ("{rows} of {all} rows have a single number on a side: their spread is that of the control cell's \
-                 visits, which is a guess for other cells"),
+            => ("{rows} of {all} rows have one number on a side. Their spread is borrowed from the control result, \
+                 so their judgement is a guess.")
+            + "Measure with repeats.",
 
-        "N163" "incomplete" Caution
+        "N163" "incomplete" Caution Problem
         Incomplete { source: String, left_out: Option<usize> }
-            => ("{source} is not complete: it has {} of its cells", match left_out {
-                Some(left_out) => format!("all but {left_out}"),
-                None => "some".to_owned(),
+            => ("{source} is incomplete: {}.", match left_out {
+                Some(1) => "1 result is missing".to_owned(),
+                Some(left_out) => format!("{left_out} results are missing"),
+                None => "some results are missing".to_owned(),
+            }) + "Finish it with --resume.",
+
+        "N164" "others-left-out" Info Condition
+        OthersLeftOut { runs: usize }
+            => ("{} left out: they used another preset or loss goal.", match runs {
+                1 => "1 run was".to_owned(),
+                runs => format!("{runs} runs were"),
             }),
 
-        "N164" "others-left-out" Info
-        OthersLeftOut { runs: usize }
-            => ("left out: {runs} of other presets or loss goals"),
-
-        "N165" "few-runs" Caution
+        "N165" "few-runs" Caution Problem
         FewRuns { runs: usize, needed: usize }
-            => ("{runs} runs with the verdict ok or wide: fewer than {needed} cannot show a change"),
+            => ("Only {runs} runs have the verdict ok or wide. A change shows from {needed} on.")
+            + "Add runs.",
     }
 }

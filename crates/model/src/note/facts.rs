@@ -3,34 +3,34 @@
 notes! {
     /// Facts of a host.
     FactsNote {
-        "N140" "record-unreadable" Caution
+        "N140" "record-unreadable" Caution Problem
         RecordUnreadable { file: String, error: String }
-            => ("{file} is not understood ({error}); sysfs only"),
+            => ("{file} cannot be read ({error}). Only sysfs was used.") + "Record the host again.",
 
-        "N141" "record-missing" Caution
+        "N141" "record-missing" Caution Problem
         RecordMissing { file: String }
-            => ("{file} is not in this tree: no rings, coalescing, offloads and qdiscs")
-            + "record with nicety inspect --record",
+            => ("{file} is missing in this tree: rings, coalescing, offloads and qdiscs are unknown.")
+            + "Record with nicety inspect --record.",
 
-        "N142" "sysfs-only" Caution
+        "N142" "sysfs-only" Caution Problem
         SysfsOnly { error: String }
-            => ("{error}; sysfs only"),
+            => ("Only sysfs was used: {error}."),
 
-        "N143" "no-window-counters" Caution
+        "N143" "no-window-counters" Caution Problem
         NoWindowCounters { error: String }
-            => ("{error}; no counters of interfaces in the window"),
+            => ("The counters of interfaces were not read in the window: {error}."),
 
-        "N144" "window-without-time" Caution
+        "N144" "window-without-time" Caution Problem
         WindowWithoutTime { file: String }
-            => ("{file} tells of no time; left out"),
+            => ("{file} has no time, so it was left out.") + "Record again with --window.",
 
-        "N145" "window-unreadable" Caution
+        "N145" "window-unreadable" Caution Problem
         WindowUnreadable { file: String, error: String }
-            => ("{file} is not understood ({error}); left out"),
+            => ("{file} cannot be read ({error}), so it was left out.") + "Record again with --window.",
 
-        "N146" "other-namespace" Caution
+        "N146" "other-namespace" Caution Problem
         OtherNamespace
-            => ("/sys belongs to another network namespace: nodes, interrupts and steering of its interfaces \
-                 are left out") + "enter it with ip netns exec or mount sysfs anew",
+            => ("/sys belongs to another network namespace, so NUMA nodes, interrupts and steering of its \
+                 interfaces are unknown.") + "Enter with ip netns exec, or mount sysfs anew.",
     }
 }

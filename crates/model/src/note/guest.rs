@@ -7,57 +7,59 @@ use super::words::{each_cpu, joined, there};
 notes! {
     /// Guests on the path.
     GuestNote {
-        "N050" "qemu" Info
+        "N050" "qemu" Info Condition
         Qemu { version: String, kernel: String, cache: String }
-            => ("guests: QEMU {version} and Linux {kernel} from {cache}"),
+            => ("Guests run on QEMU {version} with Linux {kernel} from {cache}."),
 
-        "N051" "booted-again" Caution
+        "N051" "booted-again" Caution Condition
         BootedAgain { guest: String, last: String }
-            => ("{guest} ended while it booted, and was booted again: {last}"),
+            => ("{guest} ended while it booted, so it was booted again. Its last line: {last}"),
 
-        "N052" "guests-share" Caution
+        "N052" "guests-share" Caution Condition
         GuestsShare { guests: u32, shared: Shared }
-            => ("{guests} guests share {}: frames take turns through them, and the throughput is that of all \
-                 together; frames that overtake each other in different guests count as reordered",
-                shared.words()),
+            => ("{guests} guests share {}, and the throughput is that of all together. Frames that overtake each \
+                 other in different guests count as reordered.", shared.words()),
 
-        "N053" "guest" Info
+        "N053" "guest" Info Condition
         Guest { guest: String, nic: String, kernel: String, qemu: String, accelerator: String, nics: Vec<GuestNic> }
-            => ("{guest} with {nic}: Linux {kernel}, QEMU {qemu}, {accelerator}; {}",
+            => ("{guest} uses {nic}, Linux {kernel}, QEMU {qemu} and {accelerator}: {}.",
                 joined(&nics.iter().map(GuestNic::words).collect::<Vec<_>>(), "; ")),
 
-        "N054" "guest-threads" Info
+        "N054" "guest-threads" Info Condition
         GuestThreads { guest: String, threads: Vec<ThreadPlace> }
-            => ("{guest}'s threads, read back: {}",
+            => ("{guest} has these threads: {}.",
                 joined(&threads.iter().map(ThreadPlace::words).collect::<Vec<_>>(), "; ")),
 
-        "N055" "guest-on-tester-cpu" Warning
+        "N055" "guest-on-tester-cpu" Warning Problem
         GuestOnTesterCpu { thread: String, cpus: Vec<u32> }
-            => ("{thread} shares {} with the tester, which polls there: results are lower than the guest's own",
-                each_cpu(cpus)),
+            => ("{thread} shares {} with the tester, which polls there. Results are lower than the guest's own.",
+                each_cpu(cpus))
+            + "Pin the thread elsewhere, or allow more CPUs.",
 
-        "N056" "guest-in-namespace" Info
+        "N056" "guest-in-namespace" Info Condition
         GuestInNamespace { guest: String, nic: String, serves: bool, driver: String }
-            => ("{guest} in a namespace with {nic}: {} {driver}", match serves {
+            => ("{guest} is a network namespace with {nic}: {} {driver}.", match serves {
                 true => "sockets end at an interface of driver",
-                false => "kernel bridge between two interfaces of driver",
+                false => "a kernel bridge joins two interfaces of driver",
             }),
 
-        "N057" "guest-ipv6-stays" Caution
+        "N057" "guest-ipv6-stays" Caution Condition
         GuestIpv6Stays { error: String }
-            => ("IPv6 stays on in the guest: {error}"),
+            => ("IPv6 stays on in the guest, so neighbour discovery adds a few foreign frames: {error}."),
 
-        "N058" "guest-not-serving" Warning
+        "N058" "guest-not-serving" Warning Problem
         GuestNotServing { address: String, why: String }
-            => ("the guest does not serve at {address}: {why}"),
+            => ("The guest does not serve at {address}: {why}."),
 
-        "N059" "guest-checksums" Caution
+        "N059" "guest-checksums" Caution Problem
         GuestChecksums { nic: String, error: String }
-            => ("the guest's {nic} leaves checksums to the host: {error}"),
+            => ("The guest's {nic} leaves checksums to the host: {error}.")
+            + "Use another NIC for the guest.",
 
-        "N060" "guest-nic-refused" Caution
+        "N060" "guest-nic-refused" Caution Problem
         GuestNicRefused { nic: String, error: String }
-            => ("the guest's {nic}: {error}"),
+            => ("The guest's {nic} refused its queues or rings: {error}.")
+            + "Ask for what the driver has.",
     }
 }
 

@@ -2,121 +2,128 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::{cpus, joined, there};
+use super::words::{capital, cpus, joined, there};
 use crate::{Direction, FrameSize};
 
 notes! {
     /// CPUs, stalls, rests, engines and the tester's limits.
     MachineNote {
-        "N001" "cpus" Info
+        "N001" "cpus" Info Condition
         Cpus { count: usize, transmit: Vec<u32>, receive: Vec<u32>, path: Vec<u32> }
-            => ("{}: {}; the path has {}", how_many(*count), tester(transmit, receive), cpus(path)),
+            => ("{}: {}; the path runs on {}.", how_many(*count), tester(transmit, receive), cpus(path)),
 
-        "N002" "cpus-shared" Caution
+        "N002" "cpus-shared" Caution Problem
         CpusShared { count: usize, cpus: Vec<u32> }
-            => ("{}: transmit, receive and the path share {}; rates are those of all three together",
-                how_many(*count), self::cpus(cpus)),
+            => ("{}: sender, receiver and path share {}, so rates are those of all three together.",
+                how_many(*count), self::cpus(cpus))
+            + "Give the machine two CPUs or more.",
 
-        "N003" "siblings" Caution
+        "N003" "siblings" Caution Problem
         Siblings { cores: Vec<Vec<u32>>, across: bool }
-            => ("{} are threads of one physical core: {}", each(cores), effect(*across)),
+            => ("{} are threads of one physical core. {}", each(cores), effect(*across)),
 
-        "N004" "nodes-crossed" Caution
+        "N004" "nodes-crossed" Caution Problem
         NodesCrossed { nodes: Vec<u32> }
-            => ("tester and path lie on NUMA nodes {}: frames cross between them", crate::cpu_list::format_cpu_list(nodes)),
+            => ("Tester and path run on NUMA nodes {}, so frames cross between nodes.",
+                crate::cpu_list::format_cpu_list(nodes))
+            + "Allow enough CPUs of one node.",
 
-        "N005" "nic-node-unused" Caution
+        "N005" "nic-node-unused" Caution Problem
         NicNodeUnused { nic_node: u32, nodes: Vec<u32> }
-            => ("the NIC is on NUMA node {nic_node}, but no CPU there may be used: everything runs on node {}",
-                crate::cpu_list::format_cpu_list(nodes)),
+            => ("The NIC is on NUMA node {nic_node}, but everything runs on node {}: no CPU of the NIC's node \
+                 is allowed.", crate::cpu_list::format_cpu_list(nodes))
+            + "Start nicety with taskset -c and CPUs of the NIC's node.",
 
-        "N006" "path-cpus-shared" Caution
+        "N006" "path-cpus-shared" Caution Problem
         PathCpusShared { workers: usize, cpus: Vec<u32> }
-            => ("the path's {workers} workers share {}", self::cpus(cpus)),
+            => ("The path's {workers} workers share {}.", self::cpus(cpus))
+            + "Allow more CPUs, or ask for fewer queues or vCPUs.",
 
-        "N007" "quota" Warning
+        "N007" "quota" Warning Problem
         Quota { cpus: f64 }
-            => ("the control group may use {cpus:.2} CPUs' worth of time: pinned threads are stopped \
-                 when it is used up") + "raise its CPU limit for a steady measurement",
+            => ("The control group may use {cpus:.2} CPUs. Threads are stopped when that is used up, which looks \
+                 like loss.") + "Raise its CPU limit for the measurement.",
 
-        "N008" "isolated" Info
+        "N008" "isolated" Info Condition
         Isolated { cpus: Vec<u32> }
-            => ("isolated CPUs {} are outside the affinity of this process", crate::cpu_list::format_cpu_list(cpus))
-            + "start it with `taskset -c` to let it use them",
+            => ("Isolated CPUs {} are not used: they are outside the affinity of this process.",
+                crate::cpu_list::format_cpu_list(cpus))
+            + "Start nicety with taskset -c to use them.",
 
-        "N009" "housekeeping" Caution
+        "N009" "housekeeping" Caution Condition
         Housekeeping { cpu: u32 }
-            => ("CPU {cpu} is in use here and does the system's housekeeping too"),
+            => ("CPU {cpu} is in use, where the system also does its housekeeping."),
 
-        "N010" "no-cpu-left" Caution
+        "N010" "no-cpu-left" Caution Problem
         NoCpuLeft
-            => ("a virtual machine with no CPU left over: its hypervisor may stop CPUs that are never idle"),
+            => ("This VM has no spare CPU, so the hypervisor may stop CPUs that are never idle.")
+            + "Give it one more CPU.",
 
-        "N011" "user-namespace" Caution
+        "N011" "user-namespace" Caution Problem
         UserNamespace
-            => ("ordinary user: measured in a user namespace; the path's kernel threads cannot be pinned \
-                 apart from the tester, and existing interfaces cannot be used"),
+            => ("nicety runs as an ordinary user. The path's threads may share CPUs with the tester, and \
+                 existing interfaces cannot be used.") + "Run it as root for steady results.",
 
-        "N012" "preset-std" Info
+        "N012" "preset-std" Info Condition
         PresetStd
-            => ("preset std: this machine is not virtual and its CPUs did not stand still")
-            + "--preset robust judges loads by windows",
+            => ("Preset std was chosen: this is no VM and its CPUs were never stopped.")
+            + "--preset robust judges loads by short windows.",
 
-        "N013" "preset-robust" Info
+        "N013" "preset-robust" Info Condition
         PresetRobust { stalls_ms_per_s: Option<f64> }
-            => ("preset robust: {}", robust(*stalls_ms_per_s)) + "--preset std judges whole trials",
+            => ("Preset robust was chosen: {}", robust(*stalls_ms_per_s))
+            + "--preset std judges whole trials.",
 
-        "N014" "rests" Info
+        "N014" "rests" Info Condition
         Rests { rest: Option<RestTimes>, tried: Vec<RestTried> }
-            => ("{}{}", rests(*rest), measured(tried)),
+            => ("{} {}", rests(*rest), measured(tried)),
 
-        "N015" "stalls-unwatched" Warning
+        "N015" "stalls-unwatched" Warning Problem
         StallsUnwatched { why: String }
-            => ("what is lost while the hypervisor stops a CPU, or other programs have it, counts as lost by \
-                 the path: {why}"),
+            => ("nicety cannot see when the hypervisor or other programs stop a CPU ({why}). Frames lost then count \
+                 as lost by the path."),
 
-        "N016" "engine-slower" Caution
+        "N016" "engine-slower" Caution Problem
         EngineSlower { engine: String, refused: Vec<Refused> }
-            => ("engine: {engine}; {}", refusals(refused)),
+            => ("The engine is {engine}. {}", refusals(refused)),
 
-        "N017" "engine-on-path-cpu" Caution
+        "N017" "engine-on-path-cpu" Caution Condition
         EngineOnPathCpu { engine: String }
-            => ("engine {engine}: frames are counted by a program on the CPU that delivers to the port, \
-                 which is the path's own between veths and where its interrupts go for a NIC; between \
-                 veths it also makes the socket buffer of every frame, which af_packet makes on the \
-                 tester's CPU. The path's rate has these costs in it: with af_packet, as an ordinary \
-                 user has it, it can be up to a quarter higher"),
+            => ("Engine {engine} counts frames on the CPU that delivers to the receiving port. Between veths that is \
+                 the path's own CPU, so the path is slower by up to a quarter.")
+            + "Compare runs of one engine only.",
 
-        "N018" "engine-by-queues" Info
+        "N018" "engine-by-queues" Info Condition
         EngineByQueues { engine: String }
-            => ("engine of the cells with host_queues: {engine}, the only one that sends a frame to the \
-                 receive queue that its flow has"),
+            => ("Results with host_queues use the engine {engine}. It is the only one that sends a flow's frames \
+                 to the flow's own receive queue."),
 
-        "N019" "tester-lossy" Caution
+        "N019" "tester-lossy" Caution Problem
         TesterLossy { frame_size_bytes: FrameSize, direction: Direction, engine: Option<String> }
-            => ("the tester alone lost frames at every load tried{}, {frame_size_bytes} bytes, {direction}: \
-                 its limit is the most that it counted", with(engine)),
+            => ("The tester alone{} lost frames at every load tried ({frame_size_bytes} bytes, {direction}). \
+                 Its limit is the most that it counted.", with(engine))
+            + "Measure on a quieter machine.",
 
-        "N020" "tester-silent" Warning
+        "N020" "tester-silent" Warning Problem
         TesterSilent { frame_size_bytes: FrameSize, direction: Direction, engine: Option<String> }
-            => ("the tester alone{} counted nothing with {frame_size_bytes} bytes, {direction}", with(engine)),
+            => ("The tester alone{} received no frame ({frame_size_bytes} bytes, {direction}).", with(engine))
+            + "Check this host's firewall, or try another engine.",
 
-        "N021" "tester-unmeasured" Warning
+        "N021" "tester-unmeasured" Warning Problem
         TesterUnmeasured {
             frame_size_bytes: FrameSize, direction: Direction, engine: Option<String>, error: String,
         }
-            => ("the tester alone{} was not measured with {frame_size_bytes} bytes, {direction}: {error}",
+            => ("The tester alone{} was not measured ({frame_size_bytes} bytes, {direction}): {error}.",
                 with(engine)),
 
-        "N022" "stamps-hardware" Info
+        "N022" "stamps-hardware" Info Condition
         StampsHardware { nics: String }
-            => ("time stamps: of every frame in software, CLOCK_MONOTONIC of this host; of probes beside \
-                 the load of latency trials by the NICs ({nics})"),
+            => ("Latency has two sources. The kernel's clock stamps every frame; the NICs ({nics}) stamp probes \
+                 beside the load."),
 
-        "N023" "stamps-software" Info
+        "N023" "stamps-software" Info Condition
         StampsSoftware { why: String }
-            => ("time stamps: made in software at both ends, CLOCK_MONOTONIC of this host; hardware time \
-                 stamps are not used: {why}"),
+            => ("Time stamps are made in software at both ends. Hardware time stamps are not used: {why}."),
     }
 }
 
@@ -156,8 +163,12 @@ fn how_many(count: usize) -> String {
 
 fn tester(transmit: &[u32], receive: &[u32]) -> String {
     match transmit == receive {
-        true => format!("transmit and receive share {}", cpus(transmit)),
-        false => format!("transmit has {}, receive {}", cpus(transmit), cpus(receive)),
+        true => format!("sender and receiver share {}", cpus(transmit)),
+        false => format!(
+            "the sender runs on {}, the receiver on {}",
+            cpus(transmit),
+            cpus(receive)
+        ),
     }
 }
 
@@ -168,19 +179,15 @@ fn each(cores: &[Vec<u32>]) -> String {
 
 fn effect(across: bool) -> &'static str {
     match across {
-        true => "the tester and the path slow each other",
-        false => "they slow each other, though not across tester and path",
+        true => "The tester and the path slow each other.",
+        false => "They slow each other, but not across tester and path.",
     }
 }
 
 fn robust(stalls_ms_per_s: Option<f64>) -> String {
     stalls_ms_per_s.map_or_else(
-        || "this is a virtual machine, whose hypervisor may stop CPUs".to_owned(),
-        |ms| {
-            format!(
-                "CPUs stood still for {ms:.0} ms per second before the run, which whole trials would count as the path's loss"
-            )
-        },
+        || "this is a VM, whose hypervisor may stop CPUs.".to_owned(),
+        |ms| format!("before the run, CPUs were stopped for {ms:.0} ms per second."),
     )
 }
 
@@ -191,23 +198,28 @@ fn times(rest: RestTimes) -> String {
 fn rests(rest: Option<RestTimes>) -> String {
     match rest {
         Some(rest) => format!(
-            "senders rest {}, faster in between, except at loads that leave the path's CPUs idle for more than 10 %",
+            "This VM has no spare CPU, so the sender pauses {} to avoid being throttled by the hypervisor. \
+             Loads are averages.",
             times(rest)
         ),
-        None => "senders take no rests".to_owned(),
+        None => "This VM has no spare CPU, but the sender needs no pauses.".to_owned(),
     }
 }
 
 fn measured(tried: &[RestTried]) -> String {
     let figure = |tried: &RestTried| match tried.rest {
-        Some(rest) => format!("{:.1} with rests of {}", tried.lost_ms_per_s, times(rest)),
-        None => format!("{:.1} ms per second without rests", tried.lost_ms_per_s),
+        Some(rest) => format!(
+            "{:.1} ms with pauses of {}",
+            tried.lost_ms_per_s,
+            times(rest)
+        ),
+        None => format!("{:.1} ms per second without pauses", tried.lost_ms_per_s),
     };
     let figures: Vec<String> = tried.iter().map(figure).collect();
     match figures.as_slice() {
-        [] => "; what the hypervisor does was not measured".to_owned(),
+        [] => "What the hypervisor does was not measured.".to_owned(),
         figures => format!(
-            ": with all CPUs at work, the one that stood still most lost {}",
+            "Before the run, the CPU stopped most lost {}.",
             joined(figures, ", ")
         ),
     }
@@ -215,12 +227,10 @@ fn measured(tried: &[RestTried]) -> String {
 
 fn refusals(refused: &[Refused]) -> String {
     let why = |refused: &Refused| {
-        format!(
-            "the faster {} was not taken: {}",
-            refused.engine, refused.why
-        )
+        let why = &refused.why;
+        format!("The faster {} was refused: {why}.", refused.engine)
     };
-    joined(&refused.iter().map(why).collect::<Vec<_>>(), "; ")
+    capital(&joined(&refused.iter().map(why).collect::<Vec<_>>(), " "))
 }
 
 fn with(engine: &Option<String>) -> String {

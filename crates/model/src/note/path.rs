@@ -7,80 +7,84 @@ use super::words::{joined, there};
 notes! {
     /// The path that was built or found.
     PathNote {
-        "N030" "ipv6-stays" Caution
+        "N030" "ipv6-stays" Caution Condition
         Ipv6Stays { namespace: String, error: String }
-            => ("IPv6 stays on in namespace {namespace}, its neighbour discovery adds a few foreign frames: {error}"),
+            => ("IPv6 stays on in namespace {namespace}, so neighbour discovery adds a few foreign frames: {error}."),
 
-        "N031" "sender-context" Warning
+        "N031" "sender-context" Warning Problem
         SenderContext { interface: String, error: String }
-            => ("{interface} does not receive in a thread of its own, the path runs in the sender's context: {error}"),
+            => ("{interface} has no receive thread of its own, so the sender's CPU does the path's work: {error}."),
 
-        "N032" "receive-queues" Info
+        "N032" "receive-queues" Info Condition
         ReceiveQueues { interface: String, queues: u32, cpus: Option<Vec<u32>> }
-            => ("{interface}: {queues} receive queues, threads {}; a frame's flow decides its queue",
+            => ("{interface} has {queues} receive queues, with threads {}. A frame's flow decides its queue.",
                 places(cpus)),
 
-        "N033" "flows-overtake" Caution
+        "N033" "flows-overtake" Caution Condition
         FlowsOvertake
-            => ("frames of different flows that overtake each other in different receive queues of the host \
-                 count as reordered"),
+            => ("Frames of different flows use different receive queues. Those that overtake each other count as \
+                 reordered."),
 
-        "N034" "threads-unpinned" Caution
+        "N034" "threads-unpinned" Caution Problem
         ThreadsUnpinned { interfaces: Vec<String>, why: String }
-            => ("the scheduler places the receive threads of {}: {why}", joined(interfaces, " and ")),
+            => ("The receive threads of {} are not pinned: {why}.", joined(interfaces, " and ")),
 
-        "N035" "threads-ordinary" Caution
+        "N035" "threads-ordinary" Caution Problem
         ThreadsOrdinary { interfaces: Vec<String> }
-            => ("the receive threads of {} run at ordinary priority: any program that wakes on their CPU \
-                 stops them for up to a time slice, and frames are lost", joined(interfaces, " and ")),
+            => ("The receive threads of {} run at ordinary priority. Any program that wakes on their CPU stops \
+                 them, and frames are lost.", joined(interfaces, " and "))
+            + "Run nicety as root.",
 
-        "N036" "functions" Info
+        "N036" "functions" Info Condition
         Functions { pf: String }
-            => ("virtual functions of {pf}: its own switch carries frames between the tester's and the guests'"),
+            => ("The path uses virtual functions of {pf}, whose own switch carries frames between tester and guests."),
 
-        "N037" "functions-uncounted" Caution
+        "N037" "functions-uncounted" Caution Problem
         FunctionsUncounted { pf: String, why: String }
-            => ("frames lost between functions of {pf} are not told apart: {why}"),
+            => ("Frames lost between functions of {pf} are counted together: {why}."),
 
-        "N038" "port-in-bridge" Warning
+        "N038" "port-in-bridge" Warning Problem
         PortInBridge { port: String, bridge: String }
-            => ("port {port} belongs to {bridge}, which also sees and may answer the test frames"),
+            => ("Port {port} belongs to {bridge}, which also sees the test frames and may answer them.")
+            + "Take the port out of it for the measurement.",
 
-        "N039" "netfilter" Caution
+        "N039" "netfilter" Caution Problem
         Netfilter
-            => ("bridge netfilter is on in the path's namespace, as it is wherever br_netfilter is loaded: \
-                 its hooks are part of what a frame costs"),
+            => ("The module br_netfilter is loaded, so netfilter sees every frame of the path's bridge and slows it.")
+            + "Unload the module, unless your own bridges use it.",
 
-        "N040" "ovs" Info
+        "N040" "ovs" Info Condition
         Ovs { switch: OvsSwitch, by_itself: bool }
-            => ("ovs: {}{}", switch.words(),
+            => ("The switch is {}{}.", switch.words(),
                 if *by_itself { ", because the kernel has no openvswitch datapath" } else { "" }),
 
-        "N041" "ovs-trunks" Info
+        "N041" "ovs-trunks" Info Condition
         OvsTrunks { vlan: u16 }
-            => ("ovs: both ports are trunks of VLAN {vlan}"),
+            => ("Both ports of the switch are trunks of VLAN {vlan}."),
 
-        "N042" "ovs-dpdk" Info
+        "N042" "ovs-dpdk" Info Condition
         OvsDpdk { version: String, switch: DpdkSwitch }
-            => ("ovs-dpdk: {version} with {}", switch.words()),
+            => ("The switch is {version} with {}.", switch.words()),
 
-        "N043" "testpmd" Info
+        "N043" "testpmd" Info Condition
         Testpmd { switch: DpdkSwitch }
-            => ("testpmd: {}", switch.words()),
+            => ("The switch is testpmd with {}.", switch.words()),
 
-        "N044" "guest-on-ovs" Info
+        "N044" "guest-on-ovs" Info Condition
         GuestOnOvs { switch: OvsSwitch, bridged: bool, vlan: Option<u16> }
-            => ("guest on ovs: {}, a bridge on either side{}{}", switch.words(),
-                if *bridged { ", and one of the kernel before each interface of a guest" } else { "" },
-                there(*vlan, |vlan| format!(", frames of VLAN {vlan} on the wire, guests at access ports"))),
+            => ("The guest's switch is {}. Each side has a bridge{}{}.", switch.words(),
+                if *bridged { ", and each interface of a guest a kernel bridge before it" } else { "" },
+                there(*vlan, |vlan| format!(". Frames carry VLAN {vlan}; guests are at access ports"))),
 
-        "N045" "guest-on-ovs-dpdk" Info
+        "N045" "guest-on-ovs-dpdk" Info Condition
         GuestOnOvsDpdk { version: String, switch: DpdkSwitch }
-            => ("guest on ovs-dpdk: {version} with {}, a bridge on either side, vhost-user", switch.words()),
+            => ("The guest's switch is {version} with {}. Each side has a bridge; guests use vhost-user.",
+                switch.words()),
 
-        "N046" "guest-on-testpmd" Info
+        "N046" "guest-on-testpmd" Info Condition
         GuestOnTestpmd { switch: DpdkSwitch }
-            => ("guest on testpmd: {}, a pair of ports on either side, vhost-user", switch.words()),
+            => ("The guest's switch is testpmd with {}. Each side has a pair of ports; guests use vhost-user.",
+                switch.words()),
     }
 }
 
@@ -139,7 +143,7 @@ impl DpdkSwitch {
             several => format!(" with {several} queues each, read back"),
         });
         format!(
-            "DPDK without huge pages, {threads} on CPU {}, {interfaces}{queues}",
+            "{threads} on CPU {}. DPDK runs without huge pages, {interfaces}{queues}",
             joined(&self.polling_cpus, ", ")
         )
     }

@@ -3,18 +3,19 @@
 notes! {
     /// A run as a whole, and its files.
     RunNote {
-        "N150" "few-flows" Caution
+        "N150" "few-flows" Caution Problem
         FewFlows { flows: u32, host_queues: u32 }
-            => ("flows = {flows} with host_queues = {host_queues}: all frames of a flow go to one receive queue, as \
-                 on a NIC with RSS, so queues stay idle; several times as many flows as queues reach all of them"),
+            => ("The plan has flows = {flows} and host_queues = {host_queues}. A flow always uses one receive \
+                 queue, so some queues stay idle.")
+            + "Set flows to several times host_queues.",
 
-        "N151" "time-box-too-short" Warning
+        "N151" "time-box-too-short" Warning Problem
         TimeBoxTooShort { time_box_s: f64, needed_s: f64 }
-            => ("the time box of {time_box_s} s is too short for a single cell: with all that comes before it the \
-                 first takes about {needed_s} s; write --time-box {needed_s}s or more"),
+            => ("The time box of {time_box_s} s is too short for one result, which needs about {needed_s} s \
+                 here. Set --time-box {needed_s}s or more."),
 
-        "N152" "torn-line" Caution
+        "N152" "torn-line" Caution Condition
         TornLine { file: String, bytes: u64 }
-            => ("{file}: the last line was torn ({bytes} bytes), as when a run is killed; it is left out"),
+            => ("The last line of {file} is incomplete ({bytes} bytes), as when a run is killed. It was left out."),
     }
 }

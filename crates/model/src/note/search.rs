@@ -2,180 +2,193 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::{joined, there};
+use super::words::{joined, loss, plural, rate, there};
 use crate::disturbance::Program;
 use crate::{Fps, HardwareLatency, LossRatio};
 
 notes! {
     /// What the search found, and what its number is worth.
     SearchNote {
-        "N080" "interrupted" Warning
+        "N080" "interrupted" Warning Problem
         Interrupted
-            => ("interrupted before the cell had ended"),
+            => ("The run was interrupted before this result was finished.") + "Continue with --resume.",
 
-        "N081" "broke-twice" Warning
+        "N081" "broke-twice" Warning Problem
         BrokeTwice { load_fps: Fps, why: String }
-            => ("a trial at {load_fps} broke twice: {why}"),
+            => ("A trial at {} failed twice: {why}.", rate(*load_fps)),
 
-        "N082" "no-load-in-goal" Warning
+        "N082" "no-load-in-goal" Warning Problem
         NoLoadInGoal
-            => ("the search found no load within the goal"),
+            => ("Every load tried lost more than the loss goal allows.")
+            + "See where frames were lost, or allow a higher loss_ratio.",
 
-        "N083" "lowest-load-lost" Warning
+        "N083" "lowest-load-lost" Warning Problem
         LowestLoadLost { load_fps: Fps }
-            => ("even the lowest load, {load_fps}, lost too much"),
+            => ("Even the lowest load, {}, lost more than the loss goal allows.", rate(*load_fps))
+            + "See where frames were lost, or allow a higher loss_ratio.",
 
-        "N084" "lowest-load-unreachable" Warning
+        "N084" "lowest-load-unreachable" Warning Problem
         LowestLoadUnreachable { load_fps: Fps }
-            => ("the tester cannot offer even the lowest load, {load_fps}"),
+            => ("The tester cannot send even the lowest load, {}.", rate(*load_fps))
+            + "Give the tester a CPU of its own.",
 
-        "N085" "every-load-lost" Warning
+        "N085" "every-load-lost" Warning Problem
         EveryLoadLost { loss_goal: LossRatio, loss_ratio: LossRatio, load_fps: Fps }
-            => ("the path loses more than the goal of {loss_goal} at every load tried: {loss_ratio} at {load_fps}"),
+            => ("Every load tried lost more than the goal of {}. {} lost {}.",
+                loss(*loss_goal), rate(*load_fps), loss(*loss_ratio))
+            + "See where frames were lost, or allow a higher loss_ratio.",
 
-        "N086" "out-of-time" Warning
+        "N086" "out-of-time" Warning Problem
         OutOfTime { limit_s: u64 }
-            => ("the search took longer than its {limit_s} s"),
+            => ("The search took longer than its limit of {limit_s} s.")
+            + "Repeat on a quieter machine, or with --preset robust.",
 
-        "N087" "cpus-taken" Warning
+        "N087" "cpus-taken" Warning Problem
         CpusTaken
-            => ("other programs had the CPUs at every load tried"),
+            => ("Other programs used the CPUs at every load tried.")
+            + "Stop them, or give the machine more CPUs.",
 
-        "N088" "no-path-threads" Warning
+        "N088" "no-path-threads" Warning Problem
         NoPathThreads
-            => ("the path has no threads of its own here and works in the sender's context"),
+            => ("The path has no threads of its own, so the sender's CPU does its work.")
+            + "Run as root on Linux 5.12 or newer.",
 
-        "N089" "sender-held-up" Warning
+        "N089" "sender-held-up" Warning Problem
         SenderHeldUp { tester_limit_fps: Fps, offered_fps: Fps }
-            => ("the sender alone makes {tester_limit_fps}, on this path {offered_fps} with nothing lost: the path \
-                 works in the sender's context"),
+            => ("The path slows the sender down: alone it sends {}, here {} without loss.",
+                rate(*tester_limit_fps), rate(*offered_fps)),
 
-        "N090" "no-valid-confirm" Warning
+        "N090" "no-valid-confirm" Warning Problem
         NoValidConfirm { load_fps: Option<Fps>, why: String }
-            => ("no valid confirm trial{}: {why}", there(*load_fps, |load| format!(" at {load}"))),
+            => ("The longer trial{} was disturbed twice: {why}.",
+                there(*load_fps, |load| format!(" at {}", rate(load)))),
 
-        "N091" "unconfirmed" Caution
+        "N091" "unconfirmed" Caution Problem
         Unconfirmed {
             load_fps: Fps, duration_s: f64, loss_ratio: LossRatio, loss_goal: LossRatio, held: Option<HeldBelow>,
         }
-            => ("the search passed {load_fps}, but {duration_s} s at that load lost {loss_ratio} (goal {loss_goal}); {}",
-                held_below(*held)),
+            => ("The search found {}, but {duration_s} s at that load lost {} (goal {}). {}",
+                rate(*load_fps), loss(*loss_ratio), loss(*loss_goal), held_below(*held)),
 
-        "N092" "near-tester-limit" Caution
+        "N092" "near-tester-limit" Caution Problem
         NearTesterLimit { share: f64, tester_limit_fps: Fps }
-            => ("{:.0} % of the tester's own {tester_limit_fps}: the path carries at least this much", share * 100.0),
+            => ("The result is {:.0} % of what the tester can send ({}). The path carries at least this much.",
+                share * 100.0, rate(*tester_limit_fps))
+            + "Use a faster engine, or more CPUs for the tester.",
 
-        "N093" "tester-at-most" Caution
+        "N093" "tester-at-most" Caution Problem
         TesterAtMost { throughput_fps: Fps }
-            => ("the tester could not offer more than about {throughput_fps} here: the path carries at least this much"),
+            => ("The tester cannot send more than about {} here. The path carries at least this much.",
+                rate(*throughput_fps))
+            + "Use a faster engine, or more CPUs for the tester.",
 
-        "N094" "line-rate" Info
+        "N094" "line-rate" Info Condition
         LineRate
-            => ("the path carries the link's line rate"),
+            => ("The path carries the link's line rate."),
 
-        "N095" "disturbed" Caution
+        "N095" "disturbed" Caution Problem
         Disturbed { load_fps: Fps, others_cpus: Option<f64>, reached_fps: Option<Fps>, why: String }
-            => ("the machine was busy{}: trials at {load_fps} were disturbed twice{}, so the throughput may be \
-                 higher: {why}",
-                there(*others_cpus, |cpus| format!(", other programs used {cpus:.2} CPUs")),
-                there(*reached_fps, |fps| format!(", although the tester reached {fps}"))),
+            => ("The machine was busy{}. Trials at {} were disturbed twice{}: {why}. The throughput may be higher.",
+                there(*others_cpus, |cpus| format!(": other programs used {cpus:.2} CPUs")), rate(*load_fps),
+                there(*reached_fps, |fps| format!(", although the tester reached {}", rate(fps))))
+            + "Repeat on a quieter machine.",
 
-        "N096" "loads-left-out" Caution
+        "N096" "loads-left-out" Caution Problem
         LoadsLeftOut { load_fps: Fps, why: String }
-            => ("loads of {load_fps} and above left out: {why}"),
+            => ("The tester could not send {} or more: {why}.", rate(*load_fps)),
 
-        "N097" "no-latency" Caution
+        "N097" "no-latency" Caution Problem
         NoLatency { load_fps: Fps, why: String }
-            => ("no latency at {load_fps}: {why}"),
+            => ("Latency at {} was not measured: {why}.", rate(*load_fps)),
 
-        "N098" "hardware-latency" Info
+        "N098" "hardware-latency" Info Condition
         HardwareLatency {
             load_ratio: Option<f64>, nics_us: Option<Percentiles>, kernel_us: Option<Percentiles>,
             stamps: HardwareLatency,
         }
-            => ("latency{}: {}; {}; {}",
-                there(*load_ratio, |share| format!(" at {:.0} %", share * 100.0)),
+            => ("Latency{}: {}; {}. Stamps: {}.",
+                there(*load_ratio, |share| format!(" at {:.0} % load", share * 100.0)),
                 by("the NICs' clocks", *nics_us), by("the kernel's", *kernel_us), stamps.in_words()),
 
-        "N099" "stolen" Caution
+        "N099" "stolen" Caution Problem
         Stolen { share: f64 }
-            => ("{:.1} % of a CPU was stolen by the hypervisor", share * 100.0),
+            => ("The hypervisor took {:.1} % of a CPU.", share * 100.0)
+            + "Repeat, or use a host without neighbours.",
 
-        "N100" "set-apart" Caution
+        "N100" "set-apart" Caution Problem
         FramesSetApart { confirm: SetApart }
-            => ("during the confirm trial CPUs stood still {} times and other programs had them {} times, for \
-                 {:.1} ms at most; {:.1} % of its frames are left out for that, {} of which were lost",
-                confirm.stalls, confirm.programs, confirm.longest_ms, confirm.share * 100.0, confirm.lost),
+            => ("In the longer trial {}, for {:.1} ms at most. The {:.1} % of frames sent then do not count; {} of \
+                 them were lost.", stopped(*confirm), confirm.longest_ms, confirm.share * 100.0, confirm.lost),
 
-        "N101" "bounds-apart" Caution
+        "N101" "bounds-apart" Caution Problem
         BoundsApart { bounds_fps: Option<(Fps, Fps)> }
-            => ("the search's time was up before {}", match bounds_fps {
-                Some((lower, upper)) => format!(
-                    "its bounds were near each other: the result lies between {lower} and {upper}"),
-                None => "it had an upper bound".to_owned(),
-            }),
+            => ("The search ran out of time; throughput is {}.", match bounds_fps {
+                Some((lower, upper)) => format!("between {} and {}", rate(*lower), rate(*upper)),
+                None => "at least the value shown".to_owned(),
+            }) + "Repeat on a quieter machine.",
 
-        "N102" "others" Caution
+        "N102" "others" Caution Problem
         Others { cpus: f64 }
-            => ("other programs used {cpus:.2} CPUs"),
+            => ("Other programs used {cpus:.2} CPUs.") + "Stop them, or give the machine more CPUs.",
 
-        "N103" "drift" Caution
+        "N103" "drift" Caution Problem
         Drifted { drift: f64, limit: f64 }
-            => ("the control cell drifted by {:.1} % (limit {:.1} %)", drift * 100.0, limit * 100.0),
+            => ("The control result changed by {:.1} % during the run (limit {:.1} %).", drift * 100.0, limit * 100.0)
+            + "Repeat on a quieter machine with a fixed clock rate.",
 
-        "N104" "loss-while-idle" Info
+        "N104" "loss-while-idle" Info Condition
         LossWhileIdle { idle: f64 }
-            => ("loss with {:.0} % idle and no CPU full: not CPU time, but queue lengths or bursts", idle * 100.0)
-            + "see the ledger",
+            => ("Frames were lost with CPUs {:.0} % idle and none full. A queue was too short, or loads came in \
+                 bursts.", idle * 100.0),
 
-        "N105" "one-cpu-full" Info
+        "N105" "one-cpu-full" Info Condition
         OneCpuFull { idle: f64, cpu: u32, who: String }
-            => ("loss with {:.0} % idle: CPU {cpu} ({who}) is full", idle * 100.0),
+            => ("CPU {cpu} ({who}) was full while all CPUs together were {:.0} % idle.", idle * 100.0),
 
-        "N106" "stand-in" Info
+        "N106" "stand-in" Info Condition
         StandIn
-            => ("a visit of the control cell, shown because none of the cell's own repeats has a throughput"),
+            => ("This is a visit of the control result: none of its own repeats has a throughput."),
 
-        "N107" "pauses" Warning
+        "N107" "pauses" Warning Problem
         Pauses { duration_s: f64, load_fps: Fps, loss_ratio: LossRatio }
-            => ("{duration_s} s at {load_fps} lost {loss_ratio} outside stalls of the CPUs: something pauses the path \
-                 for moments") + "--preset std finds a load without that loss",
+            => ("{duration_s} s at {} lost {} while no CPU was stopped. Something pauses the path for moments.",
+                rate(*load_fps), loss(*loss_ratio))
+            + "Use --preset std to find a load without that loss.",
 
-        "N108" "programs" Caution
+        "N108" "programs" Caution Problem
         Programs { programs: Vec<Program> }
-            => ("other programs used the CPUs: {}", named(programs))
-            + "stop them, or give the machine more CPUs",
+            => ("Other programs used the CPUs: {}.", named(programs))
+            + "Stop them, or give the machine more CPUs.",
 
-        "N109" "stood-still" Caution
+        "N109" "stood-still" Caution Problem
         StoodStill { ms_per_s: f64 }
-            => ("CPUs of tester and path stood still for {ms_per_s:.0} ms per second: the hypervisor or other \
-                 programs had them"),
+            => ("The hypervisor or other programs stopped CPUs of tester and path for {ms_per_s:.0} ms per second.")
+            + "Use a quieter host, or dedicated CPUs.",
 
-        "N110" "single-visit" Caution
+        "N110" "single-visit" Caution Problem
         SingleVisit
-            => ("the number comes from a single visit") + "--preset robust makes five",
+            => ("The number comes from a single visit.") + "Use --preset robust, which makes five.",
 
-        "N111" "few-visits" Caution
+        "N111" "few-visits" Caution Problem
         FewVisits { visits: u32 }
-            => ("only {visits} visits found a number") + "allow more time",
+            => ("Only {} found a number.", plural(u64::from(*visits), "visit")) + "Allow more time.",
 
-        "N112" "visits-differ" Caution
+        "N112" "visits-differ" Caution Problem
         VisitsDiffer { visits: usize }
-            => ("the speed of path or CPUs differed from visit to visit; more repeats than {visits} narrow the \
-                 interval"),
+            => ("The {visits} visits found different speeds.") + "Set more repeats to narrow the interval.",
 
-        "N113" "two-speeds" Warning
+        "N113" "two-speeds" Warning Problem
         TwoSpeeds { slow: SpeedGroup, fast: SpeedGroup }
-            => ("the visits contradict each other: {} found {} and {} found {} frames/s",
+            => ("The visits contradict each other: {} found {} and {} found {} frames/s.",
                 slow.visits, slow.span(), fast.visits, fast.span())
-            + "path or CPUs have two speeds, so look for a change of clock rate, of placement or of neighbours",
+            + "Look for a change of clock rate, CPU placement or neighbours.",
 
-        "N114" "far-apart" Caution
+        "N114" "far-apart" Caution Problem
         FarApart { far: usize, visits: usize, far_ns: f64, near_ns: f64, far_fps: Option<f64> }
-            => ("the hypervisor had the CPUs of tester and path far apart during {far} of {visits} visits, which are \
-                 left out: a cache line took {far_ns:.0} instead of {near_ns:.0} ns{}",
-                there(*far_fps, |fps| format!(", and the path carried {:.0} k frames/s", fps / 1e3)))
-            + "pin the machine's CPUs on its host",
+            => ("In {far} of {visits} visits the hypervisor ran this VM's CPUs far apart: a cache line took \
+                 {far_ns:.0} ns instead of {near_ns:.0}. These visits do not count{}.",
+                there(*far_fps, |fps| format!("; the path carried {} in them", rate(Fps(fps)))))
+            + "Pin the VM's CPUs on its host.",
     }
 }
 
@@ -231,19 +244,40 @@ impl SpeedGroup {
 
 fn held_below(held: Option<HeldBelow>) -> String {
     held.map_or_else(
-        || "no lower load that was tried held".to_owned(),
-        |held| format!("{} held ({} lost)", held.load_fps, held.loss_ratio),
+        || "No lower load met the goal for as long.".to_owned(),
+        |held| {
+            let (load, lost) = (rate(held.load_fps), loss(held.loss_ratio));
+            format!("{load} met the goal for as long (lost {lost}).")
+        },
     )
 }
 
 fn by(whose: &str, latency: Option<Percentiles>) -> String {
     match latency {
-        Some(l) => format!("p50 {:.1}, p99 {:.1} µs by {whose}", l.p50, l.p99),
+        Some(l) => format!("p50 {:.1} µs and p99 {:.1} µs by {whose}", l.p50, l.p99),
         None => format!("none by {whose}"),
     }
 }
 
+/// `CPUs were stopped 3 times and used by other programs 2 times`
+fn stopped(confirm: SetApart) -> String {
+    let parts = [
+        (confirm.stalls, "stopped"),
+        (confirm.programs, "used by other programs"),
+    ];
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, how)| format!("{how} {}", plural(*count, "time")))
+        .collect();
+    match told.is_empty() {
+        true => "CPUs were stopped".to_owned(),
+        false => format!("CPUs were {}", joined(&told, " and ")),
+    }
+}
+
+/// `rustc (PID 812, 0.9 CPU)`
 fn named(programs: &[Program]) -> String {
-    let one = |p: &Program| format!("{} (PID {}) {:.1}", p.name, p.pid, p.cpus);
+    let one = |p: &Program| format!("{} (PID {}, {:.1} CPU)", p.name, p.pid, p.cpus);
     joined(&programs.iter().map(one).collect::<Vec<_>>(), ", ")
 }

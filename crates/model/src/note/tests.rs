@@ -21,6 +21,47 @@ fn a_note_of_every_kind_is_written_as_ever_and_read_back() {
     assert_eq!(written.collect::<Vec<_>>(), Code::all().collect::<Vec<_>>());
 }
 
+/// What people read is made of short sentences, each with its full stop.
+#[test]
+fn notes_are_short_sentences() {
+    for note in WRITTEN.lines().map(read) {
+        if note.code() == RECORDED {
+            continue;
+        }
+        let text = note.to_string();
+        // A console's last line stands as it is.
+        let ends = text.ends_with('.') || text.contains("Its last line: ");
+        assert!(ends, "{text}");
+        let advice = note.advice().unwrap_or_default();
+        assert_eq!(advice.is_empty(), !advice.ends_with('.'), "{advice}");
+        for sentence in text.split(". ") {
+            let words = sentence.split_whitespace().count();
+            assert!(words <= 25, "{words} words: {sentence}");
+        }
+        for word in [" cell ", "died", "ledger", "stood still"] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
+    }
+}
+
+/// What makes a number wrong or missing is a problem; what merely says how it was made is none.
+#[test]
+fn every_kind_of_note_has_its_list() {
+    for code in Code::all().filter(|code| *code != RECORDED) {
+        match code.severity {
+            Severity::Warning => assert_eq!(code.list, List::Problem, "{code}"),
+            Severity::Info => assert_eq!(code.list, List::Condition, "{code}"),
+            Severity::Caution => {}
+        }
+    }
+    let inner = Note::from(SearchNote::NoLoadInGoal);
+    let end = Note::from(SockNote::At {
+        end: End::Client,
+        note: Box::new(inner),
+    });
+    assert_eq!(end.list(), List::Problem);
+}
+
 #[test]
 fn codes_and_names_are_words_of_one_kind_only() {
     let codes: Vec<Code> = Code::all().collect();
@@ -52,12 +93,13 @@ fn sentences_of_older_versions_and_notes_of_newer_ones_keep_their_text() {
 #[test]
 fn advice_stands_behind_the_reason() {
     let note = Note::from(SearchNote::SingleVisit);
-    assert_eq!(note.reason(), "the number comes from a single visit");
-    assert_eq!(note.advice(), Some("--preset robust makes five"));
-    assert_eq!(
-        note.to_string(),
-        "the number comes from a single visit; --preset robust makes five"
+    let (reason, advice) = (
+        "The number comes from a single visit.",
+        "Use --preset robust, which makes five.",
     );
+    assert_eq!(note.reason(), reason);
+    assert_eq!(note.advice(), Some(advice));
+    assert_eq!(note.to_string(), format!("{reason} {advice}"));
 }
 
 #[test]

@@ -3,26 +3,27 @@
 notes! {
     /// One trial.
     TrialNote {
-        "N070" "clock-stepped" Warning
+        "N070" "clock-stepped" Warning Problem
         ClockStepped
-            => ("the wall clock was stepped during the trial: latency not measured"),
+            => ("The wall clock was set during the trial, so latency was not measured."),
 
-        "N071" "starts-apart" Caution
+        "N071" "starts-apart" Caution Problem
         StartsApart { apart_ms: f64 }
-            => ("the directions started {apart_ms:.1} ms apart, more than 1 % of the trial"),
+            => ("The two directions started {apart_ms:.1} ms apart, more than 1 % of the trial.")
+            + "Measure on a quieter machine.",
 
-        "N072" "stamps-unused" Caution
+        "N072" "stamps-unused" Caution Problem
         StampsUnused { why: String }
-            => ("hardware time stamps are not used: {why}"),
+            => ("Hardware time stamps were not used: {why}."),
 
-        "N073" "order-by-lane" Caution
+        "N073" "order-by-lane" Caution Condition
         OrderByLane { interface: String, lanes: u64, cpus: bool }
-            => ("{interface}: frames of one stream arrived in {lanes} {}; their order is judged within each",
+            => ("Frames of one stream arrived at {interface} in {lanes} {}. Their order is checked within each.",
                 if *cpus { "CPUs" } else { "receive queues" }),
 
-        "N074" "extent-at-least" Caution
+        "N074" "extent-at-least" Caution Condition
         ExtentAtLeast { interface: String, frames: u64, gaps: u64 }
-            => ("{interface}: {frames} reordered frames were overtaken more than {gaps} gaps ago; the \
-                 reordering extent is at least the one given"),
+            => ("At {interface}, {frames} frames were reordered by more than {gaps} gaps. The reordering extent \
+                 is at least the one shown."),
     }
 }

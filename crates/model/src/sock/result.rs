@@ -40,7 +40,7 @@ impl Ending {
 /// CPU time per unit of work as netperf defines it: busy time of the whole host, per KB (1024
 /// bytes) received or per transaction.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceDemand {
     /// Client's host, µs of CPU per KB.
     pub client_us_per_kb: Option<f64>,

@@ -2,14 +2,13 @@
 //! where it is asked for.
 
 use std::cell::RefCell;
-use std::io::{self, IsTerminal};
 use std::net::TcpListener;
 use std::time::Instant;
 
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
 use nicety_report::live::board::Board;
-use nicety_report::live::thousands;
+use nicety_report::{short, skips};
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
 
@@ -17,27 +16,39 @@ use super::live::{Live, Shows};
 use crate::exit::Failure;
 use crate::lab::progress::Progress as Fetching;
 use crate::output;
+use crate::probe;
+use crate::signals::Signals;
 use crate::sock::progress::figure;
+use crate::terminal::Stream;
 
 /// Progress of a run.
 pub struct Progress {
     live: Option<Live>,
     started: Instant,
+    /// Cells of the plan.
+    planned: usize,
 }
 
 impl Progress {
     /// Starts to show `board`, and on a page named after the plan where somebody may ask. Starts
     /// threads, so namespaces must have been entered before.
-    pub fn start(board: Board, web: Option<(TcpListener, String)>) -> Result<Self, Failure> {
+    pub fn start(
+        board: Board,
+        web: Option<(TcpListener, String)>,
+        signals: &Signals,
+    ) -> Result<Self, Failure> {
         let started = Instant::now();
-        // A terminal that calls itself dumb cannot move its cursor up.
-        let terminal = io::stderr().is_terminal()
-            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let live = match terminal || web.is_some() {
+        let planned = board.rows.iter().map(|row| row.cells.len()).sum();
+        let terminal = Stream::Error.can_move().then(|| signals.clone());
+        let live = match terminal.is_some() || web.is_some() {
             true => Some(Live::start(board, started, Shows { terminal, web })?),
             false => None,
         };
-        Ok(Self { live, started })
+        Ok(Self {
+            live,
+            started,
+            planned,
+        })
     }
 
     /// What is done before the first cell, and between cells.
@@ -58,9 +69,9 @@ impl Progress {
             self.say(&format!(
                 "{}: {} frames/s ({}–{}, {} of {} visits)",
                 result.cell,
-                thousands(estimate.fps),
-                thousands(estimate.low_fps),
-                thousands(estimate.high_fps),
+                short(estimate.fps),
+                short(estimate.low_fps),
+                short(estimate.high_fps),
                 estimate.visits,
                 // Further visits, and ten seconds that count as one, come on top.
                 visits.max(estimate.visits)
@@ -73,7 +84,7 @@ impl Progress {
             ""
         };
         let found = match result.throughput_fps {
-            Some(fps) => format!("{} frames/s", thousands(fps)),
+            Some(fps) => format!("{} frames/s", short(fps)),
             None => "no result".to_owned(),
         };
         self.change(|board| board.done(result, None));
@@ -83,10 +94,11 @@ impl Progress {
         ));
     }
 
-    /// A cell cannot be measured here.
-    fn skipped(&self, cell: &str, why: &str) {
-        self.change(|board| board.skipped(cell));
-        let line = format!("{cell}: skipped: {why}");
+    /// Cells cannot be measured here, all for one reason.
+    fn skipped(&self, cells: &[String], why: &str) {
+        self.change(|board| cells.iter().for_each(|cell| board.skipped(cell)));
+        let names: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let line = format!("{}: skipped: {why}", skips::named(&names, self.planned));
         match self.on_terminal() {
             true => self.say(&line),
             false => self.change(|board| board.log(&line)),
@@ -142,7 +154,7 @@ impl Observer for Progress {
             Event::Fetching(_) | Event::Fetched | Event::Restored(_) => {}
             Event::Stage(stage) => self.stage(&words(stage)),
             Event::Left(left) => {
-                self.change(|board| board.end = Some(self.started.elapsed() + left));
+                self.change(|board| board.left(self.started.elapsed(), left));
             }
             Event::Cell { name, control } => self.change(|board| board.cell(name, control)),
             Event::Trial {
@@ -160,7 +172,7 @@ impl Observer for Progress {
                 board.trial(index, purpose, load.0, bounds);
             }),
             Event::Visited { result, so_far } => self.done(result, so_far),
-            Event::Skipped { cell, reason } => self.skipped(cell, reason),
+            Event::Skipped { cells, reason } => self.skipped(cells, reason),
             Event::Socket(event) => self.socket(event),
         }
     }
@@ -194,7 +206,8 @@ fn words(stage: Stage<'_>) -> String {
                 at_most.as_secs()
             )
         }
-        Stage::Accelerator(step) => step.to_owned(),
+        Stage::Trying(_, name) => format!("trying {name}"),
+        Stage::Accelerator(wait) => probe::proof_of_kvm(wait),
         Stage::Boot {
             guests,
             nic,

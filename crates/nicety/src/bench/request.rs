@@ -54,6 +54,7 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
     };
     let run = nicety_runner::Request {
         plan,
+        naming: args.naming.naming(),
         place,
         time_box: args.time_box.or(usual),
         engine: args.engine,

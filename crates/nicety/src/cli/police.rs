@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::listen;
+use super::{NamingArgs, listen};
 
 pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml --dry-run    what it would do; changes nothing
@@ -80,6 +80,9 @@ pub struct RunArgs {
     /// below $XDG_STATE_HOME/nicety].
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// What the host is called.
+    #[command(flatten)]
+    pub naming: NamingArgs,
 }
 
 /// `nicety police status`, `reload` and `restore`.

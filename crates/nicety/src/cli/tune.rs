@@ -27,23 +27,23 @@ pub const EXAMPLES: &str = "Examples:
 /// The steps of tuning.
 #[derive(Debug, Subcommand)]
 pub enum TuneCommand {
-    /// Shows findings and the changes they lead to; changes nothing.
+    /// Show findings and the changes they lead to; change nothing.
     Plan(PlanArgs),
-    /// Changes the settings; they go back by themselves unless confirmed in time.
+    /// Change the settings; they go back by themselves unless confirmed in time.
     Apply(ApplyArgs),
-    /// Keeps what was applied.
+    /// Keep what was applied.
     Confirm(TransactionArgs),
-    /// Undoes what was applied, confirmed or not.
+    /// Undo the last transaction that fits here, or all.
     Rollback(RollbackArgs),
-    /// Looks whether what was applied still holds; exit code 1 when it does not.
+    /// Check whether what was applied still holds; exit code 1 when it does not.
     Verify(TransactionArgs),
-    /// Lists what was applied and what became of it.
+    /// List what was applied and what became of it.
     History(HistoryArgs),
-    /// Writes the files that make confirmed settings hold after the next boot.
+    /// Write the files that keep confirmed settings over the next boot.
     Persist(PersistArgs),
-    /// Sets what persist keeps and is not so; the boot unit runs it.
+    /// Set what persist keeps where it does not hold; the boot unit runs it.
     Boot(BootArgs),
-    /// Waits for the confirmation of a transaction, and undoes it without.
+    /// Wait for the confirmation of a transaction, and undo it without.
     #[command(hide = true)]
     Guard(GuardArgs),
 }
@@ -198,6 +198,9 @@ pub struct RollbackArgs {
     /// Overwrite values that somebody else has set since.
     #[arg(long)]
     pub force: bool,
+    /// Undo everything in this network namespace, the newest first; with --json an object for each.
+    #[arg(long, conflicts_with = "id")]
+    pub all: bool,
 }
 
 /// `nicety tune history`.

@@ -1,5 +1,7 @@
 //! QEMU, a kernel and the way they run, for every command that boots a lab.
 
+use std::ops::ControlFlow;
+
 use anyhow::anyhow;
 use nicety_guests::bundle;
 use nicety_lab::setup::Setup;
@@ -8,6 +10,7 @@ use super::args::MachineArgs;
 use super::progress::Progress;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::probe;
 
 /// Fetches what is not there, and finds out about KVM.
 pub fn get(args: &MachineArgs) -> Result<Setup, Failure> {
@@ -21,10 +24,14 @@ pub fn get(args: &MachineArgs) -> Result<Setup, Failure> {
         Some(now) => progress.show(now),
         None => progress.done(),
     };
-    Setup::get(args.into(), &mut fetching, &mut |step| {
-        output::say(&format!("nicety: {step}"));
-    })
-    .map_err(Failure::environment)
+    let mut told = false;
+    let mut booting = |wait| {
+        if !std::mem::replace(&mut told, true) {
+            output::say(&format!("nicety: {}", probe::proof_of_kvm(wait)));
+        }
+        ControlFlow::Continue(())
+    };
+    Setup::get(args.into(), &mut fetching, &mut booting).map_err(Failure::environment)
 }
 
 /// Says what is booted.

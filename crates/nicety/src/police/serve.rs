@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::{Request, StatusCode};
+use nicety_host::clock;
 use nicety_police::report::State;
 use nicety_policed::board::{Board, HistoryPoint};
 use nicety_policed::metrics;
@@ -21,12 +22,18 @@ const STYLE: &str = concat!(
 );
 const SCRIPT: &str = concat!(
     include_str!("../web/base.js"),
+    include_str!("../web/chart.js"),
+    include_str!("serve/history.js"),
     include_str!("serve/page.js")
 );
 
 /// What the page asks for.
 #[derive(Serialize)]
 struct LiveUpdate<'a> {
+    /// When the last period ended, in seconds since 1970 by this host's clock.
+    ended_unix_s: f64,
+    /// How long ago that was, in seconds.
+    age_s: f64,
     state: &'a State,
     history: Vec<&'a HistoryPoint>,
 }
@@ -48,6 +55,8 @@ fn answer(request: &Request<()>, board: &Board) -> Answer {
         "/" => page("text/html; charset=utf-8", PAGE),
         "/page.css" => page("text/css; charset=utf-8", STYLE),
         "/page.js" => page("text/javascript; charset=utf-8", SCRIPT),
+        "/uplot.css" => page("text/css; charset=utf-8", web::CHARTS_STYLE),
+        "/uplot.js" => page("text/javascript; charset=utf-8", web::CHARTS),
         "/metrics" => match board.last().as_deref().map(metrics::families) {
             Some(families) => with(exposition::CONTENT_TYPE, exposition::text(families)),
             None => unready("no period has ended yet".to_owned()),
@@ -72,7 +81,10 @@ fn state(query: Option<&str>, board: &Board) -> Answer {
     let since = query.and_then(|query| query.strip_prefix("since="));
     let since: f64 = since.and_then(|text| text.parse().ok()).unwrap_or(0.0);
     let history = board.since(since);
+    let age = shown.at.elapsed();
     let update = LiveUpdate {
+        ended_unix_s: clock::unix_time().saturating_sub(age).as_secs_f64(),
+        age_s: age.as_secs_f64(),
         state: &shown.whole(),
         history: history.iter().map(AsRef::as_ref).collect(),
     };

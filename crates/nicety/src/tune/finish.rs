@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use nicety_advisor::transaction::{Confirmation, Purpose, words};
 use nicety_model::SCHEMA;
 use nicety_model::journal::{History, TransactionReport};
-use nicety_tuner::{Transaction, TuneEvent, work};
+use nicety_tuner::{Transaction, TuneEvent, Work, work};
 
 use super::events;
 use crate::cli::tune::{HistoryArgs, RollbackArgs, TransactionArgs};
@@ -32,7 +32,7 @@ pub fn confirm(args: &TransactionArgs) -> Result<Exit, Failure> {
         Confirmation::TooLate(phase) => Err(Failure {
             exit: Exit::Negative,
             error: anyhow!(
-                "transaction {id} is {}, it cannot be confirmed any more",
+                "transaction {id} is {}, so it can no longer be confirmed",
                 phase.word()
             ),
         }),
@@ -44,13 +44,40 @@ pub fn rollback(args: &RollbackArgs) -> Result<Exit, Failure> {
     let RollbackArgs {
         transaction: of,
         force,
+        all,
     } = args;
     let work = of.state.begin()?;
     let purpose = Purpose::Rollback { force: *force };
-    let mut transaction = work.pick(of.id, purpose)?;
-    let id = transaction.id();
+    if let Some(id) = of.id {
+        return roll_back(&work, id, args);
+    }
+    let meant = work.meant(purpose).map_err(Failure::environment)?;
+    let meant = if *all { meant } else { meant.newest() };
+    for (id, why) in &meant.passed_over {
+        output::say(&words::passed_over(*id, *why));
+    }
+    if meant.ids.is_empty() {
+        output::say("nothing to undo here");
+    }
+    let mut exit = Exit::Done;
+    for id in meant.ids {
+        if roll_back(&work, id, args)? == Exit::Negative {
+            exit = Exit::Negative;
+        }
+    }
+    Ok(exit)
+}
+
+fn roll_back(work: &Work, id: u32, args: &RollbackArgs) -> Result<Exit, Failure> {
+    let RollbackArgs {
+        transaction: of,
+        force,
+        ..
+    } = args;
+    let purpose = Purpose::Rollback { force: *force };
+    let mut transaction = work.pick(Some(id), purpose)?;
     if !purpose.fits(transaction.journal().phase()) {
-        output::say(&format!("transaction {id} has been undone before"));
+        output::say(&format!("transaction {id} was undone before"));
         show(&transaction, of.json)?;
         return Ok(Exit::Done);
     }
@@ -83,7 +110,7 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     output::say(&format!(
-        "transaction {}: {drifted} of {all} settings drifted",
+        "transaction {}: {drifted} of {all} settings no longer hold",
         transaction.id()
     ));
     Ok(Exit::Negative)

@@ -1,69 +1,134 @@
 //! `nicety vf watch`: rates as they are, again and again.
+//!
+//! On a terminal it has the whole screen, since it is nothing but a view. When it ends, the last sample
+//! stays on the terminal as a table. Elsewhere it is a table or an object for each sample.
 
-use std::io::{self, IsTerminal};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nicety_model::vf::VfReport;
 use nicety_police::port_counters;
 use nicety_policed::vf::inventory::Inventory;
-use nicety_report::vf::{self as table, Rates};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use nicety_report::live::keys::View;
+use nicety_report::vf as table;
+use nicety_report::vf::watch::{History, Watch, screen};
 
 use crate::cli::vf::WatchArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::terminal::{Asked, Events, Screen, Stream};
 
-/// How soon an interrupt is seen.
-const BLINK: Duration = Duration::from_millis(50);
-/// Cursor to the top, and everything below removed (ECMA-48 CUP, ED): less flicker than a
-/// screen that is emptied first.
-const TOP: &str = "\x1b[H\x1b[J";
+/// Samples, one after the other.
+struct Samples<'a> {
+    args: &'a WatchArgs,
+    inventory: Inventory,
+    before: VfReport,
+    at: Instant,
+    taken: u64,
+}
 
 /// Runs the command.
 pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::environment)?;
-    }
     let inventory = Inventory::open()?;
-    let live = io::stdout().is_terminal() && !args.json;
-    let mut history = Rates::default();
-    let mut before = inventory.report(args.interface.as_deref())?;
-    let mut at = Instant::now();
-    let mut shown = 0;
-    while args.times.is_none_or(|times| shown < times) {
-        if !pause(at + args.every, &stop) {
-            break;
+    let samples = Samples {
+        before: inventory.report(args.interface.as_deref())?,
+        at: Instant::now(),
+        inventory,
+        args,
+        taken: 0,
+    };
+    if Stream::Output.can_move() && !args.json {
+        on_screen(samples)
+    } else {
+        as_lines(samples)
+    }
+}
+
+impl Samples<'_> {
+    /// Time until the next one is to be taken; absent after the last one.
+    fn due(&self) -> Option<Duration> {
+        let more = self.args.times.is_none_or(|times| self.taken < times);
+        let next = self.at + self.args.every;
+        more.then(|| next.saturating_duration_since(Instant::now()))
+    }
+
+    /// The next one.
+    fn take(&mut self) -> Result<&VfReport, Failure> {
+        let mut now = self.inventory.report(self.args.interface.as_deref())?;
+        port_counters::rates(&self.before, &mut now, self.at.elapsed());
+        self.at = Instant::now();
+        self.before = now;
+        self.taken += 1;
+        Ok(&self.before)
+    }
+}
+
+/// A table or an object for each sample.
+fn as_lines(mut samples: Samples<'_>) -> Result<Exit, Failure> {
+    let mut events = Events::start(Stream::Output)?;
+    while let Some(left) = samples.due() {
+        match events.wait(left, &mut || {}) {
+            Some(Asked::Quit) => break,
+            Some(_) => continue,
+            None => {}
         }
-        let mut now = inventory.report(args.interface.as_deref())?;
-        port_counters::rates(&before, &mut now, at.elapsed());
-        at = Instant::now();
-        let text = if args.json {
-            output::line(&now)?
-        } else {
-            history.take(&now);
-            let width = output::table_options().width;
-            let top = if live { TOP } else { "" };
-            format!("{top}{}{}", table::stats(&now, width), history.bars(width))
+        let json = samples.args.json;
+        let now = samples.take()?;
+        let text = match json {
+            true => output::line(now)?,
+            false => table::stats(now, output::table_options().width),
         };
         if !output::print_on("to standard output", &text)? {
             break;
         }
-        before = now;
-        shown += 1;
     }
     Ok(Exit::Done)
 }
 
-/// Waits; false when it is to end.
-fn pause(until: Instant, stop: &AtomicBool) -> bool {
-    while !stop.load(Ordering::Relaxed) {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
-        }
-        std::thread::sleep(left.min(BLINK));
+fn on_screen(mut samples: Samples<'_>) -> Result<Exit, Failure> {
+    let mut terminal = Screen::new(Stream::Output);
+    let shown = until_quit(&mut samples, &mut terminal);
+    terminal.end();
+    shown?;
+    if samples.taken > 0 {
+        let width = output::table_options().width;
+        output::print(&table::stats(&samples.before, width))?;
     }
-    false
+    Ok(Exit::Done)
+}
+
+fn until_quit(samples: &mut Samples<'_>, terminal: &mut Screen) -> Result<(), Failure> {
+    let mut events = Events::start(Stream::Output)?;
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy().into_owned();
+    let mut history = History::default();
+    history.take(&samples.before);
+    let mut shown = samples.before.clone();
+    let mut view = View::default();
+    loop {
+        let (look, keys) = (terminal.look(), events.has_keys());
+        let watch = Watch {
+            host: &host,
+            report: &shown,
+            history: &history,
+            look,
+            keys,
+        };
+        terminal.full(|buffer| screen(watch, &mut view, buffer));
+        let Some(left) = samples.due() else {
+            return Ok(());
+        };
+        match events.wait(left, &mut || terminal.hide()) {
+            Some(Asked::Quit) => return Ok(()),
+            Some(Asked::Key(key)) if view.press(key) => return Ok(()),
+            Some(_) => {}
+            None => {
+                let now = samples.take()?;
+                // Frozen, it is counted on but not shown.
+                if !view.frozen {
+                    history.take(now);
+                    now.clone_into(&mut shown);
+                }
+            }
+        }
+    }
 }

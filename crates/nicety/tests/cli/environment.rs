@@ -110,3 +110,17 @@ fn a_path_needs_a_user_namespace_or_root() {
     );
     assert!(!dir.path().join("run").exists());
 }
+
+#[test]
+fn an_engine_that_needs_root_is_refused_before_any_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let ended = nicety(["bench", "--engine", "xdp", "--out", "run"])
+        .dir(dir.path())
+        .below(POWERLESS)
+        .run();
+    assert_eq!(
+        ended.assert_code(3).only_line(),
+        "engine xdp needs root: run as root, or measure with --engine af_packet, which needs no rights but sends fewer frames"
+    );
+    assert!(!dir.path().join("run").exists());
+}

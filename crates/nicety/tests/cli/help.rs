@@ -56,6 +56,14 @@ fn wrong_usage_is_one_line() {
     for (arguments, line) in [
         (&["bnech"][..], "unknown command bnech; did you mean bench?"),
         (
+            &["sock", "udp_r"],
+            "unknown command udp_r; did you mean udp_rr?",
+        ),
+        (
+            &["sock", "tcp_rrr"],
+            "unknown command tcp_rrr; did you mean tcp_rr?",
+        ),
+        (
             &["frobnicate"],
             "unknown command frobnicate; see nicety --help",
         ),

@@ -45,7 +45,7 @@ fn a_signal_ends_a_run_and_keeps_its_trials() {
         assert!(
             ended
                 .stderr
-                .ends_with("interrupted; go on with: nicety bench --resume run\n"),
+                .ends_with(" Resume with: nicety bench --resume run\n"),
             "{}",
             ended.stderr
         );

@@ -97,6 +97,13 @@ fn an_address_that_cannot_be_had_is_said_before_anything_is_made() {
         "{line}"
     );
     assert!(!dir.path().join("run").exists());
+    // A port alone is one of the loopback.
+    let refused = bench(dir.path(), &[&format!("--web={}", at.port())]).run();
+    let line = refused.assert_code(3).only_line().to_owned();
+    assert!(
+        line.starts_with(&format!("cannot listen on {at}: ")),
+        "{line}"
+    );
     let wrong = nicety(["bench", "--web=here"]).dir(dir.path()).run();
     assert_eq!(
         wrong.assert_code(2).only_line(),

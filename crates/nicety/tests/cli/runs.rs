@@ -174,7 +174,7 @@ fn no_stamps_on_veths(lab: &Lab, dir: &Path) {
     };
     let why = "p0: its driver stamps in software only";
     let notes = meta("run")["notes"].to_string();
-    let said = format!("hardware time stamps are not used: {why}");
+    let said = format!("Hardware time stamps are not used: {why}");
     assert!(notes.contains(&said), "{notes}");
     let words = [
         "bench",

@@ -262,7 +262,7 @@ fn queues_that_the_engine_does_not_reach_are_not_measured() {
     let notes = meta["notes"].as_array().unwrap();
     let few = |note: &Value| {
         let text = note["text"].as_str().unwrap();
-        text.starts_with("flows = 1 with host_queues = 4: ")
+        text.starts_with("The plan has flows = 1 and host_queues = 4. ")
     };
     assert!(notes.iter().any(few), "{notes:?}");
     before.check();

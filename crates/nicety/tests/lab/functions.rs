@@ -161,7 +161,7 @@ fn several(out: &Path) {
         assert!(guest["received"].as_u64() > Some(0), "{trial}");
     }
     let notes = meta(run)["notes"].to_string();
-    assert!(notes.contains("2 guests share the port: "), "{notes}");
+    assert!(notes.contains("2 guests share the port, "), "{notes}");
     let skipped = meta(&out.join("many"))["skipped"][0].clone();
     assert_eq!(
         skipped["reason"],
@@ -248,8 +248,8 @@ fn functions_of_guests() {
     for (nic, driver) in [("sriov", "igbvf"), ("sriov-macvtap", "virtio_net")] {
         let trial = carried(&run, &format!("vm,accel=kvm,nic={nic},pf=eth0/1518/uni"));
         assert!(trial["cpu"]["who"]["guest/vcpu0"].is_number(), "{trial}");
-        let said = format!("guest with {nic}: Linux 6.");
+        let said = format!("guest uses {nic}, Linux 6.");
         assert!(notes.contains(&said), "{notes}\n{}", ended.stderr);
-        assert!(notes.contains(&format!("KVM; eth0 {driver} x1")), "{notes}");
+        assert!(notes.contains(&format!("KVM: eth0 {driver} x1")), "{notes}");
     }
 }

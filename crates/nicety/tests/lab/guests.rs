@@ -91,7 +91,7 @@ fn guests_are_measured() {
         assert!(guest["cores"][0]["softirq"].is_number(), "{guest}");
         let notes = meta(&run)["notes"].to_string();
         assert!(
-            notes.contains(&format!("guest with {nic}: Linux 6.")),
+            notes.contains(&format!("guest uses {nic}, Linux 6.")),
             "{notes}"
         );
         assert!(
@@ -185,7 +185,7 @@ fn guests_under_kvm_with_vhost() {
         for thread in ["guest/vhost0", "guest/vhost1", "guest/vcpu0"] {
             assert!(trial["cpu"]["who"][thread].is_number(), "{thread}: {trial}");
         }
-        assert!(notes.contains(", KVM; eth0 virtio_net x1"), "{notes}");
+        assert!(notes.contains(" and KVM: eth0 virtio_net x1"), "{notes}");
         assert!(notes.contains("; vhost0 free on CPU"), "{notes}");
     }
     // Frames came with the tag that the sub-interface wants.

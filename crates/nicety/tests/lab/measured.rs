@@ -103,7 +103,7 @@ fn another_kernel_and_a_stepped_clock() {
             "{trial}"
         );
     }
-    let stepped = "the wall clock was stepped during the trial: latency not measured";
+    let stepped = "The wall clock was set during the trial, so latency was not measured.";
     let (mut noted, stepping) = (0, trials(&out.join("af_packet")));
     for trial in &stepping {
         // A trial of a second or more sees three steps; its frames are counted all the same.

@@ -82,7 +82,7 @@ fn a_guest_sees_itself_and_limits_itself() {
         let line = uplink.police(&["explain", "a"]).run();
         line.assert_code(0)
             .stdout
-            .contains("its own soft limit is the bottleneck")
+            .contains("held by the soft limit it set itself")
     });
     let refused = guest(&uplink, "a", &["limit", "41mbit"]).run();
     refused.assert_code(1);

@@ -270,7 +270,7 @@ fn rates_are_watched() {
     let table = rig.lab.inside(nicety(words)).run();
     table.assert_code(0);
     assert_eq!(
-        table.stdout.matches("p0  sent ").count(),
+        table.stdout.matches("seen from their owners").count(),
         3,
         "{}",
         table.stdout
@@ -280,7 +280,9 @@ fn rates_are_watched() {
         .inside(nicety(["vf", "watch", "p0", "--every", "100ms"]))
         .start();
     let mut endless = endless;
-    endless.until("a sample", |running| running.stdout().contains("p0  sent "));
+    endless.until("a sample", |running| {
+        running.stdout().contains("seen from their owners")
+    });
     endless.signal(rustix::process::Signal::INT);
     endless.wait().assert_code(0);
     rig.lab

@@ -285,14 +285,24 @@ fn the_live_page_works_in_a_browser() {
     let budget = ["--virtual-time-budget=4000"];
     let page = dom(&uplink, browser, &format!("http://{LISTEN}/"), &budget);
     assert!(page.contains("data-live=\"live\""), "{page}");
-    for part in ["<h2>a</h2>", "<h2>b</h2>", "Mbit/s</dd>", " of 40.0 Mbit/s"] {
+    for part in [
+        "<h2>a</h2>",
+        "<h2>b</h2>",
+        "Mbit/s</dd>",
+        " of 40.0 Mbit/s used, link ",
+        "data-unit=\"Mbit/s\"",
+    ] {
         assert!(page.contains(part), "no {part} in {page}");
     }
     let (_, state) = get(&uplink, 9471, "GET /state.json");
     let (head, html) = get(&uplink, 9471, "GET /");
     assert_eq!(head, "HTTP/1.1 200 OK");
-    let css = get(&uplink, 9471, "GET /page.css").1;
-    let script = get(&uplink, 9471, "GET /page.js").1;
+    let [css, script, charts_css, charts] =
+        ["page.css", "page.js", "uplot.css", "uplot.js"].map(|part| {
+            let (status, body) = get(&uplink, 9471, &format!("GET /{part}"));
+            assert_eq!(status, "HTTP/1.1 200 OK", "{part}");
+            body
+        });
     stop(daemon);
 
     // The same page with the same state, asked about itself; names that are markup stay names.
@@ -301,25 +311,35 @@ fn the_live_page_works_in_a_browser() {
         "\"tenant\":\"<img src=x onerror=alert(1)>\"",
     );
     let alone = html
-        .replace("<link rel=\"stylesheet\" href=\"page.css\">", &format!("<style>{css}</style>"))
+        .replace("<link rel=\"stylesheet\" href=\"page.css\">", &format!("<style>{charts_css}{css}</style>"))
+        .replace("<link rel=\"stylesheet\" href=\"uplot.css\">", "")
+        .replace("<script src=\"uplot.js\"></script>", &format!("<script>{charts}</script>"))
         .replace(
             "<script src=\"page.js\"></script>",
             &format!(
                 "<script>window.__errors = []; onerror = (e) => __errors.push(e);
                 const first = {state}; window.fetch = async () => ({{ ok: true, json: async () => first }});</script>
-                <script>{script}</script><script>setTimeout(() => {{
+                <script>{script}</script><script>setTimeout(async () => {{
                 const width = document.documentElement.clientWidth;
                 const kept = document.documentElement.dataset.periods > 1;
                 const other = structuredClone(first);
-                other.history = [{{ at_s: 1e9, rate: [0, 0, 0], limit: [0, 0, 0] }}];
+                other.history = [{{ at_s: 1e9, rate: [5e6, 0, 0], limit: [129e6, 0, 0] }}];
+                other.state.written_s = 1e9;
                 other.state.tenants[0].tenant = 'd';
+                other.state.tenants[0].limit_bps = 129e6;
                 other.state.tenants[0].bottleneck = {{ kind: 'link', with: ['p', 'q', 'r', 's'], more: 12 }};
                 take(other);
-                const said = document.querySelector('article').textContent;
+                await new Promise((done) => setTimeout(done, 50));
+                const cards = document.querySelectorAll('#tenants article');
+                const said = cards[0].textContent;
+                const figure = cards[0].querySelector('figure');
+                const pixels = figure.querySelector('canvas').getContext('2d').getImageData(0, 0, 100, 100).data;
                 document.documentElement.dataset.told = JSON.stringify([__errors.length,
                   document.documentElement.scrollWidth - width,
-                  document.querySelectorAll('article').length, document.querySelectorAll('img').length,
-                  kept, document.documentElement.dataset.periods, said.includes('p, q, r and 13 more')]);
+                  cards.length, document.querySelectorAll('img').length, kept,
+                  [...past.tenants.keys()].includes('b') && past.tenants.get('d').rate[0] === null,
+                  said.includes('p, q, r and 13 more'), figure.dataset.unit, pixels.some((byte) => byte > 0),
+                  5e6 / figure.dataset.top < 0.1 || said.includes('limit 129 Mbit/s is above this picture')]);
                 }}, 300);</script>"
             ),
         );
@@ -336,7 +356,7 @@ fn the_live_page_works_in_a_browser() {
             &[&size, "--virtual-time-budget=2000"],
         );
         assert!(
-            page.contains("data-told=\"[0,0,3,0,true,&quot;1&quot;,true]\""),
+            page.contains("data-told=\"[0,0,3,0,true,true,true,&quot;Mbit/s&quot;,true,true]\""),
             "{width}: {page}"
         );
     }

@@ -36,9 +36,11 @@ fn three_tenants_share_an_uplink() {
         line.assert_code(0).stdout.contains(part)
     };
     daemon.until("the bottleneck of a", |_| {
-        says("a", "the link is the bottleneck, shared with b; level ")
+        says("a", "held by the link, shared with b; fair share ")
     });
-    daemon.until("the demand of c", |_| says("c", "; gets all it asks for\n"));
+    daemon.until("the demand of c", |_| {
+        says("c", "; nothing holds it back\n")
+    });
     let nobody = uplink.police(&["explain", "d"]).run();
     nobody.assert_code(2);
     assert!(

@@ -109,8 +109,9 @@ fn namespace_guest(_: Privilege) {
     }
     assert_eq!(ledger(&before, &after, 0), []);
     let said = path.facts().notes.iter().any(|note| {
-        note.to_string()
-            .starts_with("guest in a namespace with macvlan: kernel bridge between two interfaces")
+        note.to_string().starts_with(
+            "guest is a network namespace with macvlan: a kernel bridge joins two interfaces",
+        )
     });
     assert!(said, "{:?}", &path.facts().notes);
 }
@@ -184,7 +185,7 @@ fn namespace_guests(_: Privilege) {
             .any(|note| note.to_string().starts_with(words))
     };
     assert!(said("3 guests share the tester's interfaces: "));
-    assert!(said("guest2 in a namespace with macvlan: "));
+    assert!(said("guest2 is a network namespace with macvlan: "));
 }
 
 /// A socket on port 0 (A) or 1 (B).
@@ -297,8 +298,8 @@ fn says_where(privilege: Privilege) {
         assert_eq!(
             notes,
             [
-                "the scheduler places the receive threads of d0 and d1: only root may pin kernel threads",
-                "the receive threads of d0 and d1 run at ordinary priority: any program that wakes on their CPU stops them for up to a time slice, and frames are lost"
+                "The receive threads of d0 and d1 are not pinned: only root may pin kernel threads.",
+                "The receive threads of d0 and d1 run at ordinary priority. Any program that wakes on their CPU stops them, and frames are lost. Run nicety as root."
             ]
         );
     }

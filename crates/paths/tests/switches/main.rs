@@ -245,7 +245,7 @@ fn ovs_automatic(privilege: Privilege) {
             .notes
             .iter()
             .map(Note::to_string)
-            .find(|note| note.starts_with("ovs: "))
+            .find(|note| note.starts_with("The switch is "))
             .unwrap();
         let wanted = match path.datapath() {
             Datapath::Kernel => "kernel datapath",

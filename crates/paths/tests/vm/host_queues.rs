@@ -86,7 +86,7 @@ pub fn spread(privilege: Privilege) -> Outcome {
         let own = threads(interface);
         let names: BTreeSet<&str> = own.iter().map(|t| t.thread.name.as_str()).collect();
         assert_eq!(names.len(), QUEUES as usize, "{names:?}");
-        let note = format!("{interface}: 4 receive queues, threads ");
+        let note = format!("{interface} has 4 receive queues, with threads ");
         assert!(
             path.facts()
                 .notes
@@ -105,7 +105,7 @@ pub fn polled(privilege: Privilege) -> Outcome {
     crate::as_root(privilege)?;
     let queues = QUEUES.to_string();
     let words = [("switch", "ovs-dpdk"), ("host_queues", queues.as_str())];
-    let path = crate::on_program(&words, "guest on ovs-dpdk: Open vSwitch ")?;
+    let path = crate::on_program(&words, "The guest's switch is Open vSwitch ")?;
     carry(&path, 0, 1);
     carry(&path, 1, 1);
     for from in [0, 1] {

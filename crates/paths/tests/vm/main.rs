@@ -426,7 +426,7 @@ fn on_program(words: &[(&str, &str)], said: &str) -> Result<VmPath, Skip> {
 
 fn several_on_ovs(_: Privilege) -> Outcome {
     let words = [("switch", "ovs"), ("vms", "2")];
-    let path = on_program(&words, "guest on ovs: Open vSwitch ")?;
+    let path = on_program(&words, "The guest's switch is Open vSwitch ")?;
     let seen = || path.counters().unwrap().of("ovs").unwrap().rx_packets;
     let before = seen();
     own_frames(&path);
@@ -442,7 +442,7 @@ fn several_on_ovs(_: Privilege) -> Outcome {
 fn tagged_on_ovs(_: Privilege) -> Outcome {
     for guests in ["1", "2"] {
         let words = [("switch", "ovs"), ("tagging", "filtering"), ("vms", guests)];
-        let path = on_program(&words, "guest on ovs: Open vSwitch ")?;
+        let path = on_program(&words, "The guest's switch is Open vSwitch ")?;
         assert_eq!(path.facts().vlan, Some(100));
         own_frames(&path);
         // Beyond the switch nobody takes what has no tag.
@@ -474,7 +474,7 @@ fn bridged_on_ovs(_: Privilege) -> Outcome {
         ("tagging", "filtering"),
         ("vms", "2"),
     ];
-    let path = on_program(&words, "guest on ovs: Open vSwitch ")?;
+    let path = on_program(&words, "The guest's switch is Open vSwitch ")?;
     own_frames(&path);
     assert_eq!(
         order(&path),
@@ -482,7 +482,7 @@ fn bridged_on_ovs(_: Privilege) -> Outcome {
          qvo2, qvb2, qbr2, t2, guest1 eth0, guest1 eth1, t3, qbr3, qvb3, qvo3"
     );
     drop(path);
-    let path = on_program(&words[..1], "guest on ovs: Open vSwitch ")?;
+    let path = on_program(&words[..1], "The guest's switch is Open vSwitch ")?;
     own_frames(&path);
     // A frame lost between two ends of a pair is counted once.
     let userspace = |note: &Note| note.to_string().contains("userspace datapath");
@@ -499,7 +499,7 @@ fn bridged_on_ovs(_: Privilege) -> Outcome {
 fn ovs_dpdk(privilege: Privilege) -> Outcome {
     as_root(privilege)?;
     let words = [("switch", "ovs-dpdk"), ("vms", "2"), ("ring", "512")];
-    let path = on_program(&words, "guest on ovs-dpdk: Open vSwitch ")?;
+    let path = on_program(&words, "The guest's switch is Open vSwitch ")?;
     let nic = &path.hellos()[1].nics[1];
     assert_eq!(
         (nic.driver.as_str(), nic.rings),
@@ -516,7 +516,7 @@ fn ovs_dpdk(privilege: Privilege) -> Outcome {
 fn testpmd(privilege: Privilege) -> Outcome {
     as_root(privilege)?;
     let words = [("switch", "testpmd")];
-    let path = on_program(&words, "guest on testpmd: DPDK ")?;
+    let path = on_program(&words, "The guest's switch is testpmd with ")?;
     own_frames(&path);
     assert_eq!(
         order(&path),

@@ -71,6 +71,7 @@ impl Daemon {
         }
         let state = State {
             schema: SCHEMA,
+            host: self.options.naming.called(),
             pid: std::process::id(),
             born_ticks: self.born_ticks,
             netns: self.ports.namespace(),

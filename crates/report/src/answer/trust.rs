@@ -76,7 +76,7 @@ fn why(wide: &[&Group<'_>]) -> Option<String> {
         ));
     }
     let first = wide.iter().find_map(|group| group.why().first())?;
-    Some(first.reason().into_owned())
+    Some(first.reason().trim_end_matches('.').to_owned())
 }
 
 /// `rustc, PID 812: 0.9 CPU`, each program once with the most that it used, most first.

@@ -34,6 +34,8 @@ pub(crate) struct More {
     /// Shade of a heat map.
     pub(crate) shade: Option<usize>,
     pub(crate) drawing: Option<Markup>,
+    /// Anchor of its row in a page, and what the row is about.
+    pub(crate) anchor: Option<(String, String)>,
 }
 
 static NOTHING_MORE: std::sync::LazyLock<More> = std::sync::LazyLock::new(More::default);
@@ -87,6 +89,12 @@ impl Cell {
         let mut cell = Self::from(lines.join("; "));
         cell.more().list = lines;
         cell
+    }
+
+    /// The first field of a row that can be linked to.
+    pub(crate) fn anchored(mut self, id: String, what: &str) -> Self {
+        self.more().anchor = Some((id, what.to_owned()));
+        self
     }
 
     pub(crate) fn drawn(drawing: Markup) -> Self {

@@ -12,12 +12,14 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::table::MOST;
 use super::{Badge, Block, Cell, Document, Kind, Section, Table};
 use crate::error::ReportError;
+use crate::figure;
 use crate::number;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// Nothing may be loaded from anywhere; what is in the page may run.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+/// Nothing may be loaded from anywhere; what is in the page may run, and a chart becomes a picture.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 /// Bytes of data from which they are kept compressed.
 const PACKED: usize = 1 << 20;
 /// Rows that a long table shows until all are asked for. Parsing and laying out thousands takes a
@@ -118,7 +120,10 @@ fn header(document: &Document) -> Markup {
     };
     html! {
         header {
-            p.eyebrow { (document.page.eyebrow) }
+            p.eyebrow {
+                @if let Some(host) = &document.host { strong.host { (host) } " · " }
+                (document.page.eyebrow)
+            }
             h1 { (document.title) }
             @if !lead.is_empty() { p.lead { (lead) } }
             @for text in std::iter::once(rest).chain(answer.map(|sentences| sentences.join(" "))) {
@@ -227,7 +232,7 @@ fn field(kind: Kind, cell: &Cell, meanings: bool) -> Markup {
     let shade = cell.extras().shade.map(|shade| format!("num heat{shade}"));
     html! {
         @match (kind, shade) {
-            (Kind::Name, _) => th scope="row" { (content) },
+            (Kind::Name, _) => th scope="row" id=[cell.extras().anchor.as_ref().map(|(id, _)| id)] { (content) },
             (Kind::Place, _) => th.num scope="row" { (content) },
             (_, Some(shade)) => td class=(shade) data-v=[cell.value] { (content) },
             (Kind::Text, _) => td { (content) },
@@ -255,6 +260,7 @@ fn content(cell: &Cell, meanings: bool) -> Markup {
             _ if !extras.list.is_empty() => ul.plain { @for line in &extras.list { li { (line) } } },
             _ => (extras.on_page.as_ref().unwrap_or(&cell.text)),
         }
+        @if let Some((id, what)) = &extras.anchor { (figure::link(id, what)) }
         @if !mark.is_empty() { abbr title=(extras.confidence.words()) { (mark) } }
         @if let Some(drawing) = &extras.drawing { (drawing) }
         @for line in &extras.details { span.sub { (line) } }

@@ -11,6 +11,9 @@ pub(crate) fn write(document: &Document, out: &mut impl Write) -> Result<(), Rep
     let heading =
         |level: usize, title: &str| format!("{} {}\n\n", "#".repeat(level), escape(title));
     page.push_str(&heading(document.level, &document.title));
+    if let Some(host) = &document.host {
+        page.push_str(&format!("{}\n\n", escape(host)));
+    }
     for sentences in &document.answer {
         page.push_str(&format!("**{}**\n\n", escape(&sentences.join(" "))));
     }

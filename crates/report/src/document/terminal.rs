@@ -35,6 +35,9 @@ pub(crate) fn write(
         width: options.width.max(20),
         colour: options.colour,
     };
+    if let Some(host) = &document.host {
+        page.prose(0, host, "2");
+    }
     for sentences in &document.answer {
         page.prose(0, &sentences.join(" "), STRONG);
     }

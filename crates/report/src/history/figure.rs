@@ -4,25 +4,20 @@ use maud::{Markup, html};
 use nicety_model::history::{Trend, TrendChange};
 
 use super::value;
-use crate::error::ReportError;
 use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, Shape};
-use crate::figure::{self, key};
-use crate::number;
+use crate::figure::svg::{self, Frame, Ink, Look, Shape, Stroke};
+use crate::figure::{self, Room, Size, key};
 
-/// The figure for a wide and a narrow window.
-pub(super) fn figures(trend: &Trend) -> Result<Markup, ReportError> {
+/// The figure for windows of any width.
+pub(super) fn figures(trend: &Trend) -> Markup {
     let values = trend.points.iter().flat_map(|p| [p.value, p.min, p.max]);
     let finite = values.flatten().filter(|v| v.is_finite());
     let highest = finite.clone().fold(0.0, f64::max);
     if highest <= 0.0 {
-        return Ok(html! { p { "No run has a number." } });
+        return html! { p { "No run has a number." } };
     }
     let lowest = finite.fold(highest, f64::min);
-    let drawn = figure::both(
-        [((760, 300), 12), ((360, 240), 6)],
-        |(size, ticks), class| figure(trend, (lowest, highest), (size, class, ticks)),
-    )?;
+    let drawn = Room::Whole.draw(300.0, |size| figure(trend, (lowest, highest), size));
     let mut keys = vec![
         key("s0", "●", "verdict ok or wide"),
         key("s0", "○", "another verdict"),
@@ -30,29 +25,31 @@ pub(super) fn figures(trend: &Trend) -> Result<Markup, ReportError> {
     if !trend.changes.is_empty() {
         keys.push(key("goal-line", "", "change, with the level on both sides"));
     }
-    let about = format!(
-        "{} in {}, oldest run first; the axis need not begin at 0",
+    let about = "oldest run first; the scale need not begin at 0";
+    figure::figure(
+        "Run by run",
+        about,
+        html! { (figure::legend(&keys)) (drawn) },
+    )
+}
+
+fn figure(trend: &Trend, (lowest, highest): (f64, f64), size: Size) -> Markup {
+    let points = &trend.points;
+    let ids = points.iter().map(|point| point.id.to_string());
+    let x = Axis::places(ids, figure::ticks(size) as usize).named("run");
+    let what = format!(
+        "{}, {}",
         trend.metric.word(),
         trend.metric.unit(&trend.cell)
     );
-    Ok(figure::figure(
-        "Run by run",
-        &about,
-        html! { (figure::legend(&keys)) (drawn) },
-    ))
-}
-
-fn figure(
-    trend: &Trend,
-    (lowest, highest): (f64, f64),
-    (size, class, wanted): ((i32, i32), &'static str, usize),
-) -> Result<Markup, ReportError> {
-    let points = &trend.points;
-    let x = Axis::places(points.iter().map(|point| point.id.to_string()), wanted);
-    let y = Axis::around(lowest, highest, 5, number::short);
+    let y = Axis::around(lowest, highest, 5, "").named(&what);
     let told: Vec<String> = points
         .iter()
-        .map(|point| format!("run {} {}", point.id, value(trend, point)))
+        .map(|point| {
+            let unit = trend.metric.unit(&trend.cell);
+            let (value, verdict) = (value(trend, point), point.verdict);
+            format!("run {}: {value} {unit}, {verdict}", point.id)
+        })
         .collect();
     let label = format!(
         "{} of {} run by run: {}",
@@ -60,27 +57,31 @@ fn figure(
         trend.cell,
         told.join(", ")
     );
-    let frame = Frame::new((size, class), 60, (&x, &y), &label);
+    let frame = Frame {
+        size,
+        axes: (&x, &y),
+        label: &label,
+    };
     svg::draw(&frame, |plot| {
         for (change, from, to, until) in stretches(trend) {
-            plot.line(&[(to - 0.5, y.min), (to - 0.5, y.max)], Ink::Goal, 1, true)?;
+            plot.upright(to - 0.5, Ink::Goal, Stroke::Dashed);
             let before = [(from, change.before), (to - 1.0, change.before)];
             let after = [(to, change.after), (until, change.after)];
-            plot.line(&before, Ink::Goal, 2, false)?;
-            plot.line(&after, Ink::Goal, 2, false)?;
+            plot.line(&before, Ink::Goal, Stroke::Thick);
+            plot.line(&after, Ink::Goal, Stroke::Thick);
         }
-        for (n, point) in points.iter().enumerate() {
+        for (n, (point, words)) in points.iter().zip(&told).enumerate() {
             let Some(value) = point.value else { continue };
             let at = n as f64 + 1.0;
             if let (Some(min), Some(max)) = (point.min, point.max)
                 && max > min
             {
-                plot.error_bar(at, min, max, Ink::Series(0))?;
+                plot.error_bar(at, min, max, Ink::Series(0));
             }
             let hollow = !point.verdict.is_own();
-            plot.mark((at, value), Shape::Circle, Ink::Series(0), 3, hollow)?;
+            let look = Look::new(Shape::Circle, Ink::Series(0), 3.5, hollow);
+            plot.mark((at, value), look, words);
         }
-        Ok(())
     })
 }
 

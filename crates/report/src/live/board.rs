@@ -7,6 +7,8 @@ use nicety_model::run::CellSummary;
 use nicety_model::{CellResult, CoreUse, Purpose, SearchBounds, Verdict};
 use serde::Serialize;
 
+use super::left::Expected;
+
 /// Results that are remembered as lines.
 const RECENT: usize = 12;
 
@@ -62,9 +64,9 @@ pub struct Board {
     pub now: Option<Now>,
     /// Socket tests that ended.
     pub sockets: u32,
-    /// Expected end, after the start.
+    /// Expected end, smoothed.
     #[serde(skip)]
-    pub end: Option<Duration>,
+    pub end: Option<Expected>,
     /// Lines that were written last, newest first.
     pub recent: VecDeque<String>,
     /// Use of each CPU in the last second.
@@ -118,6 +120,11 @@ impl Board {
             .scale_fps
             .max(load_fps)
             .max(bounds.upper_fps.unwrap_or(0.0));
+    }
+
+    /// `elapsed` after the start, the search thinks that the run takes `left` from then.
+    pub fn left(&mut self, elapsed: Duration, left: Duration) {
+        self.end = Some(Expected::after(self.end, elapsed, left));
     }
 
     /// A repeat of a cell ended; visits of the control cell are none. `so_far` is what the repeats

@@ -1,339 +1,222 @@
-//! The live view as lines: a function of the board, the time and the size of the terminal.
+//! The view of a run: a few lines below what was written, or the whole screen.
 
 use std::time::Duration;
 
-use nicety_model::{CoreUse, Purpose, Verdict};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::text::{Line, Span};
 
-use super::board::{Board, Now, Row, Square};
-use super::span::{Line, Tone, cut, pad, width_of};
+use super::board::Board;
+use super::cpus::meters;
+use super::keys::View;
+use super::look::{Look, Tone, clean};
+use super::{cells, grid, help, searched};
 
-/// Most lines for the cells.
+/// Most lines for the cells, and for the CPUs.
 const GRID: usize = 8;
-/// Widest drawing: longer bars say no more.
+const CPUS: usize = 4;
+/// Lines of the head: what is measured, what is known of it, the same on a scale.
+const HEAD: usize = 3;
+/// Lines that stay on a full screen besides the head, the rows and the CPUs.
+const RECENT: usize = 3;
+/// Widest drawing of the few lines: longer bars say no more.
 const WIDEST: usize = 100;
-/// Narrowest meter of a CPU, with its label and its percentage.
-const METER: usize = 18;
 
-/// What marks are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marks {
-    to_come: &'static str,
-    now: &'static str,
-    some: &'static str,
-    ok: &'static str,
-    doubtful: &'static str,
-    failed: &'static str,
-    skipped: &'static str,
-    full: &'static str,
-    empty: &'static str,
-    load: &'static str,
-}
-
-impl Marks {
-    /// For terminals that show Unicode.
-    pub const UNICODE: Self = Self {
-        to_come: "·",
-        now: "◆",
-        some: "▪",
-        ok: "■",
-        doubtful: "▲",
-        failed: "×",
-        skipped: "–",
-        full: "█",
-        empty: "░",
-        load: "◆",
-    };
-    /// For all others.
-    pub const ASCII: Self = Self {
-        to_come: ".",
-        now: "@",
-        some: "+",
-        ok: "#",
-        doubtful: "!",
-        failed: "x",
-        skipped: "-",
-        full: "#",
-        empty: ".",
-        load: "@",
-    };
-}
-
-/// Where to draw.
+/// What is drawn.
 #[derive(Debug, Clone, Copy)]
-pub struct Canvas {
-    /// Columns of the terminal.
-    pub width: usize,
-    /// Its lines.
-    pub height: usize,
-    /// What it can show.
-    pub marks: Marks,
+pub struct Frame<'f> {
+    /// The run.
+    pub board: &'f Board,
+    /// Time since its start.
+    pub elapsed: Duration,
+    /// What the terminal shows.
+    pub look: Look,
+    /// Somebody listens to keys.
+    pub keys: bool,
+    /// The user has asked to stop.
+    pub stopping: bool,
 }
 
-/// Draws the board `elapsed` after the start.
-pub fn draw(board: &Board, elapsed: Duration, canvas: Canvas) -> Vec<Line> {
-    // The last column stays empty: many terminals wrap when it is written.
-    let width = canvas.width.saturating_sub(1).clamp(1, WIDEST);
-    let marks = canvas.marks;
-    let mut lines = match &board.now {
-        Some(now) => head(now, width, marks),
-        None => vec![vec![(board.stage.clone(), Tone::Bold)]],
+/// Lines that the few lines take on a terminal of this size: the same for all of a run.
+pub fn height(frame: Frame<'_>, size: (u16, u16)) -> u16 {
+    let lines = lines(frame, &View::default(), size).len();
+    u16::try_from(lines).unwrap_or(u16::MAX)
+}
+
+/// Draws the few lines.
+pub fn inline(frame: Frame<'_>, view: &View, size: (u16, u16), buf: &mut Buffer) {
+    let area = buf.area;
+    for (y, line) in (area.top()..area.bottom()).zip(lines(frame, view, size)) {
+        buf.set_line(area.x, y, &line, area.width.saturating_sub(1));
+    }
+}
+
+fn lines(frame: Frame<'_>, view: &View, (width, height): (u16, u16)) -> Vec<Line<'static>> {
+    // The cursor rests in the first column, and many terminals wrap when the last one is written.
+    let width = usize::from(width).saturating_sub(2).clamp(1, WIDEST);
+    let room = usize::from(height).saturating_sub(1).max(1);
+    let Frame { board, look, .. } = frame;
+    let mut lines = match view.help {
+        true => keys(look),
+        false => head(frame, width),
     };
-    let mut grid = grid(board, width, marks);
-    let mut cpus = cpus(&board.cores, width, marks);
-    let last = foot(board, elapsed, width);
+    let foot = foot(frame, view, width);
     // A low terminal keeps what changes most: the head and the time.
-    let room = canvas.height.saturating_sub(lines.len() + last.len() + 1);
-    cpus.truncate(room);
-    grid.truncate(room - cpus.len());
-    lines.extend(grid);
+    let left = room.saturating_sub(lines.len() + foot.len());
+    let mut cpus = meters(&board.cores, width, CPUS, look);
+    cpus.truncate(left);
+    lines.extend(grid::lines(board, width, GRID.min(left - cpus.len()), look));
     lines.extend(cpus);
-    lines.extend(last);
-    lines.truncate(canvas.height.saturating_sub(1).max(1));
-    lines.into_iter().map(|line| cut(line, width)).collect()
-}
-
-fn head(now: &Now, width: usize, marks: Marks) -> Vec<Line> {
-    let name = match now.control {
-        true => format!("{} (control)", now.cell),
-        false => now.cell.clone(),
-    };
-    let Some((index, purpose)) = now.trial else {
-        return vec![vec![(name, Tone::Bold)]];
-    };
-    let what = match purpose {
-        Purpose::WarmUp => "warm-up".to_owned(),
-        Purpose::Search => "search".to_owned(),
-        Purpose::Confirm => "confirm".to_owned(),
-        Purpose::Latency { load_ratio } => format!("latency at {:.0} %", load_ratio * 100.0),
-    };
-    let trial = format!(
-        "trial {index}, {what}, {} frames/s",
-        thousands(now.load_fps)
-    );
-    let mut lines = match width_of(&name) + 2 + width_of(&trial) <= width {
-        true => vec![vec![
-            (name, Tone::Bold),
-            (format!("  {trial}"), Tone::Plain),
-        ]],
-        false => vec![
-            vec![(name, Tone::Bold)],
-            vec![(
-                format!("{index} {what} {}", thousands(now.load_fps)),
-                Tone::Plain,
-            )],
-        ],
-    };
-    lines.push(bounds(now, width, marks));
+    lines.truncate(room.saturating_sub(foot.len()));
+    lines.extend(foot);
+    lines.truncate(room);
+    for line in &mut lines {
+        line.spans.insert(0, Span::raw(" "));
+    }
     lines
 }
 
-/// The interval that the throughput is known to lie in, on a scale that begins at 0.
-fn bounds(now: &Now, width: usize, marks: Marks) -> Line {
-    let word = |fps: Option<f64>| fps.map_or_else(|| "?".to_owned(), thousands);
-    let (lower, upper) = (now.bounds.lower_fps, now.bounds.upper_fps);
-    let (left, right) = (word(lower), word(upper));
-    let room = width.saturating_sub(18);
-    if room < 10 || now.scale_fps <= 0.0 {
-        return vec![(format!("{left} .. {right}"), Tone::Plain)];
-    }
-    let at = |fps: f64| ((fps / now.scale_fps * room as f64) as usize).min(room - 1);
-    let (from, to) = (lower.map_or(0, at), upper.map_or(room - 1, at));
-    let load = at(now.load_fps);
-    let mut line: Line = vec![(format!("{left:>8} "), Tone::Plain)];
-    for column in 0..room {
-        line.push(match column {
-            _ if column == load => (marks.load.to_owned(), Tone::Bold),
-            _ if (from..=to).contains(&column) => (marks.full.to_owned(), Tone::Good),
-            _ => (marks.empty.to_owned(), Tone::Dim),
-        });
-    }
-    line.push((format!(" {right}"), Tone::Plain));
-    line
-}
-
-fn mark(name: &str, square: &Square, board: &Board, marks: Marks) -> (String, Tone) {
-    let current = board
-        .now
-        .as_ref()
-        .is_some_and(|now| !now.control && now.cell == name);
-    let (mark, tone) = match (square.worst, square) {
-        _ if current => (marks.now, Tone::Bold),
-        (_, Square { skipped: true, .. }) => (marks.skipped, Tone::Dim),
-        (None, _) => (marks.to_come, Tone::Dim),
-        (Some(Verdict::Failed), _) => (marks.failed, Tone::Bad),
-        (Some(worst), square) if worst.is_own() => match square.done < board.repeats {
-            true => (marks.some, Tone::Good),
-            false => (marks.ok, Tone::Good),
-        },
-        (Some(_), _) => (marks.doubtful, Tone::Doubtful),
-    };
-    (mark.to_owned(), tone)
-}
-
-/// The cells: a line for each path, or all in a row, or only how many.
-fn grid(board: &Board, width: usize, marks: Marks) -> Vec<Line> {
-    let all = board.squares().count();
-    if all <= 1 {
-        return Vec::new();
-    }
-    let longest = board
-        .rows
-        .iter()
-        .map(|row| row.cells.len())
-        .max()
-        .unwrap_or(0);
-    let label = board
-        .rows
-        .iter()
-        .map(|row| width_of(&row.path))
-        .max()
-        .unwrap_or(0);
-    let label = label.min(width / 3);
-    let marked = |row: &Row| -> Line {
-        row.cells
-            .iter()
-            .map(|(name, square)| mark(name, square, board, marks))
-            .collect()
-    };
-    if board.rows.len() <= GRID && longest + label < width {
-        return board
-            .rows
-            .iter()
-            .map(|row| {
-                let mut line = vec![(pad(&row.path, label) + " ", Tone::Plain)];
-                line.extend(marked(row));
-                line
-            })
-            .collect();
-    }
-    if all <= width * GRID {
-        let squares: Line = board.rows.iter().flat_map(marked).collect();
-        return squares.chunks(width).map(<[_]>::to_vec).collect();
-    }
-    let done = board
-        .squares()
-        .filter(|(_, square)| square.done > 0 || square.skipped)
-        .count();
-    vec![meter(done as f64 / all as f64, width, Tone::Good, marks)]
-}
-
-fn meter(ratio: f64, width: usize, tone: Tone, marks: Marks) -> Line {
-    let full = ((ratio.clamp(0.0, 1.0) * width as f64).round() as usize).min(width);
-    vec![
-        (marks.full.repeat(full), tone),
-        (marks.empty.repeat(width - full), Tone::Dim),
+/// The keys, in as many lines as the head has.
+fn keys(look: Look) -> Vec<Line<'static>> {
+    [
+        "q  finish the trial, keep what is measured; again: end at once",
+        "f  all test points on the full screen",
+        "space  freeze     ?  close this help",
     ]
+    .map(|text| Line::styled(text, look.style(Tone::Bold)))
+    .to_vec()
 }
 
-/// A meter for each CPU, as many in a line as fit; of very many CPUs the busiest.
-fn cpus(cores: &[CoreUse], width: usize, marks: Marks) -> Vec<Line> {
-    const MOST: usize = 4;
-    let columns = (width / (METER + 2)).clamp(1, cores.len().max(1));
-    let wide = ((width + 2) / columns).saturating_sub(2).min(40);
-    let mut shown: Vec<&CoreUse> = cores.iter().collect();
-    if shown.len() > columns * MOST {
-        shown.sort_by(|a, b| b.busy().total_cmp(&a.busy()));
-        shown.truncate(columns * MOST);
-        shown.sort_by_key(|core| core.cpu);
-    }
-    let draw = |core: &&CoreUse| -> Line {
-        let label = format!("CPU{:<3}", core.cpu);
-        let share = format!("{:>4.0} %", core.busy() * 100.0);
-        let bar = wide.saturating_sub(width_of(&label) + width_of(&share) + 1);
-        let mut line = vec![(label + " ", Tone::Plain)];
-        line.extend(stacked(core, bar, marks));
-        line.push((share, Tone::Plain));
-        line
+/// What is measured and what is known of it; as many lines whatever it is, so that nothing jumps.
+fn head(frame: Frame<'_>, width: usize) -> Vec<Line<'static>> {
+    let Frame { board, look, .. } = frame;
+    let bold = look.style(Tone::Bold);
+    let mut lines = match &board.now {
+        Some(now) => {
+            let control = if now.control { " (control)" } else { "" };
+            let name = format!("{}{control}", clean(&now.cell));
+            let mut first = vec![Span::styled(name, bold)];
+            if let Some((index, _)) = now.trial {
+                first.push(Span::raw(format!("  trial {index}")));
+            }
+            let mut words = searched::words(now, look);
+            if !words.is_empty() && words.chars().count() + 9 <= width {
+                words += " frames/s";
+            }
+            vec![
+                Line::from(first),
+                Line::from(words),
+                searched::bar(now, look, width),
+            ]
+        }
+        None => vec![Line::styled(clean(&board.stage), bold)],
     };
-    shown
-        .chunks(columns)
-        .map(|cores| {
-            let drawn: Vec<Line> = cores.iter().map(draw).collect();
-            drawn.join(&("  ".to_owned(), Tone::Plain))
-        })
-        .collect()
+    lines.resize(HEAD, Line::default());
+    lines
 }
 
-/// Programs and the kernel, then interrupts, then what the hypervisor took.
-fn stacked(core: &CoreUse, width: usize, marks: Marks) -> Line {
-    let mut line = Line::new();
-    let (mut until, mut filled) = (0.0, 0);
-    for (share, tone) in [
-        (core.user + core.system, Tone::Good),
-        (core.irq + core.softirq, Tone::Doubtful),
-        (core.steal, Tone::Bad),
-    ] {
-        until += share.clamp(0.0, 1.0);
-        let to = ((until * width as f64).round() as usize).clamp(filled, width);
-        line.push((marks.full.repeat(to - filled), tone));
-        filled = to;
+/// How much is done, how long it takes yet, and what the user may do.
+fn foot(frame: Frame<'_>, view: &View, width: usize) -> Vec<Line<'static>> {
+    let Frame { board, look, .. } = frame;
+    let mut parts = Vec::new();
+    if frame.stopping {
+        let again = if frame.keys {
+            "q again"
+        } else {
+            "Ctrl-C again"
+        };
+        parts.push((format!("stopping; {again} ends at once"), Tone::Doubtful));
+    } else if let Some(end) = board.end {
+        parts.push((end.words(frame.elapsed, look.pick("±", "+-")), Tone::Bold));
     }
-    line.push((marks.empty.repeat(width - filled), Tone::Dim));
-    line
+    if view.frozen {
+        parts.push(("frozen".to_owned(), Tone::Doubtful));
+    }
+    parts.extend(cells::counts(board));
+    if frame.keys {
+        parts.push(("q quit  ? keys".to_owned(), Tone::Dim));
+    }
+    flow(parts, width, look)
 }
 
-/// How many cells are done, and how long it takes yet.
-fn foot(board: &Board, elapsed: Duration, width: usize) -> Vec<Line> {
-    let count =
-        |of: &dyn Fn(&Square) -> bool| board.squares().filter(|(_, square)| of(square)).count();
-    let all = count(&|_| true);
-    let done = count(&|square| square.done >= board.repeats || square.skipped);
-    let doubtful = count(&|square| {
-        let doubtful = |worst: Verdict| !worst.is_own() && worst != Verdict::Failed;
-        square.worst.is_some_and(doubtful)
-    });
-    let failed = count(&|square| square.worst == Some(Verdict::Failed));
-    let mut words = vec![(format!("{done} of {all} cells"), Tone::Plain)];
-    if board.sockets > 0 {
-        words.push((format!("{} socket tests", board.sockets), Tone::Plain));
+/// One after the other in a line; what does not fit at the end is left out, the first never is.
+fn flow(parts: Vec<(String, Tone)>, width: usize, look: Look) -> Vec<Line<'static>> {
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    let mut used = 0;
+    for (text, tone) in parts {
+        let gap = if spans.is_empty() { 0 } else { 2 };
+        let wide = text.chars().count() + gap;
+        if used > 0 && used + wide > width {
+            continue;
+        }
+        used += wide;
+        spans.push(Span::raw(" ".repeat(gap)));
+        spans.push(Span::styled(text, look.style(tone)));
     }
-    if doubtful > 0 {
-        words.push((format!("{doubtful} doubtful"), Tone::Doubtful));
-    }
-    if failed > 0 {
-        words.push((format!("{failed} failed"), Tone::Bad));
-    }
-    let left = board.end.map(|end| {
-        (
-            format!("{} left", clock(end.saturating_sub(elapsed))),
-            Tone::Bold,
-        )
-    });
-    let wide: usize = words
-        .iter()
-        .chain(&left)
-        .map(|(text, _)| width_of(text) + 2)
-        .sum();
-    if wide.saturating_sub(2) > width {
-        // One below the other, the time first.
-        return left
-            .into_iter()
-            .chain(words)
-            .map(|span| vec![span])
-            .collect();
-    }
-    let spans: Vec<Line> = words
-        .into_iter()
-        .chain(left)
-        .map(|span| vec![span])
-        .collect();
-    vec![spans.join(&("  ".to_owned(), Tone::Plain))]
+    vec![Line::from(spans)]
 }
 
-/// `412.3k`: enough digits for a line that moves.
-pub fn thousands(fps: f64) -> String {
-    match fps {
-        f if f >= 1e6 => format!("{:.2}M", f / 1e6),
-        f if f >= 1e3 => format!("{:.1}k", f / 1e3),
-        f => format!("{f:.0}"),
+/// Draws the full screen: the head, a row for each cell, the last lines, the CPUs.
+pub fn full(frame: Frame<'_>, view: &mut View, buf: &mut Buffer) {
+    let Frame { board, look, .. } = frame;
+    let area = buf.area;
+    let width = usize::from(area.width);
+    let put = |lines: Vec<Line<'static>>, y: u16, buf: &mut Buffer| {
+        for (y, line) in (y..area.bottom()).zip(lines) {
+            buf.set_line(area.x, y, &line, area.width);
+        }
+    };
+    let mut top = head(frame, width);
+    top.truncate(area.height.into());
+    let mut bottom: Vec<Line<'static>> = Vec::new();
+    // A low screen is for the rows.
+    if area.height >= 16 {
+        let recent = board.recent.iter().take(RECENT).rev();
+        bottom.extend(recent.map(|line| Line::styled(clean(line), look.style(Tone::Dim))));
+        bottom.extend(meters(&board.cores, width, CPUS, look));
+    }
+    bottom.push(status(frame, view, width));
+    let from = area.bottom().saturating_sub(bottom.len() as u16);
+    let rows = Rect::new(
+        area.x,
+        area.y + top.len() as u16,
+        area.width,
+        from.saturating_sub(area.y + top.len() as u16),
+    );
+    put(top, area.y, buf);
+    cells::list(board, look).render(view, look, rows, buf);
+    put(bottom, from.max(area.y), buf);
+    if view.help {
+        let mut keys = help::LIST.to_vec();
+        keys.insert(0, ("f", "back to the few lines below the results"));
+        if let Some(quit) = keys.last_mut() {
+            quit.1 = "finish the trial, keep what is measured; again: end at once";
+        }
+        help::render(&keys, look, area, buf);
     }
 }
 
-fn clock(left: Duration) -> String {
-    let s = left.as_secs();
-    match s / 3600 {
-        0 => format!("{}:{:02}", s / 60, s % 60),
-        hours => format!("{hours}:{:02}:{:02}", s / 60 % 60, s % 60),
+fn status(frame: Frame<'_>, view: &View, width: usize) -> Line<'static> {
+    if let Some(line) = filter(view, frame.look) {
+        return line;
+    }
+    let mut lines = foot(frame, view, width);
+    lines.pop().unwrap_or_default()
+}
+
+/// The filter, while it is typed or used.
+pub(crate) fn filter(view: &View, look: Look) -> Option<Line<'static>> {
+    let filter = clean(&view.filter);
+    match (view.typing, view.filter.is_empty()) {
+        (true, _) => Some(Line::styled(
+            format!("filter: {filter}_"),
+            look.style(Tone::Bold),
+        )),
+        (false, true) => None,
+        (false, false) => Some(Line::styled(
+            format!("only rows with {filter}; Esc shows all"),
+            look.style(Tone::Doubtful),
+        )),
     }
 }
 

@@ -1,7 +1,18 @@
-use nicety_model::SearchBounds;
+use std::time::Duration;
+
+use nicety_model::{CoreUse, Purpose, SearchBounds, Verdict};
 
 use super::*;
-use crate::live::span::text;
+use crate::live::board::Square;
+use crate::live::drawn::{ASCII_LOOK, text};
+use crate::live::keys::Key;
+
+const UNICODE: Look = Look {
+    colour: true,
+    unicode: true,
+};
+/// The sizes that are looked at.
+const SIZES: [(u16, u16); 3] = [(80, 24), (160, 50), (40, 10)];
 
 /// Two paths of seven sizes in the middle of a run.
 fn board() -> Board {
@@ -19,15 +30,15 @@ fn board() -> Board {
             row.cells[at].1 = Square {
                 done: 2,
                 worst: Some(verdict),
+                fps: (at < 2).then_some(685_200.0),
                 skipped: false,
-                ..Square::default()
             };
         }
         row.cells[3].1 = Square {
             done: 1,
             worst: Some(Verdict::Ok),
+            fps: Some(412_345.0),
             skipped: false,
-            ..Square::default()
         };
         row.cells[6].1.skipped = number == 1;
     }
@@ -43,7 +54,8 @@ fn board() -> Board {
         412_345.0,
         bounds(Some(380_100.0), Some(430_200.0)),
     );
-    board.end = Some(Duration::from_secs(300));
+    board.left(Duration::ZERO, Duration::from_secs(300));
+    board.log("bridge/64/uni: 685 k frames/s (ok)");
     let core = |cpu, user, softirq, steal| CoreUse {
         cpu,
         user,
@@ -56,53 +68,118 @@ fn board() -> Board {
     board
 }
 
-fn drawn(board: &Board, width: usize, height: usize, marks: Marks) -> String {
-    let lines = draw(
+fn frame(board: &Board, look: Look) -> Frame<'_> {
+    Frame {
         board,
-        Duration::from_secs(28),
-        Canvas {
-            width,
-            height,
-            marks,
-        },
+        elapsed: Duration::from_secs(28),
+        look,
+        keys: true,
+        stopping: false,
+    }
+}
+
+fn drawn(frame: Frame<'_>, view: &View, size: (u16, u16)) -> String {
+    let height = height(frame, size);
+    assert!(
+        height < size.1.max(2),
+        "{height} lines of a terminal of {size:?}"
     );
-    for line in &lines {
-        let columns: usize = line.iter().map(|(text, _)| width_of(text)).sum();
+    let mut buf = Buffer::empty(Rect::new(0, 0, size.0, height));
+    inline(frame, view, size, &mut buf);
+    let text = text(&buf);
+    for line in text.lines().filter(|_| size.0 > 2) {
+        // The first column is the cursor's, the last one stays empty.
+        assert!(line.is_empty() || line.starts_with(' '), "{line:?}");
         assert!(
-            columns < width.max(2),
-            "{columns} columns in {width}: {line:?}"
+            line.chars().count() < size.0.into(),
+            "{line:?} in {}",
+            size.0
         );
     }
-    assert!(
-        lines.len() < height.max(2),
-        "{} lines in {height}",
-        lines.len()
-    );
-    text(&lines, false)
+    text
+}
+
+fn drawn_full(frame: Frame<'_>, view: &mut View, size: (u16, u16)) -> String {
+    let mut buf = Buffer::empty(Rect::new(0, 0, size.0, size.1));
+    full(frame, view, &mut buf);
+    text(&buf)
 }
 
 #[test]
 fn views() {
     let board = board();
-    for width in [100, 60, 20] {
-        insta::assert_snapshot!(
-            format!("live-{width}"),
-            drawn(&board, width, 24, Marks::UNICODE)
-        );
+    for size in SIZES {
+        let name = format!("inline-{}x{}", size.0, size.1);
+        let frame = frame(&board, UNICODE);
+        insta::assert_snapshot!(name, drawn(frame, &View::default(), size));
+        let name = format!("full-{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, drawn_full(frame, &mut View::default(), size));
     }
-    insta::assert_snapshot!("live-ascii", drawn(&board, 60, 24, Marks::ASCII));
-    insta::assert_snapshot!("live-low", drawn(&board, 60, 6, Marks::UNICODE));
+    let ascii = frame(&board, ASCII_LOOK);
+    insta::assert_snapshot!("inline-ascii", drawn(ascii, &View::default(), (60, 24)));
+    insta::assert_snapshot!("inline-low", drawn(ascii, &View::default(), (60, 6)));
+}
+
+#[test]
+fn keys_are_explained() {
+    let board = board();
+    let mut view = View::default();
+    view.press(Key::Char('?'));
+    let frame = frame(&board, UNICODE);
+    insta::assert_snapshot!("inline-help", drawn(frame, &view, (80, 24)));
+    insta::assert_snapshot!("full-help", drawn_full(frame, &mut view, (80, 24)));
+}
+
+#[test]
+fn whoever_cannot_type_is_told_of_no_keys() {
+    let board = board();
+    let mut frame = frame(&board, ASCII_LOOK);
+    frame.keys = false;
+    let text = drawn(frame, &View::default(), (120, 24));
+    assert!(!text.contains("quit"), "{text}");
+    frame.stopping = true;
+    let text = drawn(frame, &View::default(), (120, 24));
+    assert!(
+        text.contains("stopping; Ctrl-C again ends at once"),
+        "{text}"
+    );
 }
 
 #[test]
 fn before_the_first_cell_the_stage_is_told() {
     let mut board = board();
     board.stage("the tester alone, 64 bytes uni");
-    let text = drawn(&board, 60, 24, Marks::ASCII);
+    let frame = frame(&board, ASCII_LOOK);
+    let size = (60, 24);
+    let text = drawn(frame, &View::default(), size);
     assert!(
-        text.starts_with("the tester alone, 64 bytes uni\n"),
+        text.starts_with(" the tester alone, 64 bytes uni\n"),
         "{text}"
     );
+}
+
+#[test]
+fn nothing_jumps_between_stages_and_trials() {
+    let mut board = board();
+    for size in SIZES {
+        board.cell("bridge/1024/uni", false);
+        let of_cell = height(frame(&board, UNICODE), size);
+        board.stage("booting a guest");
+        assert_eq!(height(frame(&board, UNICODE), size), of_cell);
+    }
+}
+
+#[test]
+fn rows_are_filtered_and_what_is_typed_is_shown() {
+    let board = board();
+    let mut view = View::default();
+    for key in "/unst".chars() {
+        view.press(Key::Char(key));
+    }
+    let text = drawn_full(frame(&board, ASCII_LOOK), &mut view, (80, 24));
+    assert_eq!(text.matches("unstable").count(), 2, "{text}");
+    assert!(!text.contains("to come"), "{text}");
+    assert!(text.contains("filter: unst_"), "{text}");
 }
 
 #[test]
@@ -115,32 +192,19 @@ fn no_size_breaks_the_view() {
             idle: 0.6,
             ..CoreUse::default()
         }));
-        for width in 0..130 {
-            for height in [0, 1, 5, 24] {
-                drawn(&board, width, height, Marks::UNICODE);
+        for width in (0..130).step_by(3) {
+            for height in [0, 1, 2, 5, 24] {
+                for help in [false, true] {
+                    let view = View {
+                        help,
+                        ..View::default()
+                    };
+                    drawn(frame(&board, UNICODE), &view, (width, height));
+                    drawn_full(frame(&board, UNICODE), &mut view.clone(), (width, height));
+                }
             }
         }
     }
-}
-
-#[test]
-fn the_known_interval_narrows_on_the_scale() {
-    let columns = |lower, upper| {
-        let mut board = Board::new(std::iter::once(("p".to_owned(), "c".to_owned())), 1);
-        board.cell("c", false);
-        let bounds = SearchBounds {
-            lower_fps: lower,
-            upper_fps: upper,
-        };
-        board.trial(1, Purpose::Search, 1000.0, SearchBounds::default());
-        board.trial(2, Purpose::Search, 1.0, bounds);
-        drawn(&board, 60, 24, Marks::ASCII).matches('#').count()
-    };
-    let (wide, narrow) = (
-        columns(Some(100.0), Some(900.0)),
-        columns(Some(400.0), Some(600.0)),
-    );
-    assert!(wide > narrow && narrow > 1, "{wide} {narrow}");
 }
 
 #[test]
@@ -148,14 +212,7 @@ fn control_visits_are_no_results() {
     let mut board = board();
     board.cell("bridge/64/uni", true);
     let before = board.squares().count();
-    let text = drawn(&board, 60, 24, Marks::ASCII);
-    assert!(text.starts_with("bridge/64/uni (control)\n"), "{text}");
+    let text = drawn(frame(&board, ASCII_LOOK), &View::default(), (60, 24));
+    assert!(text.starts_with(" bridge/64/uni (control)\n"), "{text}");
     assert_eq!(board.squares().count(), before);
-}
-
-#[test]
-fn rates_are_short() {
-    assert_eq!(thousands(999.4), "999");
-    assert_eq!(thousands(412_345.0), "412.3k");
-    assert_eq!(thousands(14_880_952.0), "14.88M");
 }

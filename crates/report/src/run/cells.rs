@@ -1,10 +1,12 @@
 //! The table of a run: a row per cell.
 
-use nicety_model::CellResult;
+use nicety_model::note::List;
+use nicety_model::{CellResult, Note, Run};
 
 use super::legend;
 use crate::document::table::Narrow::{Listed, Named};
 use crate::document::{Block, Cell, Document, Medium, Table, columns};
+use crate::figure;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::threads;
@@ -21,7 +23,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
         "Throughput of every cell",
         rows.iter().copied(),
         columns![|g|
-            "path" Name: path(g);
+            "path" Name: Cell::from(path(g)).anchored(figure::anchor("result", g.name), g.name);
             "direction" Text: g.key.direction;
             "bytes" Number: g.key.frame_size_bytes;
             "frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps()).interval(g.interval_text());
@@ -133,12 +135,16 @@ pub(super) fn users(doc: &mut Document, groups: &[Group<'_>]) {
     doc.list("users", "CPUs' worth of time by user", told.collect());
 }
 
-/// Notes of the cells, each text once with the cells that have it.
-pub(super) fn notes(groups: &[Group<'_>]) -> Vec<String> {
-    let notes = pick::notes(groups).into_iter();
-    notes
-        .map(|(note, cells)| format!("{note} ({})", pick::named(&cells)))
-        .collect()
+/// What is to be put right, or the facts of the run: notes of the run as a whole and of its cells, each
+/// text once with the cells that have it.
+pub(super) fn notes(run: &Run, groups: &[Group<'_>], list: List) -> Vec<String> {
+    let of_run = run.run.notes.iter().filter(|note| note.list() == list);
+    let of_cells = pick::notes(groups, list).into_iter();
+    let of_cells = of_cells.map(|(note, cells)| format!("{note} ({})", pick::named(&cells)));
+    match list {
+        List::Problem => of_cells.chain(of_run.map(Note::to_string)).collect(),
+        List::Condition => of_run.map(Note::to_string).chain(of_cells).collect(),
+    }
 }
 
 /// The verdicts with their meanings and how many cells have each: on pages all, else those that occur.

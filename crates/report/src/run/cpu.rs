@@ -4,10 +4,9 @@ use maud::{Markup, html};
 use nicety_model::{CoreUse, CpuUse};
 
 use crate::document::{Cell, Table, columns};
-use crate::error::ReportError;
-use crate::figure;
 use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame, Ink};
+use crate::figure::{self, Room, key};
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
 use crate::threads;
@@ -15,13 +14,13 @@ use crate::threads;
 /// Cores drawn per cell; of more, the busiest.
 const CORES: usize = 24;
 
-const PARTS: [(Ink, &str, &str); 6] = [
-    (Ink::User, "cpu-user", "user"),
-    (Ink::System, "cpu-system", "system, kernel threads"),
-    (Ink::Irq, "cpu-irq", "irq"),
-    (Ink::Softirq, "cpu-softirq", "softirq"),
-    (Ink::Steal, "cpu-steal", "stolen"),
-    (Ink::Idle, "cpu-idle", "idle"),
+const PARTS: [(&str, &str); 6] = [
+    ("cpu-user", "user"),
+    ("cpu-system", "system, kernel threads"),
+    ("cpu-irq", "irq"),
+    ("cpu-softirq", "softirq"),
+    ("cpu-steal", "stolen"),
+    ("cpu-idle", "idle"),
 ];
 
 fn shares(core: &CoreUse) -> [f64; 6] {
@@ -36,36 +35,39 @@ fn shares(core: &CoreUse) -> [f64; 6] {
 }
 
 /// Draws a cell's cores as stacked bars; `None` when the cores were not read.
-pub(super) fn figure(group: &Group<'_>) -> Result<Option<Markup>, ReportError> {
-    let Some(cpu) = group.shown.cpu.as_ref().filter(|c| !c.cores.is_empty()) else {
-        return Ok(None);
-    };
+pub(super) fn figure(group: &Group<'_>, room: Room) -> Option<Markup> {
+    let cpu = group.shown.cpu.as_ref().filter(|c| !c.cores.is_empty())?;
     let cores = busiest(cpu);
     let ticks = [0.0, 0.25, 0.5, 0.75, 1.0].map(|at| (at, number::share(at)));
-    let x = Axis::linear(0.0, 1.0, ticks.to_vec());
+    let x = Axis::linear(0.0, 1.0, ticks.to_vec()).named("share of its time");
     let rows = cores.len() as f64;
     // The first core stands at the top.
     let names = cores.iter().enumerate();
     let names = names.map(|(n, core)| (rows - 1.0 - n as f64, format!("CPU {}", core.cpu)));
     let y = Axis::linear(-0.5, rows - 0.5, names.collect());
     let label = label(group, cpu, &cores);
-    let height = 40 + 26 * cores.len() as i32;
-    let frame = Frame::small(height, 56, (&x, &y), &label);
-    svg::draw(&frame, |plot| {
-        for (n, core) in cores.iter().enumerate() {
-            let middle = rows - 1.0 - n as f64;
-            let mut from = 0.0;
-            for (share, (ink, _, _)) in shares(core).into_iter().zip(PARTS) {
-                if share.is_finite() && share > 0.0 {
-                    let to = (from + share).min(1.0);
-                    plot.bar((from, middle - 0.34), (to, middle + 0.34), ink)?;
-                    from = to;
+    Some(room.draw(56.0 + 26.0 * rows, |size| {
+        let frame = Frame {
+            size,
+            axes: (&x, &y),
+            label: &label,
+        };
+        svg::draw(&frame, |plot| {
+            for (n, core) in cores.iter().enumerate() {
+                let middle = rows - 1.0 - n as f64;
+                let mut from = 0.0;
+                for (share, (class, part)) in shares(core).into_iter().zip(PARTS) {
+                    if share.is_finite() && share > 0.0 {
+                        let to = (from + share).min(1.0);
+                        let told = format!("CPU {}, {part}: {}", core.cpu, number::share(share));
+                        let (low, high) = ((from, middle - 0.34), (to, middle + 0.34));
+                        plot.bar(low, high, Ink::Cpu(class), &told);
+                        from = to;
+                    }
                 }
             }
-        }
-        Ok(())
-    })
-    .map(Some)
+        })
+    }))
 }
 
 /// At most [`CORES`] cores: the busiest, in order of number.
@@ -99,7 +101,7 @@ pub(super) fn who(group: &Group<'_>) -> Markup {
 
 /// The parts of a bar, once for all figures.
 pub(super) fn legend() -> Markup {
-    figure::legend(&PARTS.map(|(_, class, name)| figure::key(&format!("swatch {class}"), "", name)))
+    figure::legend(&PARTS.map(|(class, name)| key(&format!("swatch {class}"), "", name)))
 }
 
 /// Table of every cell's busiest CPU and users; nothing where CPU time was not read.

@@ -1,4 +1,4 @@
-//! Where frames died, drawn: a stream of lost frames that grows thinner at every place.
+//! Where frames were lost, drawn: a stream of lost frames that grows thinner at every place.
 
 use maud::{Markup, html};
 use nicety_model::LossEntry;
@@ -43,7 +43,7 @@ pub fn figure(group: &Group<'_>) -> Option<Markup> {
     let key = |(n, told): (usize, &String)| figure::key(&format!("s{}", n % SERIES), "■", told);
     let keys: Vec<Key> = told.iter().enumerate().map(key).collect();
     Some(html! {
-        svg.small viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(label) {
+        svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(label) {
             @for (n, part) in parts(&entries, total).iter().enumerate() {
                 path d=(part.stream) fill="var(--cpu-idle)" stroke="var(--rule)" {}
                 path d=(part.fall) fill={ "var(--s" (n % SERIES) ")" } {}
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_ends_where_the_last_frame_died() {
+    fn the_stream_ends_where_the_last_frame_was_lost() {
         let entry = |place: &str, frames| LossEntry {
             place: place.to_owned(),
             frames,

@@ -1,4 +1,4 @@
-//! The loss ledger: where frames died, in the confirm trial and just above the throughput.
+//! The loss ledger: where frames were lost, in the confirm trial and just above the throughput.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
         return vec![Block::text("No counters on the way were read.")];
     }
     let table = Table::first(
-        "Where frames died",
+        "Where frames were lost",
         &told,
         columns![|g|
             "cell" Name: g.name;

@@ -1,70 +1,150 @@
 //! Loss curve of a cell: what the search's trials lost at which load.
 
-use maud::Markup;
-use nicety_model::{Purpose, TrialRecord};
+use maud::{Markup, html};
+use nicety_model::{Purpose, Run, TrialRecord};
 
-use crate::error::ReportError;
-use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, Shape};
-use crate::figure::{self, key};
+use crate::document::Block;
+use crate::document::html::badge;
+use crate::figure::axis::{self, Axis};
+use crate::figure::svg::{self, Frame, Ink, Look, Plot, Shape, Stroke};
+use crate::figure::{self, Size, key};
 use crate::number;
-use crate::pick::Group;
+use crate::pick::{self, Group};
 
 /// Lowest decade an axis reaches down to: one frame in 10^9 is beyond any trial here.
 const LOWEST_DECADE: f64 = -9.0;
+const HEIGHT: f64 = 240.0;
 
-/// Draws a cell's loss curve; `None` when no trial has finite numbers.
-///
-/// Loss is on a logarithmic axis, with zero on a line of its own below the axis' lowest decade.
-pub fn figure(group: &Group<'_>, trials: &[&TrialRecord]) -> Result<Option<Markup>, ReportError> {
-    let mut trials: Vec<&TrialRecord> = trials
-        .iter()
-        .copied()
-        .filter(|t| t.load_fps.is_finite() && t.load_fps > 0.0 && t.loss_ratio.0.is_finite())
-        .collect();
-    if trials.is_empty() {
-        return Ok(None);
+/// The loss curves of the first cells that have one.
+pub(super) fn blocks(run: &Run, groups: &[Group<'_>]) -> Vec<Block> {
+    let by_cell = pick::trials_by_cell(run);
+    let drawn = figure::fill(groups, |group, room| {
+        let curve = Curve::new(group, by_cell.get(group.name)?)?;
+        let beside = badge(group.verdict());
+        let id = figure::anchor("loss", group.name);
+        let drawn = room.draw(HEIGHT, |size| curve.draw(size));
+        Some(figure::titled(&id, group.name, beside, drawn))
+    });
+    if drawn.is_empty() {
+        return vec![Block::text(
+            "The trials are not at hand, so no curve is drawn.",
+        )];
     }
-    // The confirm trial's large mark lies under the search's small ones.
-    trials.sort_by_key(|trial| trial.purpose != Purpose::Confirm);
-    let goal = Some(group.shown.loss_goal).filter(|goal| goal.is_finite() && *goal > 0.0);
-    let highest = trials.iter().map(|t| t.load_fps).fold(0.0, f64::max);
-    let lowest = trials.iter().map(|t| t.load_fps).fold(highest, f64::min);
-    let x = Axis::around(lowest, highest, 5, tick);
-    let y = loss_axis(&trials, goal);
-    let label = label(group, &trials);
-    let frame = Frame::small(210, 66, (&x, &y), &label);
-    let at = |trial: &TrialRecord| (trial.load_fps, coordinate(trial.loss_ratio.0, y.min));
-    svg::draw(&frame, |plot| {
-        if let Some(fps) = group
-            .throughput_fps()
-            .filter(|f| (x.min..=x.max).contains(f))
-        {
-            plot.line(&[(fps, y.min), (fps, y.max)], Ink::Rule, 1, false)?;
+    let words = "Each point is a trial of the search, with its number. The line joins the valid trials in \
+                 order of load. The scale of loss is logarithmic, with zero on a line of its own.";
+    let rest = not_all(drawn.len(), groups.len());
+    vec![
+        Block::text(words),
+        Block::Drawn(html! { (legend()) (figure::grid(&drawn)) (rest) }),
+    ]
+}
+
+/// Says that there may be more cells than figures.
+pub(super) fn not_all(drawn: usize, cells: usize) -> Markup {
+    let all = if drawn == figure::DRAWN { cells } else { 0 };
+    figure::not_all(all, "cells")
+}
+
+/// What a figure shows of a cell.
+struct Curve<'a, 'r> {
+    group: &'a Group<'r>,
+    /// The confirm trial first: its large mark lies under the search's small ones.
+    trials: Vec<&'a TrialRecord>,
+    goal: Option<f64>,
+    y: Axis,
+    /// Lowest and highest load in frames/s.
+    loads: (f64, f64),
+    label: String,
+}
+
+impl<'a, 'r> Curve<'a, 'r> {
+    /// `None` when no trial has finite numbers.
+    fn new(group: &'a Group<'r>, trials: &'a [&'a TrialRecord]) -> Option<Self> {
+        let mut trials: Vec<&TrialRecord> = trials
+            .iter()
+            .copied()
+            .filter(|t| t.load_fps.is_finite() && t.load_fps > 0.0 && t.loss_ratio.0.is_finite())
+            .collect();
+        trials.first()?;
+        trials.sort_by_key(|trial| trial.purpose != Purpose::Confirm);
+        let goal = Some(group.shown.loss_goal).filter(|goal| goal.is_finite() && *goal > 0.0);
+        let highest = trials.iter().map(|t| t.load_fps).fold(0.0, f64::max);
+        let lowest = trials.iter().map(|t| t.load_fps).fold(highest, f64::min);
+        Some(Self {
+            group,
+            goal,
+            y: loss_axis(&trials, goal),
+            loads: (lowest, highest),
+            label: label(group, &trials),
+            trials,
+        })
+    }
+
+    fn draw(&self, size: Size) -> Markup {
+        let (low, high) = self.loads;
+        let x = Axis::around(low, high, figure::ticks(size), "").named("load, frames/s");
+        let frame = Frame {
+            size,
+            axes: (&x, &self.y),
+            label: &self.label,
+        };
+        svg::draw(&frame, |plot| self.points(plot, &x))
+    }
+
+    fn points(&self, plot: &mut Plot<'_>, x: &Axis) {
+        let throughput = self.group.throughput_fps();
+        if let Some(fps) = throughput.filter(|fps| (x.min..=x.max).contains(fps)) {
+            plot.upright(fps, Ink::Muted, Stroke::Dotted);
         }
-        if let Some(goal) = goal {
-            let height = goal.log10();
-            plot.line(&[(x.min, height), (x.max, height)], Ink::Goal, 1, true)?;
-            plot.note((x.max, height), "goal", Ink::Goal)?;
+        if let Some(goal) = self.goal {
+            let name = format!("goal {} %", axis::tick(goal * 100.0, goal * 10.0, ""));
+            plot.level(goal.log10(), Ink::Goal, Stroke::Dashed, &name);
         }
-        for trial in &trials {
-            let by_windows = group.shown.window_s.is_some();
-            let (shape, ink, radius, hollow) = look(trial, goal, by_windows);
-            plot.mark(at(trial), shape, ink, radius, hollow)?;
+        let at = |trial: &TrialRecord| (trial.load_fps, coordinate(trial.loss_ratio.0, self.y.min));
+        let search =
+            |trial: &&&TrialRecord| trial.validity.is_valid() && trial.purpose == Purpose::Search;
+        let mut line: Vec<(f64, f64)> = self.trials.iter().filter(search).map(|t| at(t)).collect();
+        line.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        plot.line(&line, Ink::Rule, Stroke::Thin);
+        let by_windows = self.group.shown.window_s.is_some();
+        for trial in &self.trials {
+            let look = look(trial, self.goal, by_windows);
+            plot.occupied(at(trial), look.radius);
+            plot.mark(at(trial), look, &told(trial));
         }
-        Ok(())
-    })
-    .map(Some)
+        for trial in &self.trials {
+            let radius = look(trial, self.goal, by_windows).radius;
+            plot.name(at(trial), &trial.index.to_string(), radius);
+        }
+    }
+}
+
+/// `trial 7, search: 250,000 frames/s, loss 0.31 %`.
+fn told(trial: &TrialRecord) -> String {
+    let purpose = match trial.purpose {
+        Purpose::Confirm => "confirm",
+        _ => "search",
+    };
+    let invalid = match trial.validity.is_valid() {
+        true => "",
+        false => ", invalid",
+    };
+    format!(
+        "trial {}, {purpose}{invalid}: {} frames/s, loss {}",
+        trial.index,
+        number::grouped(trial.load_fps),
+        number::loss(trial.loss_ratio.0)
+    )
 }
 
 /// How a trial is drawn: invalid ones crossed out, those over the goal as triangles, the
 /// confirm trial as a large hollow diamond.
-fn look(trial: &TrialRecord, goal: Option<f64>, by_windows: bool) -> (Shape, Ink, i32, bool) {
+fn look(trial: &TrialRecord, goal: Option<f64>, by_windows: bool) -> Look {
     if !trial.validity.is_valid() {
-        return (Shape::Cross, Ink::Muted, 4, false);
+        return Look::new(Shape::Cross, Ink::Muted, 4.0, false);
     }
     if trial.purpose == Purpose::Confirm {
-        return (Shape::Diamond, Ink::Series(2), 7, true);
+        return Look::new(Shape::Diamond, Ink::Series(2), 7.0, true);
     }
     let windows = trial.windows.as_ref().filter(|_| by_windows);
     let over = |goal: f64| match windows.map(|windows| windows.judged(goal)) {
@@ -72,14 +152,14 @@ fn look(trial: &TrialRecord, goal: Option<f64>, by_windows: bool) -> (Shape, Ink
         None => trial.loss_ratio.0 > goal,
     };
     if goal.is_some_and(over) {
-        (Shape::Triangle, Ink::Bad, 4, false)
+        Look::new(Shape::Triangle, Ink::Bad, 4.0, false)
     } else {
-        (Shape::Circle, Ink::Series(0), 3, false)
+        Look::new(Shape::Circle, Ink::Series(0), 3.0, false)
     }
 }
 
 /// What the marks mean, once for all curves.
-pub fn legend() -> Markup {
+fn legend() -> Markup {
     figure::legend(&[
         key("s0", Shape::Circle.glyph(), "within the goal"),
         key("bad", Shape::Triangle.glyph(), "over the goal"),
@@ -92,16 +172,6 @@ pub fn legend() -> Markup {
         key("goal-line", "", "loss goal"),
         key("throughput-line", "", "throughput"),
     ])
-}
-
-/// Load on the axis: `250 k`, with as many digits as close ticks need.
-fn tick(fps: f64) -> String {
-    let (scaled, prefix) = match fps {
-        v if v >= 1e6 => (fps / 1e6, " M"),
-        v if v >= 1e3 => (fps / 1e3, " k"),
-        _ => (fps, ""),
-    };
-    format!("{}{prefix}", (scaled * 1000.0).round() / 1000.0)
 }
 
 fn coordinate(loss: f64, zero: f64) -> f64 {
@@ -129,13 +199,10 @@ fn loss_axis(trials: &[&TrialRecord], goal: Option<f64>) -> Axis {
             .filter(|decade| decade % every == 0)
             .map(|decade| (f64::from(decade), percent(decade))),
     );
-    Axis {
-        // Room below the line of zeros and above that of 100 %.
-        min: zero,
-        max: 0.15,
-        ticks,
-        log: true,
-    }
+    // Room above the line of 100 %.
+    let mut axis = Axis::linear(zero, 0.15, ticks);
+    axis.name = "frames lost".to_owned();
+    axis
 }
 
 /// 10^decade as a percentage without trailing zeros: `0.01 %`.
@@ -147,9 +214,9 @@ fn percent(decade: i32) -> String {
 fn label(group: &Group<'_>, trials: &[&TrialRecord]) -> String {
     let invalid = trials.iter().filter(|t| !t.validity.is_valid()).count();
     let mut text = format!(
-        "Loss against load for {}: {} trials, {invalid} of them invalid; throughput {} frames/s, verdict {}",
+        "Loss against load for {}: {}, {invalid} of them invalid; throughput {} frames/s, verdict {}",
         group.name,
-        trials.len(),
+        number::plural(trials.len(), "trial"),
         group.fps_text(),
         group.verdict()
     );

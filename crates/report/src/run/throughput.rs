@@ -6,37 +6,55 @@ use maud::{Markup, html};
 use nicety_model::units::Fps;
 use nicety_model::{FrameSize, Run, Verdict};
 
-use crate::error::ReportError;
-use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, SERIES, Shape};
-use crate::figure::{self, Key, key};
+use crate::figure::axis::{self, Axis};
+use crate::figure::svg::{self, Frame, Ink, Look, Plot, SERIES, Shape, Stroke};
+use crate::figure::{self, Key, Room, Size, key};
 use crate::number;
 use crate::pick::{self, Group, SeriesKey};
 
 /// Samples of the line rate, which is a curve over frame size.
 const LINE_SAMPLES: u32 = 48;
+/// A limit more than this many times above the results would squeeze them.
+const SQUEEZES: f64 = 2.5;
+const HEIGHT: f64 = 320.0;
 
 /// What the vertical axis shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Frames per second.
     Fps,
-    /// Mbit/s at L1.
+    /// Bits per second at L1.
     L1,
 }
 
 impl Unit {
+    /// The value on the axis, in frames/s or bit/s.
     fn of(self, size: FrameSize, fps: f64) -> f64 {
         match self {
             Self::Fps => fps,
-            Self::L1 => size.l1_mbps(Fps(fps)),
+            Self::L1 => size.l1_mbps(Fps(fps)) * 1e6,
         }
     }
 
-    fn label(self, value: f64) -> String {
+    /// The unit on ticks: of frames the name of the axis says it.
+    fn tick(self) -> &'static str {
         match self {
-            Self::Fps => tick(value, ""),
-            Self::L1 => tick(value * 1e6, "bit/s"),
+            Self::Fps => "",
+            Self::L1 => "bit/s",
+        }
+    }
+
+    fn told(self, value: f64) -> String {
+        match self {
+            Self::Fps => format!("{} frames/s", number::short(value)),
+            Self::L1 => number::bit_rate(value / 1e6),
+        }
+    }
+
+    fn axis(self) -> &'static str {
+        match self {
+            Self::Fps => "frames/s per direction",
+            Self::L1 => "bit/s on the wire (L1) per direction",
         }
     }
 
@@ -48,19 +66,6 @@ impl Unit {
     }
 }
 
-/// `250 k`, `1.5 M`: as few digits as the tick needs.
-fn tick(value: f64, unit: &str) -> String {
-    let (scaled, prefix) = match value.abs() {
-        v if v >= 1e9 => (value / 1e9, "G"),
-        v if v >= 1e6 => (value / 1e6, "M"),
-        v if v >= 1e3 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    // Rounding takes off what the logarithm's round trip added.
-    let digits = (scaled * 1000.0).round() / 1000.0;
-    format!("{digits} {prefix}{unit}").trim_end().to_owned()
-}
-
 /// What a cell of a line came to at its frame size.
 struct SizePoint {
     size: FrameSize,
@@ -70,6 +75,13 @@ struct SizePoint {
     /// Throughput of each repeat where there are several.
     repeats: Vec<f64>,
     verdict: Verdict,
+}
+
+/// A frame size at which a cell has no number.
+struct MissingPoint {
+    size: FrameSize,
+    /// Which cell, and why.
+    told: String,
 }
 
 /// The tester's limits between two frame sizes, by direction and engine.
@@ -87,8 +99,8 @@ fn limit_lines(run: &Run, (low, high): (FrameSize, FrameSize)) -> Vec<Vec<(Frame
 /// Everything both figures show.
 pub struct Throughput {
     series: Vec<(SeriesKey, Vec<SizePoint>)>,
-    /// Frame sizes at which a cell of these lines has no number.
-    missing: Vec<FrameSize>,
+    /// Every cell without a number, in order of size.
+    missing: Vec<MissingPoint>,
     /// Whether bars are intervals.
     intervals: bool,
     more: usize,
@@ -107,10 +119,15 @@ impl Throughput {
         let more = shown.len().saturating_sub(SERIES);
         shown.truncate(SERIES);
         let cells = || shown.iter().flat_map(|(_, cells)| cells.iter().copied());
-        let without = cells().filter(|group| group.throughput_fps().is_none());
-        let missing = without.map(|group| group.key.frame_size_bytes).collect();
+        cells().next()?;
         let intervals = cells().any(|group| group.estimate().is_some());
-        let sizes = || cells().map(|group| group.key.frame_size_bytes);
+        // A size at which everything failed stays on the axis, also where its path has no line.
+        let mut missing: Vec<MissingPoint> = groups.iter().filter_map(missing).collect();
+        missing.sort_by_key(|point| point.size);
+        let sizes = || {
+            let shown = cells().map(|group| group.key.frame_size_bytes);
+            shown.chain(missing.iter().map(|point| point.size))
+        };
         let (low, high) = sizes().min().zip(sizes().max())?;
         let series: Vec<(SeriesKey, Vec<SizePoint>)> = shown
             .into_iter()
@@ -129,23 +146,34 @@ impl Throughput {
         })
     }
 
-    /// The figure in a wide and in a narrow form (the style sheet shows one), with its legend.
-    pub fn figure(&self, unit: Unit, title: &str) -> Result<Markup, ReportError> {
-        let y = self.y_axis(unit);
-        let label = self.label(unit);
-        let drawn = figure::both([(760, 330), (360, 280)], |size, class| {
-            self.draw(unit, &y, &label, (size, class))
-        })?;
-        let scale = if y.log { ", logarithmic scale" } else { "" };
-        let about = format!(
-            "{} per direction against frame size in bytes{scale}",
-            unit.words()
-        );
-        Ok(figure::figure(
-            title,
-            &about,
-            html! { (self.legend()) (drawn) },
-        ))
+    /// The figure with its legend, and a second drawing with the limits that would squeeze it.
+    pub fn figure(&self, unit: Unit, title: &str) -> Markup {
+        let link = self.link.is_some();
+        let squeezed = link && self.highest_link(unit) > SQUEEZES * self.highest(unit);
+        let tester = !self.tester.is_empty();
+        let drawn = |limits| Room::Whole.draw(HEIGHT, |size| self.draw(unit, size, limits));
+        let plain = Limits {
+            link: link && !squeezed,
+            tester: false,
+        };
+        let all = Limits { link, tester };
+        let words = match (tester, squeezed) {
+            (true, true) => "tester’s own limit and line rate",
+            (true, false) => "tester’s own limit",
+            (false, _) => "line rate",
+        };
+        let id = figure::anchor("limits-of", &title.replace(' ', "-"));
+        let body = html! {
+            @if plain == all {
+                (self.legend(plain)) (drawn(plain))
+            } @else {
+                input.toggle type="checkbox" id=(id);
+                label for=(id) { "Show the " (words) }
+                div.off { (self.legend(plain)) (drawn(plain)) }
+                div.on { (self.legend(all)) (drawn(all)) }
+            }
+        };
+        figure::figure(title, "by frame size", body)
     }
 
     /// What to know about the lines of the link and the tester.
@@ -181,33 +209,21 @@ impl Throughput {
     }
 
     fn label(&self, unit: Unit) -> String {
-        let lines: Vec<String> = self
-            .series
-            .iter()
-            .map(|(key, points)| {
-                let values: Vec<String> = points
-                    .iter()
-                    .map(|p| {
-                        format!(
-                            "{} bytes {} ({})",
-                            p.size,
-                            unit.label(unit.of(p.size, p.fps)),
-                            p.verdict
-                        )
-                    })
-                    .collect();
-                format!("{key}: {}", values.join(", "))
-            })
-            .collect();
+        let lines = self.series.iter().map(|(key, points)| {
+            let values = points.iter().map(|point| told(point, unit));
+            format!("{key}: {}", values.collect::<Vec<_>>().join("; "))
+        });
+        let lines: Vec<String> = lines.collect();
         let mut text = format!("{} by frame size. {}", unit.words(), lines.join(". "));
         if !self.missing.is_empty() {
-            let sizes: Vec<String> = self.missing.iter().map(FrameSize::to_string).collect();
+            let mut sizes: Vec<String> = self.missing.iter().map(|p| p.size.to_string()).collect();
+            sizes.dedup();
             text.push_str(&format!(". No number at {} bytes", sizes.join(", ")));
         }
         text
     }
 
-    fn legend(&self) -> Markup {
+    fn legend(&self, limits: Limits) -> Markup {
         let series = self.series.iter().enumerate();
         let mut keys: Vec<Key> = series
             .map(|(n, (of, _))| figure::series(n, of.to_string()))
@@ -215,110 +231,119 @@ impl Throughput {
         if !self.missing.is_empty() {
             keys.push(key("bad", Shape::Cross.glyph(), "no number"));
         }
-        if let Some((mbps, _)) = &self.link {
-            let link = format!("link, {}", number::bit_rate(*mbps));
+        if let Some((mbps, _)) = self.link.as_ref().filter(|_| limits.link) {
+            let link = format!("line rate, {}", number::bit_rate(*mbps));
             keys.push(key("rule-line", "", link));
         }
-        if !self.tester.is_empty() {
+        if limits.tester {
             keys.push(key("dash-line", "", "tester alone"));
         }
         figure::legend(&keys)
     }
 
-    fn y_axis(&self, unit: Unit) -> Axis {
-        let (low, high) = self.span;
-        let own = || {
-            self.series
-                .iter()
-                .flat_map(|(_, points)| points)
-                .flat_map(|p| {
-                    let (min, max) = p.bar.unwrap_or((p.fps, p.fps));
-                    [min, max, p.fps].map(|fps| unit.of(p.size, fps))
-                })
-        };
-        let others = self
-            .tester
-            .iter()
-            .flatten()
-            .map(|(size, fps)| unit.of(*size, *fps))
-            .chain(self.link.iter().flat_map(|(mbps, _)| {
-                [low, high].map(|size| unit.of(size, size.line_rate(*mbps).0))
-            }));
-        let max = own().chain(others).fold(0.0, f64::max);
-        let min = own().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-        Axis::fitting(min, max, |v| unit.label(v))
+    /// Every value of a line and of its bars.
+    fn own(&self, unit: Unit) -> impl Iterator<Item = f64> {
+        let points = self.series.iter().flat_map(|(_, points)| points);
+        points.flat_map(move |p| {
+            let (min, max) = p.bar.unwrap_or((p.fps, p.fps));
+            [min, max, p.fps].map(|fps| unit.of(p.size, fps))
+        })
     }
 
-    fn x_axis(&self, width: i32) -> Axis {
+    fn highest(&self, unit: Unit) -> f64 {
+        self.own(unit).fold(0.0, f64::max)
+    }
+
+    fn highest_link(&self, unit: Unit) -> f64 {
+        let (low, high) = self.span;
+        let link = self.link.iter();
+        let ends = link.flat_map(|(mbps, _)| [low, high].map(|size| (size, size.line_rate(*mbps))));
+        ends.map(|(size, rate)| unit.of(size, rate.0))
+            .fold(0.0, f64::max)
+    }
+
+    fn y_axis(&self, unit: Unit, limits: Limits) -> Axis {
+        let tester = self.tester.iter().flatten().filter(|_| limits.tester);
+        let tester = tester.map(|(size, fps)| unit.of(*size, *fps));
+        let link = limits.link.then(|| self.highest_link(unit));
+        let max = tester.chain(link).fold(self.highest(unit), f64::max);
+        let above = self.own(unit).filter(|v| *v > 0.0);
+        let axis = Axis::fitting(above.fold(f64::INFINITY, f64::min), max, unit.tick());
+        axis.named(unit.axis())
+    }
+
+    fn x_axis(&self) -> Axis {
         let at = |size: FrameSize| f64::from(size.bytes()).log10();
         let (low, high) = self.span;
-        let mut sizes: Vec<FrameSize> = self
-            .series
-            .iter()
-            .flat_map(|(_, points)| points.iter().map(|p| p.size))
-            .chain(self.missing.iter().copied())
-            .collect();
+        let points = self.series.iter().flat_map(|(_, points)| points);
+        let missing = self.missing.iter().map(|point| point.size);
+        let mut sizes: Vec<FrameSize> = points.map(|p| p.size).chain(missing).collect();
         sizes.sort();
         sizes.dedup();
         let marks = sizes.into_iter().map(|size| (at(size), size.to_string()));
-        Axis::log_at((at(low), at(high)), marks, width, 34.0)
+        let mut axis = Axis::log_at((at(low), at(high)), marks);
+        axis.name = "frame size, bytes".to_owned();
+        axis
     }
 
-    fn draw(
-        &self,
-        unit: Unit,
-        y: &Axis,
-        label: &str,
-        (size, class): ((i32, i32), &'static str),
-    ) -> Result<Markup, ReportError> {
-        let left = if unit == Unit::L1 { 70 } else { 50 };
-        let x = self.x_axis(size.0 - left - 14);
-        let frame = Frame::new((size, class), left, (&x, y), label);
-        let place = |bytes: FrameSize, fps: f64| {
-            (x.at(f64::from(bytes.bytes())), y.at(unit.of(bytes, fps)))
+    fn draw(&self, unit: Unit, size: Size, limits: Limits) -> Markup {
+        let (x, y) = (self.x_axis(), self.y_axis(unit, limits));
+        let label = self.label(unit);
+        let frame = Frame {
+            size,
+            axes: (&x, &y),
+            label: &label,
         };
         svg::draw(&frame, |plot| {
-            if let Some((mbps, _)) = &self.link {
-                plot.line(&self.line_rate(*mbps, unit, (&x, y)), Ink::Muted, 1, false)?;
+            if let Some((mbps, _)) = self.link.as_ref().filter(|_| limits.link) {
+                let line = self.line_rate(*mbps, unit, (&x, &y));
+                plot.line(&line, Ink::Muted, Stroke::Thin);
             }
-            for limits in &self.tester {
-                let mut line: Vec<(f64, f64)> = limits
-                    .iter()
-                    .map(|(size, fps)| place(*size, *fps))
-                    .collect();
-                if let [(_, only)] = line[..] {
-                    // One frame size makes no line; a level across the figure shows it as well.
-                    line = vec![(x.min, only), (x.max, only)];
-                }
-                plot.line(&line, Ink::Muted, 1, true)?;
+            if limits.tester {
+                self.draw_tester(plot, unit, (&x, &y));
             }
-            for (n, (_, points)) in self.series.iter().enumerate() {
-                let line: Vec<(f64, f64)> = points.iter().map(|p| place(p.size, p.fps)).collect();
-                plot.line(&line, Ink::Series(n), 2, false)?;
-            }
-            for (n, (_, points)) in self.series.iter().enumerate() {
+            for (n, (key, points)) in self.series.iter().enumerate() {
+                let place = |p: &SizePoint, fps: f64| (at(&x, p.size), y.at(unit.of(p.size, fps)));
+                let line: Vec<(f64, f64)> = points.iter().map(|p| place(p, p.fps)).collect();
+                plot.line(&line, Ink::Series(n), Stroke::Thick);
                 for p in points {
-                    let at = place(p.size, p.fps);
                     if let Some((min, max)) = p.bar {
-                        let (low, high) = (place(p.size, min).1, place(p.size, max).1);
-                        plot.error_bar(at.0, low, high, Ink::Series(n))?;
+                        let (low, high) = (place(p, min).1, place(p, max).1);
+                        plot.error_bar(at(&x, p.size), low, high, Ink::Series(n));
                     }
                     for fps in &p.repeats {
-                        let repeat = place(p.size, *fps);
-                        plot.mark(repeat, Shape::Circle, Ink::Series(n), 2, false)?;
+                        let dot = Look::new(Shape::Circle, Ink::Series(n), 2.0, false);
+                        plot.mark(place(p, *fps), dot, "");
                     }
-                    let hollow = p.verdict != Verdict::Ok;
-                    plot.mark(at, Shape::of_series(n), Ink::Series(n), 4, hollow)?;
+                    let look = Look::of_series(n, 4.0, p.verdict != Verdict::Ok);
+                    plot.mark(place(p, p.fps), look, &format!("{key}: {}", told(p, unit)));
                 }
             }
             // On the axis of sizes, as far up as a mark needs.
             let foot = y.min + (y.max - y.min) * 0.02;
-            for size in &self.missing {
-                let at = (x.at(f64::from(size.bytes())), foot);
-                plot.mark(at, Shape::Cross, Ink::Bad, 5, false)?;
+            for point in &self.missing {
+                let look = Look::new(Shape::Cross, Ink::Bad, 5.0, false);
+                plot.mark((at(&x, point.size), foot), look, &point.told);
             }
-            Ok(())
         })
+    }
+
+    fn draw_tester(&self, plot: &mut Plot<'_>, unit: Unit, (x, y): (&Axis, &Axis)) {
+        for limits in &self.tester {
+            let point = |(size, fps): &(FrameSize, f64)| (at(x, *size), y.at(unit.of(*size, *fps)));
+            let mut line: Vec<(f64, f64)> = limits.iter().map(point).collect();
+            if let [(_, only)] = line[..] {
+                // One frame size makes no line; a level across the figure shows it as well.
+                line = vec![(x.min, only), (x.max, only)];
+            }
+            plot.line(&line, Ink::Muted, Stroke::Dashed);
+            for (size, fps) in limits {
+                let told = unit.told(unit.of(*size, *fps));
+                let dot = Look::new(Shape::Circle, Ink::Muted, 2.0, false);
+                let told = format!("tester alone: {size} bytes, {told}");
+                plot.mark(point(&(*size, *fps)), dot, &told);
+            }
+        }
     }
 
     fn line_rate(&self, mbps: f64, unit: Unit, (x, y): (&Axis, &Axis)) -> Vec<(f64, f64)> {
@@ -334,6 +359,43 @@ impl Throughput {
             .filter(|(_, value)| (y.min..=y.max).contains(value))
             .collect()
     }
+}
+
+/// Which limits a drawing shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Limits {
+    link: bool,
+    tester: bool,
+}
+
+fn at(x: &Axis, size: FrameSize) -> f64 {
+    x.at(f64::from(size.bytes()))
+}
+
+/// `64 bytes, 785 k frames/s (762–811 k), ok`.
+fn told(point: &SizePoint, unit: Unit) -> String {
+    let value = |fps| unit.of(point.size, fps);
+    let bar = point.bar.filter(|(low, high)| low < high);
+    let bar = bar.map_or_else(String::new, |(low, high)| {
+        let (low, high) = (value(low), value(high));
+        let step = (high - low) / 10.0;
+        let [low, high] = [low, high].map(|end| axis::tick(end, step, unit.tick()));
+        format!(" ({low} to {high})")
+    });
+    let fps = unit.told(value(point.fps));
+    format!("{} bytes, {fps}{bar}, {}", point.size, point.verdict)
+}
+
+fn missing(group: &Group<'_>) -> Option<MissingPoint> {
+    if group.throughput_fps().is_some() {
+        return None;
+    }
+    let reason = group.notes().into_iter().next();
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    Some(MissingPoint {
+        size: group.key.frame_size_bytes,
+        told: format!("{}: no number, {}{reason}", group.name, group.verdict()),
+    })
 }
 
 fn point(group: &Group<'_>) -> Option<SizePoint> {

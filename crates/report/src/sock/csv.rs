@@ -28,10 +28,10 @@ fn columns<'r>() -> [Field<&'r SockResult>; 36] {
         "offered_mbps": r.offered_mbps;
         "latency_min_us": r.latency_us.map(|l| l.min);
         "latency_mean_us": r.latency_us.map(|l| l.mean);
-        "latency_p50_us": r.latency_us.map(|l| l.p50);
-        "latency_p90_us": r.latency_us.map(|l| l.p90);
-        "latency_p99_us": r.latency_us.map(|l| l.p99);
-        "latency_p999_us": r.latency_us.map(|l| l.p999);
+        "latency_p50_us": r.latency_us.filter(|l| l.knows(0.5)).map(|l| l.p50);
+        "latency_p90_us": r.latency_us.filter(|l| l.knows(0.1)).map(|l| l.p90);
+        "latency_p99_us": r.latency_us.filter(|l| l.knows(0.01)).map(|l| l.p99);
+        "latency_p999_us": r.latency_us.filter(|l| l.knows(0.001)).map(|l| l.p999);
         "latency_max_us": r.latency_us.map(|l| l.max);
         "loss_ratio": r.loss_ratio.map(|l| l.0);
         "duplicate": r.datagrams.and_then(|d| d.duplicate);

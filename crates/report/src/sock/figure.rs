@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use nicety_model::sock::{Family, SockResult, SockSeries, SockTest};
 
-use crate::error::ReportError;
 use crate::figure::axis::Axis;
-use crate::figure::svg::{self, Frame, Ink, SERIES};
-use crate::figure::{self, Key};
+use crate::figure::svg::{self, Frame, Ink, Look, SERIES};
+use crate::figure::{self, Key, Room};
 use crate::number;
 
 /// A point of a line: place, value, and the extremes of its repeats.
@@ -36,8 +35,8 @@ struct Figure {
 }
 
 /// Message size and parallel flows against rate and latency, where there are several.
-pub(super) fn figures(series: &[SockSeries]) -> Result<Vec<Markup>, ReportError> {
-    planned(series).iter().map(Figure::markup).collect()
+pub(super) fn figures(series: &[SockSeries]) -> Vec<Markup> {
+    figure::fill(&planned(series), |figure, room| Some(figure.markup(room)))
 }
 
 /// Message size where there are several, parallel flows where there are several.
@@ -71,7 +70,7 @@ fn by_size(series: &[&SockSeries], test: SockTest, value: Value) -> Option<Figur
         let point = point(series, result, f64::from(result.spec.message_bytes), value);
         lines.entry(name).or_default().extend(point);
     }
-    Figure::of(lines, test, "message size in bytes", value)
+    Figure::of(lines, test, "message size, bytes", value)
 }
 
 fn by_parallel(series: &[&SockSeries], test: SockTest, value: Value) -> Option<Figure> {
@@ -166,45 +165,63 @@ impl Figure {
         })
     }
 
-    fn markup(&self) -> Result<Markup, ReportError> {
-        let y = self.y_axis();
+    fn markup(&self, room: Room) -> Markup {
         let shown: Vec<(&String, &Vec<WorkloadPoint>)> = self.lines.iter().take(SERIES).collect();
-        let label = self.label();
-        let draw = |size: (i32, i32), class| {
-            let x = self.x_axis(size.0 - 64);
-            let frame = Frame::new((size, class), 50, (&x, &y), &label);
+        let (x, y, label) = (self.x_axis(), self.y_axis(), self.label());
+        let drawn = room.draw(280.0, |size| {
+            let frame = Frame {
+                size,
+                axes: (&x, &y),
+                label: &label,
+            };
             svg::draw(&frame, |plot| {
-                for (n, (_, points)) in shown.iter().enumerate() {
-                    let line: Vec<(f64, f64)> =
-                        points.iter().map(|p| (x.at(p.x), y.at(p.y))).collect();
+                for (n, (name, points)) in shown.iter().enumerate() {
+                    let at = |p: &WorkloadPoint| (x.at(p.x), y.at(self.on_axis(p.y)));
+                    plot.series(&points.iter().map(at).collect::<Vec<_>>(), n);
                     for p in *points {
                         if let Some((min, max)) = p.extremes {
-                            plot.error_bar(x.at(p.x), y.at(min), y.at(max), Ink::Series(n))?;
+                            let [low, high] = [min, max].map(|end| y.at(self.on_axis(end)));
+                            plot.error_bar(x.at(p.x), low, high, Ink::Series(n));
                         }
+                        let told = format!("{name}: {}", self.told(p));
+                        plot.mark(at(p), Look::of_series(n, 4.0, false), &told);
                     }
-                    plot.series(&line, n, 4)?;
                 }
-                Ok(())
             })
-        };
-        let drawn = figure::both([(520, 280), (360, 260)], draw)?;
-        let scale = if y.log { ", logarithmic scale" } else { "" };
+        });
         let more = self.lines.len().saturating_sub(SERIES);
-        let unit = match self.unit {
-            "" => String::new(),
-            unit => format!(" in {unit}"),
-        };
-        let about = format!("{}{unit} against {}{scale}", self.y, self.x);
         let keys = shown.iter().enumerate();
         let keys: Vec<Key> = keys
             .map(|(n, (name, _))| figure::series(n, *name))
             .collect();
+        let about = format!("{} by {}", self.y, self.x);
+        let id = figure::anchor("sock", &format!("{} {about}", self.title).replace(' ', "-"));
         let body = html! {
             (figure::legend(&keys))
             (drawn)
             @if more > 0 { p.muted { (more) " more lines are in the table only." } }
         };
-        Ok(figure::figure(&self.title, &about, body))
+        let beside = html! { " " span.muted { (about) } };
+        figure::titled(&id, &self.title, beside, body)
+    }
+
+    /// The value in the unit of the axis, which takes its own prefix.
+    fn on_axis(&self, value: f64) -> f64 {
+        match self.unit {
+            "µs" => value * 1e-6,
+            "Mbit/s" => value * 1e6,
+            _ => value,
+        }
+    }
+
+    /// `64 bytes: 25.3 k transactions per second`.
+    fn told(&self, point: &WorkloadPoint) -> String {
+        let value = number::short(point.y);
+        let value = match self.unit {
+            "" => format!("{value} {}", self.y),
+            unit => format!("{} {value} {unit}", self.y),
+        };
+        format!("{} {}: {value}", self.x, point.x)
     }
 
     fn label(&self) -> String {
@@ -237,11 +254,16 @@ impl Figure {
         };
         let max = values().fold(0.0, f64::max);
         let min = values().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-        Axis::fitting(min, max, number::short)
+        let unit = match self.unit {
+            "µs" => "s",
+            "Mbit/s" => "bit/s",
+            other => other,
+        };
+        Axis::fitting(self.on_axis(min), self.on_axis(max), unit).named(self.y)
     }
 
-    /// Logarithmic, with a tick at every value that has room.
-    fn x_axis(&self, width: i32) -> Axis {
+    /// Logarithmic, with a tick at every value.
+    fn x_axis(&self) -> Axis {
         let mut values: Vec<f64> = self.lines.values().flatten().map(|p| p.x).collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
@@ -250,6 +272,8 @@ impl Figure {
         let marks = values
             .into_iter()
             .map(|value| (value.log10(), value.to_string()));
-        Axis::log_at((low, high), marks, width, 42.0)
+        let mut axis = Axis::log_at((low, high), marks);
+        axis.name = self.x.to_owned();
+        axis
     }
 }

@@ -9,24 +9,34 @@ pub const DRAWN: &str = r#"(async () => {
     return document.documentElement.dataset.live;
 })()"#;
 
-fn page(html: &str, styles: [&str; 2], scripts: [&str; 2], state: &Value) -> String {
-    let style = format!("<style>{}</style>", styles.concat());
+fn page(html: &str, style: &str, scripts: &[&str], state: &Value) -> String {
+    let style = format!("<style>{CHARTS_STYLE}{STYLE}{style}</style>");
     // `<` is escaped, so that no name in the state can end the script.
     let state = state.to_string().replace('<', "\\u003c");
     let answer =
         format!("window.fetch = async () => ({{ ok: true, json: async () => ({state}) }});");
     let script = format!(
-        "<script>{answer}</script><script>{}</script>",
+        "<script>{answer}</script><script>{CHARTS}</script><script>{SCRIPT}{}</script>",
         scripts.concat()
     );
     let style_there = html.replace(r#"<link rel="stylesheet" href="page.css">"#, &style);
-    let page = style_there.replace(r#"<script src="page.js"></script>"#, &script);
-    assert!(!page.contains("page.css") && !page.contains("page.js"));
+    let page = style_there
+        .replace(r#"<script src="page.js"></script>"#, &script)
+        .replace(r#"<link rel="stylesheet" href="uplot.css">"#, "")
+        .replace(r#"<script src="uplot.js"></script>"#, "");
+    for part in ["page.css", "page.js", "uplot.css", "uplot.js"] {
+        assert!(!page.contains(part), "{part}");
+    }
     page
 }
 
 const STYLE: &str = include_str!("../../../nicety/src/web/base.css");
-const SCRIPT: &str = include_str!("../../../nicety/src/web/base.js");
+const SCRIPT: &str = concat!(
+    include_str!("../../../nicety/src/web/base.js"),
+    include_str!("../../../nicety/src/web/chart.js")
+);
+const CHARTS: &str = include_str!("../../../nicety/src/web/uplot/uPlot.iife.min.js");
+const CHARTS_STYLE: &str = include_str!("../../../nicety/src/web/uplot/uPlot.min.css");
 
 /// `nicety bench --web` in the middle of a run, names that are markup among it.
 pub fn bench() -> String {
@@ -42,7 +52,7 @@ pub fn bench() -> String {
     let core = |cpu: u32| json!({"cpu": cpu, "user": 0.1, "system": 0.5, "irq": 0.02, "softirq": 0.2, "steal": 0.08, "idle": 0.1});
     let name = "vm,nic=<img src=x onerror=nowhere()>/64/uni";
     let state = json!({
-        "plan": "<b>a plan</b>", "elapsed_s": 61.0, "left_s": 3725.0,
+        "plan": "<b>a plan</b>", "unix_s": 1_700_000_000.0, "elapsed_s": 61.0, "left_s": 3725.0,
         "board": {
             "rows": [
                 {"path": "bridge", "cells": cells},
@@ -58,14 +68,8 @@ pub fn bench() -> String {
     });
     page(
         include_str!("../../../nicety/src/bench/live/page/page.html"),
-        [
-            STYLE,
-            include_str!("../../../nicety/src/bench/live/page/page.css"),
-        ],
-        [
-            SCRIPT,
-            include_str!("../../../nicety/src/bench/live/page/page.js"),
-        ],
+        include_str!("../../../nicety/src/bench/live/page/page.css"),
+        &[include_str!("../../../nicety/src/bench/live/page/page.js")],
         &state,
     )
 }
@@ -81,9 +85,12 @@ pub fn police() -> String {
         .map(|n| json!({"at_s": n, "rate": [1e8, n * 1_000_000, 0], "limit": [2e8, 3e7, 1e9]}))
         .collect();
     let state = json!({
+        "ended_unix_s": 1_700_000_060.0, "age_s": 0.2,
         "state": {
+            "written_s": 59.0,
             "tenants": [tenant("blue", "link"), tenant("<i>red</i>", "cap"), tenant(&"g".repeat(200), "absent")],
             "decision": {
+                "tenants": [{"cap_bps": 1e9}, {"cap_bps": 5e8}, {"cap_bps": 1e9}],
                 "total_bps": 9.7e8, "level_bps": 4.85e8,
                 "ports": [port(0, true, "enforced"), port(1, true, "not-enforced"), port(2, false, "unknown")],
             },
@@ -93,12 +100,9 @@ pub fn police() -> String {
     });
     page(
         include_str!("../../../nicety/src/police/serve/page.html"),
-        [
-            STYLE,
-            include_str!("../../../nicety/src/police/serve/page.css"),
-        ],
-        [
-            SCRIPT,
+        include_str!("../../../nicety/src/police/serve/page.css"),
+        &[
+            include_str!("../../../nicety/src/police/serve/history.js"),
             include_str!("../../../nicety/src/police/serve/page.js"),
         ],
         &state,

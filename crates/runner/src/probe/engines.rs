@@ -7,11 +7,12 @@ use nicety_paths::Path;
 use nicety_port::auto::self_check;
 use nicety_port::{Lack, Stop};
 
+use crate::event::{Event, Observer, Stage};
 use crate::setup_error::SetupError;
 use crate::{builder, setup};
 
 /// Tries all of them, the fastest first.
-pub(super) fn all() -> Vec<Ability> {
+pub(super) fn all(observer: &dyn Observer) -> Vec<Ability> {
     let opened = key().map(|key| {
         let placement = setup::placement(&[]).unwrap_or_default();
         (builder::path(&key, &placement), key, placement)
@@ -22,7 +23,11 @@ pub(super) fn all() -> Vec<Ability> {
     };
     EngineName::ALL
         .into_iter()
-        .map(|choice| judge(choice, attempt(choice, path.as_ref(), &key, &placement)))
+        .map(|choice| {
+            let name = choice.to_string();
+            observer.on(Event::Stage(Stage::Trying(Area::Engine, &name)));
+            judge(choice, attempt(choice, path.as_ref(), &key, &placement))
+        })
         .collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::ops::ControlFlow;
 
 use nicety_guests::{Accelerator, Bundle, QemuError, bundle};
 use nicety_model::path::VmAccel;
@@ -12,6 +12,7 @@ use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::tap;
 
+use super::Request;
 use crate::event::{Event, Observer, Stage};
 
 const VHOST: &str = "/dev/vhost-net";
@@ -80,37 +81,71 @@ fn describe(path: &str, error: &io::Error) -> String {
 }
 
 /// How guests run: KVM counts only when a kernel has booted on it.
-pub(super) fn accelerator(cache: Option<PathBuf>, observer: &dyn Observer) -> Vec<Ability> {
-    let cache = cache.map_or_else(bundle::default_cache, Ok);
+pub(super) fn accelerator(request: &Request<'_>, observer: &dyn Observer) -> Vec<Ability> {
+    let cache = request.cache.clone().map_or_else(bundle::default_cache, Ok);
     let found = cache.and_then(|cache| Bundle::cached(&cache));
     let device = File::options().read(true).write(true).open(KVM).map(drop);
-    let chosen = match (&device, &found) {
-        (Ok(()), Ok(Some(bundle))) => {
-            let mut show = |step: &str| observer.on(Event::Stage(Stage::Accelerator(step)));
-            Accelerator::choose(VmAccel::Auto, bundle, &mut show).ok()
-        }
-        _ => None,
+    let tried = match (&device, &found) {
+        (Ok(()), Ok(Some(bundle))) => proof(bundle, request, observer),
+        _ => Tried::NoKernel,
     };
-    vec![kvm(device, chosen), qemu(found)]
+    vec![kvm(device, tried), qemu(found)]
 }
 
-fn kvm(device: io::Result<()>, chosen: Option<Accelerator>) -> Ability {
+/// What came of booting a kernel on KVM.
+#[derive(Debug, PartialEq)]
+enum Tried {
+    /// How guests run.
+    Chosen(Accelerator),
+    /// Nobody wanted to wait.
+    Skipped,
+    /// There is no QEMU or no kernel.
+    NoKernel,
+}
+
+/// Boots a kernel on KVM unless the answer is known.
+fn proof(bundle: &Bundle, request: &Request<'_>, observer: &dyn Observer) -> Tried {
+    let mut watch = |wait| {
+        if request.quick || (request.skip)() {
+            return ControlFlow::Break(());
+        }
+        observer.on(Event::Stage(Stage::Accelerator(wait)));
+        ControlFlow::Continue(())
+    };
+    match Accelerator::choose(VmAccel::Auto, bundle, &mut watch) {
+        Ok(chosen) => Tried::Chosen(chosen),
+        Err(QemuError::ProofSkipped) => Tried::Skipped,
+        Err(_) => Tried::NoKernel,
+    }
+}
+
+fn kvm(device: io::Result<()>, tried: Tried) -> Ability {
     const TCG: &str = "guests run under TCG, ten to fifty times slower: compare their numbers with \
                        each other only";
-    match (device, chosen) {
-        (Ok(()), Some(Accelerator::Kvm)) => ability("KVM", Answer::Yes, "a kernel boots on it"),
-        (Ok(()), Some(Accelerator::Tcg(why))) => {
+    const UNPROVED: &str = "a device that opens does not prove that guests run";
+    match (device, tried) {
+        (Ok(()), Tried::Chosen(Accelerator::Kvm)) => {
+            ability("KVM", Answer::Yes, "a kernel boots on it")
+        }
+        (Ok(()), Tried::Chosen(Accelerator::Tcg(why))) => {
             let why = why.unwrap_or_else(|| "no kernel boots on it".to_owned());
             ability("KVM", Answer::No, format!("{why}, using TCG"))
                 .costs(TCG)
                 .remedy("measure guests on a host that runs them, or in the lab")
         }
-        (Ok(()), None) => ability(
+        (Ok(()), Tried::Skipped) => ability(
+            "KVM",
+            Answer::Unknown,
+            format!("{KVM} opens; booting a kernel on it was skipped"),
+        )
+        .costs(UNPROVED)
+        .remedy("run nicety probe without --quick and wait up to 90 s; the answer is kept"),
+        (Ok(()), Tried::NoKernel) => ability(
             "KVM",
             Answer::Unknown,
             format!("{KVM} opens; no kernel here to boot on it"),
         )
-        .costs("a device that opens does not prove that guests run")
+        .costs(UNPROVED)
         .remedy("nicety lab fetch (150 MB), then nicety probe"),
         (Err(error), _) => {
             let remedy = match error.kind() {
@@ -158,19 +193,31 @@ mod tests {
     #[test]
     fn a_device_is_not_a_proof() {
         let opens = || Ok(());
-        assert_eq!(kvm(opens(), Some(Accelerator::Kvm)).answer, Answer::Yes);
-        assert_eq!(kvm(opens(), None).answer, Answer::Unknown);
+        let tried = |accelerator| kvm(opens(), Tried::Chosen(accelerator));
+        assert_eq!(tried(Accelerator::Kvm).answer, Answer::Yes);
+        assert_eq!(kvm(opens(), Tried::NoKernel).answer, Answer::Unknown);
+        let skipped = kvm(opens(), Tried::Skipped);
+        assert_eq!(skipped.answer, Answer::Unknown);
+        assert!(skipped.remedy.unwrap().contains("--quick"));
         let why = "/dev/kvm opens, but no kernel boots on it".to_owned();
-        let reported = kvm(opens(), Some(Accelerator::Tcg(Some(why))));
+        let reported = tried(Accelerator::Tcg(Some(why)));
         assert_eq!(reported.answer, Answer::No);
         assert_eq!(
             reported.finding,
             "/dev/kvm opens, but no kernel boots on it, using TCG"
         );
         let refused = io::Error::from(io::ErrorKind::PermissionDenied);
-        assert!(kvm(Err(refused), None).remedy.unwrap().contains("usermod"));
+        assert!(
+            kvm(Err(refused), Tried::NoKernel)
+                .remedy
+                .unwrap()
+                .contains("usermod")
+        );
         let absent = io::Error::from(io::ErrorKind::NotFound);
-        assert_eq!(kvm(Err(absent), None).finding, "/dev/kvm does not exist");
+        assert_eq!(
+            kvm(Err(absent), Tried::NoKernel).finding,
+            "/dev/kvm does not exist"
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use nicety_paths::switch;
 use nicety_paths::{PathError, RigSpec, Tagging, VlanBridgePath};
 
 use super::engines;
+use crate::event::{Event, Observer, Stage};
 use crate::{builder, setup};
 
 fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
@@ -15,11 +16,13 @@ fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
 }
 
 /// Builds the paths that are made of the kernel alone.
-pub(super) fn built(before: Privilege) -> Vec<Ability> {
+pub(super) fn built(before: Privilege, observer: &dyn Observer) -> Vec<Ability> {
+    let trying = |name| observer.on(Event::Stage(Stage::Trying(Area::Path, name)));
     let Some(key) = engines::key() else {
         return Vec::new();
     };
     let placement = setup::placement(&[]).unwrap_or_default();
+    trying("bridge");
     let mut all = vec![match builder::path(&key, &placement) {
         Ok(_) => bridge(before, placement.shared),
         Err(error) => with_remedy(
@@ -31,6 +34,7 @@ pub(super) fn built(before: Privilege) -> Vec<Ability> {
         ("vlan-bridge, filtering", Tagging::Filtering),
         ("vlan-bridge, sub-interfaces", Tagging::SubInterface),
     ] {
+        trying(name);
         let rig = RigSpec {
             path_cpus: builder::path_cpus(&placement),
             largest_frame: key.frame_size_bytes,

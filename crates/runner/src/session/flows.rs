@@ -34,7 +34,7 @@ mod tests {
         assert_eq!(few("[8, 64]", "host_queues = [1, 8]"), None);
         let note = few("[1, 64]", "host_queues = [1, 8]").unwrap().to_string();
         assert!(
-            note.starts_with("flows = 1 with host_queues = 8: "),
+            note.starts_with("The plan has flows = 1 and host_queues = 8. "),
             "{note}"
         );
     }

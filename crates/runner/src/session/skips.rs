@@ -34,8 +34,16 @@ impl Session {
         if ruled_out.is_empty() {
             return Ok(());
         }
+        // Each reason once, with all the cells that it rules out.
+        let mut by_reason: Vec<(Refused, Vec<u32>)> = Vec::new();
         for (cell, refused) in ruled_out {
-            self.skip(cell, refused, schedule, observer);
+            match by_reason.iter_mut().find(|(known, _)| *known == refused) {
+                Some((_, cells)) => cells.push(cell),
+                None => by_reason.push((refused, vec![cell])),
+            }
+        }
+        for (refused, cells) in by_reason {
+            self.skip(cells, &refused, schedule, observer);
         }
         self.record.save(self.clock)
     }
@@ -59,29 +67,33 @@ impl Session {
         let refused = refused(error);
         let (cells, results) = (&self.record.cells, &self.record.results);
         let open = open_cells(schedule);
-        for cell in skip::with_path(cells, results, open, cell, refused.lasts) {
-            self.skip(cell, refused.clone(), schedule, observer);
-        }
+        let cells = skip::with_path(cells, results, open, cell, refused.lasts);
+        self.skip(cells, &refused, schedule, observer);
         self.record.save(self.clock)
     }
 
+    /// Skips these cells for one reason.
     fn skip(
         &mut self,
-        cell: u32,
-        refused: Refused,
+        cells: impl IntoIterator<Item = u32>,
+        refused: &Refused,
         schedule: &mut Schedule,
         observer: &dyn Observer,
     ) {
-        let Some(key) = self.record.cells.get(cell as usize) else {
-            return;
-        };
-        let name = key.name();
+        let mut names = Vec::new();
+        for cell in cells {
+            let Some(key) = self.record.cells.get(cell as usize) else {
+                continue;
+            };
+            let name = key.name();
+            names.push(name.clone());
+            self.record.skip(name, refused.problem.clone());
+            schedule.skip(cell);
+        }
         observer.on(Event::Skipped {
-            cell: &name,
+            cells: &names,
             reason: &refused.problem.what,
         });
-        self.record.skip(name, refused.problem);
-        schedule.skip(cell);
     }
 }
 

@@ -70,7 +70,7 @@ fn ends_are_irregular() {
     let mut search = binary(0.0001);
     assert_eq!(loads(&mut search, 1.0).last(), Some(&100.0));
     let outcome = search.outcome();
-    assert!(outcome.at_min && outcome.failed.unwrap().to_string().contains("100 fps"));
+    assert!(outcome.at_min && outcome.failed.unwrap().to_string().contains("100 frames/s"));
 }
 
 #[test]

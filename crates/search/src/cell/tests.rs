@@ -156,7 +156,7 @@ fn the_result_is_filled_in() {
     );
     assert_eq!(
         Note::texts(&result.notes),
-        ["loss with 50 % idle: CPU 0 (softirq) is full"]
+        ["CPU 0 (softirq) was full while all CPUs together were 50 % idle."]
     );
     assert_eq!(result.trials, 3);
     assert!(
@@ -198,7 +198,9 @@ fn a_confirm_trial_that_fails_is_unstable_and_a_lower_load_is_tried() {
             "{held:?}"
         );
         assert_eq!(
-            result.notes[0].to_string().contains("fps held"),
+            result.notes[0]
+                .to_string()
+                .contains("frames/s met the goal for as long"),
             second,
             "{:?}",
             result.notes
@@ -405,7 +407,7 @@ fn a_path_that_always_loses_fails_with_a_reason() {
         (result.verdict, result.throughput_fps),
         (Verdict::Failed, None)
     );
-    assert!(result.notes[0].to_string().contains("even the lowest load"));
+    assert!(result.notes[0].to_string().contains("Even the lowest load"));
 }
 
 #[test]
@@ -556,9 +558,9 @@ fn stamps_of_nics_stand_beside_the_kernels() {
         assert_eq!(summary.load_ratio, software.load_ratio);
         assert_eq!((summary.p50, software.p50), (2.0, 9.0));
     }
-    let said = "latency at 90 %: p50 2.0, p99 3.0 µs by the NICs' clocks; p50 9.0, p99 0.0 µs by \
-                the kernel's; hardware stamps of igb, PHC ptp0 and ptp1, offset error ± 20 ns, 80 \
-                probes, 4 lost, 6 not stamped";
+    let said = "Latency at 90 % load: p50 2.0 µs and p99 3.0 µs by the NICs' clocks; p50 9.0 µs and p99 \
+                0.0 µs by the kernel's. Stamps: hardware stamps of igb, PHC ptp0 and ptp1, offset error \
+                ± 20 ns, 80 probes, 4 lost, 6 not stamped.";
     assert!(
         result.notes.iter().any(|note| note.to_string() == said),
         "{:?}",

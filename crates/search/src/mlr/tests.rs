@@ -172,7 +172,13 @@ fn a_path_that_always_loses_fails_at_the_lowest_load() {
     );
     let outcome = search.outcome();
     assert!(outcome.at_min && outcome.throughput.is_none());
-    assert!(outcome.failed.unwrap().to_string().contains("9001 fps"));
+    assert!(
+        outcome
+            .failed
+            .unwrap()
+            .to_string()
+            .contains("9.00 k frames/s")
+    );
     assert!(all.len() < 40, "{}", all.len());
 }
 

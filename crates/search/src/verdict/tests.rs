@@ -72,7 +72,7 @@ fn each_finding_has_its_verdict() {
                 ..fine()
             },
             Verdict::Coupled,
-            "sender's context",
+            "slows the sender down",
         ),
         (
             "missed its load once, but the path gave out first",
@@ -90,7 +90,7 @@ fn each_finding_has_its_verdict() {
                 ..fine()
             },
             Verdict::Unstable,
-            "lost 0.2000 %",
+            "lost 0.20 %",
         ),
         (
             "and held below",
@@ -100,7 +100,7 @@ fn each_finding_has_its_verdict() {
                 ..fine()
             },
             Verdict::Unstable,
-            "100000 fps held",
+            "100 k frames/s met the goal for as long",
         ),
         (
             "near the tester's limit",
@@ -109,7 +109,7 @@ fn each_finding_has_its_verdict() {
                 ..fine()
             },
             Verdict::TesterLimited,
-            "95 % of the tester's own",
+            "95 % of what the tester can send",
         ),
         (
             "just not near it",
@@ -170,7 +170,7 @@ fn each_finding_has_its_verdict() {
                 ..fine()
             },
             Verdict::Ok,
-            "stood still 7 times and other programs had them 3 times, for 4.0 ms at most; 5.0 % of its frames are left out for that, 12 of which were lost",
+            "CPUs were stopped 7 times and used by other programs 3 times, for 4.0 ms at most. The 5.0 % of frames sent then do not count; 12 of them were lost.",
         ),
         (
             "many stalls",
@@ -179,13 +179,13 @@ fn each_finding_has_its_verdict() {
                 ..fine()
             },
             Verdict::Noisy,
-            "20.0 % of its frames are left out",
+            "The 20.0 % of frames sent then do not count",
         ),
         (
             "drift",
             Evidence { drift, ..fine() },
             Verdict::Noisy,
-            "8.0 % (limit 5.0 %)",
+            "by 8.0 % during the run (limit 5.0 %)",
         ),
     ];
     for (name, evidence, verdict, words) in table {
@@ -249,7 +249,7 @@ fn loss_among_idle_cpus_is_explained() {
     let one_full = cpu(&[(0.9, 0.1), (0.1, 0.14)]);
     assert_eq!(
         idle_note(&one_full).unwrap().to_string(),
-        "loss with 38 % idle: CPU 0 (softirq) is full"
+        "CPU 0 (softirq) was full while all CPUs together were 38 % idle."
     );
     let named = CpuUse {
         busiest: Some(WhoUse {
@@ -262,13 +262,13 @@ fn loss_among_idle_cpus_is_explained() {
     };
     assert_eq!(
         idle_note(&named).unwrap().to_string(),
-        "loss with 38 % idle: CPU 0 (napi/d0) is full"
+        "CPU 0 (napi/d0) was full while all CPUs together were 38 % idle."
     );
     assert!(
         idle_note(&cpu(&[(0.5, 0.1), (0.1, 0.1)]))
             .unwrap()
             .to_string()
-            .contains("no CPU full")
+            .contains("idle and none full")
     );
     assert_eq!(idle_note(&cpu(&[(0.9, 0.1), (0.9, 0.0)])), None);
     assert_eq!(idle_note(&CpuUse::default()), None);

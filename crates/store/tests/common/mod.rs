@@ -23,6 +23,7 @@ pub fn meta() -> RunMeta {
         command: "nicety bench".to_owned(),
         elapsed_s: 0.0,
         complete: false,
+        stopped_by: None,
         notes: Vec::new(),
         skipped: vec![SkippedCell {
             cell: "ovs/64/uni".to_owned(),

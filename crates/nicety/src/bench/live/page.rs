@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
+use nicety_host::clock;
 use nicety_report::live::board::Board;
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ const SCRIPT: &str = concat!(
 #[derive(Serialize)]
 struct Update<'a> {
     plan: &'a str,
+    /// This host's clock, in seconds since 1970.
+    unix_s: f64,
     elapsed_s: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     left_s: Option<f64>,
@@ -50,11 +53,12 @@ pub fn serve(
 }
 
 fn update(plan: &str, board: &Board, elapsed: Duration) -> Answer {
-    let left = board.end.map(|end| end.saturating_sub(elapsed));
+    let elapsed_s = elapsed.as_secs_f64();
     web::json(&Update {
         plan,
-        elapsed_s: elapsed.as_secs_f64(),
-        left_s: left.map(|left| left.as_secs_f64()),
+        unix_s: clock::unix_time().as_secs_f64(),
+        elapsed_s,
+        left_s: board.end.map(|end| (end.end_s - elapsed_s).max(0.0)),
         board,
     })
 }

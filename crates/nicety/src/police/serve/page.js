@@ -1,109 +1,242 @@
 // What is new once a period.
-const SVG = "http://www.w3.org/2000/svg";
-const KEPT = 600;
-let history = [];
-let cards = [];
-let names = "";
+// Tenants drawn at the same time, rows of the table, and how long a choice of tenants stays, in s.
+const DRAWN = 12;
+const ROWS = 200;
+const STAYS = 10;
 
-function readable(bps) {
-  if (bps == null) return "more";
-  if (bps >= 9.995e9) return (bps / 1e9).toFixed(1) + " Gbit/s";
-  if (bps >= 0.9995e6) return (bps / 1e6).toFixed(1) + " Mbit/s";
-  return (bps / 1e3).toFixed(0) + " kbit/s";
+const past = new History();
+const cards = new Map();
+let rows = [];
+let shown = { state: null, chosen: [], until: 0, offset: 0 };
+let own = false;
+let paused = false;
+let link;
+
+const RATE = () => line("--rate", { fill: () => colour("--rate") + "26" });
+const LIMIT = () => line("--limit", { dash: [8, 4] });
+const GUARANTEE = () => line("--ink", { dash: [2, 4] });
+
+// A figure whose scale is in bits per second: `spec.top` is its height.
+function rates(parent, height, series, spec) {
+  return new Chart(parent, {
+    label: "", x: "time of day", height, sync: "time",
+    series: [{}, ...series],
+    scales: {
+      x: { range: (chart, from, to) => [Math.min(from, to - 60), to] },
+      y: { range: () => [0, spec.top] },
+    },
+    axes: [
+      { values: times, incrs: STEPS, space: 60, size: 24 },
+      { values: (chart, splits) => splits.map((value) => String(+(value / spec.one).toPrecision(6))), size: 52, space: 24 },
+    ],
+    readout: (idx) => {
+      const values = spec.words.map((word, i) => [word, chart(spec).data[i + 1][idx]]);
+      const known = values.filter(([, value]) => value != null).map(([word, value]) => word + " " + readable(value));
+      return timeOfDay(chart(spec).data[0][idx]) + ": " + (known.join(", ") || "no answer");
+    },
+  });
 }
 
-function card(tenant) {
-  const box = make(byId("tenants"), "article");
-  make(box, "h2", tenant.tenant);
+const chart = (spec) => spec.figure.plot;
+
+// Shows values in bits per second up to `top`.
+function plot(spec, values, top) {
+  const [one, unit] = unitOf(top, BITS);
+  Object.assign(spec, { one, top });
+  spec.figure.show([past.at.map((at) => at + shown.offset), ...values], unit, top);
+}
+
+const constant = (value) => past.at.map(() => value || null);
+
+function card(name) {
+  const box = document.createElement("article");
+  make(box, "h2", name);
   const list = make(box, "dl");
   const number = (label, kind) => {
     const cell = make(list, "div");
     make(cell, "dt", label);
     return make(cell, "dd", "", kind);
   };
-  const made = { rate: number("sends", "rate"), wants: number("wants"), may: number("may send", "may") };
-  const svg = box.appendChild(document.createElementNS(SVG, "svg"));
-  svg.setAttribute("viewBox", "0 0 100 40");
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("role", "img");
-  made.svg = svg;
-  for (const kind of ["area", "line", "cap"]) {
-    made[kind] = svg.appendChild(document.createElementNS(SVG, "path"));
-    made[kind].setAttribute("class", kind);
-  }
+  const made = { box, sends: number("sends", "rate"), may: number("may send", "may"), guarantee: number("guarantee"),
+    weight: number("weight"), top: 1, one: 1, words: ["sends", "may send", "guarantee"] };
+  made.figure = rates(box, 120, [RATE(), LIMIT(), GUARANTEE()], made);
+  made.above = make(made.figure.box, "p", "", "above");
   made.why = make(box, "p");
   made.ports = make(box, "p");
   return made;
 }
 
-function path(values, top) {
-  const last = Math.max(values.length - 1, 1);
-  return values.map((value, i) =>
-    (i ? "L" : "M") + (100 * i / last).toFixed(2) + " " + (39 - 38 * value / top).toFixed(2)).join("");
-}
+const idle = (tenant) => tenant.rate_bps < 1e3 && tenant.bottleneck.kind === "own-demand";
 
-function why(tenant) {
+// What keeps a tenant from more.
+function why(tenant, decided) {
   const of = tenant.bottleneck;
   if (of.kind === "absent") return of.why || "none of its ports is there";
-  if (of.kind === "own-demand") return "gets all it asks for";
-  if (of.kind === "cap") return "its cap is the bottleneck";
-  if (of.kind === "soft-limit") return "its own soft limit is the bottleneck";
-  const more = Math.max(0, of.with.length - 3) + (of.more || 0);
-  return "the link is the bottleneck" + (of.with.length ? ", shared with " + of.with.slice(0, 3).join(", ") : "")
-    + (more ? " and " + more + " more" : "");
-}
-
-function namesOf(state) {
-  return state.tenants.map((tenant) => tenant.tenant).join("\n");
-}
-
-function draw(state) {
-  const told = namesOf(state);
-  if (told !== names) {
-    byId("tenants").replaceChildren();
-    cards = state.tenants.map(card);
-    names = told;
+  if (of.kind === "own-demand") return idle(tenant) ? "idle" : "gets all it asks for";
+  if (of.kind === "cap") return "wants more; its cap of " + readable(decided.cap_bps) + " is the bottleneck";
+  if (of.kind === "soft-limit") {
+    return "wants more; its own soft limit" + (decided.soft_bps == null ? "" : " of " + readable(decided.soft_bps))
+      + " is the bottleneck";
   }
-  const total = state.decision.total_bps;
-  const share = Math.min(1, total / state.capacity_bps);
-  byId("link").textContent = readable(total) + " of " + readable(state.capacity_bps)
-    + (state.decision.level_bps == null ? ", all demand fits"
-      : ", level " + readable(state.decision.level_bps) + " for each unit of weight");
-  byId("use").style.width = (100 * share).toFixed(1) + "%";
-  byId("daemon").textContent = state.policy + ", every " + state.period_s + " s, "
-    + state.writes + " limits written, " + state.errors + " errors";
-  state.tenants.forEach((tenant, i) => {
-    const made = cards[i];
-    const rates = history.map((point) => point.rate[i] || 0);
-    // A limit that the link has not is no news: the picture is as high as what is sent needs it.
-    const top = Math.max(1e3, 1.25 * Math.max(...rates, tenant.rate_bps));
-    const limits = history.map((point) => Math.min(point.limit[i] || 0, top * 1.02));
-    made.rate.textContent = readable(tenant.rate_bps);
-    made.wants.textContent = readable(tenant.demand_bps);
-    made.may.textContent = readable(tenant.limit_bps);
-    made.line.setAttribute("d", path(rates, top));
-    made.area.setAttribute("d", path(rates, top) + "L100 39L0 39Z");
-    made.cap.setAttribute("d", path(limits, top));
-    made.svg.setAttribute("aria-label", tenant.tenant + ": rate and limit of the last "
-      + history.length + " periods");
-    made.why.textContent = "weight " + tenant.weight + ", " + why(tenant);
-    const ports = state.decision.ports.filter((port) => port.tenant === i);
-    const wrong = ports.filter((port) => !port.present || port.enforcement === "not-enforced");
-    made.ports.className = wrong.length ? "bad" : "";
-    made.ports.textContent = ports.slice(0, 8).map((port) => port.port
-      + (!port.present ? (port.waits ? " (waits)" : " (not there)") : port.enforcement === "not-enforced" ? " (limit not enforced)" : ""))
-      .join(", ") + (ports.length > 8 ? " and " + (ports.length - 8) + " more" : "");
+  const more = Math.max(0, of.with.length - 3) + (of.more || 0);
+  return "wants more; the link is the bottleneck"
+    + (of.with.length ? ", shared with " + of.with.slice(0, 3).join(", ") : "") + (more ? " and " + more + " more" : "");
+}
+
+function numbers(tenant) {
+  return { sends: idle(tenant) || tenant.bottleneck.kind === "absent" ? "–" : readable(tenant.rate_bps),
+    may: readable(tenant.limit_bps),
+    guarantee: tenant.guarantee_bps ? readable(tenant.guarantee_bps) : "–",
+    weight: String(tenant.weight) };
+}
+
+const wrong = (port) => !port.present || port.enforcement === "not-enforced";
+
+function portWords(port) {
+  if (!port.present) return port.port + (port.waits ? " (waits)" : " (not there)");
+  return port.port + (port.enforcement === "not-enforced" ? " (limit not enforced)" : "");
+}
+
+// Which tenants are drawn, in the order of the policy: those that are sought, and of many those that
+// send most. It stays for some seconds, so that the page does not jump.
+function choose(state, sought) {
+  if (sought.length <= DRAWN) return sought;
+  const names = new Set(sought.map((at) => state.tenants[at].tenant));
+  const stays = shown.chosen.length === DRAWN && shown.chosen.every((name) => names.has(name));
+  if (!stays || past.last() > shown.until) {
+    const most = [...names].map((name) => [past.mean(name), name]).sort((a, b) => b[0] - a[0]);
+    shown.chosen = most.slice(0, DRAWN).map(([, name]) => name);
+    shown.until = past.last() + STAYS;
+  }
+  const chosen = new Set(shown.chosen);
+  return sought.filter((at) => chosen.has(state.tenants[at].tenant));
+}
+
+// Makes and removes cards until there is one for each of these names, in this order.
+function deal(names) {
+  for (const [name, made] of cards) {
+    if (names.includes(name)) continue;
+    made.figure.remove();
+    made.box.remove();
+    cards.delete(name);
+  }
+  names.forEach((name, at) => {
+    const place = byId("tenants").children[at];
+    let made = cards.get(name);
+    if (!made) {
+      made = card(name);
+      cards.set(name, made);
+    }
+    if (made.box !== place) byId("tenants").insertBefore(made.box, place || null);
   });
 }
 
-function take(news) {
-  // Under another policy the curves are of others.
-  if (namesOf(news.state) !== names) history = [];
-  history = history.concat(news.history).slice(-KEPT);
-  draw(news.state);
-  root.dataset.periods = history.length;
-  return Math.max(500, 1000 * news.state.period_s);
+function drawTenant(tenant, decided, ports, top) {
+  const made = cards.get(tenant.tenant);
+  const { rate, limit } = past.tenants.get(tenant.tenant);
+  made.figure.fit();
+  plot(made, [rate, limit, constant(tenant.guarantee_bps)], top);
+  made.figure.box.dataset.limit = tenant.limit_bps;
+  made.figure.name(tenant.tenant + ": what it sends and may send, " + made.figure.unit.textContent
+    + "; the arrow keys read values");
+  const told = numbers(tenant);
+  for (const word of ["sends", "may", "guarantee", "weight"]) say(made[word], told[word]);
+  say(made.above, above([["limit", tenant.limit_bps], ["guarantee", tenant.guarantee_bps]], top));
+  say(made.why, why(tenant, decided));
+  made.ports.className = ports.some(wrong) ? "bad" : "";
+  say(made.ports, ports.slice(0, 8).map(portWords).join(", ") + (ports.length > 8 ? " and " + (ports.length - 8) + " more" : ""));
 }
 
-live(() => "state.json?since=" + (history.length ? history[history.length - 1].at_s : 0), take,
-  "the daemon does not answer; what is below is old");
+function drawLink(state) {
+  if (!link) {
+    link = { top: 1, one: 1, words: ["all send", "link"] };
+    link.figure = rates(byId("total"), 150, [RATE(), LIMIT()], link);
+    link.above = make(link.figure.box, "p", "", "above");
+  }
+  const all = [...past.tenants.values()];
+  const sums = past.at.map((_, i) => all.some((of) => of.rate[i] != null) ? all.reduce((sum, of) => sum + of.rate[i], 0) : null);
+  const top = heightOf(Math.max(0, ...sums), [state.capacity_bps], state.capacity_bps);
+  plot(link, [sums, constant(state.capacity_bps)], top);
+  link.figure.name("the link: what all tenants send together, " + link.figure.unit.textContent
+    + "; the arrow keys read values");
+  say(link.above, above([["the link's " + "rate of", state.capacity_bps]], top));
+}
+
+function table(state, sought) {
+  const some = sought.slice(0, ROWS);
+  const body = byId("rows");
+  while (rows.length > some.length) rows.pop()[0].parentElement.remove();
+  while (rows.length < some.length) {
+    const row = make(body, "tr");
+    const name = make(row, "th");
+    name.scope = "row";
+    rows.push([name, ...["number", "number", "number", "number", ""].map((kind) => make(row, "td", "", kind))]);
+  }
+  some.forEach((at, n) => {
+    const tenant = state.tenants[at];
+    const told = numbers(tenant);
+    const texts = [tenant.tenant, told.sends, told.may, told.guarantee, told.weight, why(tenant, state.decision.tenants[at])];
+    texts.forEach((text, column) => say(rows[n][column], text));
+  });
+  say(byId("listed"), some.length < sought.length ? some.length + " of " + sought.length + " are listed; filter to see others" : "");
+}
+
+function draw() {
+  const { state } = shown;
+  if (!state) return;
+  const total = state.decision.total_bps;
+  say(byId("link"), readable(total) + " of " + readable(state.capacity_bps) + " used, "
+    + (state.decision.level_bps == null ? "link not full"
+      : "link full: " + readable(state.decision.level_bps) + " for each unit of weight"));
+  const loose = state.decision.ports.filter((port) => port.present && port.enforcement === "not-enforced").length;
+  say(byId("loose"), loose ? "Limits not enforced: " + loose + ". Their ports are marked below." : "");
+  byId("loose").hidden = !loose;
+  say(byId("daemon"), state.policy + ", every " + state.period_s + " s, limits written: " + state.writes
+    + ", errors: " + state.errors);
+  const ports = state.tenants.map(() => []);
+  for (const port of state.decision.ports) ports[port.tenant]?.push(port);
+  const word = byId("filter").value.trim().toLowerCase();
+  const sought = state.tenants.map((_, at) => at).filter((at) => state.tenants[at].tenant.toLowerCase().includes(word)
+    || ports[at].some((port) => port.port.toLowerCase().includes(word)));
+  const drawn = choose(state, sought);
+  const names = drawn.map((at) => state.tenants[at].tenant);
+  deal(names);
+  drawLink(state);
+  const marks = (at) => [state.tenants[at].limit_bps, state.tenants[at].guarantee_bps];
+  const common = heightOf(past.highest(names), drawn.flatMap(marks), state.capacity_bps);
+  for (const at of drawn) {
+    const tenant = state.tenants[at];
+    const top = own ? heightOf(past.highest([tenant.tenant]), marks(at), state.capacity_bps) : common;
+    drawTenant(tenant, state.decision.tenants[at], ports[at], top);
+  }
+  say(byId("drawn"), drawn.length < state.tenants.length ? drawn.length + " of " + state.tenants.length + " tenants are drawn"
+    + (drawn.length < sought.length ? ", those that send most" : "") : "");
+  table(state, sought);
+}
+
+function take(news) {
+  const { state } = news;
+  past.pause = 3 * state.period_s + 1;
+  past.take(state.tenants.map((tenant) => tenant.tenant), news.history, state.written_s);
+  // Times are the host's: the clock here may be another.
+  shown.state = state;
+  shown.offset = news.ended_unix_s - state.written_s;
+  if (!paused) draw();
+  root.dataset.periods = past.at.length;
+  const late = news.age_s > 3 * state.period_s + 1
+    ? "The last period ended at " + timeOfDay(news.ended_unix_s) + ", " + clock(news.age_s) + " ago. The daemon answers but does not"
+      + " get on; see its log." : "";
+  return { pause: Math.max(500, 1000 * state.period_s), at: news.ended_unix_s + news.age_s, late };
+}
+
+toggle("own", (pressed) => {
+  own = pressed;
+  draw();
+});
+toggle("pause", (pressed) => {
+  paused = pressed;
+  if (!paused) draw();
+});
+byId("filter").addEventListener("input", draw);
+
+live(() => "state.json?since=" + past.last(), take, "the daemon has ended, or cannot be reached.");

@@ -2,19 +2,7 @@
 let squares = [];
 let names = "";
 
-function readable(fps) {
-  if (fps == null) return "?";
-  if (fps >= 1e6) return (fps / 1e6).toFixed(2) + " M";
-  if (fps >= 1e3) return (fps / 1e3).toFixed(1) + " k";
-  return fps.toFixed(0);
-}
-
-function clock(seconds) {
-  const s = Math.round(seconds);
-  const two = (n) => String(n).padStart(2, "0");
-  return s < 3600 ? Math.floor(s / 60) + ":" + two(s % 60)
-    : Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
-}
+const shown = (fps) => (fps == null ? "not known" : frames(fps));
 
 function purpose(of) {
   if (of.kind === "latency") return "latency at " + (100 * of.load_ratio).toFixed(0) + " %";
@@ -27,7 +15,7 @@ function state(name, square, board) {
   if (square.skipped) return ["–", "", "skipped"];
   if (!square.worst) return ["·", "", "to come"];
   const words = square.worst + ", " + square.done + " of " + board.repeats
-    + (square.fps == null ? "" : ", " + readable(square.fps) + " frames/s");
+    + (square.fps == null ? "" : ", " + shown(square.fps) + " frames/s");
   if (square.worst === "failed") return ["×", "bad", words];
   if (square.worst !== "ok") return ["▲", "doubtful", words];
   return [square.done < board.repeats ? "▪" : "■", "ok", words];
@@ -59,7 +47,7 @@ function now(board) {
   const at = board.now;
   byId("cell").textContent = at ? at.cell + (at.control ? " (control)" : "") : "Now";
   byId("trial").textContent = at && at.trial
-    ? "trial " + at.trial[0] + ", " + purpose(at.trial[1]) + ", " + readable(at.load_fps) + " frames/s" : board.stage;
+    ? "trial " + at.trial[0] + ", " + purpose(at.trial[1]) + ", " + shown(at.load_fps) + " frames/s" : board.stage;
   const known = at && at.trial && at.scale_fps > 0;
   const percent = (fps) => (100 * Math.min(1, fps / at.scale_fps)).toFixed(2);
   const { lower_fps: lower, upper_fps: upper } = at ? at.bounds : {};
@@ -67,7 +55,7 @@ function now(board) {
   byId("between").style.right = known ? (100 - percent(upper ?? at.scale_fps)) + "%" : "100%";
   byId("load").style.display = known ? "block" : "none";
   if (known) byId("load").style.left = percent(at.load_fps) + "%";
-  byId("bounds").textContent = known ? "the throughput lies between " + readable(lower) + " and " + readable(upper)
+  byId("bounds").textContent = known ? "the throughput lies between " + shown(lower) + " and " + shown(upper)
     + " frames/s" : "";
 }
 
@@ -100,7 +88,8 @@ function take(news) {
   const failed = all.filter((square) => square.worst === "failed").length;
   byId("link").textContent = (board.now ? "measuring " + board.now.cell : board.stage)
     + (news.left_s == null ? "" : ", " + clock(news.left_s) + " left");
-  byId("use").style.width = (100 * done / Math.max(1, all.length)).toFixed(1) + "%";
+  byId("use").max = Math.max(1, all.length);
+  byId("use").value = done;
   byId("count").textContent = done + " of " + all.length + " cells"
     + (board.sockets ? ", " + board.sockets + " socket tests" : "")
     + (doubtful ? ", " + doubtful + " doubtful" : "") + (failed ? ", " + failed + " failed" : "");
@@ -110,7 +99,7 @@ function take(news) {
   cells(board);
   byId("recent").replaceChildren();
   for (const line of board.recent) make(byId("recent"), "li", line);
-  return all.length > 500 ? 3000 : 1000;
+  return { pause: all.length > 500 ? 3000 : 1000, at: news.unix_s, late: "" };
 }
 
-live(() => "state.json", take, "nobody answers: the run has ended, or cannot be reached; what is below is old");
+live(() => "state.json", take, "the run has ended, or cannot be reached.");

@@ -1,0 +1,131 @@
+//! What has been changed about the terminal, and putting it back.
+//!
+//! It is kept for the whole program, so that a panic anywhere and a second Ctrl-C put it back as well.
+
+use std::io::{self, IsTerminal};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+
+use crossterm::cursor::{Hide, MoveToColumn, Show};
+use crossterm::queue;
+use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+
+use super::Stream;
+use super::stream::is_ours;
+
+/// What was found, and what is there now.
+#[derive(Default)]
+struct Changed {
+    /// Modes of standard input before keys were read.
+    modes: Option<Termios>,
+    /// The alternate screen is shown, with no cursor.
+    full: Option<Stream>,
+    /// A few lines are drawn, and the cursor is at the first of them.
+    lines: Option<Stream>,
+}
+
+static CHANGED: Mutex<Changed> = Mutex::new(Changed {
+    modes: None,
+    full: None,
+    lines: None,
+});
+
+fn changed() -> MutexGuard<'static, Changed> {
+    CHANGED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets keys come one by one; false where no terminal is typed into.
+pub fn keys() -> bool {
+    on_panic();
+    let input = io::stdin();
+    let mut changed = changed();
+    if changed.modes.is_some() {
+        return true;
+    }
+    if !input.is_terminal() || !is_ours(&input) {
+        return false;
+    }
+    let Ok(found) = tcgetattr(&input) else {
+        return false;
+    };
+    let mut modes = found.clone();
+    // ISIG and OPOST stay: Ctrl-C and Ctrl-Z are signals, and a newline returns to the first column.
+    modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+    if tcsetattr(&input, OptionalActions::Now, &modes).is_err() {
+        return false;
+    }
+    changed.modes = Some(found);
+    true
+}
+
+/// Shows the alternate screen.
+pub fn full(stream: Stream) {
+    on_panic();
+    let mut changed = changed();
+    if changed.full.replace(stream).is_none() {
+        let mut bytes = Vec::new();
+        // Writing into memory does not fail.
+        let _ = queue!(bytes, EnterAlternateScreen, Hide);
+        stream.write(&bytes);
+    }
+}
+
+/// Shows the screen that was there before the alternate one.
+pub fn normal() {
+    if let Some(stream) = changed().full.take() {
+        leave(stream);
+    }
+}
+
+/// A few lines are drawn or removed.
+pub fn lines(on: Option<Stream>) {
+    on_panic();
+    changed().lines = on;
+}
+
+/// Puts everything back. May be called at any time and any number of times.
+pub fn restore() {
+    put_back(&mut changed());
+}
+
+fn put_back(changed: &mut Changed) {
+    if let Some(stream) = changed.full.take() {
+        leave(stream);
+    }
+    if let Some(stream) = changed.lines.take() {
+        let mut bytes = Vec::new();
+        let _ = queue!(bytes, MoveToColumn(0), Clear(ClearType::FromCursorDown));
+        stream.write(&bytes);
+    }
+    if let Some(modes) = changed.modes.take() {
+        // A terminal that went away needs no modes.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
+    }
+}
+
+fn leave(stream: Stream) {
+    let mut bytes = Vec::new();
+    let _ = queue!(bytes, LeaveAlternateScreen, Show);
+    stream.write(&bytes);
+}
+
+/// A panic is told on a terminal that can be read.
+fn on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            match CHANGED.try_lock() {
+                Ok(mut changed) => put_back(&mut changed),
+                Err(TryLockError::Poisoned(error)) => put_back(&mut error.into_inner()),
+                // It is being changed by the thread that panics; waiting would never end.
+                Err(TryLockError::WouldBlock) => {}
+            }
+            before(info);
+        }));
+    });
+}

@@ -1,0 +1,95 @@
+//! The cells of a run as rows of a full screen.
+
+use super::board::{Board, Square};
+use super::grid::mark;
+use super::list::{Column, Entry, Item, Key, List};
+use super::look::{Look, Tone};
+use crate::number::short;
+
+const fn column(title: &'static str, number: bool, rank: u8) -> Column {
+    Column {
+        title,
+        number,
+        rank,
+    }
+}
+
+const COLUMNS: [Column; 4] = [
+    column("test point", false, 0),
+    column("frames/s", true, 1),
+    column("visits", true, 3),
+    column("state", false, 2),
+];
+
+/// A row for each cell.
+pub fn list(board: &Board, look: Look) -> List<'static> {
+    let items = board.squares().enumerate().map(|(place, (name, square))| {
+        let (sign, tone) = mark(name, square, board, look);
+        let entries = vec![
+            Entry {
+                key: Key::Place(place),
+                ..Entry::text(name)
+            },
+            Entry::number(square.fps, short, look),
+            Entry::number(
+                Some(f64::from(square.done)),
+                |done| format!("{done:.0}/{}", board.repeats),
+                look,
+            ),
+            Entry::text(&format!("{sign} {}", state(name, square, board))).toned(tone),
+        ];
+        Item {
+            entries,
+            sparks: Vec::new(),
+        }
+    });
+    List {
+        columns: &COLUMNS,
+        sparks: &[],
+        highest: 0.0,
+        items: items.collect(),
+    }
+}
+
+fn state(name: &str, square: &Square, board: &Board) -> String {
+    let current = board
+        .now
+        .as_ref()
+        .is_some_and(|now| !now.control && now.cell == name);
+    match square.worst {
+        _ if current => "being measured".to_owned(),
+        _ if square.skipped => "skipped".to_owned(),
+        Some(worst) => worst.to_string(),
+        None => "to come".to_owned(),
+    }
+}
+
+/// How many of something there are, where there are any.
+pub fn counts(board: &Board) -> Vec<(String, Tone)> {
+    let count =
+        |of: &dyn Fn(&Square) -> bool| board.squares().filter(|(_, square)| of(square)).count();
+    let all = count(&|_| true);
+    let done = count(&|square| square.done >= board.repeats || square.skipped);
+    let failed = nicety_model::Verdict::Failed;
+    let doubtful = count(&|square| {
+        square
+            .worst
+            .is_some_and(|worst| !worst.is_own() && worst != failed)
+    });
+    let lost = count(&|square| square.worst == Some(failed));
+    let mut words = vec![(
+        format!("{done} of {}", crate::number::plural(all, "test point")),
+        Tone::Plain,
+    )];
+    if board.sockets > 0 {
+        let tests = crate::number::plural(board.sockets as usize, "socket test");
+        words.push((tests, Tone::Plain));
+    }
+    if doubtful > 0 {
+        words.push((format!("{doubtful} doubtful"), Tone::Doubtful));
+    }
+    if lost > 0 {
+        words.push((format!("{lost} failed"), Tone::Bad));
+    }
+    words
+}

@@ -1,0 +1,79 @@
+//! Cells without a result: what this machine cannot build, and what was left out.
+
+use nicety_model::Run;
+use nicety_model::run::StoppedBy;
+
+use crate::number;
+use crate::pick;
+
+/// Every reason once, with the cells that it rules out: `CELLS: REASON; REMEDY`.
+pub fn lines(run: &Run) -> Vec<String> {
+    let planned = run.summary.len() + run.skipped.len() + run.left_out.len();
+    let skipped = run.skipped.iter().map(|skipped| {
+        let reason = format!("{}; {}", skipped.reason, skipped.remedy);
+        (reason, skipped.cell.as_str())
+    });
+    let reasons = pick::together(skipped).into_iter();
+    reasons
+        .map(|(reason, cells)| format!("{}: {reason}", named(&cells, planned)))
+        .collect()
+}
+
+/// Cells in few words, of so many in the plan: `bridge/64/uni`, `all 7 cells`, or the first few.
+pub fn named(cells: &[&str], planned: usize) -> String {
+    match cells.len() {
+        one if one > 1 && one == planned => format!("all {}", number::plural(one, "cell")),
+        _ => pick::named(cells),
+    }
+}
+
+/// Title over the cells that were left out.
+pub fn left_out(run: &Run) -> &'static str {
+    match run.run.stopped_by {
+        Some(StoppedBy::Interruption) => "Left out: the run was interrupted",
+        Some(StoppedBy::TimeBox) => "Left out: the time box was too short",
+        None => "Left out by the time box or an interruption",
+    }
+}
+
+/// Why there is no result at all, in sentences.
+pub fn without_result(run: &Run) -> String {
+    let cannot = || {
+        let cells = number::plural(run.skipped.len(), "cell");
+        format!("This machine cannot build {cells}.")
+    };
+    let stopped = match run.run.stopped_by {
+        Some(StoppedBy::Interruption) => Some("Interrupted before the first result."),
+        Some(StoppedBy::TimeBox) => Some("The time box ended before the first result."),
+        // A killed or an older run: it does not say which of the two it was.
+        None if !run.left_out.is_empty() => {
+            Some("The run was interrupted, or its time box ended, before the first result.")
+        }
+        None => None,
+    };
+    match (stopped, run.skipped.is_empty()) {
+        (None, true) => "Nothing was measured.".to_owned(),
+        (None, false) => format!("Nothing was measured. {}", cannot()),
+        (Some(stopped), true) => stopped.to_owned(),
+        (Some(stopped), false) => format!("{stopped} {}", cannot()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_one_reason_are_named_in_few_words() {
+        let cells = ["a/64/uni", "b/64/uni", "c/64/uni", "d/64/uni"];
+        for (cells, planned, text) in [
+            (&cells[..1], 1, "a/64/uni"),
+            (&cells[..1], 4, "a/64/uni"),
+            (&cells[..2], 4, "a/64/uni, b/64/uni"),
+            (&cells[..], 9, "a/64/uni, b/64/uni, c/64/uni and 1 more"),
+            (&cells[..], 4, "all 4 cells"),
+        ] {
+            assert_eq!(named(cells, planned), text);
+        }
+    }
+}
