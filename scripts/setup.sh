@@ -108,6 +108,7 @@ if [ "$purpose" = test ]; then
     fi
     have chromium || have chromium-browser || have google-chrome ||
         wish "pages will not be tried in a browser" chromium
+    have tmux || wish "live views will not be tried on a terminal" tmux
     have prometheus || wish "metrics will not be scraped" prometheus
     have prometheus-node-exporter || wish "metrics of a run will not be read by node_exporter" prometheus-node-exporter
     compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null ||

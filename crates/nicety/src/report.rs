@@ -13,8 +13,7 @@ use nicety_store::{RunContents, StoreError};
 
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
-use crate::exposition;
-use crate::{demand, output};
+use crate::{demand, exposition, output};
 
 /// Writes one kind of file.
 type Render<R> = fn(&R, &mut Box<dyn Write>) -> Result<(), ReportError>;

@@ -65,7 +65,7 @@ fn drawing(picture: &Picture) -> Markup {
     let body = html! {
         (legend(&keys))
         @if !picture.anywhere.is_empty() {
-            p { strong { "May run on several nodes: " } (names(&picture.anywhere, NAMED)) }
+            p { strong { (if picture.nodes.len() > 1 { "May run on several nodes: " } else { "May run on any CPU: " }) } (names(&picture.anywhere, NAMED)) }
         }
         (drawn)
     };

@@ -86,11 +86,77 @@ fn a_misplaced_interrupt_is_seen() {
     common::golden("host.html", &text);
     let html = Html::parse_document(&text);
     assert_eq!(html.errors.len(), 0, "{:?}", html.errors);
-    assert_eq!(count(&html, "figure"), 2);
-    assert_eq!(count(&html, "svg rect"), 48);
-    assert_eq!(count(&html, "svg rect[stroke='var(--bad)']"), 1);
+    assert_eq!(count(&html, "figure"), 1);
+    // In three widths: two boxes with 24 CPUs each.
+    assert_eq!(count(&html, "svg rect"), 3 * 50);
+    assert_eq!(count(&html, "svg rect[stroke='var(--bad)']"), 3);
+    // From the interrupt on node 0 to the NIC on node 1; the head of the arrow is filled.
+    assert_eq!(count(&html, "svg path[fill='var(--bad)']"), 3);
     assert_eq!(count(&html, "#misplaced li"), 2);
-    assert!(text.contains("2 misplaced") && text.contains("and 2 more"));
+    assert!(text.contains("2 misplaced") && text.contains("web vhost 1 and 6 more"));
+}
+
+/// 160 CPUs on two nodes: those without a mark are ranges, and no letter is small.
+#[test]
+fn a_large_host_is_folded() {
+    let core = |cpu: u32| {
+        let threads = [cpu, cpu + 80].map(|cpu| CpuPicture {
+            cpu,
+            marks: Vec::new(),
+        });
+        threads.to_vec()
+    };
+    let node = |node: u32| NodePicture {
+        node: Some(node),
+        cores: (node * 40..node * 40 + 40).map(core).collect(),
+        ..NodePicture::default()
+    };
+    let mut large = Picture {
+        nodes: vec![node(0), node(1)],
+        ..Picture::default()
+    };
+    let text = page(&large);
+    assert!(text.contains("CPUs 0–39, 80–119") && text.contains("CPUs 40–79, 120–159"));
+    large.nodes[0].cores[20][0]
+        .marks
+        .push(mark(MarkKind::Interrupt, "eth0-TxRx-0", false));
+    let html = Html::parse_document(&page(&large));
+    // Two boxes; on node 0 two ranges and a core of two CPUs, on node 1 one range.
+    assert_eq!(count(&html, "svg rect"), 3 * (2 + 2 + 2 + 1));
+    let sizes = Selector::parse("svg [font-size]").unwrap();
+    let least = html
+        .select(&sizes)
+        .map(|text| text.value().attr("font-size").unwrap().parse().unwrap())
+        .fold(f64::INFINITY, f64::min);
+    assert!(least >= 11.0, "{least}");
+}
+
+/// They share the way and the head.
+#[test]
+fn every_misplaced_mark_has_an_arrow() {
+    let mut many = picture();
+    for core in 0..6 {
+        many.nodes[0].cores[core][1]
+            .marks
+            .push(mark(MarkKind::Interrupt, "eth0-TxRx-9", true));
+    }
+    let text = page(&many);
+    let html = Html::parse_document(&text);
+    assert_eq!(count(&html, "svg path[stroke='var(--bad)']"), 3 * 7);
+    assert_eq!(count(&html, "svg path[fill='var(--bad)']"), 3);
+}
+
+#[test]
+fn what_is_not_known_of_a_host_is_not_said() {
+    let mut facts = HostFacts::default();
+    facts.host.cpu_model = "unknown".to_owned();
+    let mut out = Vec::new();
+    host::render(&facts, &Picture::default(), &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let html = Html::parse_document(&text);
+    let lead = Selector::parse("p.lead.second").unwrap();
+    let lead: String = html.select(&lead).next().unwrap().text().collect();
+    assert_eq!(lead, "0 CPUs");
 }
 
 #[test]
@@ -137,7 +203,7 @@ fn measured_changes_show_both_curves() {
     let text = String::from_utf8(out).unwrap();
     common::golden("measured.html", &text);
     let html = Html::parse_document(&text);
-    assert_eq!(count(&html, "#curves svg"), 1);
+    assert_eq!(count(&html, "#curves svg:first-child"), 1);
     assert_eq!(count(&html, "#numbers td"), 5);
     assert!(text.contains("better here: +30.0 %"));
 }
@@ -175,12 +241,12 @@ fn measured_sockets_show_rates_of_both_sides() {
         Html::parse_document(&String::from_utf8(out).unwrap())
     };
     let html = page(&measured);
-    assert_eq!(count(&html, "#curves svg"), 1);
+    assert_eq!(count(&html, "#curves svg:first-child"), 1);
     let text: String = html.root_element().text().collect();
     assert!(text.contains("transactions/s") && text.contains("Rate against pairs at once"));
     assert!(!text.contains("Loss against load"), "{text}");
     // One number of pairs only, and none at all, still make a page.
     measured.cells[0].rates_after = Vec::new();
     measured.cells[0].rates_before.truncate(1);
-    assert_eq!(count(&page(&measured), "#curves svg"), 1);
+    assert_eq!(count(&page(&measured), "#curves svg:first-child"), 1);
 }

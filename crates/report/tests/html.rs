@@ -62,11 +62,15 @@ fn every_limit_of_the_tester_is_drawn() {
         run.tester_limit_fps = limits.collect();
         let page = page(&run);
         let document = Html::parse_document(&page);
-        all(&document, "polyline[stroke-dasharray]").len()
+        all(
+            &document,
+            "path[stroke-dasharray='6 4'][stroke='var(--muted)']",
+        )
+        .len()
     };
     let others = dashed(&[]);
-    // Two units, each wide and narrow.
-    let dashed = |limits: &[(&str, f64)]| (dashed(limits) - others) / 4;
+    // Two units, each in three widths.
+    let dashed = |limits: &[(&str, f64)]| (dashed(limits) - others) / 6;
     assert_eq!(dashed(&[("64", 9e5), ("128", 8e5)]), 1);
     assert_eq!(dashed(&[("64/bi", 5e5), ("128/bi", 4e5)]), 1);
     let all = [
@@ -179,11 +183,14 @@ fn drawings_stay_within_their_frame() {
         for svg in all(&document, "svg") {
             let view = svg.value().attr("viewBox").expect("viewBox");
             let size: Vec<f64> = view.split(' ').map(|n| n.parse().unwrap()).collect();
-            for (attribute, limit) in [("cx", size[2]), ("cy", size[3])] {
-                let selector = Selector::parse("circle").unwrap();
-                for circle in svg.select(&selector) {
-                    let at: f64 = circle.value().attr(attribute).unwrap().parse().unwrap();
-                    assert!((0.0..=limit).contains(&at), "{name}: {attribute}={at}");
+            let selector = Selector::parse("path.pt").unwrap();
+            for mark in svg.select(&selector) {
+                // Where its outline begins: `M12.0 34.5…`.
+                let at = mark.value().attr("d").unwrap().trim_start_matches('M');
+                let mut at = at.split(|c: char| c != '.' && c != '-' && !c.is_ascii_digit());
+                for limit in [size[2], size[3]] {
+                    let at: f64 = at.next().unwrap().parse().unwrap();
+                    assert!((0.0..=limit).contains(&at), "{name}: {at}");
                 }
             }
         }
@@ -227,7 +234,7 @@ fn figures_use_the_style_sheets_colours_only() {
 fn drawings_are_capped_and_tables_are_not() {
     let document = Html::parse_document(&page(&common::many(100)));
     assert_eq!(all(&document, "#loss figure").len(), 24);
-    assert_eq!(all(&document, "#latency figure").len(), 24);
+    assert_eq!(all(&document, "#latency .grid > figure").len(), 2 * 24);
     assert_eq!(all(&document, "#cpu figure").len(), 24);
     assert_eq!(all(&document, "#cpu tbody tr").len(), 100);
     assert_eq!(all(&document, "#throughput tbody tr").len(), 100);
@@ -258,9 +265,9 @@ fn a_link_of_unknown_speed_is_left_out_and_said_so() {
     }
     let page = page(&run);
     assert!(page.contains("No interface reports its speed"));
-    assert!(!page.contains("link, "));
+    assert!(!page.contains("line rate, "));
     let with = self::page(&common::rich());
-    assert!(with.contains("link, 10.0 Gbit/s"));
+    assert!(with.contains("line rate, 10.0 Gbit/s"));
 }
 
 #[test]

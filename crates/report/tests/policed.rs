@@ -54,12 +54,12 @@ fn names_stay_names_and_lines_are_drawn() {
     let html = Html::parse_document(&text);
     assert_eq!(html.errors.len(), 0, "{:?}", html.errors);
     assert!(!text.contains("<script>alert"));
-    // One for a wide window, one for a narrow one, and one for each tenant.
-    assert_eq!(count(&html, "svg"), 5);
-    assert_eq!(count(&html, "svg[aria-label]"), 5);
+    // One in three widths, and one for each tenant.
+    assert_eq!(count(&html, "svg"), 6);
+    assert_eq!(count(&html, "svg[aria-label]"), 6);
     // The soft limit of one tenant begins in the middle.
-    let soft = count(&html, "#limits figure:nth-child(3) polyline");
-    let others = count(&html, "#limits figure:nth-child(1) polyline");
+    let soft = count(&html, "#limits figure:nth-child(3) path");
+    let others = count(&html, "#limits figure:nth-child(1) path");
     assert!(soft > others, "{soft} {others}");
     let markdown = rendered(|out| markdown(&run, out));
     assert!(!markdown.contains("<script>"));

@@ -262,10 +262,7 @@ fn are(settings: usize) -> String {
 
 fn taken_back(undone: &Result<Vec<(Step, Outcome)>, JournalError>) -> String {
     match undone {
-        Ok(outcomes) => format!(
-            "all settings have their old values{}",
-            words::left(outcomes)
-        ),
-        Err(journal) => format!("the settings have their old values, but {journal}"),
+        Ok(outcomes) => format!("all changes were undone{}", words::left(outcomes)),
+        Err(journal) => format!("all changes were undone, but {journal}"),
     }
 }

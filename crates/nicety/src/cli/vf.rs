@@ -29,7 +29,7 @@ pub enum VfCommand {
     List(ListArgs),
     /// Counters and rates of functions and ports, named from their owners' side.
     Stats(StatsArgs),
-    /// Shows rates again and again, with bars of the last ones; Ctrl-C ends it.
+    /// Show rates again and again; on a terminal on the full screen, where q ends it and ? lists the keys.
     Watch(WatchArgs),
     /// Shows the gaps between what a sender sends: whether it is paced at its limit or sends in
     /// bursts.

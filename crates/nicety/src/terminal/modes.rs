@@ -129,3 +129,51 @@ fn on_panic() {
         }));
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    #[ignore = "started by the test below, on a terminal of its own"]
+    fn panics_on_the_full_screen() {
+        assert!(keys());
+        full(Stream::Error);
+        panic!("on purpose");
+    }
+
+    #[test]
+    fn a_panic_is_told_on_a_terminal_that_can_be_read() {
+        let exe = std::env::current_exe().unwrap();
+        let inner = "terminal::modes::tests::panics_on_the_full_screen";
+        let command = format!(
+            "stty -g; {} --ignored --nocapture --exact {inner}; stty -g",
+            exe.display()
+        );
+        // `script` of util-linux makes a terminal.
+        let done = Command::new("script")
+            .args(["-qfc", &command, "/dev/null"])
+            .env("SHELL", "/bin/sh")
+            .stdin(std::process::Stdio::null())
+            .output();
+        let Ok(done) = done else {
+            println!(
+                "SKIP a_panic_is_told_on_a_terminal_that_can_be_read: no script here; on Debian: \
+                 apt-get install bsdutils"
+            );
+            return;
+        };
+        let text = String::from_utf8_lossy(&done.stdout);
+        let at = |what: &str| {
+            text.find(what)
+                .unwrap_or_else(|| panic!("no {what:?}: {text}"))
+        };
+        assert!(at("\x1b[?1049h") < at("\x1b[?1049l"), "{text}");
+        assert!(at("\x1b[?1049l") < at("on purpose"), "{text}");
+        assert!(at("\x1b[?25l") < at("\x1b[?25h"), "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.first(), lines.last(), "{text}");
+    }
+}

@@ -37,4 +37,5 @@ mod static_binary;
 mod switches;
 mod team;
 mod terminal;
+mod tmux;
 mod tune;

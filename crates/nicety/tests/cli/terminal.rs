@@ -1,146 +1,83 @@
-//! `nicety bench` on a terminal: the live view, and a terminal that is as it was afterwards.
-//!
-//! `script` of util-linux makes the terminal and writes down what is sent to it.
+//! Live views on a real terminal: what is shown while its size changes, and how it is left.
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::fs;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{LONG, NICETY, Running, alone, lines, nicety, once};
+use crate::harness::{NICETY, alone, once};
 use crate::leftovers::Before;
-use crate::runs::tiny;
+use crate::runs::TINY;
+use crate::tmux::Tmux;
 
-/// A run in a terminal of its own.
-struct Terminal {
-    running: Running,
-    /// Types into it.
-    keys: File,
-    dir: PathBuf,
+/// Sizes one after the other, in both directions, narrower and lower.
+const SIZES: [(u16, u16); 6] = [(40, 10), (160, 50), (80, 8), (24, 24), (160, 50), (80, 24)];
+
+/// A run that goes on until somebody ends it, in `dir`.
+fn plan(dir: &Path) {
+    let text = format!("{TINY}repeats = 40\n[[path]]\nkind = \"bridge\"\n");
+    fs::write(dir.join("tiny.toml"), text).unwrap();
 }
 
-/// Whether `script` is here.
-fn can(test: &str) -> bool {
-    let there = Command::new("script").arg("--version").output().is_ok();
-    if !there {
-        println!("SKIP {test}: no script here; on Debian: apt-get install bsdutils");
-    }
-    there
+/// Words for a shell: `command` between two looks at the settings of the terminal.
+fn between(command: &str) -> String {
+    format!(
+        "trap : INT; stty -g >before; echo first; \
+         sh -c 'echo $$ >pid; exec {command}'; \
+         echo $? >code; stty -g >after; exec sleep 600"
+    )
 }
 
-impl Terminal {
-    /// Starts a small run in a terminal of `columns`; its settings are kept before and after.
-    fn start(dir: &Path, columns: u32) -> Self {
-        tiny(dir);
-        let pipe = dir.join("keys");
-        assert!(
-            Command::new("mkfifo")
-                .arg(&pipe)
-                .status()
-                .unwrap()
-                .success()
-        );
-        // Open for reading as well, so that nobody waits for the other end.
-        let keys = File::options().read(true).write(true).open(&pipe).unwrap();
-        let inside = format!(
-            "trap : INT; stty cols {columns} rows 24; stty -g >before; \
-             sh -c 'echo $$ >pid; exec {NICETY} bench tiny.toml --out run >table'; \
-             echo $? >code; stty -g >after"
-        );
-        let stdin = keys.try_clone().unwrap();
-        let running = nicety::<&str>([])
-            .below(["sh", "-c", r#"exec script -qfc "$1" seen"#, "sh", &inside])
-            .dir(dir)
-            .env("TERM", "xterm")
-            .env("LC_ALL", "C.UTF-8")
-            .env("SHELL", "/bin/sh")
-            .limit(LONG)
-            .start_with(|command| {
-                command.stdin(stdin);
-            });
-        Self {
-            running,
-            keys,
-            dir: dir.to_owned(),
-        }
-    }
-
-    /// Waits for the end of the run and of the terminal.
-    fn end(self) -> Files {
-        self.running.wait().assert_code(0);
-        Files(self.dir)
-    }
+fn bench() -> String {
+    between(&format!("{NICETY} bench tiny.toml --out run >table"))
 }
 
-/// What a terminal leaves behind.
-struct Files(PathBuf);
-
-impl Files {
-    fn seen(&self) -> String {
-        let bytes = fs::read(self.0.join("seen")).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    fn file(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap()
-    }
-}
-
-/// What a terminal shows of one stretch of text: without escape sequences.
-fn visible(text: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            '\x1b' => drop(rest.find(char::is_ascii_alphabetic)),
-            c if c.is_control() => {}
-            c => shown.push(c),
-        }
-    }
-    shown
+/// Lines of a view: those with a meter of the first CPU.
+fn views(screen: &str) -> usize {
+    let is = |line: &&str| line.starts_with(" CPU0 ") || line.starts_with("CPU0 ");
+    screen.lines().filter(is).count()
 }
 
 #[test]
-fn the_view_fits_a_narrow_terminal() {
+fn a_resized_view_leaves_no_stale_lines() {
     let _alone = alone();
-    let test = "the_view_fits_a_narrow_terminal";
-    if !once(test) || !can(test) {
+    let test = "a_resized_view_leaves_no_stale_lines";
+    if !once(test) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
+    plan(dir.path());
     let before = Before::now(dir.path());
-    let ended = Terminal::start(dir.path(), 20).end();
-    assert!(["0\n", "1\n"].contains(&ended.file("code").as_str()));
-    let seen = ended.seen();
-    // Every line of the view is padded to the terminal's width, of which the last column stays
-    // empty.
-    let frames: Vec<String> = seen
-        .split("\x1b[2K")
-        .map(|piece| visible(piece.rsplit('\n').next().unwrap()))
-        // A result that stays above the view is wrapped by the terminal.
-        .filter(|frame| frame.contains("of 1 cells") && !frame.contains("bridge/1518/uni: "))
-        .collect();
-    assert!(!frames.is_empty(), "{seen}");
-    for frame in frames {
-        let columns: Vec<char> = frame.chars().collect();
-        let lines: Vec<String> = columns
-            .chunks(20)
-            .map(|line| line.iter().collect())
-            .collect();
-        assert!(lines.iter().all(|line| line.ends_with(' ')), "{lines:?}");
-        assert!(
-            lines
-                .iter()
-                .any(|line| line.starts_with("0 of 1 cells") || line.starts_with("1 of 1 cells")),
-            "{lines:?}"
-        );
+    let Some(tmux) = Tmux::start(test, dir.path(), (80, 24), &bench()) else {
+        return;
+    };
+    let trials = dir.path().join("run/trials.jsonl");
+    tmux.until("trial", |screen| trials.exists() && views(screen) == 1);
+    for size in SIZES {
+        tmux.resize(size);
+        // The head is redrawn for the new width, and there is one of it.
+        tmux.until(&format!("view at {size:?}"), |screen| {
+            let longest = screen.lines().map(|line| line.chars().count()).max();
+            views(screen) == 1 && longest.unwrap_or(0) <= size.0.into()
+        });
     }
-    for forbidden in ["\x1b[?1049h", "\x1b[?47h", "\x1b[?1000h"] {
-        assert!(!seen.contains(forbidden), "{forbidden:?}");
-    }
-    assert_eq!(ended.file("before"), ended.file("after"));
+    let screen = tmux.screen();
+    assert!(screen.contains("first"), "{screen}");
+    assert!(
+        !screen.contains('?') || screen.contains("? keys"),
+        "{screen}"
+    );
+    // As many times as there were sizes, but nothing of it is left in the scroll-back.
+    assert_eq!(views(&tmux.all()), 1, "{}", tmux.all());
+    tmux.keys(&["C-c"]);
+    assert_eq!(tmux.file("code"), "4");
+    assert_eq!(tmux.file("after"), tmux.file("before"));
+    let all = tmux.all();
+    assert_eq!(views(&all), 0, "{all}");
+    assert!(all.contains("report: run/report.html"), "{all}");
+    // Notes do not fill the screen.
+    assert!(!all.contains("note: "), "{all}");
+    drop(tmux);
     before.check();
 }
 
@@ -148,35 +85,125 @@ fn the_view_fits_a_narrow_terminal() {
 fn a_terminal_is_as_before_however_a_run_ends() {
     let _alone = alone();
     let test = "a_terminal_is_as_before_however_a_run_ends";
-    if !once(test) || !can(test) {
+    if !once(test) {
         return;
     }
-    for code in ["4\n", "137\n"] {
+    for (what, code) in [
+        ("C-c", "4"),
+        ("q", "4"),
+        ("C-c C-c", "4"),
+        ("q q", "4"),
+        ("TERM", "4"),
+        ("HUP", "129"),
+        ("QUIT", "131"),
+    ] {
         let dir = tempfile::tempdir().unwrap();
-        let mut terminal = Terminal::start(dir.path(), 80);
-        let trials = dir.path().join("run/trials.jsonl");
-        terminal
-            .running
-            .until("trial", |_| trials.exists() && lines(&trials).len() >= 2);
-        if code == "4\n" {
-            // Ctrl-C ends a run in good order.
-            terminal.keys.write_all(b"\x03").unwrap();
-        } else {
-            let id: i32 = fs::read_to_string(dir.path().join("pid"))
-                .unwrap()
-                .trim()
-                .parse()
-                .unwrap();
-            kill_process(Pid::from_raw(id).unwrap(), Signal::KILL).unwrap();
+        plan(dir.path());
+        let Some(tmux) = Tmux::start(test, dir.path(), (100, 24), &bench()) else {
+            return;
+        };
+        tmux.until("keys", |screen| screen.contains("? keys"));
+        let line = tmux.flags();
+        assert_eq!(line, "cursor 1, alternate 0", "{what}");
+        // The full screen has more to put back.
+        tmux.keys(&["f"]);
+        tmux.until("full screen", |screen| screen.contains("test point"));
+        tmux.until("full screen", |_| tmux.flags() == "cursor 0, alternate 1");
+        let id: i32 = tmux.file("pid").parse().unwrap();
+        let id = Pid::from_raw(id).unwrap();
+        match what {
+            "TERM" => kill_process(id, Signal::TERM).unwrap(),
+            "HUP" => kill_process(id, Signal::HUP).unwrap(),
+            "QUIT" => kill_process(id, Signal::QUIT).unwrap(),
+            keys => keys.split(' ').for_each(|key| tmux.keys(&[key])),
         }
-        let ended = terminal.end();
-        let seen = ended.seen();
-        assert_eq!(ended.file("code"), code, "{seen}");
-        assert_eq!(ended.file("before"), ended.file("after"));
-        assert_eq!(
-            seen.matches("\x1b[?25l").count(),
-            seen.matches("\x1b[?25h").count(),
-            "a hidden cursor: {seen}"
-        );
+        assert_eq!(tmux.file("code"), code, "{what}: {}", tmux.all());
+        assert_eq!(tmux.file("after"), tmux.file("before"), "{what}");
+        assert_eq!(tmux.flags(), "cursor 1, alternate 0", "{what}");
+        let all = tmux.all();
+        assert_eq!(views(&all), 0, "{what}: {all}");
+        assert!(all.starts_with("first\n"), "{what}: {all}");
     }
+}
+
+#[test]
+fn a_stopped_view_gives_the_terminal_back_and_goes_on() {
+    let test = "a_stopped_view_gives_the_terminal_back_and_goes_on";
+    if !once(test) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // Looking at oneself takes no rights, and there may be nothing to see.
+    let Some(tmux) = Tmux::start(test, dir.path(), (80, 24), "PS1='$ ' exec sh -i") else {
+        return;
+    };
+    let watch = format!("{NICETY} vf watch --every 200ms");
+    tmux.keys(&["stty -g >before; clear; echo first", "Enter"]);
+    let before = tmux.file("before");
+    tmux.keys(&[&watch, "Enter"]);
+    tmux.until("view", |screen| screen.contains("q quit"));
+    tmux.keys(&["C-z"]);
+    tmux.until("shell", |screen| screen.contains("first"));
+    assert_eq!(tmux.flags(), "cursor 1, alternate 0");
+    tmux.keys(&["stty -g >stopped", "Enter"]);
+    // A shell for people has settings of its own while a line is typed; what it had before, it has again.
+    assert_eq!(tmux.file("stopped"), before);
+    tmux.keys(&["fg", "Enter"]);
+    tmux.until("view", |screen| screen.contains("q quit"));
+    // Keys are heard again.
+    tmux.keys(&["?"]);
+    tmux.until("help", |screen| screen.contains("Keys"));
+    tmux.keys(&["q"]);
+    tmux.until("end", |screen| screen.contains("first"));
+    tmux.keys(&["stty -g >after", "Enter"]);
+    assert_eq!(tmux.file("after"), before);
+    assert_eq!(tmux.flags(), "cursor 1, alternate 0");
+}
+
+#[test]
+fn a_watch_follows_the_size_of_its_terminal() {
+    let test = "a_watch_follows_the_size_of_its_terminal";
+    if !once(test) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let command = between(&format!("{NICETY} vf watch --every 200ms"));
+    let Some(tmux) = Tmux::start(test, dir.path(), (80, 24), &command) else {
+        return;
+    };
+    for size in SIZES {
+        tmux.resize(size);
+        tmux.until(&format!("view at {size:?}"), |screen| {
+            let lines: Vec<&str> = screen.lines().collect();
+            let foot = |line: &&&str| line.contains(" of ") || line.contains("no virtual");
+            // The head is in the first line, the foot in the last one, and neither anywhere else.
+            lines.len() == usize::from(size.1)
+                && lines[0].contains("sent and")
+                && screen.matches("sent and").count() == 1
+                && lines.last().is_some_and(|line| foot(&line))
+                && lines.iter().filter(foot).count() == 1
+        });
+    }
+    tmux.keys(&["q"]);
+    assert_eq!(tmux.file("code"), "0");
+    assert_eq!(tmux.file("after"), tmux.file("before"));
+    assert_eq!(tmux.flags(), "cursor 1, alternate 0");
+}
+
+#[test]
+fn nobody_types_without_a_terminal_on_standard_input() {
+    let test = "nobody_types_without_a_terminal_on_standard_input";
+    if !once(test) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let command = between(&format!("{NICETY} vf watch --every 200ms </dev/null"));
+    let Some(tmux) = Tmux::start(test, dir.path(), (80, 24), &command) else {
+        return;
+    };
+    let screen = tmux.until("view", |screen| screen.contains("sent and received"));
+    assert!(!screen.contains("q quit"), "{screen}");
+    tmux.keys(&["C-c"]);
+    assert_eq!(tmux.file("code"), "0");
+    assert_eq!(tmux.flags(), "cursor 1, alternate 0");
 }

@@ -47,7 +47,7 @@ eth0-rx-1 0-1
 \"name\":\"eth0-rx-0\"
 },
 as before
-nicety: set coalescing of eth0: Invalid argument (os error 22); everything is as it was
+nicety: set coalescing of eth0: Invalid argument (os error 22); all changes were undone
 as before
 channels 1
 channels 2
@@ -58,15 +58,15 @@ ring RX 256 ring TX 256
 const BESIDE_IRQBALANCE: &str = "\
 irqbalance
 it runs
-IRQ N CPUs: holds: 1 set, 1 now
+IRQ N CPUs: holds: set to 1, now 1
 ";
 
 /// What was measured before, after, before and after.
 const MEASURED: &str = "\
 T21: code 0, better here
-net.bridge.bridge-nf-call-iptables: holds: 0 set, 0 now
-net.bridge.bridge-nf-call-ip6tables: holds: 0 set, 0 now
-net.bridge.bridge-nf-call-arptables: holds: 0 set, 0 now
+net.bridge.bridge-nf-call-iptables: holds: set to 0, now 0
+net.bridge.bridge-nf-call-ip6tables: holds: set to 0, now 0
+net.bridge.bridge-nf-call-arptables: holds: set to 0, now 0
 net.bridge.bridge-nf-call-iptables 1
 T18: code 1, no effect here
 net.ipv4.tcp_moderate_rcvbuf 0

@@ -190,14 +190,16 @@ pub fn tick(value: f64, step: f64, unit: &str) -> String {
     format!("{text} {prefix}{unit}").trim_end().to_owned()
 }
 
-/// The least of 1, 2, 5 × 10^k that is at least `raw`.
+/// The nearest of 1, 2, 5 × 10^k, by ratio.
 fn round_step(raw: f64) -> f64 {
     let decade = 10_f64.powf(raw.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * decade)
-        .find(|step| *step >= raw * (1.0 - 1e-9))
-        .unwrap_or(raw)
+    let factor = match raw / decade {
+        low if low < 2.0_f64.sqrt() => 1.0,
+        low if low < 10.0_f64.sqrt() => 2.0,
+        high if high < 50.0_f64.sqrt() => 5.0,
+        _ => 10.0,
+    };
+    factor * decade
 }
 
 #[cfg(test)]

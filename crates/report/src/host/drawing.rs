@@ -1,5 +1,5 @@
 //! The drawing of a host: a box for each node with its NICs and CPUs. CPUs on which nothing runs are
-//! folded into ranges, and an arrow leads from what is misplaced to its NIC.
+//! folded into ranges, and an arrow leads from what is misplaced to its NIC, clear of all words.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ const SMALL: usize = 24;
 const FOLDED: usize = 3;
 /// Parts of a list of CPUs that are named.
 const PARTS: usize = 3;
-/// Arrows from one node to one NIC; more of them become one.
-const ARROWS: usize = 3;
+/// Room beside the boxes, in which arrows go up and down.
+const GUTTER: f64 = 14.0;
 /// Width of a letter at most.
 const LETTER: f64 = 6.9;
 
@@ -48,23 +48,35 @@ impl Item<'_> {
 #[derive(Default)]
 struct Canvas {
     parts: Vec<Markup>,
-    /// Where a NIC stands.
-    nics: BTreeMap<String, (f64, f64)>,
+    nics: BTreeMap<String, NicPlace>,
+    /// Left edges of the boxes.
+    lefts: Vec<f64>,
     /// Where something misplaced is, by node and NIC.
     misplaced: BTreeMap<(usize, String), Vec<(f64, f64)>>,
+}
+
+/// Where a NIC stands.
+struct NicPlace {
+    /// Edges of its box.
+    left: f64,
+    right: f64,
+    /// Begin and end of its words, and the height of their middle.
+    words: (f64, f64),
+    y: f64,
 }
 
 /// The drawing for a width in CSS pixels.
 pub(super) fn host(picture: &Picture, width: f64) -> Markup {
     let count = picture.nodes.len();
     let beside = if width >= BESIDE && count > 1 { 2 } else { 1 };
-    let wide = (width - 2.0 * GAP * (beside as f64 - 1.0)) / beside as f64;
+    let wide = width / beside as f64 - GUTTER;
     let mut canvas = Canvas::default();
     let mut below = 1.0;
     for (row, nodes) in picture.nodes.chunks(beside).enumerate() {
         let top = below;
         for (column, node) in nodes.iter().enumerate() {
-            let left = column as f64 * (wide + 2.0 * GAP);
+            let left = GUTTER + column as f64 * (wide + GUTTER);
+            canvas.lefts.push(left);
             let height = node_box(
                 &mut canvas,
                 (row * beside + column, node),
@@ -116,13 +128,18 @@ fn node_box(
     for nic in &node.nics {
         y += LINE;
         let words = nic.name.chars().count() + nic.about.chars().count() + 3;
-        let end = (inner + words as f64 * LETTER).min(right);
-        canvas.nics.insert(nic.name.clone(), (end, y - 5.0));
+        let place = NicPlace {
+            left,
+            right: left + wide,
+            words: (inner, (inner + words as f64 * LETTER).min(right)),
+            y: y - 5.0,
+        };
+        canvas.nics.insert(nic.name.clone(), place);
         canvas.parts.push(html! {
             text x=(inner) y=(y) font-size="12" fill="var(--ink)" { "▭ " (nic.name) " " tspan fill="var(--muted)" { (nic.about) } }
         });
     }
-    y += GAP;
+    y += 1.5 * GAP;
     let mut x = inner;
     for item in items(node) {
         if x > inner && x + item.width() > right {
@@ -241,31 +258,28 @@ impl Canvas {
         self.misplaced(node, marks, (x + 4.0, y - 12.0));
     }
 
-    /// From what is misplaced to its NIC; where there are many, one that says how many.
+    /// From what is misplaced along its row, past the boxes, to its NIC.
     fn arrows(&mut self) {
-        for ((_, nic), from) in std::mem::take(&mut self.misplaced) {
-            let Some(&(to_x, to_y)) = self.nics.get(&nic) else {
+        for ((from, nic), places) in std::mem::take(&mut self.misplaced) {
+            let Some(to) = self.nics.get(&nic) else {
                 continue;
             };
-            let one = from.len() > ARROWS;
-            let drawn = if one { &from[..1] } else { &from[..] };
-            for (x, y) in drawn {
-                // Up, over, and to the end of the NIC's words from the right.
-                let (end, bend) = (to_x + 4.0, y.min(to_y) - 26.0);
-                let d = format!(
-                    "M{x:.1} {y:.1}C{x:.1} {bend:.1} {:.1} {to_y:.1} {:.1} {to_y:.1}",
-                    end + 70.0,
-                    end + 7.0
-                );
-                let head = format!("M{end:.1} {to_y:.1}l9 -4.5v9Z");
-                self.parts.push(html! {
-                    path d=(d) fill="none" stroke="var(--bad)" stroke-width="1.6" stroke-dasharray="5 3" {}
-                    path d=(head) fill="var(--bad)" {}
-                    @if one {
-                        text x=(format!("{:.1}", x + 6.0)) y=(format!("{:.1}", y - 6.0)) font-size="12" font-weight="600" fill="var(--bad)" stroke="var(--page)" stroke-width="3" paint-order="stroke" { (from.len()) " CPUs" }
-                    }
-                });
+            // A NIC further left is reached from the right.
+            let rightwards = to.left >= self.lefts[from];
+            let (beside, end, back) = match rightwards {
+                true => (to.left - GUTTER / 2.0, to.words.0 - 3.0, -8),
+                false => (to.right + GUTTER / 2.0, to.words.1 + 3.0, 8),
+            };
+            let y = to.y;
+            let mut drawn: Vec<Markup> = Vec::new();
+            for (x, top) in places {
+                let row = top - GAP / 2.0;
+                let d = format!("M{x:.1} {top:.1}V{row:.1}H{beside:.1}V{y:.1}H{end:.1}");
+                drawn.push(html! { path d=(d) fill="none" stroke="var(--bad)" stroke-width="1.5" stroke-linejoin="round" {} });
             }
+            let head = format!("M{end:.1} {y:.1}l{back} -4.5v9Z");
+            drawn.push(html! { path d=(head) fill="var(--bad)" {} });
+            self.parts.extend(drawn);
         }
     }
 }

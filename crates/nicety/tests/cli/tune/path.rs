@@ -63,7 +63,7 @@ fn a_larger_mtu_stays_only_where_the_path_carries_it() {
     let ended = apply("198.51.100.2");
     ended.assert_code(1);
     let said =
-        "the path to 198.51.100.2 takes 1500 bytes, not packets of 9000; everything is as it was";
+        "the path to 198.51.100.2 takes 1500 bytes, not packets of 9000; all changes were undone";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
     assert_eq!((mtu().as_str(), bench.phases().len()), ("1500", 1));
     // What loses them in silence, as a switch does.
@@ -106,7 +106,7 @@ fn a_recorded_host_asks_no_peer() {
     let ended = nicety(words).run();
     ended.assert_code(2);
     assert!(
-        ended.stderr.contains("leave --sysroot or --peer away"),
+        ended.stderr.contains("use --peer without --sysroot"),
         "{}",
         ended.stderr
     );

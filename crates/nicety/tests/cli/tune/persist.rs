@@ -132,10 +132,20 @@ fn files_come_say_whose_keys_they_take_and_go() {
     assert_eq!(host.files(), before);
     assert!(!host.tree.path().join("etc/nicety").exists());
     // The removal is a transaction like any other, and so was the writing.
-    host.tune(&["rollback"]).assert_code(0);
+    // Only who names it gets the files back.
+    host.tune(&["rollback", "2"]).assert_code(0);
     assert_eq!(host.files(), all);
-    host.tune(&["verify", "1"]).assert_code(0);
-    host.tune(&["rollback", "1"]).assert_code(0);
+    host.persist(&["--remove"]).assert_code(0);
+    let ended = host.tune(&["rollback"]);
+    let said = &ended.assert_code(0).stderr;
+    assert!(
+        said.starts_with("skipped transaction 3: it removed kept files"),
+        "{said}"
+    );
+    assert_eq!(host.files(), before);
+    host.tune(&["rollback", "3"]).assert_code(0);
+    assert_eq!(host.files(), all);
+    host.tune(&["rollback", "1", "--force"]).assert_code(0);
     assert_eq!(host.files(), before);
 }
 

@@ -22,7 +22,7 @@ fn a_refused_setting_undoes_the_ones_before() {
     let ended = bench.apply(&bad, "60s");
     ended.assert_code(1);
     assert!(
-        ended.stderr.contains("everything is as it was"),
+        ended.stderr.contains("all changes were undone"),
         "{}",
         ended.stderr
     );
@@ -49,7 +49,7 @@ fn a_host_that_is_not_as_planned_is_not_touched() {
     assert!(
         ended
             .stderr
-            .contains("2 settings are not as the plan says, nothing was changed")
+            .contains("2 settings are not as the plan says, so nothing was changed")
     );
     assert!(bench.phases().is_empty());
 }
@@ -78,7 +78,7 @@ fn bad_plans_are_one_line() {
             2,
             "was made on another host or before the last boot",
         ),
-        (newer.to_string(), 2, "is of a newer nicety"),
+        (newer.to_string(), 2, "was written by a newer nicety"),
         (unknown.to_string(), 2, "is no plan"),
         (
             outside.to_string(),
