@@ -79,7 +79,7 @@ fn link(shown: &Shown) -> Vec<Family> {
         ),
         Family::gauge(
             "nicety_police_level_bytes_per_second",
-            "What one unit of weight may send; absent when all demand fits.",
+            "What one unit of weight may send; absent when the link is not full.",
             level.map(|bps| (Vec::new(), bps / 8.0)),
         ),
         Family::gauge(

@@ -27,14 +27,7 @@ fn follow(page: &str, dir: &Path) -> usize {
                 matches!(ended.status.code(), Some(0 | 1)),
                 "{line}: {ended:?}"
             );
-            let silent = [
-                "--html",
-                "--junit",
-                "--prometheus",
-                "--openmetrics",
-                "runs add",
-                "--capture",
-            ];
+            let silent = ["--html", "--junit", "--prometheus", "runs add", "--capture"];
             assert!(
                 !ended.stdout.is_empty() || silent.iter().any(|word| line.contains(word)),
                 "{line}"

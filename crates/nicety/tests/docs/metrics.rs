@@ -7,7 +7,7 @@ use crate::page;
 const PAGE: &str = "docs/reference/metrics.md";
 const DAEMON: &str = "crates/policed/src/metrics.rs";
 
-/// Name and help of each metric: two texts behind each other, the second begins with a capital.
+/// Name, without prefix and `_total`, and help of each metric: two texts behind each other.
 fn registered(source: &str) -> BTreeMap<String, String> {
     let code = source.split("#[cfg(test)]").next().unwrap();
     let texts: Vec<(usize, &str)> = code.match_indices('"').map(|(at, _)| (at, "")).collect();
@@ -18,11 +18,11 @@ fn registered(source: &str) -> BTreeMap<String, String> {
             &code[pair[1].0 + 1..pair[2].0],
             &code[pair[2].0 + 1..pair[3].0],
         );
-        let is_name = name.contains('_') || matches!(name, "periods" | "errors");
-        let is_name = is_name && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-        let follows = between.trim() == "," && help.starts_with(|c: char| c.is_ascii_uppercase());
-        if is_name && follows {
-            found.insert(name.to_owned(), help.to_owned());
+        if let Some(name) = name.strip_prefix("nicety_police_")
+            && between.trim() == ","
+        {
+            let name = name.strip_suffix("_total").unwrap_or(name);
+            found.insert(name.to_owned(), help.trim_end_matches('.').to_owned());
         }
     }
     found
