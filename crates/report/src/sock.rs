@@ -377,8 +377,8 @@ mod tests {
             ..ServiceDemand::default()
         });
         let text = text(vec![few]);
-        assert!(text.contains("75.0") && text.contains("93.5"), "{text}");
-        for unknown in ["p99", "93.0", "CPU"] {
+        assert!(text.contains(" 75 ") && text.contains("94"), "{text}");
+        for unknown in ["p99", " 93 ", "CPU"] {
             assert!(!text.contains(unknown), "{unknown}: {text}");
         }
     }

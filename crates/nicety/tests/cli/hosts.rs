@@ -96,12 +96,13 @@ fn the_picture_shows_what_is_far_from_its_port() {
     nicety(call).run().assert_code(0);
     let text = fs::read_to_string(page).unwrap();
     assert!(
-        text.contains("eth4-TxRx-0 runs on CPUs 0, eth4 is on node 3"),
+        text.contains("eth4-TxRx-0 runs on CPU 0, eth4 is on node 3"),
         "{text}"
     );
     assert!(text.contains("web vCPU 0 runs on CPUs 0-159, eth4 is on node 3"));
-    // One square per CPU of the eight nodes.
-    assert_eq!(text.matches("<rect").count(), 160);
+    assert!(text.contains("8 nodes with 160 CPUs"));
+    // CPUs on which nothing runs are folded: the picture stays small enough to read.
+    assert!(text.matches("<rect").count() < 80);
 }
 
 /// Garbage in all files of a kind in turn, short and as long as a megabyte.

@@ -17,7 +17,7 @@ fn facts_follow_their_schema_live_and_recorded() {
     let record = dir.path().join("host");
     let record = record.to_str().unwrap();
     let window = ["--window", "200ms"];
-    let words = ["inspect", "--json", "--record", record];
+    let words = ["inspect", "--json", "--no-hostname", "--record", record];
     let live = nicety(words.iter().chain(&window)).run();
     assert!(
         live.stderr.contains("counting for 200ms"),
@@ -60,7 +60,7 @@ fn a_captured_file_tells_the_same_and_is_refused_when_it_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("host.json");
     let file = file.to_str().unwrap();
-    let live = nicety(["inspect", "--json", "--capture", file]).run();
+    let live = nicety(["inspect", "--json", "--no-hostname", "--capture", file]).run();
     let told = nicety(["inspect", "--json", "--sysroot", file]).run();
     assert_eq!(live.assert_code(0).stdout, told.assert_code(0).stdout);
     let plan = nicety(["tune", "plan", "--json", "--sysroot", file]).run();

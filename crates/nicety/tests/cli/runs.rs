@@ -315,7 +315,10 @@ fn an_ordinary_user_measures_a_bridge() {
     check_ending(&ended, &run);
     check_stderr(&ended.stderr);
     assert_eq!(
-        ended.stderr.matches("note: ordinary user: ").count(),
+        ended
+            .stderr
+            .matches("nicety runs as an ordinary user.")
+            .count(),
         1,
         "{}",
         ended.stderr

@@ -115,9 +115,11 @@ impl Browser {
                 None => self.next(),
             };
             if event["method"] == "Page.loadEventFired" {
-                return;
+                break;
             }
         }
+        // Chromium drops input before the first frame of a page.
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
     }
 
     /// Value of an expression on the page.
