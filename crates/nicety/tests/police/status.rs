@@ -45,7 +45,7 @@ fn ports_are_explained_and_limits_shown() {
     let line = &line.assert_code(0).stdout;
     assert!(line.starts_with("a1, a port of a: sends "), "{line}");
     assert!(
-        line.contains(", its limit of 3.0 Mbit/s is not reached; a: sends "),
+        line.contains(", its limit of 3.0 Mbit/s is not reached; a: "),
         "{line}"
     );
     assert_eq!(line.lines().count(), 1);
