@@ -101,9 +101,8 @@ fn the_picture_shows_what_is_far_from_its_port() {
     );
     assert!(text.contains("web vCPU 0 runs on CPUs 0-159, eth4 is on node 3"));
     assert!(text.contains("8 nodes with 160 CPUs"));
-    // CPUs on which nothing runs are folded, in each of the three widths it is drawn for.
-    let squares = text.matches("<rect").count();
-    assert!(squares > 0 && squares < 3 * 160, "{squares}");
+    // One square per CPU and one frame per node, in each of the three widths it is drawn for.
+    assert_eq!(text.matches("<rect").count(), 3 * (160 + 8));
 }
 
 /// Garbage in all files of a kind in turn, short and as long as a megabyte.
