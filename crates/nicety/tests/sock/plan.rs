@@ -72,7 +72,7 @@ fn a_matrix_is_in_every_report() {
     assert_eq!(cases.matches("<testcase classname=\"bridge\"").count(), 8);
     assert!(cases.contains(" transactions/s, p99 "), "{cases}");
     let page = read("p.html");
-    assert!(page.contains("message size in bytes") && page.contains("parallel flows"));
+    assert!(page.contains("message size, bytes") && page.contains("parallel flows"));
     let table = nicety(["report", "run"]).dir(dir.path()).run();
     for name in &names {
         assert!(table.stdout.contains(name), "{}", table.stdout);
@@ -157,7 +157,7 @@ fn a_time_box_and_an_interruption_name_what_they_left_out() {
     assert!(
         ended
             .stderr
-            .contains("go on with: nicety bench --resume run")
+            .contains("Resume with: nicety bench --resume run")
     );
     let all = results(dir.path());
     assert!(all.iter().all(|result| result["ending"] == "complete"));

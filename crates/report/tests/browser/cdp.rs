@@ -119,7 +119,14 @@ impl Browser {
             }
         }
         // Chromium drops input before the first frame of a page.
-        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
+        self.settle();
+    }
+
+    /// Waits for two frames: moves of a pointer reach the page with the next one.
+    pub fn settle(&mut self) {
+        self.value(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))",
+        );
     }
 
     /// Value of an expression on the page.
