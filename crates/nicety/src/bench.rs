@@ -6,6 +6,7 @@ mod request;
 
 use nicety_model::{Coded, ProblemCode, Run};
 use nicety_report::live::board::Board;
+use nicety_report::plural;
 use nicety_runner::{Ending, Session};
 
 use crate::cli::{BenchArgs, DemandArgs};
@@ -65,8 +66,7 @@ fn say_notes(session: &Session) {
         return;
     }
     if Stream::Error.can_move() {
-        let plural = if notes.len() == 1 { "note" } else { "notes" };
-        output::say(&format!("{} {plural}: see the report", notes.len()));
+        output::say(&format!("{}: see the report", plural(notes.len(), "note")));
         return;
     }
     for note in notes {

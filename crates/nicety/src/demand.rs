@@ -1,6 +1,7 @@
 //! Which results make the exit code 1, and the last line that says so.
 
 use nicety_model::{Run, Verdict};
+use nicety_report::plural;
 use nicety_search::demand::{Demand, Shortfall};
 
 use crate::cli::DemandArgs;
@@ -58,11 +59,6 @@ fn asked(lacks: &Shortfall, args: &DemandArgs) -> String {
             format!(" (--fail-on {})", words.join(","))
         }
     }
-}
-
-fn plural(n: usize, noun: &str) -> String {
-    let s = if n == 1 { "" } else { "s" };
-    format!("{n} {noun}{s}")
 }
 
 #[cfg(test)]

@@ -140,7 +140,10 @@ impl Room {
 }
 
 /// The figures that there are, each drawn for the room it has among them.
-pub(crate) fn fill<T>(things: &[T], draw: impl Fn(&T, Room) -> Option<Markup>) -> Vec<Markup> {
+pub(crate) fn fill<'t, T>(
+    things: &'t [T],
+    draw: impl Fn(&'t T, Room) -> Option<Markup>,
+) -> Vec<Markup> {
     let drawn = |room| -> Vec<Markup> {
         let all = things.iter().filter_map(|thing| draw(thing, room));
         all.take(DRAWN).collect()

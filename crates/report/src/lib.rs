@@ -47,7 +47,7 @@ use document::{Document, Medium};
 
 pub use document::terminal::Options;
 pub use error::ReportError;
-pub use number::{first_few, short};
+pub use number::{first_few, plural, short};
 
 /// Results that have a report: a run, a comparison, a trend, a list of runs, socket workloads, a record
 /// of the police.

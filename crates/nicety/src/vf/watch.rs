@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use nicety_host::fingerprint;
 use nicety_model::vf::VfReport;
 use nicety_police::port_counters;
 use nicety_policed::vf::inventory::Inventory;
@@ -98,8 +99,7 @@ fn on_screen(mut samples: Samples<'_>) -> Result<Exit, Failure> {
 
 fn until_quit(samples: &mut Samples<'_>, terminal: &mut Screen) -> Result<(), Failure> {
     let mut events = Events::start(Stream::Output)?;
-    let host = rustix::system::uname();
-    let host = host.nodename().to_string_lossy().into_owned();
+    let host = fingerprint::hostname().unwrap_or_default();
     let mut history = History::default();
     history.take(&samples.before);
     let mut shown = samples.before.clone();

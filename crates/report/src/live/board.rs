@@ -166,6 +166,12 @@ impl Board {
         found.map(|(_, square)| square)
     }
 
+    /// Whether this cell is being measured, for itself and not as the control cell.
+    pub fn measures(&self, cell: &str) -> bool {
+        let now = self.now.as_ref();
+        now.is_some_and(|now| !now.control && now.cell == cell)
+    }
+
     /// All cells in order.
     pub fn squares(&self) -> impl Iterator<Item = &(String, Square)> {
         self.rows.iter().flat_map(|row| &row.cells)

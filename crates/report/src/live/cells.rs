@@ -52,10 +52,7 @@ pub fn list(board: &Board, look: Look) -> List<'static> {
 }
 
 fn state(name: &str, square: &Square, board: &Board) -> String {
-    let current = board
-        .now
-        .as_ref()
-        .is_some_and(|now| !now.control && now.cell == name);
+    let current = board.measures(name);
     match square.worst {
         _ if current => "being measured".to_owned(),
         _ if square.skipped => "skipped".to_owned(),

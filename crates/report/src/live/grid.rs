@@ -8,10 +8,7 @@ use super::look::{Look, Tone, clean};
 
 /// The mark of a cell.
 pub fn mark(name: &str, square: &Square, board: &Board, look: Look) -> (&'static str, Tone) {
-    let current = board
-        .now
-        .as_ref()
-        .is_some_and(|now| !now.control && now.cell == name);
+    let current = board.measures(name);
     match (square.worst, square) {
         _ if current => (look.pick("◆", "@"), Tone::Bold),
         (_, Square { skipped: true, .. }) => (look.dash(), Tone::Dim),

@@ -19,14 +19,6 @@ fn percentiles(latency: &LatencySummary) -> [(&'static str, f64, f64); 4] {
     ]
 }
 
-/// Frames that must have taken longer than a percentile to make it more than chance.
-const BEYOND: f64 = 10.0;
-
-/// Whether so many frames tell the percentile that this share of them exceeds.
-fn is_known(beyond: f64, samples: u64) -> bool {
-    samples as f64 * beyond >= BEYOND * (1.0 - 1e-9)
-}
-
 /// Every load share of a cell, lowest first.
 fn shares<'a>(group: &'a Group<'_>) -> Vec<&'a LatencySummary> {
     let all = &group.shown.latency_by_load_us;
@@ -74,7 +66,7 @@ fn table(groups: &[Group<'_>]) -> Table {
     let micros = |value: f64| Cell::sorted(value, number::micros);
     let at = |latency: &LatencySummary, n: usize| {
         let (_, beyond, value) = percentiles(latency)[n];
-        match is_known(beyond, latency.samples) {
+        match latency.knows(beyond) {
             true => micros(value),
             false => Cell::absent(),
         }
@@ -97,17 +89,4 @@ fn table(groups: &[Group<'_>]) -> Table {
         ],
     )
     .legend("A percentile needs ten slower frames: p99.9 needs 10,000 frames.")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_percentile_needs_ten_frames_beyond_it() {
-        for (beyond, least) in [(0.5, 20), (0.1, 100), (0.01, 1000), (0.001, 10_000)] {
-            assert!(is_known(beyond, least), "{beyond}");
-            assert!(!is_known(beyond, least - 1), "{beyond}");
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use nicety_model::LatencySummary;
 
-use super::{is_known, percentiles, share_words, shares};
+use super::{percentiles, share_words, shares};
 use crate::document::Block;
 use crate::document::html::badge;
 use crate::figure::axis::Axis;
@@ -66,8 +66,6 @@ fn drawn<'g>(
     lines: impl Fn(&'g Group<'g>) -> Option<Lines>,
 ) -> Vec<Markup> {
     figure::fill(groups, |group, room| {
-        // The borrow of the slice outlives that of the closure.
-        let group = groups.iter().find(|other| std::ptr::eq(*other, group))?;
         let lines = lines(group)?;
         let drawn = room.draw(HEIGHT, |size| lines.draw(size));
         let id = figure::anchor(kind, group.name);
@@ -104,7 +102,7 @@ struct Lines {
 /// A percentile of a summary that may be drawn.
 fn usable(latency: &LatencySummary, n: usize) -> Option<(&'static str, f64, f64)> {
     let (name, beyond, value) = percentiles(latency)[n];
-    let usable = value.is_finite() && value > 0.0 && is_known(beyond, latency.samples);
+    let usable = value.is_finite() && value > 0.0 && latency.knows(beyond);
     usable.then_some((name, beyond, value))
 }
 
