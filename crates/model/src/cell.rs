@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::built::BuiltPath;
 use crate::cpu::CpuUse;
 use crate::disturbance::Disturbance;
 use crate::estimate::Estimate;
@@ -152,12 +153,14 @@ pub struct CellResult {
     pub hardware_latency: Vec<HardwareLatency>,
     /// CPU use during the confirm trial.
     pub cpu: Option<CpuUse>,
-    /// Where frames died during the confirm trial.
+    /// Where frames were lost during the confirm trial.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub loss_ledger: Vec<LossEntry>,
-    /// Where frames died in the lowest search trial above the throughput: what gave out first.
+    /// Where frames were lost in the lowest search trial above the throughput: what gave out first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub overload_ledger: Vec<LossEntry>,
+    /// The path as it was built, and what passed where; absent in older runs.
+    pub built: Option<BuiltPath>,
     /// Frames of the confirm trial.
     pub frames: Option<FrameCounts>,
     /// What each guest carried in the confirm trial, where several share the path: the throughput

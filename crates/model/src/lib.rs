@@ -7,6 +7,7 @@
 //! Terms follow RFC 1242, RFC 2285 and RFC 2544; see `docs/methodology/terms.md`.
 
 pub mod bitrate;
+pub mod built;
 pub mod cell;
 pub mod compare;
 pub mod cpu;
@@ -38,6 +39,7 @@ pub mod policed;
 pub mod probe;
 pub mod problem;
 pub mod reference;
+pub mod route;
 pub mod run;
 pub mod sock;
 pub mod source;
@@ -51,6 +53,7 @@ pub mod vf;
 pub mod windows;
 
 pub use bitrate::{BitRate, BitRateError};
+pub use built::{BuiltPath, BuiltPlace, BuiltThread, Ends, Passage, PlaceFrames};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
 pub use cpu::{CoreUse, CpuUse, GuestUse, PollUse, WhoUse};
 pub use disturbance::{Disturbance, Program};

@@ -35,6 +35,7 @@ pub mod policed;
 pub mod probe;
 pub mod prometheus;
 mod ranking;
+mod route;
 mod run;
 pub mod skips;
 pub mod sock;

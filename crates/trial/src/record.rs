@@ -200,6 +200,7 @@ fn empty(spec: &TrialSpec) -> TrialRecord {
         latency_us: None,
         cpu: None,
         loss_ledger: Vec::new(),
+        passed: Vec::new(),
         notes: Vec::new(),
     }
 }
