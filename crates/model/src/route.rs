@@ -117,7 +117,7 @@ impl StationKind {
             Self::GuestNic => "guest interface",
             Self::NicSwitch => "NIC switch",
             Self::Function => "virtual function",
-            Self::Unknown => "not known",
+            Self::Unknown => "device under test",
         }
     }
 }

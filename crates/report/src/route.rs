@@ -147,3 +147,6 @@ impl Site {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

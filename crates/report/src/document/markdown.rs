@@ -48,7 +48,9 @@ fn blocks(page: &mut String, blocks: &[Block]) {
             Block::Table(of) => table(page, of),
             Block::Routes(routes) => {
                 let lines = routes.lines(ROUTES).into_iter();
-                let lines: Vec<String> = lines.map(|line| format!("    {line}")).collect();
+                // Names are untrusted, and nothing in a code block can be escaped.
+                let safe = |line: String| format!("    {}", line.replace('<', "‹"));
+                let lines: Vec<String> = lines.map(safe).collect();
                 page.push_str(&lines.join("\n"));
             }
             // An indented block needs no fence that the text could close.

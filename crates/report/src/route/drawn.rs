@@ -38,7 +38,7 @@ fn one(id: &str, heading: &str, picture: &Picture) -> Markup {
             }
         }
         @if !picture.elsewhere.is_empty() {
-            p.muted { "At no station: " (losses(&picture.elsewhere)) "." }
+            p.muted { (losses(&picture.elsewhere)) }
         }
         @if !picture.remark.is_empty() { p.muted { (picture.remark) } }
     };

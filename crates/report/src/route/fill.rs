@@ -224,7 +224,7 @@ impl Threads {
         if cpus.is_some() || share(tester).is_some() {
             for (site, share) in [(0, share(tester)), (route.sites.len() - 1, None)] {
                 let runs = Runs {
-                    name: String::new(),
+                    name: tester.to_owned(),
                     cpus: cpus.clone().unwrap_or_default(),
                     share,
                     polls: false,

@@ -2,11 +2,14 @@
 
 use nicety_model::LossEntry;
 use nicety_model::cpu_list::format_cpu_list;
-use nicety_model::route::SiteKind;
+use nicety_model::route::{SiteKind, StationKind};
 
 use super::{Picture, Routes, Runs, Site, Station};
 use crate::number::{self, plural};
 use crate::page::clean;
+
+/// What the ledger calls frames that no counter has seen.
+const UNEXPLAINED: &str = "unexplained";
 
 /// Threads told of at one place.
 const TOLD: usize = 4;
@@ -28,7 +31,7 @@ pub(super) fn lines(routes: &Routes, width: usize) -> Vec<String> {
         lines.extend(fold(&words(&text), width, &" ".repeat(indent)));
     }
     if !first.elsewhere.is_empty() {
-        let text = format!("At no station: {}.", losses(&first.elsewhere));
+        let text = losses(&first.elsewhere);
         lines.extend(fold(&words(&text), width, "  "));
     }
     if !first.remark.is_empty() {
@@ -81,10 +84,17 @@ pub(super) fn chain(picture: &Picture) -> Vec<String> {
 
 fn piece(station: &Station) -> String {
     match station.kind.joins() {
-        true if station.label.is_empty() => format!("[{}]", station.kind.words()),
+        // It has its program's name.
+        true if station.label.is_empty() || is_program(station.kind) => {
+            format!("[{}]", station.kind.words())
+        }
         true => format!("[{} {}]", station.kind.words(), station.label),
         false => station.label.clone(),
     }
+}
+
+fn is_program(kind: StationKind) -> bool {
+    matches!(kind, StationKind::Ovs | StationKind::OvsDpdk)
 }
 
 /// A row for every station of which there is more to tell than its name.
@@ -98,6 +108,12 @@ fn rows(picture: &Picture) -> Vec<(String, String)> {
             let known = known(station);
             let passed = passed(site, station);
             let quiet = known.is_empty() && station.lost.is_empty() && is_inner(site);
+            let kind = Some(station.kind.words()).filter(|_| is_inner(site));
+            let known: Vec<&str> = kind
+                .into_iter()
+                .chain((!known.is_empty()).then_some(known.as_str()))
+                .collect();
+            let known = known.join(", ");
             let told = match (known.is_empty(), passed.is_empty()) {
                 (_, true) => known,
                 (true, false) => passed,
@@ -156,11 +172,16 @@ pub(super) fn lost(entry: &LossEntry) -> String {
     format!("lost {} ({})", number::count(entry.frames), entry.place)
 }
 
-/// `cpu0 softnet dropped 312, unexplained 3`
+/// `Also lost: 312 (cpu0 softnet dropped), 3 that no counter explains.`
 pub(super) fn losses(entries: &[LossEntry]) -> String {
-    let told = entries.iter();
-    let told = told.map(|entry| format!("{} {}", entry.place, number::count(entry.frames)));
-    told.collect::<Vec<_>>().join(", ")
+    let told = entries.iter().map(|entry| {
+        let frames = number::count(entry.frames);
+        match entry.place.as_str() {
+            UNEXPLAINED => format!("{frames} that no counter explains"),
+            place => format!("{frames} ({place})"),
+        }
+    });
+    format!("Also lost: {}.", told.collect::<Vec<_>>().join(", "))
 }
 
 /// The first threads, and how many more.
