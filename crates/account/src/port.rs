@@ -1,4 +1,4 @@
-//! What one port received during one trial.
+//! Frames that one port received during one trial.
 
 use nicety_model::{FrameCounts, LatencySummary, StationCounts, StreamCounts};
 use nicety_packet::stamp::STREAM_LEARNING;

@@ -1,4 +1,4 @@
-//! Probes that NICs stamped: which stamps belong together, and the latency in them.
+//! Probes that NICs stamped: matches their stamps and computes the latency.
 
 mod clocks;
 

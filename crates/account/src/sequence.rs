@@ -1,4 +1,4 @@
-//! What became of every sequence number of one stream.
+//! State of every sequence number of one stream.
 
 use nicety_model::BurstLengths;
 

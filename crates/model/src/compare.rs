@@ -1,4 +1,4 @@
-//! Old results beside new ones: what `nicety compare` finds.
+//! Results of `nicety compare`: old numbers beside new ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Who else had the CPUs while a number was measured.
+//! Other programs, and the hypervisor, that used the CPUs during a measurement.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Facts about a host, its interfaces and its virtual machines, as read at one moment.
 //!
-//! What is absent is not known or not there; it is never 0. Rules decide on these values alone,
+//! A missing value is unknown or not there; it is never 0. Rules decide on these values alone,
 //! so a recorded host gives the same answers as a live one.
 
 mod cpu;

@@ -1,4 +1,4 @@
-//! What is found wrong with a host, and what would be right.
+//! Findings: what is wrong with a host, and what would be right.
 
 use std::cmp::Reverse;
 

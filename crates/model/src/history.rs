@@ -1,4 +1,4 @@
-//! The history of runs: what is kept of each, and what a cell did over time.
+//! The history of runs: what is kept of each run, and how a cell changed over time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
-//! What a transaction of changes leaves on disk, and what that means after a crash.
+//! The journal of a transaction of changes on disk, and how to read it after a crash.
 //!
-//! A journal is a list of events, each synced to disk before the next thing is done. An
-//! [`Event::Intent`] stands before its write, so whatever was written is known; whether the last
-//! intended write happened is not, and does not matter: undoing it is right in both cases.
+//! A journal is a list of events, each synced to disk before the next step. An
+//! [`Event::Intent`] stands before its write, so every written value is known. Whether the last
+//! intended write happened is not known and does not matter: undoing it is right in both cases.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

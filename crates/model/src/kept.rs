@@ -1,4 +1,4 @@
-//! Settings that are to hold after the next boot, in words that outlive this one.
+//! Settings that are kept for the next boot, under names that outlive this one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

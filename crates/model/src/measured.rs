@@ -1,4 +1,4 @@
-//! Changes measured before and after: what they gained, and what became of them.
+//! Changes measured before and after: their gain, and whether they were kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Whether a path carries packets of a size: what was asked, and what came of it.
+//! Test of whether a path carries packets of a size: the request and its result.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What sharing a link came to, period by period: who wanted, sent and might send how much.
+//! Record of a shared link, period by period: what each tenant wanted, sent and might send.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a machine, its kernel and a user can do, as `nicety probe` tells it.
+//! What a machine, its kernel and a user can do, as `nicety probe` prints it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A whole run: who measured, on what, and what came out.
+//! A whole run: tester, machine and results.
 
 use std::collections::BTreeMap;
 

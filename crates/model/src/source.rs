@@ -1,5 +1,4 @@
-//! TOML that people write, plans and policies: read into the types that describe it, with the line
-//! of whatever is wrong.
+//! Plans and policies in TOML: read into their types, with the line of every mistake.
 
 mod list;
 mod value;

@@ -1,4 +1,4 @@
-//! One load for one duration: what was asked, what happened.
+//! One load for one duration: the request and the counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

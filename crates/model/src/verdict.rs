@@ -1,4 +1,4 @@
-//! What a number is worth.
+//! Verdicts: how far to trust a number.
 
 crate::keywords::keywords! {
     /// Verdict of a result; every number shown carries one.

@@ -1,4 +1,4 @@
-//! SR-IOV NICs and their virtual functions, and ports limited by tc, as `nicety vf` tells them.
+//! SR-IOV NICs, their virtual functions, and ports limited by tc, as `nicety vf` prints them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Which ports of a policy are refused before anything is changed, and why.
+//! Ports that are refused before anything is changed, and why.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a port would send if nobody limited it, guessed from what it sends.
+//! Demand: what a port would send without a limit, estimated from what it sends.
 
 use crate::tuning::Tuning;
 

@@ -1,7 +1,7 @@
-//! What drivers can do for a virtual function, and what their answers are worth.
+//! What drivers can do for a virtual function, and how far to trust their answers.
 //!
-//! Read in the drivers of Linux 6.12 (`ndo_set_vf_rate`, `ndo_get_vf_stats`); a driver that is
-//! not listed is asked and believed only where the kernel tells a refusal from a zero.
+//! Read in the drivers of Linux 6.12 (`ndo_set_vf_rate`, `ndo_get_vf_stats`). A driver that is
+//! not listed is asked, and believed only where the kernel tells a refusal from a zero.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the daemon has to say: typed until one place writes it into the log.
+//! Events of the daemon: typed until one place writes them into the log.
 
 mod port;
 

@@ -1,4 +1,4 @@
-//! Why a tenant has what it has, in one line.
+//! One line that explains a tenant's present rate.
 
 use std::fmt;
 

@@ -1,5 +1,7 @@
-//! What a policer has forwarded. Nobody counts the bytes that it drops: of what came between two looks
-//! it is the part that its dropped frames leave.
+//! Estimates the bytes that a policer has forwarded.
+//!
+//! Nothing counts the bytes that it drops. Of the bytes that came between two readings, the
+//! same share passed as of the frames.
 
 use nicety_model::BitRate;
 

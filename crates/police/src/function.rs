@@ -1,4 +1,4 @@
-//! Whether a virtual function can be limited now, by what its NIC and its driver report.
+//! Whether a virtual function can be limited now, from what its NIC and its driver report.
 
 use nicety_model::BitRate;
 

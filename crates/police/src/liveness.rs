@@ -1,4 +1,5 @@
-//! Whether a thread that asks the kernel gets answers: slow, late, or stuck in a driver, which no time-out ends.
+//! Whether a thread that asks the kernel gets answers: slow, late, or stuck in a driver, which
+//! no time-out ends.
 
 use std::fmt;
 use std::time::Duration;

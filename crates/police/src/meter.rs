@@ -1,4 +1,4 @@
-//! From counters to rates on the wire.
+//! Converts counters to rates on the wire.
 
 use std::time::Duration;
 

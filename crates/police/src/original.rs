@@ -1,4 +1,4 @@
-//! What was found at the ports before they were changed, as a journal keeps it.
+//! State of the ports before they were changed, as a journal keeps it.
 
 use std::collections::BTreeMap;
 

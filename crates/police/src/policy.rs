@@ -1,4 +1,5 @@
-//! Who may have how much of a link: the TOML that `nicety police run` reads.
+//! Policies: how much of a link each tenant may have, in the TOML that `nicety police run`
+//! reads.
 
 mod compatible;
 mod file;

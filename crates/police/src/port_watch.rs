@@ -1,4 +1,4 @@
-//! What is known of a port from period to period, and what is worth a line when that changes.
+//! What is known of a port from period to period, and the log lines when that changes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Decisions as they are recorded, and what a record comes to.
+//! Decisions as they are recorded, and sums over a record.
 
 use nicety_model::SCHEMA;
 use nicety_model::policed::{

@@ -1,4 +1,5 @@
-//! What another policy changes while the daemon runs: limits stay as they are until it says otherwise.
+//! Changes of a new policy while the daemon runs. Limits stay as they are until it changes
+//! them.
 
 use nicety_model::BitRate;
 

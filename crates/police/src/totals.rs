@@ -1,5 +1,5 @@
-//! What ports have sent and received since the daemon started, from counters that wrap, begin anew
-//! or change hands.
+//! Totals that ports have sent and received since the daemon started, from counters that wrap,
+//! restart or change owners.
 
 /// What a port has sent and received, seen from its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

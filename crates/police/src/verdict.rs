@@ -1,4 +1,4 @@
-//! Whether a limit holds, by what passes.
+//! Whether a limit holds, from the traffic that passes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which verdicts a user does not accept, and what a run lacks by that measure.
+//! Verdicts that a user does not accept, and the results of a run that have them.
 
 use std::collections::BTreeSet;
 

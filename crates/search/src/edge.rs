@@ -1,14 +1,14 @@
 //! Probabilistic bisection for the edge of a path that is disturbed now and then.
 //!
-//! On a machine that others use, whether half a second loses frames says more about the machine
-//! than about the path. Windows of some 50 ms tell the two apart: below the path's edge few of them
-//! lose frames, above it nearly all do. So a load is judged by its windows (RFC 9971 with an exceed
-//! ratio of one half and the window as the trial), and where the edge lies is kept as a
-//! probability that every trial sharpens; the next trial goes where it is as likely below as above
-//! (Waeber, Frazier and Henderson 2013; the shape of the edge as in QUEST, Watson and Pelli 1983).
+//! On a shared machine, loss in half a second says more about the machine than about the path.
+//! Windows of some 50 ms tell the two apart: below the path's edge few of them lose frames,
+//! above it nearly all do. A load is therefore judged by its windows (RFC 9971 with an exceed
+//! ratio of one half and the window as the trial). The edge's place is a probability that every
+//! trial sharpens; the next trial goes where the edge is as likely below as above (Waeber,
+//! Frazier and Henderson 2013; the shape of the edge as in QUEST, Watson and Pelli 1983).
 //!
-//! The result is the lower end of what is left: a load that the path carries, not one that it
-//! carries every other time. Figures, bias and limits: `docs/methodology/search.md`.
+//! The result is the lower end of the remaining range: a load that the path carries, not one
+//! that it carries every other time. Figures, bias and limits: `docs/methodology/search.md`.
 
 mod posterior;
 pub mod window;

@@ -1,4 +1,4 @@
-//! Which engines to try for a cell, and in which order.
+//! Engines to try for a cell, in their order.
 
 use nicety_model::{CellKey, EngineChoice, EngineName, LimitKey, PathSpec};
 

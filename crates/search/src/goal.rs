@@ -1,4 +1,4 @@
-//! What a search is asked to find (RFC 9971, "Search Goal").
+//! The goal of a search (RFC 9971, "Search Goal").
 
 use std::time::Duration;
 

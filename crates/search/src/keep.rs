@@ -1,4 +1,4 @@
-//! How long a path is worth keeping when its cell has been measured.
+//! How long to keep a path after its cell has been measured.
 
 use nicety_model::{CellKey, PathSpec};
 

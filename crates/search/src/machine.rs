@@ -1,5 +1,4 @@
-//! The interface all searches have: the caller asks what to try next and feeds back what
-//! happened.
+//! The interface of all searches: the caller asks for the next trial and feeds back its result.
 
 use std::time::Duration;
 

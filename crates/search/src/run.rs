@@ -1,4 +1,4 @@
-//! What a run decides between its cells, from what it has measured so far.
+//! Decisions of a run between its cells, from its measurements so far.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which cells go when one of them cannot be measured here.
+//! Cells to skip when one of them cannot be measured here.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The tester's own limit: what it sends and counts when nothing stands in between, found by steps down.
+//! The tester's own limit: what it sends and counts without a path, found by steps down.
 
 use std::time::Duration;
 

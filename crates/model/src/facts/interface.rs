@@ -1,4 +1,4 @@
-//! Interfaces: hardware, bridges, VLANs, taps and what hangs on them.
+//! Interfaces: hardware, bridges, VLANs, taps, and how they are stacked.
 
 use std::collections::BTreeMap;
 

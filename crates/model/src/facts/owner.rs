@@ -1,4 +1,4 @@
-//! Who else sets what nicety would set.
+//! Other programs and files that set what nicety would set.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Counters read twice.
+//! Counters read twice, and the time in between.
 
 use std::collections::BTreeMap;
 

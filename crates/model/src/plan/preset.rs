@@ -1,4 +1,4 @@
-//! The searches that have names.
+//! The named searches.
 
 use std::str::FromStr;
 

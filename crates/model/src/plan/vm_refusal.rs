@@ -1,4 +1,4 @@
-//! What cannot be asked of a guest, whatever the machine.
+//! Guests that no machine can build, and why.
 
 use crate::path::{Vdev, VmConfig, VmNic, VmParams, VmSwitch};
 use crate::problem::{Problem, ProblemCode};

@@ -1,4 +1,4 @@
-//! One socket workload as it is asked for.
+//! The request for one socket workload.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One port from period to period.
+//! State of one port from period to period.
 
 use std::sync::Arc;
 

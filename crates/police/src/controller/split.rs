@@ -1,4 +1,4 @@
-//! What the ports of one tenant may send of what it may.
+//! Splits a tenant's rate among its ports.
 
 use crate::level::{Share, level};
 

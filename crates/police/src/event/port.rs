@@ -1,4 +1,4 @@
-//! What happens at one port.
+//! Events at one port.
 
 use std::fmt;
 

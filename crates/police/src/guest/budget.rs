@@ -1,4 +1,4 @@
-//! How fast one connection is answered, and how often refusals are reported.
+//! Limits how fast one connection is answered, and how often refusals are reported.
 
 use std::time::Duration;
 

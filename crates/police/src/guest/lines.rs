@@ -1,4 +1,4 @@
-//! Lines out of a stream of bytes, with memory for one line and no more.
+//! Splits a stream of bytes into lines, with memory for one line only.
 
 use super::LONGEST;
 

@@ -1,4 +1,4 @@
-//! What a guest is told of itself, and its soft limit.
+//! What a guest may see of itself, and its soft limit.
 
 use std::fmt;
 use std::time::Duration;

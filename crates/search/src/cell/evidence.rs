@@ -1,4 +1,4 @@
-//! From a cell's trials to its result.
+//! Turns a cell's trials into its result.
 
 use nicety_model::note::SearchNote;
 use nicety_model::{

@@ -1,4 +1,4 @@
-//! What a record of a trial means to a cell, judged by windows or as a whole.
+//! Meaning of a recorded trial for its cell, judged by windows or as a whole.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How long a window is.
+//! Length of a window.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What two overloaded trials say about a path that forwards less the more it is offered.
+//! Estimates the capacity from two overloaded trials, on a path that forwards less the more it
+//! is offered.
 
 /// A load in frames per second and what was forwarded of it.
 pub type LoadRate = (f64, f64);

@@ -1,4 +1,4 @@
-//! The first trials: find two loads near the result by what the path forwards.
+//! The first trials: find two loads near the result from the path's forwarding rate.
 
 use crate::classify::Rule;
 use crate::grid::Grid;

@@ -1,4 +1,4 @@
-//! Works one goal off, target by target.
+//! Reaches one goal, target by target.
 
 use std::time::Duration;
 

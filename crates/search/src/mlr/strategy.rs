@@ -1,5 +1,5 @@
-//! Strategies: each knows one situation and nominates a load for it. They are asked in order;
-//! the first that nominates wins.
+//! Strategies: each handles one situation and nominates a load for it. They are asked in order;
+//! the first nomination wins.
 
 mod bisect;
 mod extend_hi;

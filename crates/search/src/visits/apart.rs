@@ -1,4 +1,4 @@
-//! Visits during which the hypervisor had the CPUs of tester and path far apart.
+//! Visits during which the hypervisor ran tester and path on CPUs that share no cache.
 
 use nicety_model::CellResult;
 use nicety_model::note::SearchNote;

@@ -1,4 +1,4 @@
-//! Why a number is not closer, and what to do.
+//! Reasons for a wide interval, and remedies.
 
 use nicety_model::note::{SearchNote, SpeedGroup};
 use nicety_model::{CellResult, Disturbance, Estimate, Fps, LossRatio, Note};
