@@ -27,7 +27,7 @@ crate::keywords::keywords! {
     Risk {
         /// At worst it does not help.
         Low = "low",
-        /// A short interruption, or resources taken from somebody else.
+        /// A short interruption, or resources taken from other programs.
         Medium = "medium",
         /// May cut connections or weaken protection.
         High = "high",

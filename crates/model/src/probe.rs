@@ -38,7 +38,7 @@ pub enum Area {
 }
 
 impl Area {
-    /// All, in the order they are told in.
+    /// All, in the order of printing.
     pub const ALL: [Self; 5] = [
         Self::Engine,
         Self::Path,

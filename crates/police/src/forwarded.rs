@@ -7,7 +7,7 @@ use nicety_model::BitRate;
 
 use crate::totals::{Total, grown};
 
-/// What a policer has counted.
+/// Counters of a policer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PolicerCounts {
     /// Its rate: another one is another policer.

@@ -45,13 +45,13 @@ const ID_BYTES: usize = 16;
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What the answer repeats.
+    /// ID, repeated in the answer.
     pub id: String,
-    /// What is asked for.
+    /// The request.
     pub command: Command,
 }
 
-/// What a guest asks for.
+/// Request of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Its record.
@@ -75,7 +75,7 @@ pub struct Reply {
     /// Why nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
-    /// The record, after what was asked for was done.
+    /// The record after the request.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<Box<Record>>,
 }
@@ -174,7 +174,7 @@ fn limit(id: &str, text: &str) -> Result<Option<BitRate>, Reply> {
 /// A soft limit as a guest writes it: a rate, or `none`.
 ///
 /// # Errors
-/// What is wrong, in words for the guest.
+/// Error message for the guest.
 pub fn soft_limit(text: &str) -> Result<Option<BitRate>, String> {
     if text == "none" {
         return Ok(None);

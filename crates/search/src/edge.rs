@@ -23,7 +23,7 @@ use posterior::Posterior;
 
 /// Where on the posterior the result lies: the edge is above it with a probability of 98 %.
 const LOWER: f64 = 0.02;
-/// The other end of what the edge is known to.
+/// The other end of the edge's interval.
 const UPPER: f64 = 0.98;
 /// Relative distance of the two from which on more trials are worth their time.
 const WIDTH: f64 = 0.04;
@@ -101,7 +101,7 @@ pub struct EdgeSearch {
     max: f64,
     /// Where the edge is expected, and the doubt in it.
     expected: Option<(f64, f64)>,
-    /// What the path forwards under overload, where that is known.
+    /// Forwarding rate under overload, where known.
     forwards: Option<f64>,
     again: bool,
     posterior: Posterior,
@@ -112,7 +112,7 @@ pub struct EdgeSearch {
     good: u32,
     bad: u32,
     bad_in_a_row: u32,
-    /// Trials in a row that were overload, and what the last of them forwarded.
+    /// Overload trials in a row, and the forwarding rate of the last.
     overloads: (u32, f64),
     /// Times that it began anew for them.
     anew: u32,
@@ -176,7 +176,7 @@ impl EdgeSearch {
         search
     }
 
-    /// Sets the first trial from what is expected.
+    /// Sets the first trial from the expected rate.
     fn begin(&mut self) {
         let (centre, scale) = self.expected.unwrap_or((self.max, FLAT_SCALE));
         let centre = centre.clamp(self.min, self.max);
@@ -214,7 +214,7 @@ impl EdgeSearch {
         (lower.min(self.max).min(most), middle, upper)
     }
 
-    /// Decides what comes after an observation.
+    /// Decides the step after an observation.
     fn advance(&mut self) {
         self.next = None;
         if self.failed.is_some() || self.at_max >= AT_MAX && self.bad_in_a_row == 0 {

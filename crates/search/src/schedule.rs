@@ -36,7 +36,7 @@ pub struct Task {
     pub control: Option<u32>,
 }
 
-/// What is known of a cell: numbers that stand for its path and its frame size.
+/// A cell: numbers that stand for its path and its frame size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
     /// Path, numbered as the caller likes.
@@ -45,7 +45,7 @@ pub struct Marks {
     pub frame_size: u16,
 }
 
-/// What the order depends on.
+/// Input of the order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outline {
     /// Repeats of every cell.
@@ -58,12 +58,12 @@ pub struct Outline {
     pub cell_s: f64,
     /// Likewise of a visit of the control cell.
     pub visit_s: f64,
-    /// Whether every cell is visited briefly but for the last repeat, and takes `visit_s` then. The control
+    /// Whether all repeats of a cell but the last are brief visits of `visit_s` each. The control
     /// cell is not visited again where every cell is.
     pub brief: bool,
 }
 
-/// What to do now.
+/// The next task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     /// Run this; it is expected to take so many seconds.
@@ -349,7 +349,7 @@ impl Schedule {
         (any && !self.done.contains(&last)).then_some(last)
     }
 
-    /// Moves over what is done, from round to round.
+    /// Skips finished work, from round to round.
     fn advance(&mut self) {
         while self.visited < self.visits.len() && self.done.contains(&visit_of(self.visited + 1)) {
             self.visited += 1;

@@ -7,7 +7,7 @@ use nicety_model::{CellKey, CellResult, FrameSize, Problem};
 /// Why a cell cannot be measured here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What is wrong.
+    /// Reason.
     pub problem: Problem,
     /// Whether every cell of the same path meets it.
     pub lasts: bool,

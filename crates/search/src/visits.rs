@@ -52,7 +52,7 @@ pub struct VisitBounds {
     pub high_fps: f64,
 }
 
-/// How far below what ten seconds forwarded a load would have held.
+/// Distance below the forwarding rate of ten seconds at which a load would have held.
 const BELOW_FORWARDED: f64 = 0.98;
 
 impl VisitBounds {
@@ -119,16 +119,16 @@ fn confidence(count: usize, skipped: usize) -> f64 {
     1.0 - 2.0 * sum
 }
 
-/// What the visits of one cell, judged by windows, come to.
+/// Result of the visits of one cell, judged by windows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
     /// The number; `None` when no visit has one.
     pub estimate: Option<Estimate>,
     /// Median of their capacities.
     pub capacity_fps: Option<f64>,
-    /// Who else had the CPUs, on average.
+    /// Other users of the CPUs, on average.
     pub disturbance: Option<Disturbance>,
-    /// What the number is worth.
+    /// Verdict.
     pub verdict: Verdict,
     /// Why it is not `ok`, the most important reason first.
     pub why: Vec<Note>,
@@ -201,7 +201,7 @@ fn judge(
     )
 }
 
-/// What disturbed the visits, on average over those that say.
+/// Disturbances of the visits, on average over those with a measurement.
 fn disturbance(visits: &[&CellResult]) -> Option<Disturbance> {
     let all: Vec<&Disturbance> = visits
         .iter()

@@ -13,7 +13,7 @@ use crate::bounds::Bounds;
 use crate::mlr::interval::Room;
 use crate::target::Target;
 
-/// What a strategy sees.
+/// Input of a strategy.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The target worked on.

@@ -26,7 +26,7 @@ pub(super) fn split<'a>(all: &[&'a CellResult]) -> (Vec<&'a CellResult>, Vec<&'a
     }
 }
 
-/// What was left out and what the path carried there.
+/// Visits left out, and what the path carried in them.
 pub(super) fn note(near: &[&CellResult], far: &[&CellResult]) -> Option<SearchNote> {
     let middle = |visits: &[&CellResult], of: fn(&CellResult) -> Option<f64>| {
         median(

@@ -33,7 +33,7 @@ pub(super) fn pauses(visit: &CellResult) -> Option<SearchNote> {
     })
 }
 
-/// What the reasons of a wide interval are.
+/// Reasons of a wide interval.
 pub(super) fn wide(
     estimate: &Estimate,
     visits: usize,
