@@ -1,4 +1,4 @@
-//! What guests may say: a line protocol over a channel that is the identity of its tenant.
+//! The guests' protocol: lines over a channel that is the identity of its tenant.
 //!
 //! A request is a line of at most [`LONGEST`] bytes of ASCII, `1 ID WORDS`: the version of the
 //! protocol, up to 16 letters and digits that the answer repeats, and
@@ -11,10 +11,9 @@
 //! limit none for 60s            none for a while
 //! ```
 //!
-//! The answer is one line of JSON, a [`Reply`]. There is no request that names a tenant: a guest
-//! sees and changes its own record only. A soft limit may go down and up freely to the hard limit,
-//! as with ulimit, and never above. What holds for a while leaves what holds until it is changed, and
-//! that comes back afterwards.
+//! The answer is one line of JSON, a [`Reply`]. No request names a tenant: a guest sees and changes
+//! its own record only. A soft limit may go down and up freely to the hard limit, as with ulimit, and
+//! never above. A limit "for a while" does not change the lasting one, which returns afterwards.
 
 mod budget;
 mod lines;

@@ -1,11 +1,11 @@
 //! One repeat of one cell: warm-up, search, confirm trial, latency trials.
 //!
-//! The confirm trial stands beside the search's result and never replaces it. When one good
-//! confirm trial would also end the search (the load is one step from being the lower bound),
-//! it runs at once and serves both: it is evidence of the same kind, only longer. A confirm
-//! trial that fails is never fed to the search, so a path that stalls now and then keeps the
-//! number the goal's short trials give, and the verdict says `unstable`. The machine then goes
-//! well down once and confirms there, so that the reader gets a load that held.
+//! The confirm trial stands beside the search's result and never replaces it. If one good confirm
+//! trial would also end the search (the load is one step from being the lower bound), it runs at
+//! once and serves both: it is evidence of the same kind, only longer. A failed confirm trial is
+//! never fed to the search. A path that stalls now and then therefore keeps the number of the goal's
+//! short trials, with the verdict `unstable`. Lower confirm trials follow, so that the reader gets a
+//! load that held.
 
 mod apart;
 mod evidence;

@@ -1,16 +1,17 @@
-//! Which cell next.
+//! Picks the next cell.
 //!
-//! Cells run in random order (from a seed) within rounds: no second repeat before every cell
-//! had its first, so a machine that changes in the course of a run changes for all cells alike.
-//! The first round begins with cells that show every path and every frame size once: a time
-//! box that cuts it short still has something of each. With a time box these come in the order
-//! of the plan's paths, so that one too short for all of them has what the plan names first. The control cell, the first of the
-//! plan, opens the run and is visited again in its middle and at its end, in long runs every
-//! [`CONTROL_EVERY`] cells. Where the time box is tight, cells come before visits, all but the
-//! one at the end.
+//! Cells run in random order (from a seed) within rounds: no second repeat before every cell had its
+//! first. A machine that changes during a run then changes for all cells alike. The first round
+//! begins with cells that show every path and every frame size once, so a short time box still has
+//! something of each. With a time box these come in the order of the plan's paths; a box too short
+//! for all of them has the paths that the plan names first.
+//!
+//! The control cell, the first of the plan, opens the run and is visited again in its middle and at
+//! its end, in long runs every [`CONTROL_EVERY`] cells. If the time box is tight, cells come before
+//! visits, except for the visit at the end.
 //!
 //! Where loads are judged by windows, all repeats but the last are brief visits, and the last has
-//! the confirm and latency trials. From the second round on these have their time kept.
+//! the confirm and latency trials. From the second round on, time is kept for these.
 
 mod cost;
 

@@ -1,7 +1,6 @@
-//! What a number is worth: from what was seen to a verdict and its explanations.
+//! Verdicts: turns the evidence into a verdict and its explanations.
 //!
-//! One verdict is given although several may apply; every finding leaves a note. Order, most
-//! telling first:
+//! One verdict is given although several may apply; every finding leaves a note. In this order:
 //!
 //! 1. `failed`: there is no number.
 //! 2. `coupled`: the number is that of sender and path together. Before `late`, because such a

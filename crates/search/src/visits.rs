@@ -1,13 +1,14 @@
-//! Visits of a cell together: one number, its interval, and what it is worth.
+//! Combines the visits of a cell: one number, its interval and its verdict.
 //!
-//! Inside one visit the machine is as fast as it happens to be, so no interval from there holds;
-//! visits apart in time show how much it varies. The number is their median. The range of `n`
-//! independent visits covers the median of all that might have been made with probability
-//! `1 - 2^(1-n)`: 93.75 % for five (order statistics, e.g. David and Nagaraja 2003, §7.1). Of eight
-//! or more the lowest and the highest are left out: one slow moment of the machine widens nothing.
-//! Visits of one run share its minutes and its path, so the interval is a little wider than they are.
+//! An interval from inside one visit is too narrow, because the machine's speed changes from visit to
+//! visit. The number is the median of visits apart in time. The range of `n` independent visits
+//! covers the median of all possible visits with probability `1 - 2^(1-n)`: 93.75 % for five (order
+//! statistics; David and Nagaraja 2003, §7.1). Of eight or more the lowest and the highest are left
+//! out, so that one slow moment of the machine widens nothing. Visits of one run share its minutes
+//! and its path, so the interval is a little wider than they are.
 //!
-//! Ten seconds at the result that lost too much are a visit as well: what held instead is one more value.
+//! Ten seconds at the result that lost too much are a visit as well: the load that held instead is
+//! one more value.
 
 mod apart;
 mod more;
