@@ -19,6 +19,10 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
+[ "$(uname -m)" = x86_64 ] || {
+    echo "release: this machine is $(uname -m); run it on an x86-64 host, which builds for arm64 too" >&2
+    exit 3
+}
 emulator=$(command -v qemu-aarch64-static || command -v qemu-aarch64) || {
     echo "release: qemu-aarch64-static is missing; on Debian: apt-get install qemu-user-static" >&2
     exit 3

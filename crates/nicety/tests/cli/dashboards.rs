@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::exports::has;
 
 const DASHBOARD: &str = include_str!("../../../../packaging/dashboards/police.json");
 /// Where the daemon names its metrics, each as a text of its own.
@@ -103,6 +105,42 @@ fn a_reader_of_several_hosts_knows_what_each_panel_says() {
     assert_eq!(panels[0]["title"], "Limits not enforced");
     let steps = &panels[0]["fieldConfig"]["defaults"]["thresholds"]["steps"];
     assert_eq!(steps[1]["color"], "red");
+}
+
+#[test]
+fn promtool_reads_every_query_of_a_dashboard() {
+    let test = "promtool_reads_every_query_of_a_dashboard";
+    if !has("promtool") {
+        println!("SKIP {test}: no promtool here; on Debian: apt-get install prometheus");
+        return;
+    }
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let targets = panels(&dashboard)
+        .into_iter()
+        .flat_map(|panel| panel["targets"].as_array().unwrap());
+    // As rules that record the result, with Grafana's variables filled in. YAML takes JSON.
+    let rules = targets.enumerate().map(|(n, target)| {
+        let query = target["expr"]
+            .as_str()
+            .unwrap()
+            .replace("$__rate_interval", "5m");
+        json!({ "record": format!("query:{n}"), "expr": query })
+    });
+    let rules = Vec::from_iter(rules);
+    let said = check_rules(&json!({ "groups": [{ "name": "queries", "rules": rules }] }));
+    assert!(said.status.success(), "{said:?}");
+    // It does tell.
+    let wrong = json!({ "record": "query:wrong", "expr": "sum by (instance) (" });
+    let said = check_rules(&json!({ "groups": [{ "name": "queries", "rules": [wrong] }] }));
+    assert!(!said.status.success());
+}
+
+fn check_rules(rules: &Value) -> Output {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(rules.to_string().as_bytes()).unwrap();
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "rules"]).arg(file.path());
+    promtool.output().unwrap()
 }
 
 /// Where `scripts/setup.sh test` puts the classes of Grafana's schema.
