@@ -1,4 +1,4 @@
-//! One load for one duration: what was asked, what happened.
+//! One load for one duration: the request and the counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ impl Validity {
     }
 }
 
-/// What one of several guests on a path carried in a trial, over all directions.
+/// Frames that one of several guests carried in a trial, over all directions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GuestFrames {
     /// Which guest.
@@ -115,8 +115,8 @@ pub struct TrialRecord {
     pub frames: FrameCounts,
     /// Lost over sent, without the frames that [`StallReport`] sets apart.
     pub loss_ratio: LossRatio,
-    /// CPUs that stood still meanwhile; absent where nobody watched, or where it cannot be said
-    /// which frames that concerns.
+    /// CPUs that stood still meanwhile; absent where stalls were not measured, or where the frames
+    /// concerned are not known.
     pub stalls: Option<StallReport>,
     /// Loss over short windows; absent where the engine cannot say which frames were sent when.
     pub windows: Option<Windows>,
