@@ -43,6 +43,8 @@ pub(crate) struct Picture {
 /// Stations that are together.
 struct Site {
     kind: SiteKind,
+    /// What the guests are: `virtio-net, 2 virtual CPUs`; empty for other sites.
+    about: String,
     stations: Vec<Station>,
     /// Threads of the site as a whole.
     threads: Vec<Runs>,

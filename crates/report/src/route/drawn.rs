@@ -50,6 +50,7 @@ fn site(site: &Site) -> Markup {
     html! {
         li.site {
             span.at { (site.title()) }
+            @if !site.about.is_empty() { span.sub { (site.about) } }
             @if !site.threads.is_empty() { span.sub { (threads(&site.threads)) } }
             ul role="list" {
                 @for of in &site.stations { (station(site, of)) }

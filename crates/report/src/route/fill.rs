@@ -6,13 +6,15 @@ use nicety_model::route::{self, Route, SiteKind, StationKind};
 use nicety_model::{BuiltThread, CellResult, LossEntry, Passage, Run};
 
 use super::{Picture, Runs, Site, Station, passed};
-use crate::number;
+use crate::number::{self, plural};
 use crate::pick::{self, Group};
+use crate::threads;
 
 /// How much a picture of this cell could tell.
 pub(super) fn told(cell: &CellResult) -> u8 {
     match &cell.built {
-        Some(built) if built.overload.is_some() => 3,
+        Some(built) if built.overload.is_some() => 4,
+        Some(built) if built.confirm.is_some() => 3,
         Some(_) => 2,
         None => u8::from(!cell.overload_ledger.is_empty() || !cell.loss_ledger.is_empty()),
     }
@@ -58,6 +60,10 @@ pub(super) fn picture(run: &Run, group: &Group<'_>) -> Picture {
             });
         sites.push(Site {
             kind: of.kind,
+            about: match of.kind {
+                SiteKind::Guests(_) => about_guests(group),
+                _ => String::new(),
+            },
             stations: stations.collect(),
             threads: threads.of_site(at),
         });
@@ -70,6 +76,23 @@ pub(super) fn picture(run: &Run, group: &Group<'_>) -> Picture {
         elsewhere,
         remark: remark(cell, passage, over, !ledger.is_empty()),
     }
+}
+
+/// How guests are connected, their CPUs, and the busiest of these by their own count:
+/// `virtio-net, 2 virtual CPUs, busiest by its own count 0: 98 % softirq`.
+fn about_guests(group: &Group<'_>) -> String {
+    let Some(vm) = group.key.path.vm() else {
+        return String::new();
+    };
+    let ask = vm.config();
+    let what = match ask.netns {
+        true => "network namespace".to_owned(),
+        false => plural(ask.vcpus as usize, "virtual CPU"),
+    };
+    let own = group.shown.cpu.as_ref().and_then(threads::guest);
+    let own = own.map(|cpu| format!("busiest by its own count {cpu}"));
+    let told: Vec<String> = [ask.nic.to_string(), what].into_iter().chain(own).collect();
+    told.join(", ")
 }
 
 /// `bridge, 64 bytes, one direction`
@@ -85,25 +108,30 @@ fn title(group: &Group<'_>) -> String {
 
 /// Which trials the numbers are of; empty where there are none.
 fn remark(cell: &CellResult, passage: Option<&Passage>, over: bool, ledger: bool) -> String {
-    let mut told = Vec::new();
-    if passage.is_some() || ledger {
-        let trial = match over {
-            true => "trial just above the throughput",
-            false => "confirm trial",
-        };
-        let load = passage.map_or_else(String::new, |passage| {
-            format!(
-                " ({} at {} frames/s)",
-                number::seconds(passage.duration_s),
-                number::short(passage.load_fps)
-            )
-        });
-        told.push(format!("Frames are those of the {trial}{load}."));
+    let load = passage.map_or_else(String::new, |passage| {
+        format!(
+            " ({} at {} frames/s)",
+            number::seconds(passage.duration_s),
+            number::short(passage.load_fps)
+        )
+    });
+    let frames = passage.is_some() || ledger;
+    let cpu = cell.cpu.is_some();
+    match (frames, over, cpu) {
+        (true, true, true) => format!(
+            "Frames are those of the trial just above the throughput{load}, CPU time that of the \
+             confirm trial."
+        ),
+        (true, true, false) => {
+            format!("Frames are those of the trial just above the throughput{load}.")
+        }
+        (true, false, true) => {
+            format!("Frames and CPU time are those of the confirm trial{load}.")
+        }
+        (true, false, false) => format!("Frames are those of the confirm trial{load}."),
+        (false, _, true) => "CPU time is that of the confirm trial.".to_owned(),
+        (false, _, false) => String::new(),
     }
-    if cell.cpu.is_some() {
-        told.push("CPU time is that of the confirm trial.".to_owned());
-    }
-    told.join(" ")
 }
 
 /// A port that was there before: what the run's facts say of its queues, where it has one number of

@@ -101,8 +101,10 @@ fn is_program(kind: StationKind) -> bool {
 fn rows(picture: &Picture) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for site in &picture.sites {
-        if !site.threads.is_empty() {
-            rows.push((site.title(), threads(&site.threads)));
+        let told = [site.about.clone(), threads(&site.threads)];
+        let told: Vec<String> = told.into_iter().filter(|text| !text.is_empty()).collect();
+        if !told.is_empty() {
+            rows.push((site.title(), told.join(", ")));
         }
         rows.extend(site.stations.iter().filter_map(|station| {
             let known = known(station);
