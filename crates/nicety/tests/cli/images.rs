@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::exports::has;
@@ -63,6 +64,30 @@ fn a_container_of_the_static_program_starts() {
 const STAND_IN: &str =
     "#!/bin/sh\ncase $1 in\nman) echo page >\"$2/nicety.1\" ;;\n*) echo \"$@\" ;;\nesac\n";
 
+fn stand_in(dir: &Path) -> PathBuf {
+    let program = dir.join("nicety");
+    fs::write(&program, STAND_IN).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[test]
+fn a_package_of_a_static_program_asks_for_no_library() {
+    let test = "a_package_of_a_static_program_asks_for_no_library";
+    if !has("dpkg-deb") || !has("readelf") {
+        println!("SKIP {test}: no dpkg-deb or readelf; on Debian: apt-get install dpkg binutils");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut deb = Command::new(format!("{REPOSITORY}/scripts/deb.sh"));
+    deb.args(["--architecture", "arm64", "--emulator", "sh", "--binary"]);
+    deb.arg(stand_in(dir.path())).arg("--out").arg(dir.path());
+    let package = run(&mut deb);
+    let field = |name| run(Command::new("dpkg-deb").args(["--field", package.trim_end(), name]));
+    assert_eq!(field("Architecture"), "arm64\n");
+    assert_eq!(field("Depends"), "");
+}
+
 #[test]
 fn an_image_for_systemd_sysext_has_everything_below_usr() {
     let test = "an_image_for_systemd_sysext_has_everything_below_usr";
@@ -71,9 +96,7 @@ fn an_image_for_systemd_sysext_has_everything_below_usr() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("nicety");
-    fs::write(&program, STAND_IN).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = stand_in(dir.path());
     let sysext = || {
         let mut sysext = Command::new(format!("{REPOSITORY}/scripts/sysext.sh"));
         sysext.arg("--out").arg(dir.path());
