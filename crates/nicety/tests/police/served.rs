@@ -196,8 +196,14 @@ fn a_real_prometheus_scrapes_the_daemon() {
     };
     let mut daemon = uplink.daemon(&["--listen", LISTEN]);
     let config = uplink.path("prometheus.yml");
+    let rules = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../packaging/alerts/nicety.rules.yml"
+    );
+    // A copy, which every user may read.
+    fs::copy(rules, uplink.path("nicety.rules.yml")).unwrap();
     let text = format!(
-        "scrape_configs:\n  - job_name: nicety\n    scrape_interval: 500ms\n    scrape_timeout: 500ms\n    static_configs:\n      - targets: [\"{LISTEN}\"]\n"
+        "global:\n  evaluation_interval: 500ms\nrule_files: [nicety.rules.yml]\nscrape_configs:\n  - job_name: nicety\n    scrape_interval: 500ms\n    scrape_timeout: 500ms\n    static_configs:\n      - targets: [\"{LISTEN}\"]\n"
     );
     fs::write(&config, text).unwrap();
     let prometheus = Ends(uplink.spawn_here(&[
@@ -207,14 +213,18 @@ fn a_real_prometheus_scrapes_the_daemon() {
         "--web.listen-address=127.0.0.1:9472",
         "--log.level=error",
     ]));
-    let ask = |query: &str| -> Value {
-        let (_, body) = get(&uplink, 9472, &format!("GET /api/v1/query?query={query}"));
+    let told = |path: &str| -> Value {
+        let (_, body) = get(&uplink, 9472, &format!("GET /api/v1/{path}"));
+        // In chunks, between which their sizes stand.
+        let size = |part: &&str| part.len() < 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
+        let body: String = body.split("\r\n").filter(|part| !size(part)).collect();
         let start = body.find('{').unwrap_or(body.len());
         let end = body.rfind('}').map_or(start, |end| end + 1);
         let answer: Value =
             serde_json::from_str(body.get(start..end).unwrap_or("null")).unwrap_or_default();
-        answer["data"]["result"].clone()
+        answer["data"].clone()
     };
+    let ask = |query: &str| told(&format!("query?query={query}"))["result"].clone();
     let tenants = |answer: &Value| {
         let results = answer.as_array().cloned().unwrap_or_default();
         let mut names: Vec<String> = results
@@ -237,6 +247,14 @@ fn a_real_prometheus_scrapes_the_daemon() {
         periods[0]["value"][1].as_str().is_some_and(|n| n != "0")
     });
     assert_eq!(ask("up")[0]["value"][1], "1");
+    // The alerts are evaluated on what the daemon really writes, and a healthy daemon raises none.
+    let rules = || told("rules")["groups"][0]["rules"].clone();
+    let rules = || rules().as_array().cloned().unwrap_or_default();
+    daemon.until("all alerts evaluated", |_| {
+        rules().len() >= 12 && rules().iter().all(|rule| rule["health"] == "ok")
+    });
+    let firing = rules().into_iter().find(|rule| rule["state"] == "firing");
+    assert_eq!(firing, None);
     drop(prometheus);
     stop(daemon);
 }
