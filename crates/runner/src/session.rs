@@ -158,6 +158,11 @@ impl Session {
         self.record.visits()
     }
 
+    /// Highest loss that a load may have to count as carried.
+    pub fn loss_goal(&self) -> f64 {
+        self.record.meta.loss_goal
+    }
+
     /// Visits that earlier sessions made.
     pub fn results(&self) -> &[CellResult] {
         &self.record.results
