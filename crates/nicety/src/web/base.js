@@ -15,6 +15,15 @@ function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+const kind = document.title;
+
+// The title of the page, with the host where it may be named.
+function entitle(host) {
+  const title = kind + (host ? ": " + host : "");
+  say(document.querySelector("h1"), title);
+  if (document.title !== title) document.title = title;
+}
+
 // A button that is pressed or not, and what is to be done then.
 function toggle(id, then) {
   const button = byId(id);

@@ -86,6 +86,9 @@ pub struct Tried {
 /// State of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Board {
+    /// What the host is called; absent when it is not to be published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// By path, in the plan's order.
     pub rows: Vec<Row>,
     /// Repeats of each cell.

@@ -80,6 +80,7 @@ pub fn bench() -> String {
             "left": "1:02:05 left, ±0:40", "search": "200–300 k (33 %), trying 250 k",
         },
         "board": {
+            "host": "<i>web01</i>",
             "rows": [
                 {"path": "bridge", "cells": cells},
                 {"path": "a path whose name is longer than any screen is wide, ".repeat(4),
@@ -233,6 +234,8 @@ fn charts_of_a_run_under_way_say_their_values() {
             .getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte > 0))",
         );
         assert_eq!(drawn, json!([true, true]));
+        let title = browser.value("document.querySelector('h1').textContent");
+        assert_eq!(title, "nicety bench: <i>web01</i>");
         let counted = browser.value("document.querySelector('#count').textContent");
         assert_eq!(
             counted,

@@ -169,6 +169,7 @@ function table(state, sought) {
 function draw() {
   const { state } = shown;
   if (!state) return;
+  entitle(state.host);
   const total = state.decision.total_bps;
   say(byId("link"), readable(total) + " of " + readable(state.capacity_bps) + " used, "
     + (state.decision.level_bps == null ? "link not full"

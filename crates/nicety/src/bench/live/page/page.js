@@ -108,6 +108,7 @@ function take(news) {
   const squares = board.rows.flatMap((row) => row.cells.map(([, square]) => square));
   const planned = squares.filter((square) => !square.skipped).length * board.repeats;
   const visits = squares.reduce((sum, square) => sum + (square.skipped ? 0 : Math.min(square.done, board.repeats)), 0);
+  entitle(board.host);
   say(byId("link"), (board.now ? "measuring " + board.now.cell : board.stage)
     + (news.words.left ? ", " + news.words.left : ""));
   byId("use").max = Math.max(1, planned);
