@@ -123,6 +123,13 @@ fn metrics_health_and_readiness_are_told() {
     let state: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(state["history"], Value::Array(Vec::new()));
     assert_eq!(state["state"]["tenants"][1]["tenant"], "b");
+    // The page says what keeps a tenant from more in the words of the command.
+    daemon.until("the same words for an idle tenant", |_| {
+        let (_, body) = get(&uplink, 9471, "GET /state.json?since=1e12");
+        let state: Value = serde_json::from_str(&body).unwrap();
+        let explained = uplink.police(&["explain", "c"]).run();
+        state["held_by"][2] == "idle" && explained.stdout.starts_with("c: idle, ")
+    });
 
     // A port that is taken is said at once, and nothing has been changed.
     let before = uplink.lab.state();
@@ -345,7 +352,7 @@ fn the_live_page_works_in_a_browser() {
                 other.state.written_s = 1e9;
                 other.state.tenants[0].tenant = 'd';
                 other.state.tenants[0].limit_bps = 129e6;
-                other.state.tenants[0].bottleneck = {{ kind: 'link', with: ['p', 'q', 'r', 's'], more: 12 }};
+                other.held_by[0] = 'held by the link, shared with p, q, r and 13 more';
                 take(other);
                 await new Promise((done) => setTimeout(done, 50));
                 const cards = document.querySelectorAll('#tenants article');
