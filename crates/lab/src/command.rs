@@ -99,6 +99,8 @@ mod tests {
         let name = OsString::from("CARGO_MANIFEST_DIR");
         let has = |start: Start| start.environment.iter().any(|(key, _)| *key == name);
         assert!(!has(start(Vec::new(), None, &[]).unwrap()));
-        assert!(has(start(Vec::new(), None, std::slice::from_ref(&name)).unwrap()));
+        assert!(has(
+            start(Vec::new(), None, std::slice::from_ref(&name)).unwrap()
+        ));
     }
 }

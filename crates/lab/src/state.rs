@@ -392,7 +392,9 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&own).unwrap();
         connect(&own).unwrap();
         if !rustix::process::geteuid().is_root() {
-            println!("SKIP a_socket_that_another_user_serves_is_not_used: only root changes its user");
+            println!(
+                "SKIP a_socket_that_another_user_serves_is_not_used: only root changes its user"
+            );
             return;
         }
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
@@ -407,11 +409,16 @@ mod tests {
             scope.spawn(listen).join().unwrap()
         });
         let Some(_theirs) = theirs else {
-            println!("SKIP a_socket_that_another_user_serves_is_not_used: this root knows no other user");
+            println!(
+                "SKIP a_socket_that_another_user_serves_is_not_used: this root knows no other user"
+            );
             return;
         };
         let refused = connect(&other).unwrap_err().to_string();
-        assert!(refused.starts_with("user 65534 serves it, not you"), "{refused}");
+        assert!(
+            refused.starts_with("user 65534 serves it, not you"),
+            "{refused}"
+        );
     }
 
     #[test]

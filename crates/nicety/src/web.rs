@@ -1,6 +1,7 @@
 //! A small web server for live pages: a thread of its own that takes nothing but GET and answers
 //! from what others have left for it. Everything it serves is made here; nothing is read from disk.
 
+mod confine;
 mod listener;
 mod places;
 
@@ -20,7 +21,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use nicety_netdev::privilege::give_up_capabilities;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -79,8 +79,8 @@ pub fn serve(
     std::thread::Builder::new()
         .name("serve".to_owned())
         .spawn(move || {
-            // Whoever gets at this thread gets at nothing. Where the kernel refuses, it serves all the same.
-            let _ = give_up_capabilities();
+            // Whoever gets at this thread gets at nothing.
+            confine::confine();
             runtime.block_on(accept(listener, names, Arc::new(answer)));
         })
         .map_err(Failure::environment)?;

@@ -258,7 +258,10 @@ impl fmt::Display for Event {
             }
             Self::GuestsUnserved(why) => write!(f, "guests are not served any more: {why}"),
             Self::GuestsPrivileged(why) => {
-                write!(f, "the thread that serves guests keeps its capabilities: {why}")
+                write!(
+                    f,
+                    "the thread that serves guests keeps its capabilities: {why}"
+                )
             }
             Self::LockUnsafe { directory, why } => {
                 let directory = directory.display();

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::told::Told;
 use crate::token::Token;
+use crate::told::Told;
 
 /// Connections that have not shown the token.
 const MOST_STRANGERS: usize = 32;

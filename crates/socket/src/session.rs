@@ -133,7 +133,12 @@ impl Session<'_> {
             server,
             client: nonce,
         };
-        if self.service.config.token.proves(&proof, Role::Client, nonces) {
+        if self
+            .service
+            .config
+            .token
+            .proves(&proof, Role::Client, nonces)
+        {
             return Ok(nonces);
         }
         // Whoever guesses shall wait; its place may go to another meanwhile.

@@ -65,7 +65,9 @@ impl Token {
 
     /// What an end shows.
     pub(crate) fn proof(&self, role: Role, nonces: Nonces) -> Option<Proof> {
-        Some(Proof(self.mac(role, nonces)?.finalize().into_bytes().into()))
+        Some(Proof(
+            self.mac(role, nonces)?.finalize().into_bytes().into(),
+        ))
     }
 
     /// Whether the other end has the token; takes the same time however much of a proof is right.
@@ -168,6 +170,9 @@ mod tests {
         };
         let proof = token.proof(Role::Client, nonces).unwrap();
         let hex: String = proof.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, "d4e5bd2ecf23138e4c005f735ac84b3d1d1615955a837236aec535d2016b9348");
+        assert_eq!(
+            hex,
+            "d4e5bd2ecf23138e4c005f735ac84b3d1d1615955a837236aec535d2016b9348"
+        );
     }
 }

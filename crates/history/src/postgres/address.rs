@@ -234,7 +234,10 @@ mod tests {
         }
         for mode in ["require", "verify-ca", "verify-full"] {
             let said = cautions(url, true, Some(mode)).unwrap_err().to_string();
-            assert!(said.contains("no TLS") && !said.contains("secret"), "{said}");
+            assert!(
+                said.contains("no TLS") && !said.contains("secret"),
+                "{said}"
+            );
         }
         let own = "postgres://me@db/runs?sslmode=disable";
         assert_eq!(told(own, true, Some("require")), []);

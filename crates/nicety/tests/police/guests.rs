@@ -294,7 +294,8 @@ fn a_guest_that_sends_without_end_costs_no_cpu() {
 /// What a thread of the daemon may do (proc_pid_status(5)).
 fn capabilities(daemon: &Running, name: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
-    let texts = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
+    let texts =
+        tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
     let name = format!("Name:\t{name}\n");
     let text = texts.into_iter().find(|text| text.starts_with(&name));
     let text = text.unwrap_or_else(|| panic!("no thread {name}"));

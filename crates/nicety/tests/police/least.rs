@@ -36,11 +36,18 @@ impl Operator {
         if let Some(capability) = capability {
             let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
             let mut setcap = Command::new("setcap");
-            let set = setcap.env("PATH", path).arg(capability).arg(&program).output();
-            let said = set.map_or_else(|error| error.to_string(), |set| match set.status.success() {
-                true => String::new(),
-                false => String::from_utf8_lossy(&set.stderr).trim().to_owned(),
-            });
+            let set = setcap
+                .env("PATH", path)
+                .arg(capability)
+                .arg(&program)
+                .output();
+            let said = set.map_or_else(
+                |error| error.to_string(),
+                |set| match set.status.success() {
+                    true => String::new(),
+                    false => String::from_utf8_lossy(&set.stderr).trim().to_owned(),
+                },
+            );
             if !said.is_empty() {
                 println!("SKIP {test}: setcap: {said}");
                 return None;
@@ -50,14 +57,21 @@ impl Operator {
     }
 
     fn state(&self, name: &str) -> String {
-        self.uplink.path("home").join(name).to_str().unwrap().to_owned()
+        self.uplink
+            .path("home")
+            .join(name)
+            .to_str()
+            .unwrap()
+            .to_owned()
     }
 
     fn call(&self, words: &[&str]) -> Call {
         let user = format!("--reuid={UID}");
         let group = format!("--regid={UID}");
         let change = ["setpriv", &user, &group, "--clear-groups"];
-        self.uplink.lab.inside(call(&self.program, words).below(change))
+        self.uplink
+            .lab
+            .inside(call(&self.program, words).below(change))
     }
 }
 
@@ -71,7 +85,9 @@ fn cap_net_admin_is_enough_to_limit_and_to_share() {
     let before = operator.uplink.lab.state();
     let state = operator.state("state");
     let limit = |max: &str| {
-        let words = ["vf", "limit", "a1", "--max", max, "--verify", "0s", "--state", &state];
+        let words = [
+            "vf", "limit", "a1", "--max", max, "--verify", "0s", "--state", &state,
+        ];
         operator.call(&words).run()
     };
     limit("5mbit").assert_code(0);
@@ -79,9 +95,15 @@ fn cap_net_admin_is_enough_to_limit_and_to_share() {
     assert!(qdiscs.contains("rate 5Mbit"), "{qdiscs}");
     limit("none").assert_code(0);
 
-    let (state, policy) = (operator.state("police"), operator.uplink.path("policy.toml"));
+    let (state, policy) = (
+        operator.state("police"),
+        operator.uplink.path("policy.toml"),
+    );
     let words = ["police", "run", policy.to_str().unwrap(), "--state", &state];
-    let mut daemon = operator.call(&words).limit(std::time::Duration::from_secs(60)).start();
+    let mut daemon = operator
+        .call(&words)
+        .limit(std::time::Duration::from_secs(60))
+        .start();
     let shown = Path::new(&state).join("state.json");
     let periods = || -> Option<u64> {
         let text = fs::read(&shown).ok()?;

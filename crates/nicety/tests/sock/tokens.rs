@@ -90,7 +90,14 @@ fn a_token_comes_from_a_file_or_the_environment() {
     fs::write(&file, format!("{TOKEN}\n")).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     let name = file.to_str().unwrap();
-    let (server, to) = listening(nicety(["sock", "serve", "--port", "0", "--token-file", name]));
+    let (server, to) = listening(nicety([
+        "sock",
+        "serve",
+        "--port",
+        "0",
+        "--token-file",
+        name,
+    ]));
     assert!(!server.stderr().contains(TOKEN), "{}", server.stderr());
     let test = ["sock", "tcp_rr", "--time", "100ms", "--to", &to];
     nicety(test).env("NICETY_TOKEN", TOKEN).run().assert_code(0);
@@ -143,7 +150,10 @@ fn another_protocol_is_refused_in_one_line_on_both_sides() {
     let running = client(&at, &["tcp_rr"]).start();
     let mut near = listener.accept().unwrap().0;
     let hello: serde_json::Value = serde_json::from_str(&message(&mut near)).unwrap();
-    assert_eq!(hello["token"], "", "protocol 1 wants the key, and nobody the secret");
+    assert_eq!(
+        hello["token"], "",
+        "protocol 1 wants the key, and nobody the secret"
+    );
     let answer = r#"{"say":"wrong_protocol","protocol":1,"version":"0.1.0"}"#;
     near.write_all(&frame(answer)).unwrap();
     let ended = running.wait();

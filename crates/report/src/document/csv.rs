@@ -85,9 +85,12 @@ pub(crate) fn write<T>(
     };
     let mut csv = ::csv::Writer::from_writer(out);
     let names = columns.iter().map(|(name, _)| name.as_ref().to_owned());
-    let rows = rows
-        .into_iter()
-        .map(|row| columns.iter().map(|(_, field)| inert(field(&row))).collect());
+    let rows = rows.into_iter().map(|row| {
+        columns
+            .iter()
+            .map(|(_, field)| inert(field(&row)))
+            .collect()
+    });
     for row in std::iter::once::<Vec<String>>(names.collect()).chain(rows) {
         csv.write_record(&row)
             .map_err(|source| match source.into_kind() {
