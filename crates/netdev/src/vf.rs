@@ -11,6 +11,7 @@ mod parse;
 mod place;
 mod registers;
 mod setting;
+mod sigbus;
 mod switch;
 
 use libc::{IFLA_EXT_MASK, IFLA_IFNAME, RTM_GETLINK};

@@ -1,7 +1,9 @@
 //! The daemon's web server: what a browser, Prometheus and strangers get.
 
-use std::fs;
-use std::os::unix::net::UnixDatagram;
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -405,4 +407,67 @@ impl Uplink {
             .stderr(Stdio::null());
         child::spawn(command).unwrap()
     }
+}
+
+/// The status line and the body of what a socket answers.
+fn ask_socket(socket: &Path, more: &str) -> (String, String) {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let request =
+        format!("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn a_socket_and_a_token_choose_who_may_look() {
+    let _alone = alone();
+    let test = "a_socket_and_a_token_choose_who_may_look";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let (socket, token) = (uplink.path("http.sock"), uplink.path("token"));
+    fs::write(&token, "a-token-of-tests\n").unwrap();
+    let listen = format!("unix:{}", socket.display());
+    let words = [
+        "--listen",
+        &listen,
+        "--listen-token-file",
+        token.to_str().unwrap(),
+    ];
+    let policy = uplink.path("policy.toml");
+    let run: Vec<&str> = ["run", policy.to_str().unwrap()]
+        .into_iter()
+        .chain(words)
+        .collect();
+    fs::set_permissions(&token, Permissions::from_mode(0o644)).unwrap();
+    let open = uplink.police(&run).run();
+    open.assert_code(2);
+    let line = "others can read or write it; run chmod 600 on it";
+    assert!(open.stderr.contains(line), "{}", open.stderr);
+    assert!(!socket.exists());
+
+    fs::set_permissions(&token, Permissions::from_mode(0o600)).unwrap();
+    let mut daemon = uplink.daemon(&words);
+    daemon.until("its line", |daemon| {
+        daemon.stderr().contains("curl --unix-socket")
+    });
+    assert_eq!(socket.metadata().unwrap().mode() & 0o777, 0o660);
+    for more in ["", "Authorization: Bearer another-token\r\n"] {
+        let (head, _) = ask_socket(&socket, more);
+        assert!(head.starts_with("HTTP/1.1 401 "), "{head}");
+        assert!(head.to_lowercase().contains("www-authenticate: "), "{head}");
+    }
+    // The second one is nicety:a-token-of-tests.
+    for shown in [
+        "Bearer a-token-of-tests",
+        "Basic bmljZXR5OmEtdG9rZW4tb2YtdGVzdHM=",
+    ] {
+        let (head, body) = ask_socket(&socket, &format!("Authorization: {shown}\r\n"));
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}\n{body}");
+    }
+    stop(daemon);
+    assert!(!socket.exists());
 }
