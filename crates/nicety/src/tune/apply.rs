@@ -15,7 +15,7 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     let work = args.state.begin()?;
     let request = AdviceRequest::from(&args.ask);
     let advice = match &args.plan {
-        Some(path) => advice::read_plan(path, &request.only, Some(&work.boot_id))?,
+        Some(path) => advice::read_plan(path, &request, Some(&work.boot_id))?,
         None => advice::ask(&Source::live(), &request, &mut events::say)?,
     };
     let changes = advice.changes();
