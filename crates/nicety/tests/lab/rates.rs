@@ -45,11 +45,11 @@ transaction 3: nicety tune rollback 3 undoes it
 kernel: vf 0 none
 eth0/vf1: max 0 min 0 → max 1 min 0
 transaction 4: nicety tune rollback 4 undoes it
-limit not enforced: eth0/vf1 sends much/s in spite of max 1 min 0
+limit not enforced: eth0/vf1 sends much/s despite max 1 min 0
 code 1
 eth0/vf2: max 0 min 0 → max 300 min 0
 transaction 5: nicety tune rollback 5 undoes it
-whether it holds is not tested: eth0/vf2 sends 0 kbit/s, less than the limit
+limit not tested: eth0/vf2 sends 0 kbit/s, less than the limit
 registers, 0 local
 p0: none → 50mbit
 transaction 6: nicety tune rollback 6 undoes it
