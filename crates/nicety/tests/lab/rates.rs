@@ -37,7 +37,7 @@ nicety: eth0/vf0: 1.001gbit is above the 1gbit that igb takes on this link; writ
 code 2
 nicety: eth0/vf0: the driver igb takes no minimum rate; leave --min away; nicety police keeps guarantees on any driver
 code 2
-nicety: eth0 has no function 9, it has 4 counted from 0; see nicety vf list eth0
+nicety: eth0 has no function 9; its 4 are numbered from 0; see nicety vf list eth0
 code 2
 kernel: vf 2 none
 eth0/vf0: max 500 min 0 → max 0 min 0
