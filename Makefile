@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz check deb static lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart api-docs golden
+.PHONY: help bench test fuzz faults check deb static lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -22,6 +22,10 @@ test: ## format, lints, licences, layers, and all tests as root and as an ordina
 fuzz: ## any bytes for everything that reads bytes of others, 10 min a target (FUZZ_SECONDS), with nightly Rust; TARGETS="plan run"
 	@scripts/setup.sh bench
 	@scripts/fuzz.sh $(TARGETS)
+
+faults: ## accidents in everything that changes a machine: kills, failing system calls, two at once; a table
+	@scripts/setup.sh test
+	@scripts/faults.sh
 
 bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench
