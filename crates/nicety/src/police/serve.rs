@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use hyper::{Request, StatusCode};
 use nicety_host::clock;
+use nicety_police::Explanation;
 use nicety_police::report::State;
 use nicety_policed::board::{Board, HistoryPoint};
 use nicety_policed::guests::Place;
@@ -39,6 +40,8 @@ struct LiveUpdate<'a> {
     /// How long ago that was, in seconds.
     age_s: f64,
     state: &'a State,
+    /// What keeps each tenant from more, as `nicety police explain` says it.
+    held_by: Vec<String>,
     history: Vec<&'a HistoryPoint>,
 }
 
@@ -131,10 +134,12 @@ fn state(query: Option<&str>, board: &Board) -> Answer {
     let since: f64 = since.and_then(|text| text.parse().ok()).unwrap_or(0.0);
     let history = board.since(since);
     let age = shown.at.elapsed();
+    let state = shown.whole();
     let update = LiveUpdate {
         ended_unix_s: clock::unix_time().saturating_sub(age).as_secs_f64(),
         age_s: age.as_secs_f64(),
-        state: &shown.whole(),
+        held_by: state.tenants.iter().map(Explanation::held_by).collect(),
+        state: &state,
         history: history.iter().map(AsRef::as_ref).collect(),
     };
     web::json(&update)
