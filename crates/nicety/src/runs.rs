@@ -8,7 +8,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nicety_history::{History, cautions, is_url};
+use nicety_history::{History, cautions, is_url, password_in_file};
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
 use nicety_report::{json, table};
@@ -28,17 +28,25 @@ const VARIABLE: &str = "NICETY_STORE";
 /// The password of a server's store, as libpq's programs take it; not on the command line, where
 /// everybody could read it.
 const PASSWORD: &str = "PGPASSWORD";
+/// A file of passwords, where that variable is not set.
+const PASSWORD_FILE: &str = "PGPASSFILE";
 /// Whether to encrypt, as libpq's programs take it.
 const SSL_MODE: &str = "PGSSLMODE";
 
 /// Runs the command.
 pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
     let place = place(args.store.as_deref());
-    let password = env::var(PASSWORD).ok().filter(|text| !text.is_empty());
+    let mut password = env::var(PASSWORD).ok().filter(|text| !text.is_empty());
     if let Some(url) = place.to_str().filter(|text| is_url(text)) {
         let ssl_mode = env::var(SSL_MODE).ok();
         for caution in cautions(url, args.store.is_some(), ssl_mode.as_deref())? {
             output::say(&format!("nicety: {caution}"));
+        }
+        if let (None, Some(file)) = (&password, passfile()) {
+            password = password_in_file(url, &file).unwrap_or_else(|caution| {
+                output::say(&format!("nicety: {caution}"));
+                None
+            });
         }
     }
     let make = matches!(args.command, RunsCommand::Add(_));
@@ -53,6 +61,13 @@ pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Prune(args) => prune::run(store, args),
         RunsCommand::Export(args) => export(store, args),
     }
+}
+
+/// Where passwords of servers are kept, as libpq's programs have it.
+fn passfile() -> Option<PathBuf> {
+    let named = |name| env::var_os(name).filter(|value| !value.is_empty());
+    let home = || Some(Path::new(&named("HOME")?).join(".pgpass"));
+    named(PASSWORD_FILE).map(PathBuf::from).or_else(home)
 }
 
 /// The store's file or URL.

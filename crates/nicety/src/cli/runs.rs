@@ -13,7 +13,7 @@ use super::parsed;
 pub const EXAMPLES: &str =
     "Runs are kept whole, in one SQLite file: runs/history.sqlite, or what --store or the \
 environment variable NICETY_STORE names. A team keeps its runs on a PostgreSQL server: \
-postgres://USER@HOST/DATABASE, the password in PGPASSWORD.
+postgres://USER@HOST/DATABASE, the password in PGPASSWORD or PGPASSFILE.
 
 Examples:
   nicety runs add runs/2026* --label nightly
