@@ -15,7 +15,7 @@ use crate::tune::events;
 
 pub const EXAMPLES: &str = "Examples:
   nicety tune plan                     what is wrong here, as a table
-  nicety tune plan -v                  why, what it costs, and what to do by hand
+  nicety tune plan -v                  reasons, costs, and steps by hand
   nicety tune apply --fix-risk low     change what is safe; undone in 60 s
   nicety tune confirm                  keep it
   nicety tune active                   what is changed now, and since when
