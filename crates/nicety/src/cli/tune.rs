@@ -37,8 +37,8 @@ const CONFIRM_EXAMPLES: &str = "Examples:
   nicety tune confirm                        the transaction that waits
   nicety tune confirm 7";
 const ROLLBACK_EXAMPLES: &str = "Examples:
-  nicety tune rollback                       the last transaction that fits here
-  nicety tune rollback 7 --force             also what others have changed since
+  nicety tune rollback                       the last one that fits here
+  nicety tune rollback 7 --force             also what others changed since
   nicety tune rollback --all";
 const VERIFY_EXAMPLES: &str = "Examples:
   nicety tune verify                         the last transaction
