@@ -23,6 +23,39 @@ pub const SHORT: Duration = Duration::from_secs(20);
 /// Limit of a call that measures one cell.
 pub const LONG: Duration = Duration::from_secs(60);
 
+/// Whether an ordinary user gets a network namespace here; says `SKIP` where not, as in a chroot.
+pub fn ordinary_namespaces(test: &str) -> bool {
+    let words: &[&str] = match root() {
+        true => &[
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+        ],
+        false => &["env"],
+    };
+    works(test, words, &["unshare", "-Urn", "true"])
+}
+
+/// Whether root gets mounts of its own here; says `SKIP` where not, as in a chroot whose root is no mount.
+pub fn own_mounts(test: &str) -> bool {
+    works(test, &["env"], &["unshare", "-m", "true"])
+}
+
+fn works(test: &str, before: &[&str], words: &[&str]) -> bool {
+    let output = Command::new(before[0])
+        .args(&before[1..])
+        .args(words)
+        .output();
+    let why = match output {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    println!("SKIP {test}: {}: {why}", words.join(" "));
+    false
+}
+
 /// A call of a program.
 #[derive(Debug)]
 pub struct Call {
