@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,8 @@ pub struct Call {
     environment: Vec<(OsString, OsString)>,
     bare: bool,
     limit: Duration,
+    /// The program, where it is a copy.
+    copy: Option<Arc<TempDir>>,
 }
 
 /// How a call ended.
@@ -84,6 +86,7 @@ pub struct Running {
     outputs: TempDir,
     what: String,
     end: Instant,
+    _copy: Option<Arc<TempDir>>,
 }
 
 /// `nicety` with these arguments.
@@ -116,6 +119,7 @@ pub fn call<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item =
         environment: Vec::new(),
         bare: false,
         limit: SHORT,
+        copy: None,
     }
 }
 
@@ -149,7 +153,9 @@ impl Call {
 
     /// As an ordinary user without HOME or any other variable; as root only.
     pub fn by_user(mut self, uid: u32) -> Self {
-        self.program = READABLE.1.clone().into();
+        let copy = readable();
+        self.program = copy.path().join("nicety").into();
+        self.copy = Some(copy);
         self.bare = true;
         let (user, group) = (format!("--reuid={uid}"), format!("--regid={uid}"));
         // Who changes users loses the signal at the end of the test.
@@ -213,6 +219,7 @@ impl Call {
             outputs,
             what,
             end: Instant::now() + self.limit,
+            _copy: self.copy,
         }
     }
 
@@ -353,13 +360,19 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A copy of the binary that every user may run, wherever the target directory lies.
-static READABLE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
-    let dir = open_dir();
-    let copy = dir.path().join("nicety");
-    fs::copy(NICETY, &copy).unwrap();
-    (dir, copy)
-});
+/// A copy of the binary that every user may run, wherever the target directory lies. It goes with the last call that
+/// uses it: what a static holds is never dropped.
+fn readable() -> Arc<TempDir> {
+    static COPY: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut copy = COPY.lock().unwrap_or_else(PoisonError::into_inner);
+    copy.upgrade().unwrap_or_else(|| {
+        let dir = open_dir();
+        fs::copy(NICETY, dir.path().join("nicety")).unwrap();
+        let dir = Arc::new(dir);
+        *copy = Arc::downgrade(&dir);
+        dir
+    })
+}
 
 /// A temporary directory everybody may enter.
 pub fn open_dir() -> TempDir {
