@@ -32,6 +32,8 @@ pub struct Record {
     pub(crate) sockets: Vec<SockResult>,
     /// Speed of the slower port in Mbit/s, where a driver reports one that holds.
     pub(crate) line_mbps: Option<f64>,
+    /// What the host is called.
+    pub(crate) called: Option<String>,
 }
 
 impl Record {
@@ -42,6 +44,7 @@ impl Record {
         (dir, contents): (RunDir, RunContents),
         refused: Vec<SkippedCell>,
     ) -> Self {
+        let called = contents.host.called();
         let interfaces = contents.host.interfaces.values();
         let speeds = interfaces.filter_map(|facts| facts.speed_mbps);
         let line_mbps = speeds.filter(|mbps| *mbps > 0).min().map(f64::from);
@@ -63,6 +66,7 @@ impl Record {
             results: contents.cells,
             sockets: contents.sockets,
             line_mbps,
+            called,
         }
     }
 
