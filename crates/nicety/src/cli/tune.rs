@@ -15,7 +15,7 @@ use crate::tune::events;
 
 pub const EXAMPLES: &str = "Examples:
   nicety tune plan                     what is wrong here, as a table
-  nicety tune plan -v                  why, what it costs, and what to do by hand
+  nicety tune plan -v                  reasons, costs, and steps by hand
   nicety tune apply --fix-risk low     change what is safe; undone in 60 s
   nicety tune confirm                  keep it
   nicety tune active                   what is changed now, and since when
@@ -37,8 +37,8 @@ const CONFIRM_EXAMPLES: &str = "Examples:
   nicety tune confirm                        the transaction that waits
   nicety tune confirm 7";
 const ROLLBACK_EXAMPLES: &str = "Examples:
-  nicety tune rollback                       the last transaction that fits here
-  nicety tune rollback 7 --force             also what others have changed since
+  nicety tune rollback                       the last one that fits here
+  nicety tune rollback 7 --force             also what others changed since
   nicety tune rollback --all";
 const VERIFY_EXAMPLES: &str = "Examples:
   nicety tune verify                         the last transaction
