@@ -8,7 +8,7 @@ use std::time::Instant;
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
 use nicety_report::live::board::Board;
-use nicety_report::{short, skips};
+use nicety_report::{plural, short, skips};
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
 
@@ -67,14 +67,14 @@ impl Progress {
         if let Some((summary, estimate, visits)) = several {
             self.change(|board| board.done(result, Some(summary)));
             self.say(&format!(
-                "{}: {} frames/s ({}–{}, {} of {} visits)",
+                "{}: {} frames/s ({}–{}, {} of {})",
                 result.cell,
                 short(estimate.fps),
                 short(estimate.low_fps),
                 short(estimate.high_fps),
                 estimate.visits,
                 // Further visits, and ten seconds that count as one, come on top.
-                visits.max(estimate.visits)
+                plural(visits.max(estimate.visits) as usize, "visit")
             ));
             return;
         }
@@ -218,8 +218,8 @@ fn words(stage: Stage<'_>) -> String {
                 1 => "a guest".to_owned(),
                 several => format!("{several} guests"),
             };
-            let s = if vcpus == 1 { "" } else { "s" };
-            format!("booting {what}: {nic}, {vcpus} virtual CPU{s}, {accelerator}")
+            let cpus = plural(vcpus as usize, "virtual CPU");
+            format!("booting {what}: {nic}, {cpus}, {accelerator}")
         }
     }
 }
@@ -227,7 +227,7 @@ fn words(stage: Stage<'_>) -> String {
 /// A test of a series.
 fn test(name: &str, step: Step) -> String {
     match (step.parallel, step.repeat) {
-        (Some(pairs), _) => format!("{name}, {pairs} pairs"),
+        (Some(pairs), _) => format!("{name}, {}", plural(pairs as usize, "pair")),
         (None, 1) => name.to_owned(),
         (None, repeat) => format!("{name}, repeat {repeat}"),
     }

@@ -7,10 +7,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use nicety_model::finding::Goal;
 use nicety_model::measured::MeasuredTarget;
-use nicety_tuner::{TuneError, Work};
 
+use super::state::StateArgs;
 use super::{HOUR, SECOND, time};
-use crate::tune::events;
 
 pub const EXAMPLES: &str = "Examples:
   nicety tune plan                           what is wrong, what would be right, and why
@@ -159,21 +158,6 @@ pub struct ApplyArgs {
     /// Print the transaction as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
-}
-
-/// Where the journals are.
-#[derive(Debug, Args)]
-pub struct StateArgs {
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-}
-
-impl StateArgs {
-    /// The state, locked, with every transaction that was left behind undone.
-    pub fn begin(&self) -> Result<Work, TuneError> {
-        Work::begin(self.state.as_deref(), &mut events::say)
-    }
 }
 
 /// `nicety tune confirm` and `verify`.

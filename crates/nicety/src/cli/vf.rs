@@ -1,12 +1,13 @@
 //! `nicety vf` on the command line.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use nicety_model::BitRate;
 use nicety_packet::MacAddr;
 
+use super::output::FormatArgs;
+use super::state::StateArgs;
 use super::{HOUR, SECOND, time};
 
 pub const EXAMPLES: &str = "Examples:
@@ -45,13 +46,12 @@ pub struct ListArgs {
     /// Only this NIC or port.
     #[arg(value_name = "INTERFACE")]
     pub interface: Option<String>,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
-    /// Directory of the daemon's state, whose tenants with their hard and soft limits are shown
-    /// [default: that of nicety police].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
+    /// Where the daemon's state is, with its tenants and their limits.
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 /// `nicety vf stats`.
@@ -63,9 +63,9 @@ pub struct StatsArgs {
     /// Time between the two samples that rates are made of.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window)]
     pub over: Duration,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety vf watch`.
@@ -123,9 +123,9 @@ pub struct LimitArgs {
     /// How long to look afterwards whether the limit holds; 0s not at all.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window_or_none)]
     pub verify: Duration,
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Print one JSON object on standard output.
     #[arg(long)]
     pub json: bool,

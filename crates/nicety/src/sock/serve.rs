@@ -42,7 +42,7 @@ pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
         Some(_) => "TOKEN",
         None => token.text(),
     };
-    output::say(&format!(
+    output::tell(&format!(
         "on the other host: nicety sock tcp_rr --to {host}:{} --token {shown}",
         address.port()
     ));

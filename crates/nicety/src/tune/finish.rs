@@ -118,7 +118,7 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
 
 /// Lists all transactions; changes nothing.
 pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
-    let state = work::directory(args.state.state.as_deref())?;
+    let state = work::directory(args.state.asked().as_deref())?;
     let all = state.journals().map_err(Failure::environment)?;
     for error in all.unreadable {
         events::say(TuneEvent::UnreadableJournal(error));

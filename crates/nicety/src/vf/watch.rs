@@ -76,7 +76,7 @@ fn as_lines(mut samples: Samples<'_>) -> Result<Exit, Failure> {
         let now = samples.take()?;
         let text = match json {
             true => output::line(now)?,
-            false => table::stats(now, output::table_options().width),
+            false => table::stats(now).text(output::table_options(), true),
         };
         if !output::print_on("to standard output", &text)? {
             break;
@@ -91,8 +91,7 @@ fn on_screen(mut samples: Samples<'_>) -> Result<Exit, Failure> {
     terminal.end();
     shown?;
     if samples.taken > 0 {
-        let width = output::table_options().width;
-        output::print(&table::stats(&samples.before, width))?;
+        output::print(&table::stats(&samples.before).text(output::table_options(), true))?;
     }
     Ok(Exit::Done)
 }
