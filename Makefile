@@ -99,4 +99,4 @@ golden: ## rewrite schemas, golden files and what tests/cases expects after a wa
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-store --test schema
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-report --test golden --test compare --test history --test host --test policed
 	@export INSTA_UPDATE=always; $(CARGO) test --quiet --locked -p nicety --bin nicety --test cli -- bench::live::draw probe::text help::
-	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety --bin nicety --test docs -- reference::
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety --bin nicety --test docs -- reference:: rules::

@@ -35,10 +35,12 @@ pub mod policed;
 pub mod probe;
 pub mod prometheus;
 mod ranking;
+pub mod rules;
 mod run;
 pub mod skips;
 pub mod sock;
 mod threads;
+pub mod transactions;
 pub mod vf;
 
 use std::io::Write;

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 use nicety_model::compare::Metric;
+use nicety_model::finding::{Goal, Risk};
 use nicety_model::path::VmAccel;
 use nicety_model::plan::Preset;
 use nicety_model::{EngineChoice, Verdict};
@@ -128,6 +129,29 @@ fn metric(text: &str) -> Result<Metric, String> {
     })
 }
 
+/// `--goal`.
+pub const GOAL: Words<Goal> = Words {
+    known: &[
+        ("throughput", "Much data in few connections"),
+        ("latency", "Short and even response times"),
+        (
+            "forwarding",
+            "Many frames per second from one interface to another",
+        ),
+    ],
+    read: own,
+};
+
+/// `--fix-risk`.
+pub const RISK: Words<Risk> = Words {
+    known: &[
+        ("low", "At worst it does not help"),
+        ("medium", "A short interruption, or less for other programs"),
+        ("high", "Connections may break, or protection weakens"),
+    ],
+    read: own,
+};
+
 /// `--accel`.
 pub const ACCEL: Words<VmAccel> = Words {
     known: &[
@@ -165,6 +189,8 @@ mod tests {
         known(&PRESET, Preset::WORDS);
         known(&VERDICT, Verdict::WORDS);
         known(&METRIC, Metric::WORDS);
+        known(&GOAL, Goal::WORDS);
+        known(&RISK, Risk::WORDS);
         known(&ACCEL, VmAccel::WORDS);
     }
 }

@@ -29,6 +29,10 @@ pub fn run(store: &mut dyn History, args: &PruneArgs) -> Result<Exit, Failure> {
     } else {
         "forgotten"
     };
-    output::say(&format!("{} of {} {done}", gone.len(), plural(runs.len(), "run")));
+    output::say(&format!(
+        "{} of {} {done}",
+        gone.len(),
+        plural(runs.len(), "run")
+    ));
     Ok(Exit::Done)
 }

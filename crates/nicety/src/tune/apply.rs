@@ -15,7 +15,7 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     let work = args.state.begin()?;
     let request = AdviceRequest::from(&args.ask);
     let advice = match &args.plan {
-        Some(path) => advice::read_plan(path, &request.only, Some(&work.boot_id))?,
+        Some(path) => advice::read_plan(path, &request, Some(&work.boot_id))?,
         None => advice::ask(&Source::live(), &request, &mut events::say)?,
     };
     let changes = advice.changes();
@@ -49,7 +49,7 @@ fn show(
         Some(_) => format!(" --state {}", work.state.path().display()),
         None => String::new(),
     };
-    if args.json {
+    if args.output.json {
         output::print_json(&transaction.report())?;
     } else {
         let lines = changes

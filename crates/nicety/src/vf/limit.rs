@@ -74,7 +74,7 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
 }
 
 fn print(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exit, Failure> {
-    if args.json {
+    if args.output.json {
         output::print_json(report)?;
     } else {
         let line = match report.transaction {

@@ -37,7 +37,7 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
         args,
         taken: 0,
     };
-    if Stream::Output.can_move() && !args.json {
+    if Stream::Output.can_move() && !args.output.json {
         on_screen(samples)
     } else {
         as_lines(samples)
@@ -72,7 +72,7 @@ fn as_lines(mut samples: Samples<'_>) -> Result<Exit, Failure> {
             Some(_) => continue,
             None => {}
         }
-        let json = samples.args.json;
+        let json = samples.args.output.json;
         let now = samples.take()?;
         let text = match json {
             true => output::line(now)?,

@@ -36,7 +36,10 @@ pub fn words(report: &PacingReport) -> String {
     };
     let lost = match report.lost {
         0 => String::new(),
-        lost => format!("lost      {}: the buffer was full\n", plural(lost, "packet")),
+        lost => format!(
+            "lost      {}: the buffer was full\n",
+            plural(lost, "packet")
+        ),
     };
     format!(
         "{head}\n\
