@@ -130,7 +130,11 @@ pub fn report(
 
 /// A line of progress on standard error, see [`ProgressStyle`] for the template.
 pub fn bar(length: Option<u64>, template: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    let target = match is_quiet() {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::stderr(),
+    };
+    let bar = ProgressBar::with_draw_target(length, target);
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

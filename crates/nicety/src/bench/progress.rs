@@ -39,7 +39,8 @@ impl Progress {
     ) -> Result<Self, Failure> {
         let started = Instant::now();
         let planned = board.rows.iter().map(|row| row.cells.len()).sum();
-        let terminal = Stream::Error.can_move().then(|| signals.clone());
+        let shown = Stream::Error.can_move() && !output::is_quiet();
+        let terminal = shown.then(|| signals.clone());
         let live = match terminal.is_some() || web.is_some() {
             true => Some(Live::start(board, started, Shows { terminal, web })?),
             false => None,

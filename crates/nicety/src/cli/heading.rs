@@ -12,3 +12,7 @@ pub const OUTPUT: &str = "Output";
 pub const EXIT: &str = "Exit code";
 /// What every command takes.
 pub const GLOBAL: &str = "Global options";
+
+/// All of them.
+#[cfg(test)]
+pub const ORDER: [&str; 6] = [WHAT, HOW, GUESTS, OUTPUT, EXIT, GLOBAL];
