@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test check deb static lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart api-docs golden
+.PHONY: help bench test check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -72,6 +72,14 @@ check: ## format, lints, layers, cases and the tests of crates that only decide,
 deb: ## a Debian package of program, manual pages, completions, unit, plans; in target/debian
 	@scripts/setup.sh bench
 	@scripts/deb.sh $(ARGS)
+
+sysext: ## an image that systemd-sysext lays over /usr, with the static program; in target/sysext
+	@scripts/setup.sh sysext
+	@scripts/sysext.sh $(ARGS)
+
+release: ## all that is handed out, for x86-64 and arm64, with checksums and a bill of materials; in target/release-VERSION
+	@scripts/setup.sh release
+	@scripts/release.sh $(ARGS)
 
 setup: ## install what bench and test need (Debian 12 as root; elsewhere it says what is missing)
 	@scripts/setup.sh test

@@ -55,7 +55,7 @@ pub fn format_cpu_mask(cpus: &[u32]) -> String {
     text.join(",")
 }
 
-/// The list in the kernel's format, whatever the order of `cpus`.
+/// The list in the kernel's format; `cpus` may be in any order.
 pub fn format_cpu_list(cpus: &[u32]) -> String {
     let mut sorted = cpus.to_vec();
     sorted.sort_unstable();

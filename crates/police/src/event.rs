@@ -1,4 +1,4 @@
-//! What the daemon has to say: typed until one place writes it into the log.
+//! Events of the daemon: typed until one place writes them into the log.
 
 mod port;
 
@@ -17,9 +17,9 @@ pub use port::{PortEvent, PortTrouble, SOFTWARE_ONLY};
 /// How much an event matters (syslog(3)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Somebody should look.
+    /// Needs attention.
     Warning = 4,
-    /// It changes what is shared.
+    /// Changes the shares.
     Notice = 5,
     /// Good to know.
     Info = 6,
@@ -78,7 +78,7 @@ pub enum Event {
     Trouble(String),
     /// They do again.
     TroubleOver,
-    /// A guest was refused what it asked for.
+    /// A guest's request was refused.
     GuestRefused {
         /// Its tenant.
         tenant: String,
@@ -130,7 +130,7 @@ pub enum Event {
     RecordGaps(u64),
     /// The page of the record was written.
     RecordPage(PathBuf),
-    /// A port has not what was found there.
+    /// A port could not be put back.
     NotRestored {
         /// Its name.
         port: String,
@@ -139,14 +139,14 @@ pub enum Event {
     },
     /// Ports that the kernel does not answer for.
     NotAnswered(Vec<String>),
-    /// So many ports have what was found there.
+    /// Number of ports that were put back.
     Restored(usize),
     /// So many ports keep their limits.
     Kept(usize),
 }
 
 impl Event {
-    /// What journalctl(1) can select by; none for a line that only whoever started the daemon reads.
+    /// Fields for journalctl(1) to select by; none for lines meant only for the terminal.
     pub fn name(&self) -> Option<&'static str> {
         Some(match self {
             Self::Port { event, .. } => return event.name(),
@@ -194,7 +194,7 @@ impl Event {
         }
     }
 
-    /// Rate and limit of the port in bits per second, where they are what it is about.
+    /// Rate and limit of the port in bits per second, for events about them.
     pub fn rates(&self) -> (Option<f64>, Option<f64>) {
         match self {
             Self::Port { event, .. } => event.rates(),

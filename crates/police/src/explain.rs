@@ -1,4 +1,4 @@
-//! Why a tenant has what it has, in one line.
+//! One line that explains a tenant's present rate.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::controller::{Decision, Enforcement, PortDecision, TenantDecision};
 use crate::policy::Policy;
 
-/// What keeps a tenant from more.
+/// Limit that holds a tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Bottleneck {
@@ -45,9 +45,9 @@ pub struct Explanation {
     /// Bits per second; absent when it wants as much as it gets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub demand_bps: Option<f64>,
-    /// What its ports may send together, in bits per second.
+    /// Rate that its ports may send together, in bits per second.
     pub limit_bps: f64,
-    /// What is set at them together, where that is less because limits did not hold.
+    /// Sum of their written limits, if less because limits did not hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub set_bps: Option<f64>,
     /// Bits per second for a weight of one; absent when the link is not full.
@@ -58,7 +58,7 @@ pub struct Explanation {
     /// Guarantee in bits per second.
     #[serde(rename = "guarantee_bps")]
     pub guarantee: BitRate,
-    /// What keeps it from more.
+    /// Limit that holds it.
     pub bottleneck: Bottleneck,
 }
 
@@ -178,7 +178,7 @@ pub fn readable(bps: f64) -> String {
     }
 }
 
-/// Below this rate in bits per second nobody sends anything to speak of: an ARP request now and then.
+/// Below this rate in bits per second a tenant counts as idle: an ARP request now and then.
 const IDLE_BPS: f64 = 1000.0;
 
 impl Explanation {

@@ -1,4 +1,4 @@
-//! How fast one connection is answered, and how often refusals are reported.
+//! Limits how fast one connection is answered, and how often refusals are reported.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Refusals of one tenant are reported no more often than this.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// What a connection may still ask for. Times are of one clock that only goes forward.
+/// Remaining requests of a connection. Times are of one clock that only goes forward.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     /// Less than the whole budget is left until then.
