@@ -2,6 +2,7 @@
 
 use nicety_host::facts::Source;
 use nicety_model::knob::Change;
+use nicety_report::plural;
 use nicety_tuner::advice::{self, AdviceRequest};
 use nicety_tuner::{Transaction, Work, apply};
 
@@ -58,8 +59,8 @@ fn show(
         output::print(&lines.collect::<String>())?;
     }
     output::say(&format!(
-        "transaction {id}: {} settings changed; they go back in {seconds} s unless you run: nicety tune confirm {id}{state}",
-        changes.len()
+        "transaction {id}: {} changed, undone in {seconds} s unless you run: nicety tune confirm {id}{state}",
+        plural(changes.len(), "setting")
     ));
     Ok(Exit::Done)
 }

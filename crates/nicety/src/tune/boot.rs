@@ -1,5 +1,6 @@
 //! `nicety tune boot`: what the boot unit runs. It sets what is not as it is kept.
 
+use nicety_report::plural;
 use nicety_tuner::apply::commit;
 use nicety_tuner::boot;
 
@@ -29,22 +30,23 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     };
     if changes.is_empty() {
         output::say(&format!(
-            "{} settings hold",
-            all.saturating_sub(missing.len())
+            "no drift in {}",
+            plural(all.saturating_sub(missing.len()), "setting")
         ));
         return Ok(exit);
     }
     if args.check {
         output::say(&format!(
-            "{} of {all} settings are not as they are kept; nicety tune boot sets them",
-            changes.len()
+            "drifted: {} of {}; nicety tune boot sets them again",
+            changes.len(),
+            plural(all, "setting")
         ));
         return Ok(Exit::Negative);
     }
     let id = commit(&work, &changes.iter().collect::<Vec<_>>())?;
     output::say(&format!(
-        "transaction {id}: {} settings changed; nicety tune rollback {id} undoes it",
-        changes.len()
+        "transaction {id}: {} changed; nicety tune rollback {id} undoes it",
+        plural(changes.len(), "setting")
     ));
     Ok(exit)
 }

@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use nicety_advisor::transaction::{Confirmation, Purpose, words};
+use nicety_report::plural;
 use nicety_tuner::{Transaction, Work};
 
 use crate::cli::tune::{RollbackArgs, TransactionArgs};
@@ -107,8 +108,9 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     output::say(&format!(
-        "transaction {}: {drifted} of {all} settings no longer hold",
-        transaction.id()
+        "transaction {}: drifted: {drifted} of {}",
+        transaction.id(),
+        plural(all, "setting")
     ));
     Ok(Exit::Negative)
 }

@@ -77,9 +77,10 @@ fn print(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Ex
     if args.output.json {
         output::print_json(report)?;
     } else {
+        let to = limit::shown(&report.to);
         let line = match report.transaction {
-            Some(_) => format!("{}: {} → {}\n", report.port, report.from, report.to),
-            None => format!("{}: {} already\n", report.port, report.to),
+            Some(_) => format!("{}: {} → {to}\n", report.port, limit::shown(&report.from)),
+            None => format!("{}: {to} already\n", report.port),
         };
         output::print(&line)?;
     }

@@ -31,7 +31,10 @@ fn what_is_kept_is_set_again_after_a_boot() {
     assert_eq!(bench.settings(), NEW);
     let again = bench.run(&["boot", "--check", "--kept", &kept]);
     assert!(
-        again.assert_code(0).stderr.contains("4 settings hold"),
+        again
+            .assert_code(0)
+            .stderr
+            .contains("no drift in 4 settings"),
         "{}",
         again.stderr
     );

@@ -23,7 +23,7 @@ fn what_is_confirmed_stays_and_can_be_undone() {
         applied.stdout
     );
     assert!(
-        applied.stderr.contains("they go back in 60 s"),
+        applied.stderr.contains("undone in 60 s"),
         "{}",
         applied.stderr
     );
