@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart api-docs golden
+.PHONY: help bench test check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -98,6 +98,9 @@ book: ## the documentation as pages with a search, in target/book
 
 quickstart: ## play each role's quickstart on a bare Debian with the package alone, as root; PACKAGE=FILE or it is built
 	@docs/quickstart_test.sh $(PACKAGE)
+
+screenshots: ## pictures of every kind of page, wide and narrow, light and dark, in target/screenshots
+	@scripts/screenshots.sh
 
 api-docs: ## build the API documentation
 	@$(CARGO) doc --workspace --no-deps --locked

@@ -42,7 +42,7 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n1)
 scripts/stage.sh --binary "$binary" --root "$root" "${emulator[@]}"
 
 # The newest symbol version that the program asks of the C library; none when it is static.
-libc=$(readelf --version-info "$binary" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n1 | cut -d_ -f2)
+libc=$(readelf --version-info "$binary" | { grep -o 'GLIBC_[0-9.]*' || true; } | sort -uV | tail -n1 | cut -d_ -f2)
 
 mkdir -p "$root/DEBIAN"
 install -m 755 packaging/deb/prerm "$root/DEBIAN/prerm"

@@ -14,6 +14,7 @@ mod parse;
 mod place;
 mod registers;
 mod setting;
+mod sigbus;
 mod switch;
 mod used;
 

@@ -8,7 +8,7 @@ mod trend;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use nicety_history::{History, HistoryError};
+use nicety_history::{History, HistoryError, cautions, is_url};
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
 use nicety_report::{csv, json};
@@ -30,10 +30,13 @@ const VARIABLE: &str = "NICETY_STORE";
 /// The password of a server's store, as libpq's programs take it; not on the command line, where
 /// everybody could read it.
 const PASSWORD: &str = "PGPASSWORD";
+/// Whether to encrypt, as libpq's programs take it.
+const SSL_MODE: &str = "PGSSLMODE";
 
 /// Runs the command.
 pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
     let place = place(args.store.as_deref());
+    caution(&place, args.store.is_some())?;
     let make = matches!(args.command, RunsCommand::Add(_));
     let mut store = match (open(&place, make), &args.command) {
         (Err(HistoryError::Missing { place }), RunsCommand::List(args)) => {
@@ -51,6 +54,18 @@ pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Prune(args) => prune::run(store, args),
         RunsCommand::Export(args) => export(store, args),
     }
+}
+
+/// Warns of a URL that shows a password, or of a connection that others can read.
+fn caution(place: &Path, on_command_line: bool) -> Result<(), HistoryError> {
+    let Some(url) = place.to_str().filter(|text| is_url(text)) else {
+        return Ok(());
+    };
+    let ssl_mode = env::var(SSL_MODE).ok();
+    for caution in cautions(url, on_command_line, ssl_mode.as_deref())? {
+        output::tell(&format!("nicety: {caution}"));
+    }
+    Ok(())
 }
 
 fn open(place: &Path, make: bool) -> Result<Box<dyn History>, HistoryError> {

@@ -115,6 +115,15 @@ pub enum Event {
     GuaranteesScaled,
     /// No guest is served any more: why.
     GuestsUnserved(String),
+    /// The lock that keeps a second daemon out is in a directory that is not this user's alone.
+    LockUnsafe {
+        /// The directory.
+        directory: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The thread that guests speak to keeps its capabilities: why.
+    GuestsPrivileged(String),
     /// Soft limits cannot be kept.
     SoftLimitsNotKept {
         /// The file.
@@ -170,6 +179,7 @@ impl Event {
             Self::Port { event, .. } => event.priority(),
             Self::KernelSilent { .. }
             | Self::Trouble(_)
+            | Self::LockUnsafe { .. }
             | Self::JournalSkipped(_)
             | Self::PolicyRefused(_) => Priority::Warning,
             Self::TroubleOver => Priority::Info,
@@ -256,6 +266,20 @@ impl fmt::Display for Event {
                 f.write_str("the guarantees asked for do not fit and are scaled down")
             }
             Self::GuestsUnserved(why) => write!(f, "guests are not served any more: {why}"),
+            Self::GuestsPrivileged(why) => {
+                write!(
+                    f,
+                    "the thread that serves guests keeps its capabilities: {why}"
+                )
+            }
+            Self::LockUnsafe { directory, why } => {
+                let directory = directory.display();
+                write!(
+                    f,
+                    "warning: {directory} {why}, so it is not used; only the socket @nicety-police keeps a \
+                     second daemon out. Remedy: remove {directory}, then start the daemon again"
+                )
+            }
             Self::SoftLimitsNotKept { file, why } => {
                 let file = file.display();
                 write!(

@@ -69,7 +69,11 @@ fn nothing(advice: &Advice, hint: &str) -> String {
 
 /// What nicety can change, and what it cannot.
 fn changes(advice: &Advice) -> String {
-    let settings = plural(advice.changes().len(), "setting");
+    let settings = advice.changes().len();
+    if settings == 0 {
+        return "All need you.".to_owned();
+    }
+    let settings = plural(settings, "setting");
     let by_hand = advice.findings.iter().filter(|of| of.changes.is_empty());
     match by_hand.count() {
         0 => format!("nicety can change {settings}."),
@@ -147,7 +151,7 @@ fn table(advice: &Advice) -> Table {
         columns![|f|
             "id" Name: &f.id;
             "rule" Name: &f.rule;
-            "subject" Tight: &f.subject;
+            "subject" Wide: &f.subject;
             "is → should be" Wide: format!("{} → {}", f.is, f.should);
             "by" Tight: by(f);
             "takes effect" Tight: when(f.effect);

@@ -215,7 +215,7 @@ mod tests {
             undone,
         ]);
         for width in [20, 40, 80, 160] {
-            let text = shown(&All(&all), width);
+            let text = format!("\n{}", shown(&All(&all), width));
             let rows: Vec<usize> = ["\n2", "\n1"].map(|id| text.find(id).unwrap()).into();
             assert!(rows[0] < rows[1], "{text}");
         }

@@ -1,13 +1,13 @@
 //! `nicety police` on the command line.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::output::{FormatArgs, JsonArgs};
 use super::state::StateArgs;
-use super::{NamingArgs, heading, listen};
+use super::{NamingArgs, heading};
+use crate::web::ListenAt;
 
 /// Below the help of `nicety police`.
 pub const EXAMPLES: &str = "Examples:
@@ -96,10 +96,14 @@ pub struct RunArgs {
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Serve a live page, /metrics for Prometheus and /health here, as in 127.0.0.1:9471. Anyone who
-    /// can reach the address may look.
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "dry_run", value_parser = listen, help_heading = heading::OUTPUT)]
-    pub listen: Option<SocketAddr>,
+    /// Serve a live page, /metrics for Prometheus and /health here, as in 127.0.0.1:9471, or on a socket
+    /// as in unix:/run/nicety/http.sock. Anyone who can reach it may look.
+    #[arg(long, value_name = "WHERE", conflicts_with = "dry_run", help_heading = heading::OUTPUT)]
+    pub listen: Option<ListenAt>,
+    /// Serve only clients that show the token in this file (mode 0600): as a bearer token, or as a
+    /// password.
+    #[arg(long, value_name = "FILE", requires = "listen", help_heading = heading::OUTPUT)]
+    pub listen_token_file: Option<PathBuf>,
     /// Answer requests for this host name too. Always answered: addresses, localhost and this host's
     /// name.
     #[arg(long, value_name = "NAME", requires = "listen", help_heading = heading::OUTPUT)]

@@ -62,7 +62,9 @@ fn line(example: &str) -> Vec<String> {
             }
         }
     }
-    words
+    // Variables of the environment stand before the program.
+    let program = words.iter().position(|word| !word.contains('=')).unwrap();
+    words.split_off(program)
 }
 
 #[test]

@@ -16,8 +16,8 @@ use super::{HOUR, SECOND, heading, time, words};
 pub const EXAMPLES: &str = "Examples:
   nicety tune plan                     what is wrong here, as a table
   nicety tune plan -v                  why, what it costs, and what to do by hand
-  nicety tune apply --fix-risk low     change the safe ones; they go back in 60 s unless confirmed
-  nicety tune confirm                  keep them
+  nicety tune apply --fix-risk low     change what is safe; undone in 60 s
+  nicety tune confirm                  keep it
   nicety tune active                   what is changed now, and since when
   nicety tune rollback                 undo it
   nicety tune persist                  keep it over the next boot";
@@ -26,19 +26,19 @@ const PLAN_EXAMPLES: &str = "Examples:
   nicety tune plan -v --only T04             one rule, with reasons and sources
   nicety tune plan --fix-risk low            safe changes only
   nicety tune plan --goal latency --rtt 20ms
-  nicety tune plan --window 10s              under load: also drops, and interrupts per second
-  nicety tune plan --sysroot host.json       a host recorded with nicety inspect --capture";
+  nicety tune plan --window 10s              also drops, under your real load
+  nicety tune plan --sysroot host.json       a captured host";
 const APPLY_EXAMPLES: &str = "Examples:
-  nicety tune apply --fix-risk low           change what is safe; it goes back in 60 s
+  nicety tune apply --fix-risk low           change what is safe
   nicety tune apply --only T04,T12 --confirm-within 5m
   nicety tune apply --only T14 --peer 192.0.2.7
-  nicety tune apply --only T21 --measure plan.toml   keep it only if it helps here";
+  nicety tune apply --only T21 --measure plan.toml";
 const CONFIRM_EXAMPLES: &str = "Examples:
   nicety tune confirm                        the transaction that waits
   nicety tune confirm 7";
 const ROLLBACK_EXAMPLES: &str = "Examples:
   nicety tune rollback                       the last transaction that fits here
-  nicety tune rollback 7 --force             also what another program has changed since
+  nicety tune rollback 7 --force             also what others have changed since
   nicety tune rollback --all";
 const VERIFY_EXAMPLES: &str = "Examples:
   nicety tune verify                         the last transaction
@@ -49,7 +49,7 @@ const ACTIVE_EXAMPLES: &str = "Examples:
 const HISTORY_EXAMPLES: &str = "Examples:
   nicety tune history
   nicety tune history -v                     with every setting
-  nicety tune history --json | jq '.transactions[] | {transaction, user, command}'";
+  nicety tune history --json | jq '.transactions[].command'";
 const RULES_EXAMPLES: &str = "Examples:
   nicety tune rules
   nicety tune rules --json | jq -r '.rules[] | select(.writes).id'";
@@ -62,7 +62,7 @@ const PERSIST_EXAMPLES: &str = "Examples:
   nicety tune persist --format tuned         as a profile of tuned
   nicety tune persist --remove               forget all of it";
 const BOOT_EXAMPLES: &str = "Examples:
-  nicety tune boot --check                   exit code 1 when a kept setting has drifted
+  nicety tune boot --check                   exit code 1 when one has drifted
   nicety tune boot";
 
 /// The steps of tuning.

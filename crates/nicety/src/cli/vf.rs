@@ -11,16 +11,16 @@ use super::state::StateArgs;
 use super::{HOUR, SECOND, heading, time};
 
 pub const EXAMPLES: &str = "Examples:
-  nicety vf list                          NICs, their functions, who holds them, what drivers can do
+  nicety vf list                          NICs, their functions, who holds them
   nicety vf enable eth0 4                 give eth0 four virtual functions
-  nicety vf stats                         rates and counters, measured for a second
+  nicety vf stats                         rates and counters
   nicety vf watch                         the same, again and again
   nicety vf limit eth0 3 --max 500mbit    limit virtual function 3 of eth0
   nicety vf limit tap0 --max none         remove the limit of a tap
   nicety tune rollback                    undo the last change";
 const LIST_EXAMPLES: &str = "Examples:
   nicety vf list
-  nicety vf list eth0 --json | jq '.nics[].functions[] | {vf, holder}'";
+  nicety vf list eth0 --json | jq '.nics[].functions[].holder'";
 const ENABLE_EXAMPLES: &str = "Examples:
   nicety vf enable eth0 4
   nicety tune rollback                    as it was before

@@ -118,6 +118,10 @@ pub struct RunArgs {
     /// Boot a new lab even when one was left running.
     #[arg(long, help_heading = heading::GUESTS)]
     pub fresh: bool,
+    /// Pass this variable of the environment too; may be repeated or a list. Always passed: those for
+    /// languages, terminals and nicety.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::HOW)]
+    pub env: Vec<OsString>,
     /// Make the lab a guest of nicety police: give it this socket of a guest, see nicety guest.
     #[arg(long, value_name = "SOCKET", help_heading = heading::GUESTS)]
     pub guest_channel: Option<PathBuf>,
@@ -135,6 +139,10 @@ pub struct ShellArgs {
     /// Boot a new lab even when one was left running.
     #[arg(long, help_heading = heading::GUESTS)]
     pub fresh: bool,
+    /// Pass this variable of the environment too; may be repeated or a list. Always passed: those for
+    /// languages, terminals and nicety.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::HOW)]
+    pub env: Vec<OsString>,
 }
 
 /// `nicety lab up`.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nicety_history::History;
 
-use super::{add, open, place};
+use super::{add, caution, open, place};
 use crate::exit::Failure;
 
 /// A store that takes the run when it is done.
@@ -16,8 +16,10 @@ pub struct Keep {
 impl Keep {
     /// Opens the store, or makes it. An empty label is none.
     pub fn open(label: &str) -> Result<Self, Failure> {
+        let place = place(None);
+        caution(&place, false)?;
         Ok(Self {
-            store: open(&place(None), true)?,
+            store: open(&place, true)?,
             labels: Some(label.to_owned())
                 .filter(|label| !label.is_empty())
                 .into_iter()

@@ -22,14 +22,14 @@ pub const EXAMPLES: &str = "Examples:
   nicety sock tcp_rr --pin 0 --server-pin 1        each end on a CPU of its own
   nicety sock udp_rr --rate 5000                   open loop: latency from the intended time
   nicety sock serve --listen 192.0.2.7             on the far host; prints a token
-  nicety sock tcp_rr --to 192.0.2.7:12866 --token TOKEN";
+  NICETY_TOKEN=TOKEN nicety sock tcp_rr --to 192.0.2.7:12866";
 
 const RR_EXAMPLES: &str = "Examples:
   nicety sock tcp_rr                               over a veth pair made for it, 5 s
   nicety sock tcp_rr -t 30s --confidence 95,5
   nicety sock tcp_rr --saturate                    more pairs until the rate stops growing
   nicety sock tcp_rr --pin 0 --server-pin 1        each end on a CPU of its own
-  nicety sock tcp_rr --to 192.0.2.7:12866 --token TOKEN";
+  NICETY_TOKEN=TOKEN nicety sock tcp_rr --to 192.0.2.7:12866";
 
 const UDP_RR_EXAMPLES: &str = "Examples:
   nicety sock udp_rr --path bridge --message-bytes 1,64,1024
@@ -43,7 +43,8 @@ const STREAM_EXAMPLES: &str = "Examples:
   nicety sock tcp_stream --zerocopy -j";
 
 const MAERTS_EXAMPLES: &str = "Examples:
-  nicety sock tcp_maerts --to 192.0.2.7:12866 --token TOKEN";
+  nicety sock tcp_maerts
+  nicety sock tcp_maerts --to 192.0.2.7:12866 --token-file token";
 
 const UDP_STREAM_EXAMPLES: &str = "Examples:
   nicety sock udp_stream --message-bytes 1472
@@ -108,11 +109,15 @@ pub enum PathKind {
 pub struct TestArgs {
     /// Test against this server, as `nicety sock serve` printed it. Without it, both ends run here, in
     /// network namespaces of their own.
-    #[arg(long, value_name = "HOST:PORT", requires = "token", help_heading = heading::WHAT)]
+    #[arg(long, value_name = "HOST:PORT", help_heading = heading::WHAT)]
     pub to: Option<String>,
-    /// Show the server this token, which it printed.
+    /// Show the server this token, which it printed. Other users see it among the arguments; NICETY_TOKEN
+    /// and --token-file hide it.
     #[arg(long, value_parser = Token::new, requires = "to", help_heading = heading::WHAT)]
     pub token: Option<Token>,
+    /// Read the token from this file, which only its owner may read (mode 0600).
+    #[arg(long, value_name = "FILE", requires = "to", conflicts_with = "token", help_heading = heading::WHAT)]
+    pub token_file: Option<PathBuf>,
     /// Put this between the two namespaces.
     #[arg(
         long,
@@ -189,9 +194,13 @@ pub struct ServeArgs {
     /// Use this port for control connections. The kernel chooses data ports.
     #[arg(long, default_value_t = PORT, help_heading = heading::WHAT)]
     pub port: u16,
-    /// Require this token of clients, 8 to 128 characters. Without it, one is made up and printed.
+    /// Require this token of clients, 8 to 128 characters. Without it, one is made up and printed. Other
+    /// users see it among the arguments; NICETY_TOKEN and --token-file hide it.
     #[arg(long, value_parser = Token::new, help_heading = heading::WHAT)]
     pub token: Option<Token>,
+    /// Read the token from this file, which only its owner may read (mode 0600).
+    #[arg(long, value_name = "FILE", conflicts_with = "token", help_heading = heading::WHAT)]
+    pub token_file: Option<PathBuf>,
     /// Use at most this many worker threads per test. Default: one per CPU.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = heading::HOW)]
     pub threads: Option<u16>,

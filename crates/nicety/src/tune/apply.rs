@@ -21,7 +21,7 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     };
     let changes = advice.changes();
     if changes.is_empty() {
-        output::say("nothing to change; nicety tune plan shows what needs a person");
+        output::say("nothing to change; nicety tune plan lists what needs you");
         return Ok(Exit::Done);
     }
     apply::check(&work, &changes, &mut events::say)?;
@@ -59,7 +59,7 @@ fn show(
         output::print(&lines.collect::<String>())?;
     }
     output::say(&format!(
-        "transaction {id}: {} changed, undone in {seconds} s unless you run: nicety tune confirm {id}{state}",
+        "transaction {id}: {} changed; undone in {seconds} s unless you run: nicety tune confirm {id}{state}",
         plural(changes.len(), "setting")
     ));
     Ok(Exit::Done)

@@ -19,7 +19,7 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     } = boot::drift(&work, kept);
     let lines = changes
         .iter()
-        .map(|c| format!("{}: {} is kept, {} now\n", c.knob, c.to, c.from));
+        .map(|c| format!("{}: kept {}, now {}\n", c.knob, c.to, c.from));
     output::print(&lines.collect::<String>())?;
     for line in &missing {
         output::say(line);
@@ -30,14 +30,14 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     };
     if changes.is_empty() {
         output::say(&format!(
-            "no drift in {}",
+            "{} as kept",
             plural(all.saturating_sub(missing.len()), "setting")
         ));
         return Ok(exit);
     }
     if args.check {
         output::say(&format!(
-            "drifted: {} of {}; nicety tune boot sets them again",
+            "{} of {} have drifted; nicety tune boot sets them",
             changes.len(),
             plural(all, "setting")
         ));

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::exports::has;
@@ -59,9 +60,44 @@ fn a_container_of_the_static_program_starts() {
     buildah(&["rm", container.trim()]);
 }
 
-/// What answers as nicety does when it is packed: a whole one takes half a minute to compress.
-const STAND_IN: &str =
-    "#!/bin/sh\ncase $1 in\nman) echo page >\"$2/nicety.1\" ;;\n*) echo \"$@\" ;;\nesac\n";
+/// What answers for the program when it is packed: a whole one takes half a minute to compress.
+const EMULATOR: &str =
+    "#!/bin/sh\ncase $2 in\nman) echo page >\"$3/nicety.1\" ;;\n*) echo \"$@\" ;;\nesac\n";
+
+/// The header of an ELF file for arm64 without any part (elf(5)), and what starts it.
+fn stand_in(dir: &Path) -> [PathBuf; 2] {
+    let mut header = [0; 64];
+    header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    // ET_EXEC, EM_AARCH64, EV_CURRENT; sizes of the header and of entries.
+    for (at, value) in [(16, 2), (18, 183), (20, 1), (52, 64), (54, 56), (58, 64)] {
+        header[at] = value;
+    }
+    let files = ["nicety", "emulator"].map(|name| dir.join(name));
+    fs::write(&files[0], header).unwrap();
+    fs::write(&files[1], EMULATOR).unwrap();
+    fs::set_permissions(&files[1], fs::Permissions::from_mode(0o755)).unwrap();
+    files
+}
+
+#[test]
+fn a_package_of_a_static_program_asks_for_no_library() {
+    let test = "a_package_of_a_static_program_asks_for_no_library";
+    if !has("dpkg-deb") || !has("readelf") {
+        println!("SKIP {test}: no dpkg-deb or readelf; on Debian: apt-get install dpkg binutils");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut deb = Command::new(format!("{REPOSITORY}/scripts/deb.sh"));
+    let [program, emulator] = stand_in(dir.path());
+    deb.args(["--architecture", "arm64", "--binary"])
+        .arg(program);
+    deb.arg("--emulator").arg(emulator);
+    deb.arg("--out").arg(dir.path());
+    let package = run(&mut deb);
+    let field = |name| run(Command::new("dpkg-deb").args(["--field", package.trim_end(), name]));
+    assert_eq!(field("Architecture").trim(), "arm64");
+    assert_eq!(field("Depends").trim(), "");
+}
 
 #[test]
 fn an_image_for_systemd_sysext_has_everything_below_usr() {
@@ -71,17 +107,17 @@ fn an_image_for_systemd_sysext_has_everything_below_usr() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("nicety");
-    fs::write(&program, STAND_IN).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let [program, emulator] = stand_in(dir.path());
     let sysext = || {
         let mut sysext = Command::new(format!("{REPOSITORY}/scripts/sysext.sh"));
         sysext.arg("--out").arg(dir.path());
         sysext
     };
     let image = run(sysext()
-        .args(["--machine", "aarch64", "--emulator", "sh", "--binary"])
-        .arg(&program));
+        .args(["--machine", "aarch64", "--binary"])
+        .arg(program)
+        .arg("--emulator")
+        .arg(emulator));
     assert!(image.trim_end().ends_with("nicety-arm64.raw"), "{image}");
     let listed = run(Command::new("unsquashfs")
         .args(["-l", "-d", ""])

@@ -37,7 +37,7 @@ pub fn words(report: &PacingReport) -> String {
     let lost = match report.lost {
         0 => String::new(),
         lost => format!(
-            "lost      {}: the buffer was full\n",
+            "lost      {}: the capture buffer was full\n",
             plural(lost, "packet")
         ),
     };

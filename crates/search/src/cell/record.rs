@@ -51,6 +51,11 @@ impl Cell {
         }
     }
 
+    /// Whether a trial that is about to be observed meets the goal; `None` where it does not count.
+    pub fn judged(&self, record: &TrialRecord) -> Option<bool> {
+        self.counts(record).then(|| self.meets(record))
+    }
+
     /// Frames per second and direction that a trial forwarded: of the typical window, where there
     /// are any.
     pub(super) fn forwarded(&self, record: &TrialRecord) -> Fps {

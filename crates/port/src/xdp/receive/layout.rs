@@ -95,10 +95,12 @@ mod tests {
     /// Every place of this file is that of the field of its name, as clang has compiled it.
     #[test]
     fn places_are_those_of_the_program() {
+        // Name of the field, and its word.
+        type Places = &'static [(&'static str, usize)];
         let Some([receive]) = btf::of("places_are_those_of_the_program", [object::RECEIVE]) else {
             return;
         };
-        let structs: [(&str, usize, &[(&str, usize)]); 3] = [
+        let structs: [(&str, usize, Places); 3] = [
             (
                 "cpu_counts",
                 cpu::WORDS,
