@@ -175,9 +175,7 @@ mod tests {
 
     #[test]
     fn a_page_is_text_markdown_or_csv() {
-        let (plain, colour) = ([false, true])
-            .map(|colour| Options { width: 80, colour })
-            .into();
+        let [plain, colour] = [false, true].map(|colour| Options { width: 80, colour });
         let text = page().text(plain, true);
         assert_eq!(text.lines().next(), Some("one host"));
         assert!(text.contains("\nports\n name  count  is"), "{text}");
