@@ -18,7 +18,7 @@ fn violations(browser: &mut Browser) -> Value {
     browser.value(
         r#"(async () => {
         for (const folded of document.querySelectorAll("details")) folded.open = true;
-        const { violations, passes } = await axe.run(document, { resultTypes: ["violations"], elementRef: false });
+        const { violations, passes } = await axe.run(document, { resultTypes: ["violations"], preload: false });
         if (passes.length < 10) return "axe looked at nothing";
         return violations.map(({ id, help, nodes }) => [id, help, nodes.length,
           nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + " " + node.failureSummary.slice(0, 300))]);
@@ -50,7 +50,8 @@ fn axe_finds_nothing_on_any_page() {
     };
     let kept = std::env::var_os("NICETY_SCREENSHOTS");
     let mut found = Vec::new();
-    for (name, page) in pages {
+    // "many" is "rich" many times over, and takes axe a minute.
+    for (name, page) in pages.into_iter().filter(|(name, _)| *name != "many") {
         for (width, scheme) in [
             (1280, "light"),
             (1280, "dark"),
