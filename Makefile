@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test check deb static lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -18,6 +18,14 @@ bench: ## measure a kernel bridge on this machine; ARGS="--preset std" and the l
 test: ## format, lints, licences, layers, and all tests as root and as an ordinary user
 	@scripts/setup.sh test
 	@scripts/test.sh
+
+fuzz: ## any bytes for everything that reads bytes of others, 10 min a target (FUZZ_SECONDS), with nightly Rust; TARGETS="plan run"
+	@scripts/setup.sh bench
+	@scripts/fuzz.sh $(TARGETS)
+
+faults: ## accidents in everything that changes a machine: kills, failing system calls, two at once; a table
+	@scripts/setup.sh test
+	@scripts/faults.sh
 
 bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench
@@ -73,6 +81,14 @@ deb: ## a Debian package of program, manual pages, completions, unit, plans; in 
 	@scripts/setup.sh bench
 	@scripts/deb.sh $(ARGS)
 
+sysext: ## an image that systemd-sysext lays over /usr, with the static program; in target/sysext
+	@scripts/setup.sh sysext
+	@scripts/sysext.sh $(ARGS)
+
+release: ## all that is handed out, for x86-64 and arm64, with checksums and a bill of materials; in target/release-VERSION
+	@scripts/setup.sh release
+	@scripts/release.sh $(ARGS)
+
 setup: ## install what bench and test need (Debian 12 as root; elsewhere it says what is missing)
 	@scripts/setup.sh test
 
@@ -102,4 +118,4 @@ golden: ## rewrite schemas, golden files and what tests/cases expects after a wa
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-store --test schema
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-report --test golden --test compare --test history --test host --test policed
 	@export INSTA_UPDATE=always; $(CARGO) test --quiet --locked -p nicety --bin nicety --test cli -- bench::live::draw probe::text help::
-	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety --bin nicety --test docs -- reference::
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety --bin nicety --test docs -- reference:: rules::

@@ -148,6 +148,9 @@ pub struct Advice {
     /// Number of rules that were asked; 0 in plans of older versions.
     #[serde(default)]
     pub checked: usize,
+    /// Findings left out because they are riskier than asked for.
+    #[serde(default)]
+    pub riskier: usize,
     /// Findings by rule.
     pub findings: Vec<Finding>,
     /// Rules that could not decide.

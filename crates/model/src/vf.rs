@@ -171,6 +171,22 @@ pub struct PortCounters {
     pub tx_local_bps: Option<f64>,
 }
 
+/// How many functions a NIC has, as `nicety vf enable --json` prints it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FunctionsReport {
+    /// Schema version.
+    pub schema: u32,
+    /// Number of the transaction that undoes it; absent when nothing had to be changed.
+    pub transaction: Option<u32>,
+    /// The NIC.
+    pub interface: String,
+    /// Virtual functions before.
+    pub from: u32,
+    /// Virtual functions now.
+    pub to: u32,
+}
+
 /// Result of setting a limit, as `nicety vf limit --json` prints it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

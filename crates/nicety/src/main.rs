@@ -19,6 +19,7 @@ mod runs;
 mod signals;
 mod sock;
 mod terminal;
+mod token_file;
 mod tune;
 mod usage;
 mod vf;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
             return exit.code();
         }
     };
+    output::begin(&cli.global);
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),

@@ -4,7 +4,6 @@ mod dry_run;
 mod serve;
 mod status;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -15,8 +14,11 @@ use nicety_policed::log::Log;
 use nicety_policed::{PolicyFile, client};
 
 use crate::cli::police::{AskArgs, PoliceCommand, RunArgs};
+use crate::cli::state::{StateArgs, usual_police};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::token_file;
+use crate::web::ListenAt;
 
 /// Runs the command.
 pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
@@ -31,8 +33,8 @@ pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
 
 fn start(args: &RunArgs) -> Result<Exit, Failure> {
     let policy = PolicyFile::read(&args.policy)?;
-    let log = Log::open(output::say);
-    let directory = directory(args.state.as_deref())?;
+    let log = Log::open(output::tell);
+    let directory = args.state.police()?;
     if args.dry_run {
         return dry_run::run(&policy, &directory, args, &log);
     }
@@ -44,12 +46,10 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
         periods: args.periods,
     };
     let mut daemon = Daemon::start(&policy, options, log)?;
-    if let Some(address) = args.listen {
-        let at = serve::start(address, &args.listen_as, Arc::clone(daemon.board()))?;
-        output::say(&format!(
-            "http://{at}/ shows what happens, http://{at}/metrics is for Prometheus"
-        ));
-    }
+    let _served = match &args.listen {
+        Some(at) => Some(listen(at, args, &daemon)?),
+        None => None,
+    };
     if let Some(dir) = &args.out {
         daemon.record(dir, &policy)?;
     }
@@ -59,10 +59,33 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
     })
 }
 
+/// Shows what the daemon does to whoever asks.
+fn listen(at: &ListenAt, args: &RunArgs, daemon: &Daemon) -> Result<serve::Served, Failure> {
+    let serve = serve::Serve {
+        at,
+        names: &args.listen_as,
+        gate: serve::Gate(match &args.listen_token_file {
+            Some(file) => Some(token_file::read("--listen-token-file", file)?),
+            None => None,
+        }),
+    };
+    let served = serve::start(serve, Arc::clone(daemon.board()))?;
+    output::say(&match &served.at {
+        ListenAt::Tcp(at) => {
+            format!("http://{at}/ shows what happens, http://{at}/metrics is for Prometheus")
+        }
+        ListenAt::Unix(path) => {
+            let path = path.display();
+            format!("curl --unix-socket {path} http://localhost/metrics shows what happens")
+        }
+    });
+    Ok(served)
+}
+
 fn restore(args: &AskArgs) -> Result<Exit, Failure> {
-    let directory = directory(args.state.as_deref())?;
-    let restored = daemon::restore(&directory, &Log::open(output::say))?;
-    if let (None, Some(path)) = (&restored, &args.state) {
+    let directory = args.state.police()?;
+    let restored = daemon::restore(&directory, &Log::open(output::tell))?;
+    if let (None, Some(path)) = (&restored, args.state.given()) {
         return Err(Failure::usage(anyhow!(
             "there is no directory {}; correct --state",
             path.display()
@@ -72,7 +95,7 @@ fn restore(args: &AskArgs) -> Result<Exit, Failure> {
     if restored.ports.is_empty() {
         output::say("nothing to put back");
     }
-    if args.json {
+    if args.output.json {
         output::print_json(&RestoreReport {
             schema: SCHEMA,
             ports: restored.ports,
@@ -84,25 +107,17 @@ fn restore(args: &AskArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// The directory asked for, or `police` below the usual one, whether it is there or not.
-fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
-    match asked {
-        Some(path) => Ok(path.to_owned()),
-        None => Ok(nicety_tuner::work::usual()?.join("police")),
-    }
-}
-
 /// What a daemon says whose state directory is asked for, or the one of a network namespace where one
 /// runs.
-pub fn known(asked: Option<&Path>, netns: u64) -> Result<Option<State>, Failure> {
-    match asked {
+pub fn known(asked: &StateArgs, netns: u64) -> Result<Option<State>, Failure> {
+    match asked.given() {
         Some(_) => status::read(asked).map(Some),
         // Whoever may not read it does without.
-        None => Ok(client::read_quietly(directory(None).ok().as_deref(), netns)),
+        None => Ok(client::read_quietly(usual_police().ok().as_deref(), netns)),
     }
 }
 
 /// Whether a daemon in this network namespace sets the limit of a port, which is now `limit`.
 pub fn governs(netns: u64, port: &str, limit: &str) -> bool {
-    client::governs(directory(None).ok().as_deref(), netns, port, limit)
+    client::governs(usual_police().ok().as_deref(), netns, port, limit)
 }

@@ -6,15 +6,19 @@ pub mod events;
 mod finish;
 mod measure;
 mod persist;
+mod rules;
+mod transactions;
 
 use std::io;
 
 use nicety_advisor::Wishes;
 use nicety_host::facts::Source;
-use nicety_report::advice as report;
+use nicety_report::{Report, advice as report};
 use nicety_tuner::advice::{self, AdviceRequest};
 use nicety_tuner::guard;
+use serde::Serialize;
 
+use crate::cli::output::{Format, FormatArgs};
 use crate::cli::tune::{Ask, GuardArgs, PlanArgs, TuneCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -27,7 +31,10 @@ pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
         TuneCommand::Confirm(args) => finish::confirm(args),
         TuneCommand::Rollback(args) => finish::rollback(args),
         TuneCommand::Verify(args) => finish::verify(args),
-        TuneCommand::History(args) => finish::history(args),
+        TuneCommand::Active(args) => transactions::active(args),
+        TuneCommand::History(args) => transactions::history(args),
+        TuneCommand::Rules(args) => rules::list(args),
+        TuneCommand::Explain(args) => rules::explain(args),
         TuneCommand::Persist(args) => persist::run(args),
         TuneCommand::Boot(args) => boot::run(args),
         TuneCommand::Guard(GuardArgs { state, id }) => {
@@ -40,11 +47,21 @@ pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
 fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
     let source = Source::at(args.sysroot.as_deref()).map_err(Failure::usage)?;
     let advice = advice::ask(&source, &AdviceRequest::from(&args.ask), &mut events::say)?;
-    match args.json {
-        true => output::print_json(&advice)?,
-        false => output::print(&report::render(&advice, output::table_options().width))?,
+    if output::is_verbose() && args.format.format() == Format::Table {
+        output::print(&report::long(&advice, output::table_options().width))?;
+    } else {
+        show(&args.format, &advice, &advice)?;
     }
     Ok(Exit::Done)
+}
+
+/// Prints a report in the format that was asked for; `value` is what JSON shows.
+fn show(format: &FormatArgs, value: &impl Serialize, report: &impl Report) -> Result<(), Failure> {
+    if format.format() == Format::Json {
+        return output::print_json(value);
+    }
+    let csv = |out: &mut Vec<u8>| nicety_report::tables_csv(report, out, true);
+    output::report(format, report, |_| Ok(()), csv)
 }
 
 impl From<&Ask> for AdviceRequest {
@@ -60,6 +77,7 @@ impl From<&Ask> for AdviceRequest {
             peer: ask.peer,
             window: ask.window,
             only: ask.only.clone(),
+            risk: ask.fix_risk,
         }
     }
 }

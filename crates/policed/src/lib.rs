@@ -13,7 +13,7 @@ pub mod daemon;
 pub mod dry_run;
 mod error;
 mod functions;
-mod guests;
+pub mod guests;
 mod kernel;
 pub mod log;
 pub mod metrics;

@@ -43,8 +43,6 @@ pub struct Session {
     time_box: Option<Duration>,
     /// What the tester was measured for in this session.
     limits_tried: BTreeSet<LimitKey>,
-    /// What the host is called; absent when that is not to be published.
-    host: Option<String>,
 }
 
 impl Session {
@@ -123,7 +121,6 @@ impl Session {
             }
             Place::Resume(path) => RunDir::open(path)?,
         };
-        let host = opened.1.host.called();
         let record = Record::new(plan, settings, opened, refused);
         let sizes = record.cells.iter().map(|key| key.frame_size_bytes);
         Ok(Self {
@@ -138,7 +135,6 @@ impl Session {
             record,
             time_box,
             limits_tried: BTreeSet::new(),
-            host,
         })
     }
 
@@ -162,9 +158,9 @@ impl Session {
         self.record.visits()
     }
 
-    /// What the host is called; absent when that is not to be published.
+    /// What the host is called, unless that is not to be published.
     pub fn host(&self) -> Option<String> {
-        self.host.clone()
+        self.record.host.clone()
     }
 
     /// Highest loss that a load may have to count as carried.

@@ -29,13 +29,7 @@ pub(super) fn there<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> Stri
     value.map_or_else(String::new, text)
 }
 
-/// `1 visit`, `3 visits`.
-pub(super) fn plural(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
-}
+pub(super) use crate::counted::plural;
 
 /// A rate in three digits: `208 k frames/s`.
 pub(super) fn rate(fps: Fps) -> String {

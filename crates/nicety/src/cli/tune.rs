@@ -5,43 +5,101 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use nicety_model::finding::Goal;
+use nicety_advisor::catalogue::is_named;
+use nicety_model::finding::{Goal, Risk};
 use nicety_model::measured::MeasuredTarget;
-use nicety_tuner::{TuneError, Work};
 
-use super::{HOUR, SECOND, time};
-use crate::tune::events;
+use super::output::{FormatArgs, JsonArgs};
+use super::state::StateArgs;
+use super::{HOUR, SECOND, heading, time, words};
 
 pub const EXAMPLES: &str = "Examples:
-  nicety tune plan                           what is wrong, what would be right, and why
+  nicety tune plan                     what is wrong here, as a table
+  nicety tune plan -v                  reasons, costs, and steps by hand
+  nicety tune apply --fix-risk low     change what is safe; undone in 60 s
+  nicety tune confirm                  keep it
+  nicety tune active                   what is changed now, and since when
+  nicety tune rollback                 undo it
+  nicety tune persist                  keep it over the next boot";
+const PLAN_EXAMPLES: &str = "Examples:
+  nicety tune plan
+  nicety tune plan -v --only T04             one rule, with reasons and sources
+  nicety tune plan --fix-risk low            safe changes only
   nicety tune plan --goal latency --rtt 20ms
-  nicety tune plan --window 10s              under load: also what drops, and interrupts per second
-  nicety tune plan --sysroot host1           a host recorded with nicety inspect --record
-  nicety tune apply --only T04,T12           change it; it goes back in 60 s unless confirmed
-  nicety tune apply --only T21 --measure plan.toml     keep it only if it helps here
-  nicety tune confirm                        keep it
-  nicety tune verify                         does it still hold?
-  nicety tune persist                        keep it over the next boot
-  nicety tune rollback                       undo it";
+  nicety tune plan --window 10s              also drops, under your real load
+  nicety tune plan --sysroot host.json       a captured host";
+const APPLY_EXAMPLES: &str = "Examples:
+  nicety tune apply --fix-risk low           change what is safe
+  nicety tune apply --only T04,T12 --confirm-within 5m
+  nicety tune apply --only T14 --peer 192.0.2.7
+  nicety tune apply --only T21 --measure plan.toml";
+const CONFIRM_EXAMPLES: &str = "Examples:
+  nicety tune confirm                        the transaction that waits
+  nicety tune confirm 7";
+const ROLLBACK_EXAMPLES: &str = "Examples:
+  nicety tune rollback                       the last one that fits here
+  nicety tune rollback 7 --force             also what others changed since
+  nicety tune rollback --all";
+const VERIFY_EXAMPLES: &str = "Examples:
+  nicety tune verify                         the last transaction
+  nicety tune verify 7 --json | jq '.settings[] | select(.found != .to)'";
+const ACTIVE_EXAMPLES: &str = "Examples:
+  nicety tune active
+  nicety tune active --json | jq '.transactions[].settings | length'";
+const HISTORY_EXAMPLES: &str = "Examples:
+  nicety tune history
+  nicety tune history -v                     with every setting
+  nicety tune history --json | jq '.transactions[].command'";
+const RULES_EXAMPLES: &str = "Examples:
+  nicety tune rules
+  nicety tune rules --json | jq -r '.rules[] | select(.writes).id'";
+const EXPLAIN_EXAMPLES: &str = "Examples:
+  nicety tune explain T04
+  nicety tune explain irq-affinity           the same, by name";
+const PERSIST_EXAMPLES: &str = "Examples:
+  nicety tune persist --dry-run              show the files first
+  nicety tune persist                        keep what is confirmed
+  nicety tune persist --format tuned         as a profile of tuned
+  nicety tune persist --remove               forget all of it";
+const BOOT_EXAMPLES: &str = "Examples:
+  nicety tune boot --check                   exit code 1 when one has drifted
+  nicety tune boot";
 
 /// The steps of tuning.
 #[derive(Debug, Subcommand)]
 pub enum TuneCommand {
-    /// Show findings and the changes they lead to; change nothing.
+    /// Show what is wrong and what would be right; change nothing.
+    #[command(after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
     /// Change the settings; they go back by themselves unless confirmed in time.
+    #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArgs),
     /// Keep what was applied.
+    #[command(after_help = CONFIRM_EXAMPLES)]
     Confirm(TransactionArgs),
     /// Undo the last transaction that fits here, or all.
+    #[command(after_help = ROLLBACK_EXAMPLES)]
     Rollback(RollbackArgs),
     /// Check whether what was applied still holds; exit code 1 when it does not.
+    #[command(after_help = VERIFY_EXAMPLES)]
     Verify(TransactionArgs),
-    /// List what was applied and what became of it.
+    /// Show what is changed now, and since when.
+    #[command(after_help = ACTIVE_EXAMPLES)]
+    Active(StateJsonArgs),
+    /// List all transactions, the newest first, and what became of them.
+    #[command(after_help = HISTORY_EXAMPLES)]
     History(HistoryArgs),
+    /// List the rules: what they check, what they change, by which source.
+    #[command(after_help = RULES_EXAMPLES)]
+    Rules(RulesArgs),
+    /// Explain a rule: what it checks, why it matters, what it changes, how to undo it.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Write the files that keep confirmed settings over the next boot.
+    #[command(after_help = PERSIST_EXAMPLES)]
     Persist(PersistArgs),
-    /// Set what persist keeps where it does not hold; the boot unit runs it.
+    /// Reapply kept settings that have drifted; runs at boot.
+    #[command(after_help = BOOT_EXAMPLES)]
     Boot(BootArgs),
     /// Wait for the confirmation of a transaction, and undo it without.
     #[command(hide = true)]
@@ -51,29 +109,32 @@ pub enum TuneCommand {
 /// What the rules are asked.
 #[derive(Debug, Clone, Args)]
 pub struct Ask {
-    /// What the host is to be good at: throughput, latency or forwarding.
-    #[arg(long, default_value = "throughput", value_name = "GOAL")]
+    /// Tune for this goal.
+    #[arg(long, default_value = "throughput", value_name = "GOAL", value_parser = words::GOAL, help_heading = heading::WHAT)]
     pub goal: Goal,
-    /// Round trip time of the connections that matter.
-    #[arg(long, value_name = "TIME", value_parser = rtt_ms)]
+    /// Assume this round trip time of the connections that matter.
+    #[arg(long, value_name = "TIME", value_parser = rtt_ms, help_heading = heading::HOW)]
     pub rtt: Option<f64>,
-    /// Rate of these connections in Mbit/s instead of the fastest port's.
-    #[arg(long, value_name = "MBITS", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    /// Assume this rate of these connections in Mbit/s. Default: the rate of the fastest port.
+    #[arg(long, value_name = "MBITS", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = heading::HOW)]
     pub rate: Option<u32>,
-    /// Frames of 9000 bytes have been tried on the whole path.
-    #[arg(long)]
+    /// Assume that frames of 9000 bytes cross the whole path.
+    #[arg(long, help_heading = heading::HOW)]
     pub jumbo_path: bool,
-    /// Address of a host at the far end of the path. A larger MTU stays only if it answers packets of
-    /// that size which must not be fragmented.
-    #[arg(long, value_name = "ADDRESS")]
+    /// Test a larger MTU with this host at the far end of the path. It must answer whole packets of that
+    /// size, or the old MTU comes back.
+    #[arg(long, value_name = "ADDRESS", help_heading = heading::HOW)]
     pub peer: Option<IpAddr>,
-    /// Look on for this time first, 100ms to 1h: rules about drops and interrupts need counters that
-    /// move, under the load that matters.
-    #[arg(long, value_name = "TIME", value_parser = super::window)]
+    /// Watch the counters for this time first, 100ms to 1h, under your real load. Rules about drops and
+    /// interrupts need it.
+    #[arg(long, value_name = "TIME", value_parser = super::window, help_heading = heading::HOW)]
     pub window: Option<Duration>,
-    /// Only these rules: ids or names.
-    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = rule)]
+    /// Use these rules only: ids or names, as in T04,ring.
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = rule, help_heading = heading::WHAT)]
     pub only: Vec<String>,
+    /// Keep findings of at most this risk.
+    #[arg(long, value_name = "RISK", value_parser = words::RISK, help_heading = heading::WHAT)]
+    pub fix_risk: Option<Risk>,
 }
 
 /// `nicety tune plan`.
@@ -83,11 +144,30 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub ask: Ask,
     /// Read a recorded host below this directory, or in a captured file, instead of this one.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = heading::WHAT)]
     pub sysroot: Option<PathBuf>,
-    /// Print the plan as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// `nicety tune rules`.
+#[derive(Debug, Args)]
+pub struct RulesArgs {
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// `nicety tune explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Id or name of the rule, as in T04 or irq-affinity.
+    #[arg(value_name = "RULE", value_parser = rule, help_heading = heading::WHAT)]
+    pub rule: String,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// Longest round trip that is believed, in ms: a geostationary satellite takes 600.
@@ -111,13 +191,11 @@ fn rtt_ms(text: &str) -> Result<f64, String> {
 
 /// `--only`: a rule there is.
 fn rule(text: &str) -> Result<String, String> {
-    let known = |rule: &&nicety_advisor::Rule| {
-        rule.id.eq_ignore_ascii_case(text) || rule.name.eq_ignore_ascii_case(text)
-    };
-    match nicety_advisor::RULES.iter().find(known) {
+    let mut rules = nicety_advisor::RULES.iter();
+    match rules.find(|rule| is_named(rule, text)) {
         Some(_) => Ok(text.to_ascii_lowercase()),
         None => Err(format!(
-            "{text:?} is no rule; write ids such as T04 or names such as irq-affinity"
+            "{text:?} is no rule; write ids such as T04 or names such as irq-affinity (nicety tune rules lists all)"
         )),
     }
 }
@@ -125,68 +203,52 @@ fn rule(text: &str) -> Result<String, String> {
 /// `nicety tune apply`.
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
-    /// Plan written by nicety tune plan --json; without one the host is looked at now.
+    /// Apply this plan of nicety tune plan --json; without one, nicety checks the host now.
+    #[arg(help_heading = heading::WHAT)]
     pub plan: Option<PathBuf>,
     /// What the rules are asked.
     #[command(flatten)]
     pub ask: Ask,
     /// Undo everything unless it is confirmed within this time.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within, help_heading = heading::HOW)]
     pub confirm_within: Duration,
-    /// Measure this plan of nicety bench before and after, in turn; keep the changes only when they
-    /// gain, and more than noise explains.
-    #[arg(long, value_name = "BENCH_PLAN")]
+    /// Measure this plan of nicety bench before and after, in turn. Keep the changes only if they gain
+    /// more than noise explains.
+    #[arg(long, value_name = "BENCH_PLAN", help_heading = heading::HOW)]
     pub measure: Option<PathBuf>,
-    /// What is to become better: throughput, latency, or forwarding-rate, the most that came through at
-    /// any load, also where no search ends [default: as the goal says].
+    /// Compare this number. Default: what the goal says.
     #[arg(
         long,
         value_name = "NUMBER",
         requires = "measure",
-        value_enum,
-        hide_possible_values = true
-    )]
+        value_enum, help_heading = heading::HOW)]
     pub by: Option<By>,
-    /// How often before and after are measured.
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20))]
+    /// Measure this often before and after.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20), help_heading = heading::HOW)]
     pub pairs: u32,
-    /// Directory of the measurements [default: a new one in runs/].
-    #[arg(long, value_name = "DIR", requires = "measure")]
+    /// Write the measurements to this directory [default: a new one in runs/].
+    #[arg(short, long, value_name = "DIR", requires = "measure", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Print the transaction as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Where the journals are.
-#[derive(Debug, Args)]
-pub struct StateArgs {
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-}
-
-impl StateArgs {
-    /// The state, locked, with every transaction that was left behind undone.
-    pub fn begin(&self) -> Result<Work, TuneError> {
-        Work::begin(self.state.as_deref(), &mut events::say)
-    }
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety tune confirm` and `verify`.
 #[derive(Debug, Args)]
 pub struct TransactionArgs {
     /// Transaction; the last one that fits when left out.
+    #[arg(help_heading = heading::WHAT)]
     pub id: Option<u32>,
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Print the transaction as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety tune rollback`.
@@ -196,11 +258,22 @@ pub struct RollbackArgs {
     #[command(flatten)]
     pub transaction: TransactionArgs,
     /// Overwrite values that somebody else has set since.
-    #[arg(long)]
+    #[arg(long, help_heading = heading::HOW)]
     pub force: bool,
     /// Undo everything in this network namespace, the newest first; with --json an object for each.
-    #[arg(long, conflicts_with = "id")]
+    #[arg(long, conflicts_with = "id", help_heading = heading::WHAT)]
     pub all: bool,
+}
+
+/// `nicety tune active`.
+#[derive(Debug, Args)]
+pub struct StateJsonArgs {
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety tune history`.
@@ -209,41 +282,42 @@ pub struct HistoryArgs {
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Print all transactions as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety tune persist`.
 #[derive(Debug, Args)]
 pub struct PersistArgs {
-    /// Plan to keep; without one what was confirmed since the last boot, or with --sysroot what
-    /// the rules say.
+    /// Keep this plan; without one, what was confirmed since the last boot. With --sysroot, what the
+    /// rules find.
+    #[arg(help_heading = heading::WHAT)]
     pub plan: Option<PathBuf>,
     /// What the rules are asked.
     #[command(flatten)]
     pub ask: Ask,
-    /// Only this transaction.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "sysroot"])]
+    /// Keep this transaction only.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "sysroot"], help_heading = heading::WHAT)]
     pub transaction: Option<u32>,
     /// Read a recorded host below this directory, and write below it.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = heading::WHAT)]
     pub sysroot: Option<PathBuf>,
-    /// What to write: files of systemd, udev, the module loader and libvirt, or a profile of tuned.
-    #[arg(long, value_enum, default_value = "files", value_name = "FORMAT")]
+    /// Write files of systemd, udev, the module loader and libvirt, or a profile of tuned.
+    #[arg(long, value_enum, default_value = "files", value_name = "FORMAT", help_heading = heading::OUTPUT)]
     pub format: Format,
     /// Show the files, write nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = heading::HOW)]
     pub dry_run: bool,
-    /// Take all files away again.
-    #[arg(long, conflicts_with_all = ["plan", "transaction", "format"])]
+    /// Remove all files again.
+    #[arg(long, conflicts_with_all = ["plan", "transaction", "format"], help_heading = heading::HOW)]
     pub remove: bool,
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Print what was done as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// The number that `--measure` compares.
@@ -251,7 +325,7 @@ pub struct PersistArgs {
 pub enum By {
     /// Highest load within the plan's loss goal.
     Throughput,
-    /// Most frames that came through at any load: also where no search ends, as on a busy host.
+    /// Most frames that came through at any load; works on a busy host too.
     ForwardingRate,
     /// 99th percentile.
     Latency,
@@ -279,11 +353,11 @@ pub enum Format {
 /// `nicety tune boot`.
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// Only look; exit code 1 when something is not as it is kept.
-    #[arg(long)]
+    /// Check only; exit with 1 when a setting has drifted.
+    #[arg(long, help_heading = heading::HOW)]
     pub check: bool,
     /// Read this file instead of /etc/nicety/tune.json.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = heading::WHAT)]
     pub kept: Option<PathBuf>,
     /// Where the journals are.
     #[command(flatten)]

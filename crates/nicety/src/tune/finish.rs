@@ -1,13 +1,11 @@
-//! `nicety tune confirm`, `rollback`, `verify` and `history`.
+//! `nicety tune confirm`, `rollback` and `verify`.
 
 use anyhow::anyhow;
 use nicety_advisor::transaction::{Confirmation, Purpose, words};
-use nicety_model::SCHEMA;
-use nicety_model::journal::{History, TransactionReport};
-use nicety_tuner::{Transaction, TuneEvent, Work, work};
+use nicety_report::plural;
+use nicety_tuner::{Transaction, Work};
 
-use super::events;
-use crate::cli::tune::{HistoryArgs, RollbackArgs, TransactionArgs};
+use crate::cli::tune::{RollbackArgs, TransactionArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -26,7 +24,7 @@ pub fn confirm(args: &TransactionArgs) -> Result<Exit, Failure> {
         }
         Confirmation::TooLate(_) => {}
     }
-    show(&transaction, args.json)?;
+    show(&transaction, args.output.json)?;
     match answer {
         Confirmation::Kept | Confirmation::KeptBefore => Ok(Exit::Done),
         Confirmation::TooLate(phase) => Err(Failure {
@@ -78,14 +76,14 @@ fn roll_back(work: &Work, id: u32, args: &RollbackArgs) -> Result<Exit, Failure>
     let mut transaction = work.pick(Some(id), purpose)?;
     if !purpose.fits(transaction.journal().phase()) {
         output::say(&format!("transaction {id} was undone before"));
-        show(&transaction, of.json)?;
+        show(&transaction, of.output.json)?;
         return Ok(Exit::Done);
     }
     work.check_here(&transaction)?;
     let outcomes = transaction
         .undo("asked for", *force)
         .map_err(Failure::environment)?;
-    show(&transaction, of.json)?;
+    show(&transaction, of.output.json)?;
     output::say(&format!(
         "transaction {id} undone{}",
         words::left(&outcomes)
@@ -99,7 +97,7 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
     let work = args.state.begin()?;
     let transaction = work.pick(args.id, Purpose::Verify)?;
     let report = work.verify(&transaction)?;
-    if args.json {
+    if args.output.json {
         output::print_json(&report)?;
     } else {
         output::print(&words::verified(&report))?;
@@ -110,39 +108,11 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     output::say(&format!(
-        "transaction {}: {drifted} of {all} settings no longer hold",
-        transaction.id()
+        "transaction {}: drifted: {drifted} of {}",
+        transaction.id(),
+        plural(all, "setting")
     ));
     Ok(Exit::Negative)
-}
-
-/// Lists all transactions; changes nothing.
-pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
-    let state = work::directory(args.state.state.as_deref())?;
-    let all = state.journals().map_err(Failure::environment)?;
-    for error in all.unreadable {
-        events::say(TuneEvent::UnreadableJournal(error));
-    }
-    let journals = all.readable;
-    let reports = journals
-        .iter()
-        .map(|(id, journal)| TransactionReport::new(*id, journal));
-    if args.json {
-        output::print_json(&History {
-            schema: SCHEMA,
-            transactions: reports.collect(),
-        })?;
-        return Ok(Exit::Done);
-    }
-    let mut text = String::new();
-    for (report, (_, journal)) in reports.zip(&journals) {
-        text += &words::history(&report, journal.why_undone());
-    }
-    if journals.is_empty() {
-        text = format!("no transactions in {}\n", state.path().display());
-    }
-    output::print(&text)?;
-    Ok(Exit::Done)
 }
 
 fn show(transaction: &Transaction<'_>, json: bool) -> Result<(), Failure> {

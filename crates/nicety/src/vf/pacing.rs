@@ -17,14 +17,14 @@ pub fn run(args: &PacingArgs) -> Result<Exit, Failure> {
         from: args.from,
         sent: args.sent,
     })?;
-    if args.json {
+    if args.output.json {
         output::print_json(&report)?;
     } else {
         output::print(&pacing::words(&report))?;
     }
     if report.pacing.pace == Pace::Unknown {
         output::say(&format!(
-            "too little was sent to say how: {} packets; let it send, or look longer with --over",
+            "too few packets to judge: {}; let the sender run, or use a longer --over",
             report.pacing.units
         ));
     }

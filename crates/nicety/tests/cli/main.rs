@@ -9,6 +9,7 @@
     reason = "a test fails by panicking and says what it skips"
 )]
 
+mod alerts;
 mod compare;
 mod dashboards;
 mod environment;
@@ -18,12 +19,14 @@ mod harness;
 mod help;
 mod history;
 mod hosts;
+mod images;
 mod inspect;
 mod interrupted;
 mod lab;
 mod leftovers;
 mod live_page;
 mod made;
+mod manner;
 mod package;
 #[path = "../docs/page.rs"]
 #[allow(dead_code, reason = "the tests of the documentation use the rest")]

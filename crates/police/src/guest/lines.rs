@@ -7,7 +7,7 @@ use super::LONGEST;
 pub enum Line {
     /// A line without its end.
     Whole(Vec<u8>),
-    /// A line longer than [`LONGEST`] began; its rest is passed over.
+    /// A line longer than [`LONGEST`] began; its rest is no request.
     TooLong,
 }
 

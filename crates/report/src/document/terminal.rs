@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{Cell as Column, CellAlignment, ContentArrangement};
+use comfy_table::{Cell as Column, CellAlignment, ColumnConstraint, ContentArrangement};
 
 use super::table::Narrow;
 use super::{Badge, Block, Cell, Document, Kind, Table};
@@ -34,6 +34,7 @@ pub(crate) fn write(
         text: String::new(),
         width: options.width.max(20),
         colour: options.colour,
+        bare: false,
     };
     if let Some(host) = &document.host {
         page.prose(0, host, "2");
@@ -55,6 +56,25 @@ pub(crate) fn write(
     write_text(out, "table", &page.text)
 }
 
+/// Writes the rows of the tables that the document is about, and nothing else: for scripts.
+pub(crate) fn write_rows(
+    document: &Document,
+    out: &mut impl Write,
+    options: Options,
+) -> Result<(), ReportError> {
+    let mut page = Page {
+        text: String::new(),
+        width: options.width.max(20),
+        colour: options.colour,
+        bare: true,
+    };
+    for table in document.main_tables() {
+        let shown = Shown::of(table, page.width);
+        page.rows(table, &shown);
+    }
+    write_text(out, "table", &page.text)
+}
+
 fn lower_case(title: &str) -> String {
     let mut letters = title.chars();
     // A word of capitals stays one.
@@ -71,6 +91,8 @@ struct Page {
     text: String,
     width: u16,
     colour: bool,
+    /// Without headers and headings.
+    bare: bool,
 }
 
 impl Page {
@@ -170,13 +192,27 @@ impl Page {
     fn rows(&mut self, table: &Table, shown: &Shown) {
         let lines: Vec<String> = shown.build(table).lines().collect();
         let mut lines = lines.iter().map(|line| line.trim_end());
-        if let Some(head) = lines.next() {
+        if let Some(head) = lines.next().filter(|_| !self.bare) {
             let head = self.paint(head, STRONG);
             self.line(&head);
         }
         let mut under = "";
-        for (at, line) in lines.enumerate().take(table.rows.len()) {
-            let heading = table.headings.get(at).filter(|_| shown.headed);
+        let mut begun = 0;
+        for line in lines {
+            // What is broken goes on below empty fields.
+            if shown.wraps.is_some() && line.starts_with(' ') {
+                self.line(line);
+                continue;
+            }
+            let at = begun;
+            begun += 1;
+            if at == table.rows.len() {
+                break;
+            }
+            let heading = table
+                .headings
+                .get(at)
+                .filter(|_| shown.headed && !self.bare);
             if let Some(heading) = heading.filter(|heading| *heading != under) {
                 under = heading;
                 self.prose(0, heading, FAINT);
@@ -278,7 +314,12 @@ struct Shown {
     fits: bool,
     /// Columns whose unit is not the same in all rows.
     units: Vec<bool>,
+    /// Width to which sentences are broken.
+    wraps: Option<u16>,
 }
+
+/// Columns that a sentence has at least, before another column is given up for it.
+const SENTENCE: u16 = 20;
 
 impl Shown {
     fn of(table: &Table, width: u16) -> Self {
@@ -293,8 +334,18 @@ impl Shown {
             headed: !table.headings.is_empty(),
             fits: true,
             units: (0..table.head.len()).map(units).collect(),
+            wraps: None,
         };
-        let widths = shown.build(table).column_max_content_widths();
+        let mut widths = shown.build(table).column_max_content_widths();
+        let whole: usize = widths.iter().map(|width| usize::from(*width) + 2).sum();
+        if table.wraps && whole > usize::from(width) + 2 {
+            shown.wraps = Some(width);
+            for (at, (_, kind)) in table.head.iter().enumerate() {
+                if *kind == Kind::Wide {
+                    widths[at] = widths[at].min(SENTENCE);
+                }
+            }
+        }
         let fits = |columns: &[usize]| {
             let gaps = 2 * columns.len().saturating_sub(1);
             let content = columns.iter().map(|at| usize::from(widths[*at]));
@@ -343,9 +394,18 @@ impl Shown {
             };
             built.add_row(self.columns.iter().map(field));
         }
+        if let Some(width) = self.wraps {
+            // The last column has a gap behind it too.
+            built
+                .set_content_arrangement(ContentArrangement::Dynamic)
+                .set_width(width + 2);
+        }
         for (at, column) in self.columns.iter().enumerate() {
             if let Some(layout) = built.column_mut(at) {
                 layout.set_padding((0, 2));
+                if self.wraps.is_some() && table.head[*column].1 != Kind::Wide {
+                    layout.set_constraint(ColumnConstraint::ContentWidth);
+                }
                 if table.head[*column].1.is_number() {
                     layout.set_cell_alignment(CellAlignment::Right);
                 }

@@ -1,5 +1,6 @@
 //! Trials that do not count.
 
+use nicety_model::counted::plural;
 use nicety_model::note::SearchNote;
 use nicety_model::{Fps, TrialRecord, Validity};
 
@@ -141,7 +142,7 @@ fn why(validity: &Validity) -> String {
         Validity::Valid => "valid".to_owned(),
         Validity::LoadMissed { why } => format!("the load was missed: {why}"),
         Validity::TesterDropped { frames } => {
-            format!("the tester itself dropped {frames} frames")
+            format!("the tester itself dropped {}", plural(*frames, "frame"))
         }
         Validity::Stalled { why } | Validity::Broken { why } => why.clone(),
     }
