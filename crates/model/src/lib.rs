@@ -29,6 +29,7 @@ pub mod limit;
 pub mod loss;
 pub mod measured;
 pub mod note;
+pub mod number;
 pub mod pacing;
 pub mod path;
 pub mod path_mtu;

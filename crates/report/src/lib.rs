@@ -25,8 +25,6 @@ pub mod live;
 pub mod measured;
 pub mod metric;
 mod note;
-mod number;
-
 pub mod page;
 mod pick;
 mod place;
@@ -44,6 +42,7 @@ pub mod vf;
 use std::io::Write;
 
 use document::{Document, Medium};
+use nicety_model::number;
 
 pub use document::terminal::Options;
 pub use error::ReportError;
