@@ -39,6 +39,7 @@ pub mod policed;
 pub mod probe;
 pub mod problem;
 pub mod reference;
+pub mod remedy;
 pub mod run;
 pub mod sock;
 pub mod source;

@@ -33,6 +33,7 @@ pub mod policed;
 pub mod probe;
 pub mod prometheus;
 mod ranking;
+pub mod remedy;
 mod run;
 pub mod skips;
 pub mod sock;

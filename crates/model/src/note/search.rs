@@ -148,11 +148,11 @@ notes! {
 
         "N106" "stand-in" Info Condition
         StandIn
-            => ("This is a visit of the control result: none of its own repeats has a throughput."),
+            => ("No repeat of this result has a throughput, so a visit of the control result stands in."),
 
         "N107" "pauses" Warning Problem
         Pauses { duration_s: f64, load_fps: Fps, loss_ratio: LossRatio }
-            => ("{duration_s} s at {} lost {} while no CPU was stopped. Something pauses the path for moments.",
+            => ("{duration_s} s at {} lost {} although no CPU was stopped. Something pauses the path briefly.",
                 rate(*load_fps), loss(*loss_ratio))
             + "Use --preset std to find a load without that loss.",
 

@@ -1,6 +1,7 @@
 //! Trials that do not count.
 
 use nicety_model::note::SearchNote;
+use nicety_model::number::plural;
 use nicety_model::{Fps, TrialRecord, Validity};
 
 use super::record::contended;
@@ -139,9 +140,9 @@ fn others(record: &TrialRecord) -> Option<f64> {
 fn why(validity: &Validity) -> String {
     match validity {
         Validity::Valid => "valid".to_owned(),
-        Validity::LoadMissed { why } => format!("the load was missed: {why}"),
+        Validity::LoadMissed { why } => format!("the sender missed the load, {why}"),
         Validity::TesterDropped { frames } => {
-            format!("the tester itself dropped {frames} frames")
+            format!("the tester dropped {}", plural(*frames as usize, "frame"))
         }
         Validity::Stalled { why } | Validity::Broken { why } => why.clone(),
     }
